@@ -1,15 +1,12 @@
 package binary
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -64,15 +61,7 @@ func (d *Dir) historyPath() string { return filepath.Join(d.path, historyName) }
 
 // shortenHistory keeps the later half of history.jsonl.
 func (d *Dir) shortenHistory() error {
-	all := d.readHistory()
-	return osfile.WriteUnsynced(d.historyPath(), func(w *bufio.Writer) error {
-		for _, h := range all[len(all)/2:] {
-			if err := json.NewEncoder(w).Encode(h); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return keepLaterHalf(d.historyPath(), d.readHistory())
 }
 
 // History returns what processes asked for since [Dir.Zero], here and upstream, in the order
@@ -91,13 +80,8 @@ func (d *Dir) History() (all []History) {
 }
 
 func (d *Dir) readHistory() (all []History) {
-	data, _, err := readRegular(d.historyPath(), historyLimit)
-	if err != nil {
-		return nil
-	}
-	for line := range bytes.Lines(data) {
-		var h History
-		if json.Unmarshal(line, &h) == nil && !h.Time.IsZero() && len(h.Programs) <= maxAsked {
+	for _, h := range readLines[History](d.historyPath(), historyLimit) {
+		if !h.Time.IsZero() && len(h.Programs) <= maxAsked {
 			all = append(all, h)
 		}
 	}

@@ -1,13 +1,9 @@
 package binary
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"time"
-
-	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // exec.jsonl holds what drivers did with their own cache while a program ran that
@@ -42,15 +38,7 @@ func (d *Dir) runsPath() string { return filepath.Join(d.path, runsName) }
 
 // shortenRuns keeps the later half of exec.jsonl.
 func (d *Dir) shortenRuns() error {
-	runs := d.Runs(time.Time{})
-	return osfile.WriteUnsynced(d.runsPath(), func(w *bufio.Writer) error {
-		for _, r := range runs[len(runs)/2:] {
-			if err := json.NewEncoder(w).Encode(r); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return keepLaterHalf(d.runsPath(), d.Runs(time.Time{}))
 }
 
 // Runs returns the runs since a time, or since [Dir.Zero], in the order of their ends. A
@@ -59,13 +47,8 @@ func (d *Dir) Runs(since time.Time) (runs []Run) {
 	if zero := d.readZero(); zero.Time.After(since) {
 		since = zero.Time
 	}
-	data, _, err := readRegular(d.runsPath(), runsLimit)
-	if err != nil {
-		return nil
-	}
-	for line := range bytes.Lines(data) {
-		var r Run
-		if json.Unmarshal(line, &r) == nil && !r.Time.IsZero() && !r.Time.Before(since) {
+	for _, r := range readLines[Run](d.runsPath(), runsLimit) {
+		if !r.Time.IsZero() && !r.Time.Before(since) {
 			runs = append(runs, r)
 		}
 	}

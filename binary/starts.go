@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -91,26 +90,6 @@ func (d *Dir) appendStarts(s Starts) error {
 		return err
 	}
 	return appendLine(d.startsPath(), line, startsBytes, d.sumUpStarts)
-}
-
-// appendLine appends a line to a file in one write. Where the file is larger than limit it
-// calls shorten, under a lock: not while another process does.
-func appendLine(path string, line []byte, limit int64, shorten func() error) error {
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return damaged("is not a regular file") // opening a FIFO might block
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if _, err := f.Write(line); err != nil {
-		return err
-	}
-	if info, err := f.Stat(); err != nil || info.Size() <= limit || osfile.TryLock(f, true) != nil {
-		return err
-	}
-	return shorten()
 }
 
 // line returns the line of s, without counters that are 0.
