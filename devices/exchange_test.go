@@ -131,12 +131,7 @@ func openPlain(t *testing.T, n int) *devices.Group {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return g
+	return closeAfter(t, g)
 }
 
 func passAround(t *testing.T, g *devices.Group) {

@@ -20,6 +20,16 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
+// closeAfter returns a group that is closed at the end of the test, without an error.
+func closeAfter(t testing.TB, g *devices.Group) *devices.Group {
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
 // openGroup opens a group of n contexts on the first device, in a cache directory of the
 // test process.
 func openGroup(t testing.TB, n int, o devices.Options) *devices.Group {
@@ -33,12 +43,7 @@ func openGroup(t testing.TB, n int, o devices.Options) *devices.Group {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := g.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return g
+	return closeAfter(t, g)
 }
 
 // scale multiplies its input and adds a number.
