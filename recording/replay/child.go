@@ -65,9 +65,11 @@ func compile(replayer *glctx.Replayer, request string) (r isolate.Result) {
 	return r
 }
 
-// minEntryBytes is less than an entry of a driver's cache has, and more than a process
-// writes that compiles nothing.
-const minEntryBytes = 128
+// minEntryBytes is less than machine code in a driver's cache has, and more than a process
+// writes that compiles nothing. Mesa's entry for a kernel of one addition has 1,160 bytes.
+// The process writes 75 for a program that was there, and the Go runtime 8 more each time
+// that it wakes a thread: 200 have been seen on a busy machine.
+const minEntryBytes = 512
 
 // isMade reports whether the driver added to its cache. before is what the process had
 // written before the replay.
