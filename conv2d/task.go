@@ -5,7 +5,6 @@ package conv2d
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -75,12 +74,6 @@ func offersOf[P interface{ ReductionLen() int }](list []algorithm[P], p P, on de
 		})
 	}
 	return offers
-}
-
-// exact leaves out the algorithms that may err by more than a sum of products does.
-func (t task) exact() task {
-	t.offers = slices.DeleteFunc(slices.Clone(t.offers), func(o offer) bool { return o.tolerance > Tolerance(t.sum) })
-	return t
 }
 
 // build returns the sequence of a choice, and the error that its result may have.

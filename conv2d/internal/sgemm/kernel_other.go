@@ -1,0 +1,9 @@
+//go:build !amd64
+
+package sgemm
+
+const supported = false
+
+func tileVector(_ *[tileM * tileN]float32, _, _ *float32, _, _ int) { panic(unsupported) }
+
+func streamVector(_, _ *float32, _ int, _ *[streamK]float32, _ int) { panic(unsupported) }
