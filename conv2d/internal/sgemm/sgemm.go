@@ -46,7 +46,7 @@ type Product struct {
 	A, B    Matrix
 
 	// Finish is called with sums of a row, from column on, once for every element, from
-	// several goroutines.
+	// several goroutines. It may change sums and must not keep them.
 	Finish func(row, column int, sums []float32)
 }
 
@@ -56,9 +56,10 @@ func (p *Product) Run() {
 	case !supported:
 		panic(unsupported)
 	case p.K == 0:
-		zeros := make([]float32, p.N)
+		sums := make([]float32, p.N)
 		for row := range p.M {
-			p.Finish(row, 0, zeros)
+			clear(sums)
+			p.Finish(row, 0, sums)
 		}
 	case p.M <= StreamM && !p.B.Trans:
 		p.runStream()
