@@ -19,3 +19,17 @@ func stream(sums, b []float32, ldb int, a *[streamK]float32) {
 	_ = b[(streamK-1)*ldb+len(sums)-1]
 	streamVector(&sums[0], &b[0], ldb, a, len(sums))
 }
+
+// dot returns the sum of a[i] * b[i]. b is at least as long as a.
+func dot(a, b []float32) (sum float32) {
+	const step = 32
+	done := len(a) &^ (step - 1)
+	if done > 0 {
+		_ = b[done-1]
+		sum = dotVector(&a[0], &b[0], done)
+	}
+	for i := done; i < len(a); i++ {
+		sum += a[i] * b[i]
+	}
+	return sum
+}

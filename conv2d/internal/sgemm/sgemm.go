@@ -16,12 +16,13 @@ const (
 	tileM = 6
 	tileN = 16
 
-	streamK = 8 // rows of B that are read side by side
-	streamN = 512
+	streamK = 8   // rows of B that are read side by side
+	streamN = 512 // columns that are computed at a time
+	dotN    = 64  // likewise of a transposed B
 
-	// StreamM is the most rows of A for which B is read in its own order: the time is that
+	// streamM is the most rows of A for which B is read in its own order: the time is that
 	// of reading B.
-	StreamM = 4
+	streamM = 4
 
 	// A block of blockM x blockN tiles is computed at a time: its panels of B stay in the
 	// second-level cache.
@@ -61,7 +62,9 @@ func (p *Product) Run() {
 			clear(sums)
 			p.Finish(row, 0, sums)
 		}
-	case p.M <= StreamM && !p.B.Trans:
+	case p.M <= streamM && p.B.Trans:
+		p.runDots()
+	case p.M <= streamM:
 		p.runStream()
 	default:
 		p.runTiles()
@@ -192,7 +195,7 @@ func (p *Product) runStream() {
 
 // columns computes and finishes some columns of a product with few rows.
 func (p *Product) columns(column, width int) {
-	var all [StreamM][streamN]float32
+	var all [streamM][streamN]float32
 	var a [streamK]float32
 	vector := width &^ (tileN - 1)
 	for k := 0; k < p.K; k += streamK {
@@ -219,6 +222,35 @@ func (p *Product) columns(column, width int) {
 	for row := range p.M {
 		p.Finish(row, column, all[row][:width])
 	}
+}
+
+// runDots multiplies each row of a transposed B with all rows of A.
+func (p *Product) runDots() {
+	a, ld := p.A.Data, p.A.LD
+	if p.A.Trans {
+		rows := take(p.M * p.K)
+		defer scratch.Put(rows)
+		for row := range p.M {
+			for k := range p.K {
+				(*rows)[row*p.K+k] = p.a(row, k)
+			}
+		}
+		a, ld = *rows, p.K
+	}
+	p.loop(ceilDiv(p.N, dotN), func(i int) {
+		var all [streamM][dotN]float32
+		first := i * dotN
+		width := min(dotN, p.N-first)
+		for column := range width {
+			b := p.B.Data[(first+column)*p.B.LD:][:p.K]
+			for row := range p.M {
+				all[row][column] = dot(a[row*ld:][:p.K], b)
+			}
+		}
+		for row := range p.M {
+			p.Finish(row, first, all[row][:width])
+		}
+	})
 }
 
 // a returns an element of op(A).
