@@ -6,11 +6,12 @@ func Supported() bool { return supported }
 
 const unsupported = "sgemm: this processor has no AVX2 and FMA"
 
-// tile sets sums to the product of k columns of a panel of A, as packA makes it, and k rows
-// of 16 elements of B, ldb from one to the next. k is at least 1.
-func tile(sums *[tileM * tileN]float32, a, b []float32, k, ldb int) {
-	_, _ = a[tileM*k-1], b[(k-1)*ldb+tileN-1]
-	tileVector(sums, &a[0], &b[0], k, ldb)
+// tile sets six rows of 16 sums, blockColumns from one to the next, to the product of k
+// columns of a panel of A, as packA makes it, and k rows of 16 elements of B, ldb from one to
+// the next. k is at least 1.
+func tile(sums, a, b []float32, k, ldb int) {
+	_, _, _ = sums[(tileM-1)*blockColumns+tileN-1], a[tileM*k-1], b[(k-1)*ldb+tileN-1]
+	tileVector(&sums[0], &a[0], &b[0], k, ldb)
 }
 
 // stream adds a[r] * B[r][j] of eight rows of B to sums[j]. The number of sums is a positive

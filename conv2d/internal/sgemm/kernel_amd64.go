@@ -5,7 +5,7 @@ import "golang.org/x/sys/cpu"
 var supported = cpu.X86.HasAVX2 && cpu.X86.HasFMA
 
 //go:noescape
-func tileVector(sums *[tileM * tileN]float32, a, b *float32, k, ldb int)
+func tileVector(sums, a, b *float32, k, ldb int)
 
 //go:noescape
 func dotVector(a, b *float32, n int) float32

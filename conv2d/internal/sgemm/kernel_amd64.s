@@ -1,8 +1,8 @@
 #include "textflag.h"
 
-// func tileVector(sums *[tileM * tileN]float32, a, b *float32, k, ldb int)
+// func tileVector(sums, a, b *float32, k, ldb int)
 //
-// Y0 to Y11 hold the sums, two registers a row.
+// Y0 to Y11 hold the sums, two registers a row. The rows of sums begin 256 bytes apart.
 TEXT ·tileVector(SB), NOSPLIT, $0-40
 	MOVQ sums+0(FP), DI
 	MOVQ a+8(FP), SI
@@ -51,16 +51,16 @@ step:
 
 	VMOVUPS Y0, (DI)
 	VMOVUPS Y1, 32(DI)
-	VMOVUPS Y2, 64(DI)
-	VMOVUPS Y3, 96(DI)
-	VMOVUPS Y4, 128(DI)
-	VMOVUPS Y5, 160(DI)
-	VMOVUPS Y6, 192(DI)
-	VMOVUPS Y7, 224(DI)
-	VMOVUPS Y8, 256(DI)
-	VMOVUPS Y9, 288(DI)
-	VMOVUPS Y10, 320(DI)
-	VMOVUPS Y11, 352(DI)
+	VMOVUPS Y2, 256(DI)
+	VMOVUPS Y3, 288(DI)
+	VMOVUPS Y4, 512(DI)
+	VMOVUPS Y5, 544(DI)
+	VMOVUPS Y6, 768(DI)
+	VMOVUPS Y7, 800(DI)
+	VMOVUPS Y8, 1024(DI)
+	VMOVUPS Y9, 1056(DI)
+	VMOVUPS Y10, 1280(DI)
+	VMOVUPS Y11, 1312(DI)
 	VZEROUPPER
 	RET
 

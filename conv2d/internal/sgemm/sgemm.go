@@ -26,11 +26,12 @@ const (
 
 	// A block of blockM x blockN tiles is computed at a time: its panels of B stay in the
 	// second-level cache.
-	blockM = 4
-	blockN = 4
+	blockM       = 4
+	blockN       = 4
+	blockColumns = blockN * tileN
 
 	inPlaceM = 64      // rows of A up to which copying B costs more than it gains
-	serial   = 200_000 // products that are done before another processor has begun
+	serial   = 1 << 19 // products that take some 20 us, or little more than waking a processor
 )
 
 // Matrix is op(stored): the stored matrix has rows that begin LD elements apart, and is
@@ -119,15 +120,18 @@ func (p *Product) runTiles() {
 	down := ceilDiv(rows, blockM)
 	p.loop(down*ceilDiv(columns, blockN), func(i int) {
 		firstRow, firstColumn := i%down*blockM, i/down*blockN
+		var sums [tileM * blockColumns]float32
 		for row := firstRow; row < min(firstRow+blockM, rows); row++ {
 			a := panel(*packedA, row, tileM*p.K)
 			for column := firstColumn; column < min(firstColumn+blockN, columns); column++ {
+				to := sums[(column-firstColumn)*tileN:]
 				if column < inPlace {
-					p.tile(row*tileM, column*tileN, a, p.B.Data[column*tileN:], p.B.LD)
+					tile(to, a, p.B.Data[column*tileN:], p.K, p.B.LD)
 				} else {
-					p.tile(row*tileM, column*tileN, a, panel(*packedB, column-inPlace, tileN*p.K), tileN)
+					tile(to, a, panel(*packedB, column-inPlace, tileN*p.K), p.K, tileN)
 				}
 			}
+			p.finishRows(row*tileM, firstColumn*tileN, sums[:])
 		}
 	})
 }
@@ -135,13 +139,11 @@ func (p *Product) runTiles() {
 // panel returns the i-th part of n elements.
 func panel(all []float32, i, n int) []float32 { return all[i*n : (i+1)*n : (i+1)*n] }
 
-// tile computes and finishes one tile.
-func (p *Product) tile(row, column int, a, b []float32, ldb int) {
-	var sums [tileM * tileN]float32
-	tile(&sums, a, b, p.K, ldb)
-	width := min(tileN, p.N-column)
+// finishRows finishes the rows of a tile, and of those beside it in its block.
+func (p *Product) finishRows(row, column int, sums []float32) {
+	width := min(blockColumns, p.N-column)
 	for i := range min(tileM, p.M-row) {
-		p.Finish(row+i, column, sums[i*tileN:][:width:width])
+		p.Finish(row+i, column, sums[i*blockColumns:][:width:width])
 	}
 }
 
