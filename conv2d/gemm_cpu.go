@@ -4,6 +4,7 @@ package conv2d
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/conv2d/internal/parallel"
@@ -77,7 +78,7 @@ const smallProduct = 1 << 17
 // onCPU computes a valid problem. C is changed; it is read where there is a beta.
 func (p GEMMProblem) onCPU(t GEMMTensors) {
 	batch := orOne(p.Batch)
-	if batch > 1 && product(p.M, p.N, p.K) <= smallProduct {
+	if batch > 1 && product(p.M, p.N, p.K+p.Activation.products()) <= smallProduct {
 		parallel.For(batch, func(i int) { p.matrixOnCPU(t, i) })
 		return
 	}
@@ -94,6 +95,7 @@ func (p GEMMProblem) matrixOnCPU(t GEMMTensors, batch int) {
 		Finish: func(row, column int, sums []float32) {
 			p.finish(t.C[p.CIndex(batch, row, column):][:len(sums)], t.Bias, row, column, sums)
 		},
+		FinishCost: p.Activation.products(),
 	}
 	work.Run()
 }
@@ -144,4 +146,37 @@ func (a Activation) applyAll(values []float32) {
 			values[i] = float32(a.Apply(float64(v)))
 		}
 	}
+}
+
+// products returns the time of the activation of an element, in products of package sgemm:
+// some 30 ns for those with an exponential, and 20 products a nanosecond.
+func (a Activation) products() int {
+	if a == None || a == ReLU {
+		return 0
+	}
+	return 600
+}
+
+// exponentialK is the length of a sum from which the CPU is faster in spite of an activation
+// with an exponential, which kernels compute for eight elements at a time: measured, see
+// docs/bench/llvmpipe-kernels.md.
+const exponentialK = 128
+
+// kernelsFirst reports whether a kernel is likelier the fastest than the CPU.
+func (s Shape) kernelsFirst() bool {
+	if s.Conv2D != nil {
+		return s.Conv2D.isProduct() && s.Conv2D.asProduct().kernelsFirst()
+	}
+	return s.GEMM.kernelsFirst()
+}
+
+// cpuLast moves the algorithms that the CPU computes without a kernel to the end.
+func cpuLast(offers []offer) []offer {
+	onCPU := func(o offer) bool { return isOnCPU(o.name) }
+	kernels := slices.DeleteFunc(slices.Clone(offers), onCPU)
+	return append(kernels, slices.DeleteFunc(slices.Clone(offers), func(o offer) bool { return !onCPU(o) })...)
+}
+
+func (p GEMMProblem) kernelsFirst() bool {
+	return p.Activation.products() > 0 && p.K < exponentialK && p.M > sgemm.StreamM
 }

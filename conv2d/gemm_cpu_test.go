@@ -122,6 +122,29 @@ func TestPlansChooseTheCPU(t *testing.T) {
 	}
 }
 
+// TestKernelsOfExponentialsComeFirst is that short sums with an activation that is slow on
+// the CPU are left to kernels, and that a search tries the CPU too.
+func TestKernelsOfExponentialsComeFirst(t *testing.T) {
+	r := hostRig(t)
+	for word, algorithm := range map[string]string{
+		"gemm:90x70x65,silu": "gemm_register", "gemm:5x70x127,tanh": "gemm_register", "gemm:4x70x65,silu": "gemm_cpu",
+		"gemm:90x70x128,silu": "gemm_cpu", "gemm:90x70x65,relu": "gemm_cpu",
+		"conv2d:1x70x19x3-20,1x1,silu": "conv2d_register", "conv2d:1x170x19x3-20,1x1,silu": "conv2d_cpu",
+	} {
+		k, err := newTask(mustShape(t, word), r.context.Info())
+		if err != nil {
+			t.Fatal(err)
+		}
+		choice, err := k.likeliest()
+		if err != nil || choice.Algorithm != algorithm {
+			t.Errorf("%s: %v, %v, not %s", word, choice, err, algorithm)
+		}
+		if !slices.ContainsFunc(k.choices(), func(c Choice) bool { return isOnCPU(c.Algorithm) }) {
+			t.Errorf("%s: a search has no algorithm of the CPU", word)
+		}
+	}
+}
+
 // TestTuningsWithoutTheCPU is that a search without the CPU is kept apart, and that a plan
 // without it takes no result that needs it.
 func TestTuningsWithoutTheCPU(t *testing.T) {

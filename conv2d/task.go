@@ -54,6 +54,9 @@ func newTask(s Shape, info glctx.Info) (task, error) {
 		t.input, t.weights, t.output, t.bias = p.ALen(), p.BLen(), p.CLen(), p.BiasLen()
 		t.keepsOutput = p.beta() != 0 || p.CLen() != orOne(p.Batch)*p.M*p.N
 	}
+	if s.kernelsFirst() {
+		t.offers = cpuLast(t.offers)
+	}
 	t.maxStorage = info.MaxStorage
 	if bytes := 4 * int64(max(t.input, t.weights, t.output)+kernel.CanaryWords); bytes > t.maxStorage {
 		return t, fmt.Errorf("conv2d: %v: a tensor has %d bytes, this device allows %d: split the problem", t.shape, bytes, t.maxStorage)

@@ -20,9 +20,9 @@ const (
 	streamN = 512 // columns that are computed at a time
 	dotN    = 64  // likewise of a transposed B
 
-	// streamM is the most rows of A for which B is read in its own order: the time is that
+	// StreamM is the most rows of A for which B is read in its own order: the time is that
 	// of reading B.
-	streamM = 4
+	StreamM = 4
 
 	// A block of blockM x blockN tiles is computed at a time: its panels of B stay in the
 	// second-level cache.
@@ -50,6 +50,9 @@ type Product struct {
 	// Finish is called with sums of a row, from column on, once for every element, from
 	// several goroutines. It may change sums and must not keep them.
 	Finish func(row, column int, sums []float32)
+
+	// FinishCost is the time that Finish takes for an element, in products.
+	FinishCost int
 }
 
 // Run computes the product on all processors. It panics where not Supported.
@@ -63,9 +66,9 @@ func (p *Product) Run() {
 			clear(sums)
 			p.Finish(row, 0, sums)
 		}
-	case p.M <= streamM && p.B.Trans:
+	case p.M <= StreamM && p.B.Trans:
 		p.runDots()
-	case p.M <= streamM:
+	case p.M <= StreamM:
 		p.runStream()
 	default:
 		p.runTiles()
@@ -74,7 +77,7 @@ func (p *Product) Run() {
 
 // loop calls work for 0 to n-1: on one processor where the product is small.
 func (p *Product) loop(n int, work func(i int)) {
-	if float64(p.M)*float64(p.N)*float64(p.K) > serial {
+	if float64(p.M)*float64(p.N)*float64(p.K+p.FinishCost) > serial {
 		parallel.For(n, work)
 		return
 	}
@@ -197,7 +200,7 @@ func (p *Product) runStream() {
 
 // columns computes and finishes some columns of a product with few rows.
 func (p *Product) columns(column, width int) {
-	var all [streamM][streamN]float32
+	var all [StreamM][streamN]float32
 	var a [streamK]float32
 	vector := width &^ (tileN - 1)
 	for k := 0; k < p.K; k += streamK {
@@ -240,7 +243,7 @@ func (p *Product) runDots() {
 		a, ld = *rows, p.K
 	}
 	p.loop(ceilDiv(p.N, dotN), func(i int) {
-		var all [streamM][dotN]float32
+		var all [StreamM][dotN]float32
 		first := i * dotN
 		width := min(dotN, p.N-first)
 		for column := range width {
