@@ -160,7 +160,7 @@ func (a Activation) products() int {
 // exponentialK is the length of a sum from which the CPU is faster in spite of an activation
 // with an exponential, which kernels compute for eight elements at a time: measured, see
 // docs/bench/llvmpipe-kernels.md.
-const exponentialK = 128
+const exponentialK = 384
 
 // kernelsFirst reports whether a kernel is likelier the fastest than the CPU.
 func (s Shape) kernelsFirst() bool {
@@ -178,5 +178,5 @@ func cpuLast(offers []offer) []offer {
 }
 
 func (p GEMMProblem) kernelsFirst() bool {
-	return p.Activation.products() > 0 && p.K < exponentialK && p.M > sgemm.StreamM
+	return p.Activation.products() > 0 && p.K < exponentialK && p.M > 1
 }

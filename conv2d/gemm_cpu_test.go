@@ -127,9 +127,9 @@ func TestPlansChooseTheCPU(t *testing.T) {
 func TestKernelsOfExponentialsComeFirst(t *testing.T) {
 	r := hostRig(t)
 	for word, algorithm := range map[string]string{
-		"gemm:90x70x65,silu": "gemm_register", "gemm:5x70x127,tanh": "gemm_register", "gemm:4x70x65,silu": "gemm_cpu",
-		"gemm:90x70x128,silu": "gemm_cpu", "gemm:90x70x65,relu": "gemm_cpu",
-		"conv2d:1x70x19x3-20,1x1,silu": "conv2d_register", "conv2d:1x170x19x3-20,1x1,silu": "conv2d_cpu",
+		"gemm:90x70x65,silu": "gemm_register", "gemm:2x70x383,tanh": "gemm_register", "gemm:1x70x65,silu": "gemm_cpu",
+		"gemm:90x70x384,silu": "gemm_cpu", "gemm:90x70x65,relu": "gemm_cpu",
+		"conv2d:1x70x19x3-20,1x1,silu": "conv2d_register", "conv2d:1x400x19x3-20,1x1,silu": "conv2d_cpu",
 	} {
 		k, err := newTask(mustShape(t, word), r.context.Info())
 		if err != nil {
@@ -171,6 +171,15 @@ func TestTuningsWithoutTheCPU(t *testing.T) {
 	keep(TuningKey(s, Restriction{}), Choice{"gemm_cpu", CPUParams{}})
 	want(PlanOptions{}, "gemm_cpu", ByTuning)
 	want(PlanOptions{NoCPU: true}, "gemm_register", ByRanking)
+
+	// What was found without an activation is not taken for one that is slow on the CPU.
+	s = mustShape(t, "gemm:64x64x64,silu")
+	want(PlanOptions{}, "gemm_register", ByRanking)
+	keep(s.String(), Choice{"gemm_cpu", CPUParams{}})
+	want(PlanOptions{}, "gemm_cpu", ByTuning)
+	s = mustShape(t, "gemm:129x129x129,silu")
+	want(PlanOptions{}, "gemm_register", ByRanking) // the table has it without
+	s = mustShape(t, "gemm:64x64x64")
 	keep("gemm:64x64x64,no-cpu", micro)
 	want(PlanOptions{NoCPU: true}, "gemm_register", ByTuning)
 	want(PlanOptions{NoCPU: true, Exact: true}, "gemm_register", ByTuning)

@@ -152,12 +152,18 @@ func tuned(t task, r Restriction, tunings Tunings) (Choice, bool) {
 			if err != nil {
 				continue
 			}
-			if choice, err := decodeChoice(kept.Choice); err == nil && t.builds(choice) {
+			if choice, err := decodeChoice(kept.Choice); err == nil && t.takes(choice, s) {
 				return choice, true
 			}
 		}
 	}
 	return Choice{}, false
+}
+
+// takes reports whether a choice that was found for a similar problem can be built and is
+// likely to be as good for this one.
+func (t task) takes(c Choice, found Shape) bool {
+	return t.builds(c) && !(isOnCPU(c.Algorithm) && t.shape.kernelsFirst() && !found.kernelsFirst())
 }
 
 // builds reports whether a choice that came from a file can be built.

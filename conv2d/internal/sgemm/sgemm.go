@@ -20,9 +20,9 @@ const (
 	streamN = 512 // columns that are computed at a time
 	dotN    = 64  // likewise of a transposed B
 
-	// StreamM is the most rows of A for which B is read in its own order: the time is that
+	// streamM is the most rows of A for which B is read in its own order: the time is that
 	// of reading B.
-	StreamM = 4
+	streamM = 4
 
 	// A block of blockM x blockN tiles is computed at a time: its panels of B stay in the
 	// second-level cache.
@@ -66,9 +66,9 @@ func (p *Product) Run() {
 			clear(sums)
 			p.Finish(row, 0, sums)
 		}
-	case p.M <= StreamM && p.B.Trans:
+	case p.M <= streamM && p.B.Trans:
 		p.runDots()
-	case p.M <= StreamM:
+	case p.M <= streamM:
 		p.runStream()
 	default:
 		p.runTiles()
@@ -200,7 +200,7 @@ func (p *Product) runStream() {
 
 // columns computes and finishes some columns of a product with few rows.
 func (p *Product) columns(column, width int) {
-	var all [StreamM][streamN]float32
+	var all [streamM][streamN]float32
 	var a [streamK]float32
 	vector := width &^ (tileN - 1)
 	for k := 0; k < p.K; k += streamK {
@@ -243,7 +243,7 @@ func (p *Product) runDots() {
 		a, ld = *rows, p.K
 	}
 	p.loop(ceilDiv(p.N, dotN), func(i int) {
-		var all [StreamM][dotN]float32
+		var all [streamM][dotN]float32
 		first := i * dotN
 		width := min(dotN, p.N-first)
 		for column := range width {
