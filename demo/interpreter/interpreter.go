@@ -12,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -85,28 +86,37 @@ func New(ctx context.Context, context *glctx.Context, programs executor.Programs
 	if err := o.validate(context.Info()); err != nil {
 		return nil, err
 	}
-	source, err := o.source()
+	v := newInterpreter(context, o)
+	handles, err := kernelset.GetChecked(ctx, programs, kernels, v.check, o.kernel())
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("interpreter: %w", err)
 	}
-	handle, err := programs.Get(ctx, source)
-	if err != nil {
-		return nil, fmt.Errorf("interpreter: get %s: %w", source.Name(), err)
-	}
-	v := &Interpreter{context: context, options: o, program: handle}
+	v.program = handles[0]
+	return v, v.prepare()
+}
+
+func newInterpreter(context *glctx.Context, o Options) *Interpreter {
+	v := &Interpreter{context: context, options: o}
 	v.mu.Context = context
 	v.mu.breaks, v.mu.handlers = map[int]bool{}, map[uint16]Handler{}
 	v.mu.cycles = make([]uint64, o.Machines)
-	if err := context.Do(v.allocate); err != nil {
-		return nil, errors.Join(fmt.Errorf("interpreter: %d machines with %d bytes each: %w", o.Machines, o.MemoryBytes, err), v.Close())
-	}
-	return v, nil
+	return v
 }
 
-func (o Options) source() (*shader.Source, error) {
-	file, defines := "kernels/interpreter.comp", shader.Defines{"LANES": strconv.Itoa(lanes)}
+// prepare allocates memory for machines that have a program. After an error it closes v.
+func (v *Interpreter) prepare() error {
+	if err := v.context.Do(v.allocate); err != nil {
+		o := v.options
+		return errors.Join(fmt.Errorf("interpreter: %d machines with %d bytes each: %w", o.Machines, o.MemoryBytes, err), v.Close())
+	}
+	return nil
+}
+
+// kernel returns the kernel that runs machines with these options.
+func (o Options) kernel() kernelset.Kernel {
+	name, defines := "interpreter", shader.Defines{"LANES": strconv.Itoa(lanes)}
 	if o.MachinePerGroup {
-		file, defines = "kernels/interpreter_group.comp", shader.Defines{}
+		name, defines = "interpreter_group", shader.Defines{}
 	}
 	if o.Vectors {
 		defines["VECTORS"] = "1"
@@ -126,7 +136,7 @@ func (o Options) source() (*shader.Source, error) {
 	if o.Prefetch {
 		defines["AHEAD"] = "1"
 	}
-	return shader.ReadSource(kernels, file, defines)
+	return kernelset.Kernel{Name: name, Defines: defines}
 }
 
 // allocate makes the buffers, except that of the code.

@@ -23,6 +23,7 @@ func TestRandomPrograms(t *testing.T) {
 			o.Machines, o.MemoryBytes, o.BatchCycles = 96, 1024, 100
 			random := rand.New(rand.NewPCG(1, uint64(len(name))))
 			v := newMachines(t, o)
+			v.checkKnown(t)
 			stands := [signals]int{}
 			for range 20 {
 				code := randomProgram(random, 40, v.options.Vectors)
