@@ -97,3 +97,17 @@ func TestCheckedProgram(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkKnownAnswer measures what the first start with a binary spends on its check.
+func BenchmarkKnownAnswer(b *testing.B) {
+	for _, o := range []Options{{}, {MachinePerGroup: true}} {
+		v := newMachines(b, o)
+		b.Run(o.kernel().Name, func(b *testing.B) {
+			for b.Loop() {
+				if err := v.check(b.Context(), []*cache.Handle{v.program}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

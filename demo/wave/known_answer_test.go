@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
+	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -82,4 +83,37 @@ func TestLoadedKernelsGiveKnownAnswers(t *testing.T) {
 	t.Parallel()
 	gltest.Open(t)
 	faultgl.TestKnownAnswers(t, "wave", "#version", 5)
+}
+
+// BenchmarkKnownAnswer measures what the first start with a binary spends on its check.
+func BenchmarkKnownAnswer(b *testing.B) {
+	f := newFixture(b)
+	o, _ := Options{}.withDefaults()
+	k := knownKernels{f.GPU, o.Local}
+	for _, kernel := range []kernelset.Kernel{k.step(), k.excite(), k.inspect(), k.read()} {
+		handles, err := kernelset.Get(b.Context(), f.Cache, kernels, kernel)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(kernel.Name, func(b *testing.B) {
+			for b.Loop() {
+				if err := kernel.Check(b.Context(), handles[0].Program()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		kernelset.Release(handles...)
+	}
+	s, err := NewSession(b.Context(), f.GPU, f.Cache, o, resident.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	b.Run("wave_session", func(b *testing.B) {
+		for b.Loop() {
+			if err := o.checkSession(b.Context(), s.resident); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/devices"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
 )
@@ -51,4 +52,31 @@ func TestLoadedKernelsGiveKnownAnswers(t *testing.T) {
 	t.Parallel()
 	gltest.Open(t)
 	faultgl.TestKnownAnswers(t, "volume", "#version", 2)
+}
+
+// BenchmarkKnownAnswer measures what the first start with a binary spends on its check.
+func BenchmarkKnownAnswer(b *testing.B) {
+	gpu, err := shadercache.Open(shadercache.Options{Context: glctx.Options{DriverCacheOff: true}})
+	if err != nil {
+		b.Skip(err)
+	}
+	defer gpu.Close()
+	for name, check := range map[string]func(*knownBlock) error{"wave3d_start": (*knownBlock).start, "wave3d_step": (*knownBlock).step} {
+		source, err := source(name)
+		if err != nil {
+			b.Fatal(err)
+		}
+		handle, err := gpu.Cache.Get(b.Context(), source)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if err := checkKnown(gpu, handle.Program(), check); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		handle.Release()
+	}
 }
