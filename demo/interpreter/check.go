@@ -17,17 +17,34 @@ const (
 	checkedCycles   = 64
 )
 
-// checkedProgram has every kind of instruction that is not on vectors. Machines leave its
-// loop after an eighth as many turns as their number; then half of them stop by a fault, as
-// the address is not aligned, and the others store to the watched word. Those with large
-// numbers run out of instructions before.
-const checkedProgram = `
+// checkedSums has every kind of instruction that all kernels have. Machines leave its loop
+// after an eighth as many turns as their number; those with large numbers run out of
+// instructions before.
+const checkedSums = `
+	movz x1, #0x200
+	sub  x2, x10, #1
+	add  x3, x9, #7
+l:	adds x2, x2, x3
+	sub  x4, x2, x3
+	movz x6, #0x4321
+	subs x5, x2, x6
+	b.vs m
+	cmn  x4, x5
+m:	subs x9, x9, #8
+	b.hs l
+	cmn  x9, #4
+	b.mi end
+	hlt  #1
+end:	svc  #2`
+
+// checkedMemory is loads and stores. Half of the machines stop by a fault, as the address
+// is not aligned; the others store to the watched word.
+const checkedMemory = `
 	movz x1, #0x200
 	sub  x2, x10, #1
 	add  x3, x9, #7
 l:	adds x2, x2, x3
 	str  x2, [x1, #8]
-	sub  x4, x2, x3
 	ldr  x5, [x1, #8]
 	subs x6, x5, x2
 	b.ne bad
@@ -42,7 +59,7 @@ low:	str  x8, [x1]
 bad:	hlt  #1
 end:	svc  #2`
 
-// checkedVectors has every instruction on vectors, and comes before checkedProgram.
+// checkedVectors has every instruction on vectors, and comes before checkedMemory.
 const checkedVectors = `
 	movz  x1, #0x200
 	movz  x2, #0x9E37
@@ -56,26 +73,41 @@ const checkedVectors = `
 	add   z5.d, z5.d, z2.d`
 
 // check compares machines on a program that was loaded with the CPU.
-func (v *Interpreter) check(ctx context.Context, handles []*cache.Handle) error {
+func (v *Interpreter) check(ctx context.Context, program *cache.Handle, p parts) error {
 	o := v.options
 	o.Machines, o.MemoryBytes, o.BatchCycles, o.TraceMachine, o.Progress = checkedMachines, checkedBytes, checkedCycles/2, 0, nil
-	known := newInterpreter(v.context, o)
-	known.program = handles[0].Retain()
-	if err := known.prepare(); err != nil {
-		return err
-	}
-	defer known.Close()
-	setup, err := o.checkedSetup()
+	known, err := newInterpreter(v.context, checkedProgram{handle: program}, o)
 	if err != nil {
 		return err
 	}
-	if err := setup.Apply(ctx, known); err != nil {
-		return err
+	defer known.Close()
+	for _, text := range p.checked() {
+		setup, err := o.checkedSetup(text)
+		if err == nil {
+			err = setup.Apply(ctx, known)
+		}
+		if err == nil {
+			_, err = known.RunMega(ctx, checkedCycles)
+		}
+		if err == nil {
+			err = known.agree(ctx, setup)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if _, err := known.RunMega(ctx, checkedCycles); err != nil {
-		return err
+	return nil
+}
+
+// checked returns the code that checks a kernel with these parts.
+func (p parts) checked() []string {
+	switch {
+	case p.vectors:
+		return []string{checkedSums, checkedVectors + checkedMemory}
+	case p.memory:
+		return []string{checkedSums, checkedMemory}
 	}
-	return known.agree(ctx, setup)
+	return []string{checkedSums}
 }
 
 // agree returns an error unless all machines are as after checkedCycles on the CPU.
@@ -111,11 +143,7 @@ func (v *Interpreter) agree(ctx context.Context, setup Setup) error {
 }
 
 // checkedSetup is how the machines of the check begin.
-func (o Options) checkedSetup() (s Setup, err error) {
-	text := checkedProgram
-	if o.Vectors {
-		text = checkedVectors + text
-	}
+func (o Options) checkedSetup(text string) (s Setup, err error) {
 	s.Code, err = Assemble("check", text)
 	s.Registers = []RegisterSetting{{register: 9, machine: true}}
 	if o.Watchpoints {

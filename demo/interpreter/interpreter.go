@@ -4,23 +4,14 @@ package interpreter
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
-
-//go:embed kernels
-var kernels embed.FS
-
-// lanes is LANES of interpreter.comp.
-const lanes = 64
 
 // Storage bindings of machine.glsl, and indices of Interpreter.buffers.
 const (
@@ -59,13 +50,14 @@ const registerRows = 32
 // The instructions done before an error count; another run may follow, unless the context
 // was lost. When ctx ends, a run returns after the batches in flight.
 type Interpreter struct {
-	context *glctx.Context
-	options Options
-	program *cache.Handle
+	context  *glctx.Context
+	options  Options
+	programs executor.Programs
 
 	mu struct {
 		glctx.Mutex
 		closed   bool
+		program  *cache.Handle // that runs the code, and nil before Load
 		buffers  [bindings]glctx.Buffer
 		report   glctx.Staging // of submissions: see submission.go
 		code     []uint32      // as loaded
@@ -79,64 +71,29 @@ type Interpreter struct {
 	}
 }
 
-// New makes machines. programs is a cache over context. It returns an error for options
-// beyond the limits of the device, and shader.ErrOutOfMemory.
+// New makes machines. programs is a cache over context, which Load gets the kernel from. It
+// returns an error for options beyond the limits of the device, and shader.ErrOutOfMemory.
 func New(ctx context.Context, context *glctx.Context, programs executor.Programs, o Options) (*Interpreter, error) {
 	o = o.withDefaults(context.Info())
 	if err := o.validate(context.Info()); err != nil {
 		return nil, err
 	}
-	v := newInterpreter(context, o)
-	handles, err := kernelset.GetChecked(ctx, programs, kernels, v.check, o.kernel())
-	if err != nil {
-		return nil, fmt.Errorf("interpreter: %w", err)
+	if err := ctx.Err(); err != nil {
+		return nil, err
 	}
-	v.program = handles[0]
-	return v, v.prepare()
+	return newInterpreter(context, programs, o)
 }
 
-func newInterpreter(context *glctx.Context, o Options) *Interpreter {
-	v := &Interpreter{context: context, options: o}
+// newInterpreter is New for options that were validated.
+func newInterpreter(context *glctx.Context, programs executor.Programs, o Options) (*Interpreter, error) {
+	v := &Interpreter{context: context, options: o, programs: programs}
 	v.mu.Context = context
 	v.mu.breaks, v.mu.handlers = map[int]bool{}, map[uint16]Handler{}
 	v.mu.cycles = make([]uint64, o.Machines)
-	return v
-}
-
-// prepare allocates memory for machines that have a program. After an error it closes v.
-func (v *Interpreter) prepare() error {
-	if err := v.context.Do(v.allocate); err != nil {
-		o := v.options
-		return errors.Join(fmt.Errorf("interpreter: %d machines with %d bytes each: %w", o.Machines, o.MemoryBytes, err), v.Close())
+	if err := context.Do(v.allocate); err != nil {
+		return nil, errors.Join(fmt.Errorf("interpreter: %d machines with %d bytes each: %w", o.Machines, o.MemoryBytes, err), v.Close())
 	}
-	return nil
-}
-
-// kernel returns the kernel that runs machines with these options.
-func (o Options) kernel() kernelset.Kernel {
-	name, defines := "interpreter", shader.Defines{"LANES": strconv.Itoa(lanes)}
-	if o.MachinePerGroup {
-		name, defines = "interpreter_group", shader.Defines{}
-	}
-	if o.Vectors {
-		defines["VECTORS"] = "1"
-	}
-	if o.TraceEntries > 0 {
-		defines["TRACE"] = strconv.Itoa(o.TraceEntries)
-	}
-	if o.Watchpoints {
-		defines["WATCH"] = "1"
-	}
-	if o.Int64 {
-		defines["INT64"] = "1"
-	}
-	if o.RegisterArray {
-		defines["REGISTERS"] = "IN_ARRAY"
-	}
-	if o.Prefetch {
-		defines["AHEAD"] = "1"
-	}
-	return kernelset.Kernel{Name: name, Defines: defines}
+	return v, nil
 }
 
 // allocate makes the buffers, except that of the code.
@@ -176,7 +133,9 @@ func (v *Interpreter) Close() error {
 		return nil
 	}
 	v.mu.closed = true
-	v.program.Release()
+	if v.mu.program != nil {
+		v.mu.program.Release()
+	}
 	err := v.context.Do(func(gl *glctx.GL) error {
 		for _, b := range v.mu.buffers {
 			gl.DeleteBuffer(b)

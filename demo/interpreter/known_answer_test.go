@@ -4,14 +4,15 @@ package interpreter
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/shadercache/shadercache"
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
+	"github.com/shadercache/shadercache/internal/kernelset"
 )
 
 func init() {
@@ -36,7 +37,7 @@ func addInMachines(ctx context.Context, gpu *shadercache.GPU, o Options) error {
 		return err
 	}
 	defer v.Close()
-	code, err := Assemble("test", "add x1, x0, #5\nhlt #0")
+	code, err := Assemble("test", "movz x2, #32\nadd x3, x0, #5\nstr x3, [x2]\nldr x1, [x2]\nhlt #0")
 	if err != nil {
 		return err
 	}
@@ -63,18 +64,46 @@ func TestLoadedInterpretersGiveKnownAnswers(t *testing.T) {
 	faultgl.TestKnownAnswers(t, "interpreter", "#version", 2)
 }
 
-// checkKnown runs the check of a program that was loaded.
-func (v *Interpreter) checkKnown(t *testing.T) {
+// checkKnown runs the check of every program that the machines may use.
+func (v *Interpreter) checkKnown(t testing.TB) {
 	t.Helper()
-	if err := v.check(t.Context(), []*cache.Handle{v.program}); err != nil {
-		t.Error(err)
+	for _, p := range v.options.allParts() {
+		handles, err := kernelset.Get(t.Context(), v.programs, kernels, v.options.kernel(p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.check(t.Context(), handles[0], p); err != nil {
+			t.Errorf("%+v: %v", p, err)
+		}
+		kernelset.Release(handles...)
 	}
 }
 
+// allParts are the kernels for all code.
+func (o Options) allParts() []parts {
+	all := parts{true, true}
+	switch {
+	case o.MachinePerGroup:
+		return []parts{all}
+	case o.Vectors:
+		return []parts{{}, {memory: true}, all}
+	}
+	return []parts{{}, {memory: true}}
+}
+
 // The machines of the check end in every way.
-func TestCheckedProgram(t *testing.T) {
-	for _, o := range []Options{{}, {Vectors: true}, {Watchpoints: true}} {
-		setup, err := o.checkedSetup()
+func TestCheckedCode(t *testing.T) {
+	for _, c := range []struct {
+		options Options
+		text    string
+		ends    []Signal
+	}{
+		{Options{}, checkedSums, []Signal{SignalSyscall, SignalHalt, SignalCheckpoint}},
+		{Options{}, checkedMemory, []Signal{SignalSyscall, SignalFault, SignalCheckpoint}},
+		{Options{Vectors: true}, checkedVectors + checkedMemory, []Signal{SignalSyscall, SignalFault, SignalCheckpoint}},
+		{Options{Watchpoints: true}, checkedMemory, []Signal{SignalWatch, SignalFault, SignalCheckpoint}},
+	} {
+		setup, err := c.options.checkedSetup(c.text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,16 +113,40 @@ func TestCheckedProgram(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r.Vectors = o.Vectors
+			r.Vectors = c.options.Vectors
 			r.Run(checkedCycles)
 			ends[r.Signal]++
 		}
-		stored := SignalSyscall
-		if o.Watchpoints {
-			stored = SignalWatch
+		for _, s := range c.ends {
+			if ends[s] == 0 {
+				t.Errorf("%+v: machines end by %v", c.options, ends)
+			}
 		}
-		if ends[stored] == 0 || ends[SignalFault] == 0 || ends[SignalCheckpoint] == 0 {
-			t.Errorf("%+v: machines end by %v", o, ends)
+	}
+}
+
+// The kernel has the parts that the code needs.
+func TestParts(t *testing.T) {
+	for _, c := range []struct {
+		options Options
+		text    string
+		want    parts
+	}{
+		{Options{}, "l: add x0, x0, #1\nsvc #1\nb l", parts{}},
+		{Options{}, "ldr x0, [x1]", parts{memory: true}},
+		{Options{}, "b l\nl: str x0, [x1]", parts{memory: true}},
+		{Options{}, "dup z0.d, x1", parts{}}, // undefined
+		{Options{Vectors: true}, "add x0, x0, #1", parts{}},
+		{Options{Vectors: true}, "dup z0.d, x1", parts{true, true}},
+		{Options{Vectors: true, MachinePerGroup: true}, "add x0, x0, #1", parts{true, true}},
+	} {
+		code := assemble(t, c.text)
+		words := make([]uint32, len(code)/4)
+		for i := range words {
+			words[i] = binary.LittleEndian.Uint32(code[4*i:])
+		}
+		if got := c.options.partsFor(words); got != c.want {
+			t.Errorf("%q with %+v needs %+v, should be %+v", c.text, c.options, got, c.want)
 		}
 	}
 }
@@ -102,12 +155,19 @@ func TestCheckedProgram(t *testing.T) {
 func BenchmarkKnownAnswer(b *testing.B) {
 	for _, o := range []Options{{}, {MachinePerGroup: true}} {
 		v := newMachines(b, o)
-		b.Run(o.kernel().Name, func(b *testing.B) {
-			for b.Loop() {
-				if err := v.check(b.Context(), []*cache.Handle{v.program}); err != nil {
-					b.Fatal(err)
-				}
+		for _, p := range o.allParts() {
+			handles, err := kernelset.Get(b.Context(), v.programs, kernels, o.kernel(p))
+			if err != nil {
+				b.Fatal(err)
 			}
-		})
+			b.Run(fmt.Sprintf("%s/memory=%v", handles[0].Name(), p.memory), func(b *testing.B) {
+				for b.Loop() {
+					if err := v.check(b.Context(), handles[0], p); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			kernelset.Release(handles...)
+		}
 	}
 }

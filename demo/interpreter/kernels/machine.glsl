@@ -78,6 +78,11 @@
 #define TRACE 0
 #endif
 
+// 0: there are no loads and stores.
+#ifndef MEMORY
+#define MEMORY 1
+#endif
+
 // 1: instructions on vectors are executed; else they are undefined.
 #ifndef VECTORS
 #define VECTORS MACHINE_PER_GROUP
@@ -378,6 +383,7 @@ void executeSum(uvec4 instruction) {
     uint carry = minus ? 1u : 0u;
     b = minus ? ~b : b;
     uvec2 result = sum(a, b, carry);
+#if MEMORY
     if (kind != KIND_SUM) {
         uint word = checkAccess(result, 1u, kind == KIND_STORE);
         if (signal == SIGNAL_FAULT) {
@@ -390,6 +396,7 @@ void executeSum(uvec4 instruction) {
         }
         return;
     }
+#endif
     put(written, result);
     if ((what & SET_FLAGS) != 0u) {
         uint overflow = ((a.y ^ result.y) & (b.y ^ result.y)) >> 31;
