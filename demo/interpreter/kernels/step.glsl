@@ -1,6 +1,6 @@
 // step.glsl: one turn of the loop over instructions, as the text of its body. It ends the
-// loop where the machine stops before the instruction, or after it. The including file
-// defines, with VECTORS:
+// loop where the machine stops before the instruction, or after it. Functions that return
+// early would be slower: see docs/interpreter.md. The including file defines, with VECTORS:
 //
 //   bool executeVector(uvec4 instruction)   does it, and returns whether the loop goes on
 
