@@ -116,8 +116,9 @@ func readPageStatus(t *testing.T, address string) (status pageStatus) {
 		t.Fatal(err)
 	}
 	defer reply.Body.Close()
-	if err := json.NewDecoder(reply.Body).Decode(&status); err != nil {
+	var report struct{ Devices []pageStatus }
+	if err := json.NewDecoder(reply.Body).Decode(&report); err != nil {
 		t.Fatal(err)
 	}
-	return status
+	return report.Devices[0]
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/shadercache/shadercache/internal/faultgl"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/status"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -45,6 +46,7 @@ type served struct {
 	t        *testing.T
 	cmd      *exec.Cmd
 	path     string
+	dir      string // of the cache
 	result   serveResult
 	messages *bytes.Buffer // read it after the end
 	ended    chan error
@@ -62,8 +64,8 @@ func serveProcess(t *testing.T, environment []string, args ...string) *served {
 
 func (s *served) start(environment []string, args ...string) {
 	s.t.Helper()
-	dir := s.t.TempDir()
-	cmd := selfAs(s.t, "shadercache", append([]string{"serve", "--json", "--dir", dir, "--socket", s.path}, args...)...)
+	s.dir = s.t.TempDir()
+	cmd := selfAs(s.t, "shadercache", append([]string{"serve", "--json", "--dir", s.dir, "--socket", s.path}, args...)...)
 	cmd.Env = append(os.Environ(), environment...)
 	cmd.Stderr = s.messages
 	out, err := cmd.StdoutPipe()
@@ -74,7 +76,7 @@ func (s *served) start(environment []string, args ...string) {
 		s.t.Fatal(err)
 	}
 	s.cmd = cmd
-	s.t.Cleanup(func() { // waits for the worker, which uses dir
+	s.t.Cleanup(func() { // waits for the worker, which uses s.dir
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		<-s.gone
 	})
@@ -432,12 +434,13 @@ func TestStatusPages(t *testing.T) {
 		}
 		return string(body)
 	}
-	var status server.Status
-	if err := json.Unmarshal([]byte(page("/status")), &status); err != nil || status.Counters.Jobs != 1 || len(status.Sessions) != 1 || status.GPU != s.result.GPU {
-		t.Errorf("%v, %+v", err, status)
+	var report status.Report
+	err := json.Unmarshal([]byte(page("/status")), &report)
+	if own := report.Devices[0]; err != nil || own.Counters.Jobs != 1 || len(own.Sessions) != 1 || own.GPU != s.result.GPU {
+		t.Errorf("%v, %+v", err, report)
 	}
 	metrics := page("/metrics")
-	for _, line := range []string{"shadercache_server_jobs_total 1", "shadercache_server_sessions 1", "process_resident_memory_bytes ", "go_goroutines "} {
+	for _, line := range []string{"shadercache_server_jobs_total{device=\"0\"} 1", "shadercache_server_sessions{device=\"0\"} 1", "process_resident_memory_bytes ", "go_goroutines "} {
 		if !strings.Contains(metrics, "\n"+line) {
 			t.Errorf("no %q in the metrics", line)
 		}

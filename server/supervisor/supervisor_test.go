@@ -34,7 +34,10 @@ func TestMain(m *testing.M) {
 
 // work runs a script in a worker, which inherits one file, and the link after it.
 func work(script []string) {
-	link := supervisor.OpenLink(4)
+	link, err := supervisor.OpenLink(4)
+	if err != nil {
+		os.Exit(8)
+	}
 	for _, word := range script {
 		switch word {
 		case "ready":
