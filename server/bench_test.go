@@ -145,7 +145,7 @@ func streamForever(path, seed, kind string) error {
 func streamOf(ctx context.Context, c *client.Client, seed uint32, kind string) (some func() error, jobs int, err error) {
 	if kind == longJobs {
 		p, err := c.Program(ctx, slow)
-		return func() error { return streamLong(ctx, c, p, 64) }, 64, err
+		return func() error { return streamLong(ctx, c, p, 16) }, 16, err
 	}
 	p, err := c.Program(ctx, affine)
 	return func() error { return stream(ctx, c, p, 1024, 64, seed) }, 1024, err
