@@ -46,7 +46,6 @@ type served struct {
 	t        *testing.T
 	cmd      *exec.Cmd
 	path     string
-	dir      string // of the cache
 	result   serveResult
 	messages *bytes.Buffer // read it after the end
 	ended    chan error
@@ -64,8 +63,8 @@ func serveProcess(t *testing.T, environment []string, args ...string) *served {
 
 func (s *served) start(environment []string, args ...string) {
 	s.t.Helper()
-	s.dir = s.t.TempDir()
-	cmd := selfAs(s.t, "shadercache", append([]string{"serve", "--json", "--dir", s.dir, "--socket", s.path}, args...)...)
+	dir := s.t.TempDir()
+	cmd := selfAs(s.t, "shadercache", append([]string{"serve", "--json", "--dir", dir, "--socket", s.path}, args...)...)
 	cmd.Env = append(os.Environ(), environment...)
 	cmd.Stderr = s.messages
 	out, err := cmd.StdoutPipe()
@@ -76,7 +75,7 @@ func (s *served) start(environment []string, args ...string) {
 		s.t.Fatal(err)
 	}
 	s.cmd = cmd
-	s.t.Cleanup(func() { // waits for the worker, which uses s.dir
+	s.t.Cleanup(func() { // waits for the worker, which uses dir
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		<-s.gone
 	})

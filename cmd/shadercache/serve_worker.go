@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/cli"
@@ -109,10 +111,7 @@ func (o *options) deviceUUID() string {
 func (o *options) serveWorker(f serveFlags) error {
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	// The server's watchdog notices a hang sooner; while a program is compiled the
-	// executor makes no progress either.
-	o.NoCompilerThreads = true // an idle server takes no CPU time
-	g, err := o.OpenExecutor(executor.Options{Timeout: server.MaxCompileTime})
+	g, err := o.openWorker(f)
 	if err != nil {
 		return err
 	}
@@ -130,6 +129,22 @@ func (o *options) serveWorker(f serveFlags) error {
 	}
 	ends.link.Ready(g.Name())
 	return o.endWorker(g, ends.link, s.Serve(ctx, ends.clients))
+}
+
+// shareTime is how long the worker of one device waits for another one that compiles the
+// program that it needs, and makes no progress.
+const shareTime = 5 * time.Second
+
+// openWorker opens the GPU of a worker. Those of several devices compile a program once.
+func (o *options) openWorker(f serveFlags) (*cli.GPU, error) {
+	var programs cache.Options
+	if f.devices > 0 {
+		programs.ShareCompiles = shareTime
+	}
+	o.NoCompilerThreads = true // an idle server takes no CPU time
+	// The server's watchdog notices a hang sooner; while a program is compiled the
+	// executor makes no progress either.
+	return o.OpenBoth(executor.Options{Timeout: server.MaxCompileTime}, programs)
 }
 
 func (o *options) workerEnds(f *serveFlags) (*workerEnds, error) {
