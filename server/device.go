@@ -37,8 +37,8 @@ type Names interface {
 	// Find returns the other worker that has a name, or -1.
 	Find(name string) (owner int, err error)
 
-	// Drop frees a name of this worker. It does not wait, and has no effect on a name of
-	// another worker.
+	// Drop frees a name of this worker, for other workers when it returns. It has no effect
+	// on a name of another worker.
 	Drop(name string)
 }
 

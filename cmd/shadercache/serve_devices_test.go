@@ -107,7 +107,9 @@ func wantOneCompile(t *testing.T, clients ...*client.Client) {
 	all.Wait()
 	compiles := uint64(0)
 	for _, c := range clients {
-		var of struct{ Cache struct{ Counters struct{ Compiles uint64 } } }
+		var of struct {
+			Cache struct{ Counters struct{ Compiles uint64 } }
+		}
 		data, err := c.Status(t.Context())
 		if err = errors.Join(err, json.Unmarshal(data, &of)); err != nil {
 			t.Error(err)

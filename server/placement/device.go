@@ -90,10 +90,11 @@ func (d *Device) Received(m supervisor.Message) {
 		if owner, found := p.mu.names[m.Text]; found && owner == d.number {
 			delete(p.mu.names, m.Text)
 		}
+		d.answer(-1)
 	}
 }
 
-// answer answers a claim or find, beside: a worker that reads nothing must not stop the
+// answer answers a question about a name, beside: a worker that reads nothing must not stop the
 // placement.
 func (d *Device) answer(owner int) {
 	if l := d.link; l != nil {

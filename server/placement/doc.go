@@ -16,8 +16,8 @@
 //	ended      worker     -: one session less
 //	claim      worker     name of a buffer that it is about to make
 //	find       worker     name of a buffer that it does not have
-//	owner      placement  answer to claim and find: number of the other device, or -1
 //	drop       worker     name of a buffer that it does not have any more
+//	owner      placement  answer to these three: number of the other device that has it, or -1
 package placement
 
 // The words of messages.

@@ -111,9 +111,7 @@ func (w *Worker) Claim(name string) (owner int, err error) { return w.ask(wordCl
 func (w *Worker) Find(name string) (owner int, err error) { return w.ask(wordFind, name) }
 
 // Drop frees a name of this worker.
-func (w *Worker) Drop(name string) {
-	_ = w.link.Send(supervisor.Message{Word: wordDrop, Text: name}) // without a placement the process ends
-}
+func (w *Worker) Drop(name string) { _, _ = w.ask(wordDrop, name) } // without a placement the process ends
 
 func (w *Worker) ask(word, name string) (owner int, err error) {
 	w.asking.Lock()

@@ -178,12 +178,12 @@ func (o *Options) receive(w *worker, m Message) {
 	switch m.Word {
 	case wordReady:
 		w.served = true
+		if o.Follower != nil {
+			o.Follower.Serves(w.link)
+		}
 		if o.Ready != nil {
 			o.Ready(m.Text)
 			o.Ready = nil
-		}
-		if o.Follower != nil {
-			o.Follower.Serves(w.link)
 		}
 		return
 	case wordLost:
