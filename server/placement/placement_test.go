@@ -121,7 +121,7 @@ func place(t testing.TB, devices int, o placement.Options) *placed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &placed{Placement: placement.New(devices, o), t: t, path: filepath.Join(dir, "socket"), served: make(chan error, 1)}
+	p := &placed{Placement: placement.New(devices, o), t: t, path: filepath.Join(dir, "socket"), served: make(chan error, 2)}
 	l, err := socket.Listen(p.path)
 	if err != nil {
 		t.Fatal(err)
@@ -169,6 +169,9 @@ func (p *placed) connect() *client {
 		p.t.Fatal(err)
 	}
 	p.t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		p.t.Fatal(err)
+	}
 	return &client{c.(*net.UnixConn), bufio.NewScanner(c)}
 }
 
@@ -248,15 +251,17 @@ func TestNamesAreOfOneWorker(t *testing.T) {
 	}{
 		{"0", "find state", -1}, {"0", "claim state", -1}, {"0", "claim state", -1}, {"1", "claim state", 0}, {"1", "find state", 0},
 		{"0", "find state", -1}, {"1", "drop state", 0}, {"1", "find state", 0}, {"1", "claim other", -1}, {"0", "claim other", 1},
-		{"0", "drop state", 0}, {"1", "claim state", -1}, {"0", "find state", 1},
+		{"0", "drop state", 0}, {"1", "claim state", -1}, {"0", "find state", 1}, {"0", "claim first", -1},
 	} {
 		if _, a := p.open(wire.Hello{Client: []byte(step.word), Device: []byte(step.device)}); a.owner != step.owner {
 			t.Errorf("step %d: %s on device %s: owner %d, want %d", i, step.word, step.device, a.owner, step.owner)
 		}
 	}
 	for range 3 {
-		if _, a := p.open(wire.Hello{Near: []byte("state")}); a.number != 1 {
-			t.Errorf("near a name of device 1: device %d", a.number)
+		for want, name := range []string{"first", "state"} {
+			if _, a := p.open(wire.Hello{Near: []byte(name)}); a.number != want {
+				t.Errorf("near a name of device %d: device %d", want, a.number)
+			}
 		}
 	}
 }

@@ -14,6 +14,8 @@ type Hello struct {
 
 	Device []byte // number or UUID of the server's device that the session is for; empty: any
 	Near   []byte // name of a buffer, on whose device the session is placed where there is one
+
+	Other []byte // what follows Client in a hello without a common version, not read
 }
 
 // MaxHello is the most bytes of the frame of a Hello.
@@ -28,14 +30,14 @@ func (m *Hello) Append(b []byte) []byte {
 	if len(m.Device)+len(m.Near) > 0 {
 		b = appendText(appendText(b, m.Device), m.Near)
 	}
-	return b
+	return append(b, m.Other...)
 }
 
 // Decode fills m in from a body. Of a hello without a common version it reads the first
 // fields.
 func (m *Hello) Decode(body []byte) error {
 	f := fields{rest: body}
-	m.Device, m.Near = nil, nil
+	m.Device, m.Near, m.Other = nil, nil, nil
 	if f.u32() != Magic {
 		f.fail("a hello without the magic number")
 	}
@@ -44,7 +46,7 @@ func (m *Hello) Decode(body []byte) error {
 	switch {
 	case f.err != nil || len(f.rest) == 0:
 	case m.CheckVersion() != nil:
-		f.rest = nil
+		m.Other = f.take(len(f.rest))
 	default:
 		m.Device, m.Near = f.text(MaxText), f.text(MaxText)
 		if f.err == nil && len(m.Device)+len(m.Near) == 0 {
