@@ -92,7 +92,7 @@ func newServe(o *options) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Serve programs and the GPU to other processes",
 		Long:                  serveUsage,
-		Example:               "  shadercache serve --idle-exit 10m",
+		Example:               "  shadercache serve --idle-exit 10m\n  shadercache serve --device all",
 		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	f.add(cmd)

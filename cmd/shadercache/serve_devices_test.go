@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -254,8 +255,9 @@ func (s *served) workerOf(number int) int {
 // TestServeWithADeviceThatThereIsNot serves with the others, and says why.
 func TestServeWithADeviceThatThereIsNot(t *testing.T) {
 	t.Parallel()
-	s := serveProcess(t, nil, "--device", "0,999", "--status", "127.0.0.1:0", "--idle-exit", "1s")
-	if d := s.result.Devices; d[0].GPU == "" || d[1].GPU != "" || !strings.Contains(d[1].Error, "does not start") && !strings.Contains(d[1].Error, "did not start") {
+	dir := t.TempDir()
+	s := serveProcess(t, nil, "--device", "0,999", "--status", "127.0.0.1:0", "--idle-exit", "1s", "--trace", filepath.Join(dir, "trace.json"))
+	if d := s.result.Devices; d[0].GPU == "" || d[1].GPU != "" || !strings.Contains(d[1].Error, "did not start") {
 		t.Errorf("%+v", d)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -275,4 +277,7 @@ func TestServeWithADeviceThatThereIsNot(t *testing.T) {
 		t.Error(err)
 	}
 	s.ended <- nil
+	if text, err := os.ReadFile(filepath.Join(dir, "trace.0.json")); err != nil || !strings.Contains(string(text), `"twice"`) {
+		t.Errorf("the trace of device 0: %d bytes, %v", len(text), err)
+	}
 }

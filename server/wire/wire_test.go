@@ -104,6 +104,14 @@ func TestEveryShorterAndLongerBodyIsMalformed(t *testing.T) {
 	}
 }
 
+// TestAHelloThatAsksForNothing ends with the client's name.
+func TestAHelloThatAsksForNothing(t *testing.T) {
+	body := (&Hello{Oldest: Version, Newest: Version, Client: []byte("test")}).Append(nil)
+	if err := new(Hello).Decode(append(body, 0, 0, 0, 0)); !errors.Is(err, ErrMalformed) {
+		t.Error(err)
+	}
+}
+
 func TestHeaders(t *testing.T) {
 	frame, err := AppendFrame([]byte("before"), TypeCancel, 42, &Cancel{7})
 	if err != nil {
@@ -195,6 +203,7 @@ func FuzzDecode(f *testing.F) {
 		messages = append(messages, m)
 		f.Add(m.Append(nil))
 	}
+	f.Add((&Hello{Oldest: Version, Newest: Version}).Append(nil))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, sample := range messages {
 			m := blank(sample)
