@@ -19,8 +19,10 @@ import (
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/internal/faultgl"
+	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/status"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // dialAt connects a client for a device, or near a buffer. The test closes it.
@@ -74,6 +76,7 @@ func TestServeSeveralDevices(t *testing.T) {
 	wantOneCompile(t, first, second)
 	wantNamesOnOneDevice(t, s, first, second)
 	wantConnectTo(t, s)
+	wantPreloadOn(t, second, first)
 
 	var report status.Report
 	if err := json.Unmarshal([]byte(s.page("/status")), &report); err != nil || len(report.Devices) != 2 {
@@ -109,17 +112,35 @@ func wantOneCompile(t *testing.T, clients ...*client.Client) {
 	all.Wait()
 	compiles := uint64(0)
 	for _, c := range clients {
-		var of struct {
-			Cache struct{ Counters struct{ Compiles uint64 } }
-		}
-		data, err := c.Status(t.Context())
-		if err = errors.Join(err, json.Unmarshal(data, &of)); err != nil {
-			t.Error(err)
-		}
-		compiles += of.Cache.Counters.Compiles
+		compiles += statusOf(t, c).Cache.Compiles
 	}
 	if compiles != 1 {
 		t.Errorf("%d compiles", compiles)
+	}
+}
+
+func statusOf(t *testing.T, c *client.Client) (s server.Status) {
+	t.Helper()
+	data, err := c.Status(t.Context())
+	if err = errors.Join(err, json.Unmarshal(data, &s)); err != nil {
+		t.Error(err)
+	}
+	return s
+}
+
+// wantPreloadOn makes programs resident by a session, and its further ones: on its device alone.
+func wantPreloadOn(t *testing.T, c, other *client.Client) {
+	t.Helper()
+	var sources []*shader.Source
+	for i := range 4 {
+		sources = append(sources, shader.MustSource("again", twice.Text()+strings.Repeat("\n// more", i+1), nil))
+	}
+	here, there := statusOf(t, c), statusOf(t, other)
+	if err := c.Preload(t.Context(), sources, func(client.Preloaded) {}); err != nil {
+		t.Error(err)
+	}
+	if n, m := statusOf(t, c).Cache.Resident-here.Cache.Resident, statusOf(t, other).Cache.Resident-there.Cache.Resident; n != len(sources) || m != 0 {
+		t.Errorf("%d programs are resident on the device of the session, %d on the other", n, m)
 	}
 }
 
@@ -279,5 +300,31 @@ func TestServeWithADeviceThatThereIsNot(t *testing.T) {
 	s.ended <- nil
 	if text, err := os.ReadFile(filepath.Join(dir, "trace.0.json")); err != nil || !strings.Contains(string(text), `"twice"`) {
 		t.Errorf("the trace of device 0: %d bytes, %v", len(text), err)
+	}
+}
+
+// TestCommandOfAWorker has its device, its own trace, and no idle exit: the placement ends all
+// workers together.
+func TestCommandOfAWorker(t *testing.T) {
+	t.Parallel()
+	w := &severalWorkers{
+		options: &options{}, devices: []string{"2", "5"},
+		flags: serveFlags{idleExit: time.Minute, hangTime: time.Second, trace: []string{"--trace", "some/trace.json"}},
+	}
+	cmd, err := w.command(1, 3, "it was lost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := map[string]string{}
+	for i, argument := range cmd.Args[:len(cmd.Args)-1] {
+		last[argument] = cmd.Args[i+1]
+	}
+	for flag, want := range map[string]string{
+		"--device": "5", "--number": "1", "--devices": "2", "--idle-exit": "0s", "--hang-time": "1s", "--generation": "3",
+		"--ended": "it was lost", "--trace": "some/trace.1.json",
+	} {
+		if last[flag] != want {
+			t.Errorf("%s is %q, not %q", flag, last[flag], want)
+		}
 	}
 }
