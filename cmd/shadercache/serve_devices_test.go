@@ -277,7 +277,7 @@ func (s *served) workerOf(number int) int {
 func TestServeWithADeviceThatThereIsNot(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	s := serveProcess(t, nil, "--device", "0,999", "--status", "127.0.0.1:0", "--idle-exit", "1s", "--trace", filepath.Join(dir, "trace.json"))
+	s := serveProcess(t, nil, "--device", "0,999", "--status", "127.0.0.1:0", "--trace", filepath.Join(dir, "trace.json"))
 	if d := s.result.Devices; d[0].GPU == "" || d[1].GPU != "" || !strings.Contains(d[1].Error, "did not start") {
 		t.Errorf("%+v", d)
 	}
@@ -286,18 +286,15 @@ func TestServeWithADeviceThatThereIsNot(t *testing.T) {
 	if _, err := client.Dial(ctx, client.Options{Path: s.path, Device: "1"}); !errors.Is(err, client.ErrNotFound) {
 		t.Error(err)
 	}
-	c := s.dial()
-	if err := job(t.Context(), c); err != nil {
+	if err := job(t.Context(), s.dial()); err != nil {
 		t.Error(err)
 	}
 	if metrics := s.page("/metrics"); !strings.Contains(metrics, "\nshadercache_server_device_serves{device=\"1\"} 0\n") {
 		t.Error("the device that does not serve is not in the metrics")
 	}
-	c.Close()
-	if err := <-s.ended; err != nil { // after an idle second
-		t.Error(err)
+	if err := s.end(syscall.SIGTERM); err != nil {
+		t.Errorf("%v\n%s", err, s.messages)
 	}
-	s.ended <- nil
 	if text, err := os.ReadFile(filepath.Join(dir, "trace.0.json")); err != nil || !strings.Contains(string(text), `"twice"`) {
 		t.Errorf("the trace of device 0: %d bytes, %v", len(text), err)
 	}
