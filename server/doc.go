@@ -39,5 +39,5 @@
 //
 // A server of several GPUs is a process with a Server for each: package placement passes
 // their clients to them, so that a loss ends the sessions of one GPU alone. [Options.Device]
-// says which one a Server has, and [Options.Names] keeps named buffers on one of them.
+// is the one that a Server has, and [Options.Names] keeps named buffers on one of them.
 package server

@@ -80,7 +80,7 @@ func (w *severalWorkers) supervise(ctx context.Context, number int) error {
 		Command: func(generation uint64, ended string) (*exec.Cmd, error) {
 			return w.command(number, generation, ended)
 		},
-		Ready: func(gpu string) { w.known(number, gpu, "") },
+		Ready: func(gpu string) { w.settle(number, gpu, "") },
 	})
 	if ctx.Err() != nil {
 		return nil
@@ -90,13 +90,13 @@ func (w *severalWorkers) supervise(ctx context.Context, number int) error {
 	}
 	logger.Error("the device is not served any more", "error", err)
 	w.placing.Device(number).Failed(err.Error())
-	w.known(number, "", err.Error())
+	w.settle(number, "", err.Error())
 	return err
 }
 
-// known writes down whether a device serves, and prints the result when all are known and one
+// settle records whether a device serves, and prints the result when all are settled and one
 // of them serves.
-func (w *severalWorkers) known(number int, gpu, reason string) {
+func (w *severalWorkers) settle(number int, gpu, reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d := &w.result.Devices[number]

@@ -52,7 +52,7 @@ func (s *served) page(path string) string {
 }
 
 // TestServeSeveralDevices has two devices behind one socket, which one GPU stands for:
-// sessions are placed by load and by wish, a program is compiled once, a named buffer is on one
+// sessions are placed by load and on request, a program is compiled once, a named buffer is on one
 // device, and the pages have both.
 func TestServeSeveralDevices(t *testing.T) {
 	t.Parallel()
@@ -273,7 +273,7 @@ func (s *served) workerOf(number int) int {
 	return 0
 }
 
-// TestServeWithADeviceThatThereIsNot serves with the others, and says why.
+// TestServeWithADeviceThatThereIsNot serves with the others, and has the reason in its result.
 func TestServeWithADeviceThatThereIsNot(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -97,7 +97,7 @@ func (o *options) placedEnds(f *serveFlags) (*workerEnds, error) {
 func (o *options) deviceUUID() string {
 	list, err := glctx.Devices()
 	if err != nil {
-		return "" // what opens the context says why
+		return "" // opening the context returns the reason
 	}
 	d, err := glctx.FindDevice(list, o.Device)
 	if err != nil {

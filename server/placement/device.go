@@ -56,7 +56,7 @@ func (d *Device) Ended(reason string) {
 	p.watchIdle()
 }
 
-// Failed says that no worker will serve the device any more.
+// Failed is called when no worker will serve the device any more.
 func (d *Device) Failed(reason string) {
 	d.placement.mu.Lock()
 	defer d.placement.mu.Unlock()

@@ -266,7 +266,7 @@ func TestNamesAreOfOneWorker(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatEnds has its sessions end and its names free, while another device goes on; a
+// TestAWorkerThatEnds has its sessions end and its names free, while another device continues; a
 // client that asks for it waits for the next worker.
 func TestAWorkerThatEnds(t *testing.T) {
 	t.Parallel()
@@ -278,7 +278,7 @@ func TestAWorkerThatEnds(t *testing.T) {
 	}
 	_ = syscall.Kill(before.pid, syscall.SIGKILL)
 	if lost.lines.Scan() || lost.lines.Err() != nil {
-		t.Errorf("the session of the worker goes on: %q, %v", lost.lines.Text(), lost.lines.Err())
+		t.Errorf("the session of the worker continues: %q, %v", lost.lines.Text(), lost.lines.Err())
 	}
 	p.eventually("there is another worker", func() bool {
 		c, err := net.Dial("unix", p.path)

@@ -95,13 +95,13 @@ func connOf(m supervisor.Message) (net.Conn, error) {
 // Accept waits for a client, as socket.Listener.Accept does.
 func (w *Worker) Accept() (*socket.Conn, error) { return w.sessions.take() }
 
-// Close ends Accept. Clients that are still placed here are sent away.
+// Close ends Accept. Connections of clients that are still placed here are closed.
 func (w *Worker) Close() error {
 	w.sessions.close(func(c *socket.Conn) { c.Close() })
 	return nil
 }
 
-// SessionEnded tells the placement of the end of a session.
+// SessionEnded reports the end of a session to the placement.
 func (w *Worker) SessionEnded() { _ = w.link.Send(supervisor.Message{Word: wordEnded}) }
 
 // Claim, Find and Drop are those of server.Names.

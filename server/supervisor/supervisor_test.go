@@ -165,7 +165,7 @@ func TestTheFirstWorkerHasToServe(t *testing.T) {
 	}
 }
 
-// follower writes down what it is told.
+// follower records its calls.
 type follower struct{ events []string }
 
 func (f *follower) Serves(l *supervisor.Link) {
@@ -180,7 +180,7 @@ func (f *follower) Received(m supervisor.Message) { f.events = append(f.events, 
 func (f *follower) Ended(reason string)           { f.events = append(f.events, "ended "+reason) }
 
 // TestFollower has a worker that answers a message, and one that loses its context: that it
-// ends is known when it says so.
+// ends is known as soon as it reports it.
 func TestFollower(t *testing.T) {
 	t.Parallel()
 	f := &follower{}
