@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,9 @@ const workersPerDevice = 6
 // sampleStride is the distance of the words that are checked while time is measured.
 const sampleStride = 64 << 10 / 4
 
+// poisonByte is what outputs hold before a job whose words are all checked.
+const poisonByte = 0xA5
+
 // jobs measures independent jobs of size bytes each way, with chunk of them pending a
 // goroutine.
 func (r *run) jobs(name string, size, chunk int) error {
@@ -31,6 +35,7 @@ func (r *run) jobs(name string, size, chunk int) error {
 	}
 	defer program.Release()
 	s := &stream{run: r, size: size, chunk: chunk}
+	s.prepare(workersPerDevice * r.result.Devices)
 	if err := s.calibrate(program); err != nil {
 		return err
 	}
@@ -64,22 +69,41 @@ func (r *run) programOf(device shadercache.Device, program shadercache.Program) 
 type stream struct {
 	*run
 	size, chunk int
+	workers     []operands // of each goroutine that submits jobs
 	rounds      uint32
 	expected    func(uint32) uint32
 }
 
-// job returns a job of a number, and its output.
+// operands are the inputs and outputs of the jobs that a goroutine has pending.
+type operands struct{ ins, outs [][]byte }
+
+// prepare makes the operands of n goroutines: inputs, all different, and outputs.
+func (s *stream) prepare(n int) {
+	s.workers = make([]operands, n)
+	var filling sync.WaitGroup
+	for worker := range s.workers {
+		filling.Go(func() { s.workers[worker] = s.buffers(worker) })
+	}
+	filling.Wait()
+}
+
+// job returns a job from in to out.
 func (s *stream) job(p shadercache.Program, in, out []byte) *shadercache.Job {
-	groups := uint32((s.size/4 + jobs.KernelLocal - 1) / jobs.KernelLocal)
 	return &shadercache.Job{
-		Dispatch: shadercache.Dispatch{Program: p, Groups: [3]uint32{groups, 1, 1}, Uniforms: []shadercache.Uniform{shadercache.Uint("rounds", s.rounds)}},
+		Dispatch: s.dispatch(p, s.rounds),
 		Inputs:   []shadercache.Input{{Binding: 0, Data: in}},
 		Outputs:  []shadercache.Output{{Binding: 1, To: out}},
 	}
 }
 
+// dispatch returns the dispatch of a job with a number of rounds.
+func (s *stream) dispatch(p shadercache.Program, rounds uint32, buffers ...shadercache.Bound) shadercache.Dispatch {
+	groups := uint32((s.size/4 + jobs.KernelLocal - 1) / jobs.KernelLocal)
+	return shadercache.Dispatch{Program: p, Groups: [3]uint32{groups, 1, 1}, Buffers: buffers, Uniforms: []shadercache.Uniform{shadercache.Uint("rounds", rounds)}}
+}
+
 // calibrate sets the rounds that make the kernel of a job as long as KernelMicros: the time
-// of many rounds, less that of few.
+// of many rounds, less that of few, with data that is on the device.
 func (s *stream) calibrate(program shadercache.Program) error {
 	one, err := s.group.Member(s.ctx, 0)
 	if err != nil {
@@ -89,13 +113,20 @@ func (s *stream) calibrate(program shadercache.Program) error {
 	if err != nil {
 		return err
 	}
-	in, out := make([]byte, s.size), make([]byte, s.size)
+	var bound [2]shadercache.Bound
+	for i := range bound {
+		b, err := one.NewBuffer(s.ctx, s.size)
+		if err != nil {
+			return err
+		}
+		defer b.Release()
+		bound[i] = shadercache.Bound{Binding: uint32(i), Buffer: b, ReadOnly: i == 0}
+	}
 	timed := func(rounds uint32) (float64, error) {
-		s.rounds = rounds
 		best := time.Duration(1 << 62)
 		for range 5 {
 			began := time.Now()
-			if err := one.Run(s.ctx, s.job(p, in, out)); err != nil {
+			if err := one.Run(s.ctx, &shadercache.Job{Dispatch: s.dispatch(p, rounds, bound[:]...)}); err != nil {
 				return 0, err
 			}
 			best = min(best, time.Since(began))
@@ -122,17 +153,16 @@ func (s *stream) rate(device shadercache.Device, p shadercache.Program, wrong *a
 	var workers errgroup.Group
 	began := time.Now()
 	until := began.Add(time.Duration(s.Seconds * float64(time.Second)))
-	for worker := range workersPerDevice * s.result.Devices {
+	for _, own := range s.workers {
 		workers.Go(func() error {
-			ins, outs := s.buffers(worker)
 			for time.Now().Before(until) && s.ctx.Err() == nil {
-				if err := s.chunkOf(device, p, ins, outs); err != nil {
+				if err := s.chunkOf(device, p, own); err != nil {
 					return err
 				}
-				for i := range ins {
-					wrong.Add(int64(s.check(ins[i], outs[i], sampleStride)))
+				for i := range own.ins {
+					wrong.Add(int64(s.check(own.ins[i], own.outs[i], sampleStride)))
 				}
-				done.Add(int64(len(ins)))
+				done.Add(int64(len(own.ins)))
 			}
 			return s.ctx.Err()
 		})
@@ -141,31 +171,31 @@ func (s *stream) rate(device shadercache.Device, p shadercache.Program, wrong *a
 	return perSecond(int(done.Load()), began), err
 }
 
-// buffers returns inputs, all different, and outputs of a chunk.
-func (s *stream) buffers(worker int) (ins, outs [][]byte) {
+// buffers returns the operands of one goroutine, whose memory is in use already.
+func (s *stream) buffers(worker int) (o operands) {
 	for i := range s.chunk {
 		in := make([]byte, s.size)
 		for k := 0; k < s.size; k += 4 {
 			binary.LittleEndian.PutUint32(in[k:], uint32(k)*2654435761+uint32(worker*s.chunk+i))
 		}
-		ins, outs = append(ins, in), append(outs, make([]byte, s.size))
+		o.ins, o.outs = append(o.ins, in), append(o.outs, slices.Repeat([]byte{poisonByte}, s.size))
 	}
-	return ins, outs
+	return o
 }
 
 // chunkOf submits a job for each input and waits for all.
-func (s *stream) chunkOf(device shadercache.Device, p shadercache.Program, ins, outs [][]byte) error {
-	list := make([]shadercache.Pending, 0, len(ins))
+func (s *stream) chunkOf(device shadercache.Device, p shadercache.Program, o operands) error {
+	list := make([]shadercache.Pending, 0, len(o.ins))
 	defer func() {
 		for _, pending := range list {
 			pending.Release()
 		}
 	}()
-	for i := range ins {
+	for i := range o.ins {
 		for k := 0; k < s.size; k += 4 * sampleStride {
-			binary.LittleEndian.PutUint32(outs[i][k:], conv2d.Poison)
+			binary.LittleEndian.PutUint32(o.outs[i][k:], conv2d.Poison)
 		}
-		pending, err := device.Submit(s.ctx, s.job(p, ins[i], outs[i]))
+		pending, err := device.Submit(s.ctx, s.job(p, o.ins[i], o.outs[i]))
 		if err != nil {
 			return err
 		}
@@ -192,7 +222,7 @@ func (s *stream) check(in, out []byte, stride int) (wrong int) {
 // checkAll runs jobs on every member and checks every word.
 func (s *stream) checkAll(program shadercache.Program) (verified bool, err error) {
 	verified = true
-	ins, outs := s.buffers(0)
+	own := s.workers[0]
 	for rank := range s.group.Len() {
 		member, err := s.group.Member(s.ctx, rank)
 		if err != nil {
@@ -202,14 +232,14 @@ func (s *stream) checkAll(program shadercache.Program) (verified bool, err error
 		if err != nil {
 			return false, err
 		}
-		for i := range outs {
-			copy(outs[i], slices.Repeat([]byte{0xA5}, s.size))
+		for i := range own.outs {
+			copy(own.outs[i], slices.Repeat([]byte{poisonByte}, s.size))
 		}
-		if err := s.chunkOf(member, p, ins, outs); err != nil {
+		if err := s.chunkOf(member, p, own); err != nil {
 			return false, err
 		}
-		for i := range ins {
-			verified = verified && s.check(ins[i], outs[i], 1) == 0
+		for i := range own.ins {
+			verified = verified && s.check(own.ins[i], own.outs[i], 1) == 0
 		}
 	}
 	return verified, nil
