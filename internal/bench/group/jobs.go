@@ -3,7 +3,6 @@ package group
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,38 +22,42 @@ const workersPerDevice = 6
 // sampleStride is the distance of the words that are checked while time is measured.
 const sampleStride = 64 << 10 / 4
 
-// poisonByte is what outputs hold before a job whose words are all checked.
-const poisonByte = 0xA5
-
 // jobs measures independent jobs of size bytes each way, with chunk of them pending a
-// goroutine.
-func (r *run) jobs(name string, size, chunk int) error {
+// goroutine. Their data is copied, or with place made and read in place.
+func (r *run) jobs(name string, size, chunk int, place *place) error {
 	program, err := r.group.Get(r.ctx, jobs.Kernel())
 	if err != nil {
 		return err
 	}
 	defer program.Release()
-	s := &stream{run: r, size: size, chunk: chunk}
+	s := &stream{run: r, size: size, chunk: chunk, place: place}
 	s.prepare(workersPerDevice * r.result.Devices)
 	if err := s.calibrate(program); err != nil {
 		return err
 	}
-	row := Row{Workload: name, Detail: fmt.Sprintf("%d KiB each way, kernel of %.0f us", size>>10, r.KernelMicros), Unit: "jobs/s"}
+	row := Row{Workload: name, Detail: fmt.Sprintf("%d KiB each way, %s, kernel of %.0f us", size>>10, place, r.KernelMicros), Unit: "jobs/s"}
 	if row.Verified, err = s.checkAll(program); err != nil {
 		return err
 	}
-	wrong := atomic.Int64{}
 	err = r.compare(row, func(device shadercache.Device) (float64, error) {
 		p, err := r.programOf(device, program)
 		if err != nil {
 			return 0, err
 		}
-		return s.rate(device, p, &wrong)
+		return s.rate(device, p)
 	})
-	if wrong.Load() > 0 {
+	if s.wrong.Load() > 0 {
 		r.result.Verified, r.result.Rows[len(r.result.Rows)-1].Verified = false, false
 	}
 	return err
+}
+
+// large measures large jobs whose data is copied, and those whose data is in place.
+func (r *run) large() error {
+	if err := r.jobs(Large, r.LargeBytes, 1, nil); err != nil {
+		return err
+	}
+	return r.jobs(Large, r.LargeBytes, 1, &place{})
 }
 
 // programOf returns the program of the group, or of its first member.
@@ -69,12 +72,15 @@ func (r *run) programOf(device shadercache.Device, program shadercache.Program) 
 type stream struct {
 	*run
 	size, chunk int
+	place       *place     // nil: data is copied
 	workers     []operands // of each goroutine that submits jobs
 	rounds      uint32
 	expected    func(uint32) uint32
+	wrong       atomic.Int64 // words
 }
 
-// operands are the inputs and outputs of the jobs that a goroutine has pending.
+// operands are the inputs and outputs of the jobs that a goroutine has pending; empty where
+// they are in place.
 type operands struct{ ins, outs [][]byte }
 
 // prepare makes the operands of n goroutines: inputs, all different, and outputs.
@@ -87,13 +93,15 @@ func (s *stream) prepare(n int) {
 	filling.Wait()
 }
 
-// job returns a job from in to out.
-func (s *stream) job(p shadercache.Program, in, out []byte) *shadercache.Job {
-	return &shadercache.Job{
-		Dispatch: s.dispatch(p, s.rounds),
-		Inputs:   []shadercache.Input{{Binding: 0, Data: in}},
-		Outputs:  []shadercache.Output{{Binding: 1, To: out}},
+// job returns the job of an operand, all of whose words are checked, or some.
+func (s *stream) job(p shadercache.Program, o operands, i int, all bool) *shadercache.Job {
+	job := &shadercache.Job{Dispatch: s.dispatch(p, s.rounds)}
+	if s.place != nil {
+		job.Inputs, job.Outputs = s.place.operands(s, all)
+	} else {
+		job.Inputs, job.Outputs = []shadercache.Input{{Binding: 0, Data: o.ins[i]}}, []shadercache.Output{{Binding: 1, To: o.outs[i]}}
 	}
+	return job
 }
 
 // dispatch returns the dispatch of a job with a number of rounds.
@@ -148,7 +156,7 @@ func (s *stream) calibrate(program shadercache.Program) error {
 }
 
 // rate runs jobs for about the time of a run and returns how many a second were done.
-func (s *stream) rate(device shadercache.Device, p shadercache.Program, wrong *atomic.Int64) (float64, error) {
+func (s *stream) rate(device shadercache.Device, p shadercache.Program) (float64, error) {
 	var done atomic.Int64
 	var workers errgroup.Group
 	began := time.Now()
@@ -156,13 +164,10 @@ func (s *stream) rate(device shadercache.Device, p shadercache.Program, wrong *a
 	for _, own := range s.workers {
 		workers.Go(func() error {
 			for time.Now().Before(until) && s.ctx.Err() == nil {
-				if err := s.chunkOf(device, p, own); err != nil {
+				if err := s.chunkOf(device, p, own, false); err != nil {
 					return err
 				}
-				for i := range own.ins {
-					wrong.Add(int64(s.check(own.ins[i], own.outs[i], sampleStride)))
-				}
-				done.Add(int64(len(own.ins)))
+				done.Add(int64(s.chunk))
 			}
 			return s.ctx.Err()
 		})
@@ -173,29 +178,38 @@ func (s *stream) rate(device shadercache.Device, p shadercache.Program, wrong *a
 
 // buffers returns the operands of one goroutine, whose memory is in use already.
 func (s *stream) buffers(worker int) (o operands) {
+	if s.place != nil {
+		return o
+	}
 	for i := range s.chunk {
 		in := make([]byte, s.size)
 		for k := 0; k < s.size; k += 4 {
-			binary.LittleEndian.PutUint32(in[k:], uint32(k)*2654435761+uint32(worker*s.chunk+i))
+			binary.LittleEndian.PutUint32(in[k:], uint32(k)*wordFactor+uint32(worker*s.chunk+i))
 		}
-		o.ins, o.outs = append(o.ins, in), append(o.outs, slices.Repeat([]byte{poisonByte}, s.size))
+		o.ins, o.outs = append(o.ins, in), append(o.outs, make([]byte, s.size))
+		poison(o.outs[i], 1)
 	}
 	return o
 }
 
-// chunkOf submits a job for each input and waits for all.
-func (s *stream) chunkOf(device shadercache.Device, p shadercache.Program, o operands) error {
-	list := make([]shadercache.Pending, 0, len(o.ins))
+// chunkOf submits a job for each operand, waits for all and checks them: every word, or one
+// in sampleStride.
+func (s *stream) chunkOf(device shadercache.Device, p shadercache.Program, o operands, all bool) error {
+	list := make([]shadercache.Pending, 0, s.chunk)
 	defer func() {
 		for _, pending := range list {
 			pending.Release()
 		}
 	}()
-	for i := range o.ins {
-		for k := 0; k < s.size; k += 4 * sampleStride {
-			binary.LittleEndian.PutUint32(o.outs[i][k:], conv2d.Poison)
+	stride := sampleStride
+	if all {
+		stride = 1
+	}
+	for i := range s.chunk {
+		if s.place == nil {
+			poison(o.outs[i], stride)
 		}
-		pending, err := device.Submit(s.ctx, s.job(p, o.ins[i], o.outs[i]))
+		pending, err := device.Submit(s.ctx, s.job(p, o, i, all))
 		if err != nil {
 			return err
 		}
@@ -206,23 +220,30 @@ func (s *stream) chunkOf(device shadercache.Device, p shadercache.Program, o ope
 			return err
 		}
 	}
+	for i := range o.ins {
+		s.check(o.ins[i], o.outs[i], stride)
+	}
 	return nil
 }
 
-// check returns the number of wrong words, of one word in stride.
-func (s *stream) check(in, out []byte, stride int) (wrong int) {
+// poison overwrites one word in stride.
+func poison(out []byte, stride int) {
+	for k := 0; k < len(out); k += 4 * stride {
+		binary.LittleEndian.PutUint32(out[k:], conv2d.Poison)
+	}
+}
+
+// check counts the wrong words, of one word in stride.
+func (s *stream) check(in, out []byte, stride int) {
 	for k := 0; k < s.size; k += 4 * stride {
 		if binary.LittleEndian.Uint32(out[k:]) != s.expected(binary.LittleEndian.Uint32(in[k:])) {
-			wrong++
+			s.wrong.Add(1)
 		}
 	}
-	return wrong
 }
 
 // checkAll runs jobs on every member and checks every word.
 func (s *stream) checkAll(program shadercache.Program) (verified bool, err error) {
-	verified = true
-	own := s.workers[0]
 	for rank := range s.group.Len() {
 		member, err := s.group.Member(s.ctx, rank)
 		if err != nil {
@@ -232,15 +253,9 @@ func (s *stream) checkAll(program shadercache.Program) (verified bool, err error
 		if err != nil {
 			return false, err
 		}
-		for i := range own.outs {
-			copy(own.outs[i], slices.Repeat([]byte{poisonByte}, s.size))
-		}
-		if err := s.chunkOf(member, p, own); err != nil {
+		if err := s.chunkOf(member, p, s.workers[0], true); err != nil {
 			return false, err
 		}
-		for i := range own.ins {
-			verified = verified && s.check(own.ins[i], own.outs[i], 1) == 0
-		}
 	}
-	return verified, nil
+	return s.wrong.Load() == 0, nil
 }
