@@ -149,13 +149,10 @@ func (p *splitPlan) Submit(ctx context.Context, input, output []float32) (shader
 	if err := checkAll(length{"input", len(input), p.InputLen()}, length{"output", len(output), p.OutputLen()}); err != nil {
 		return nil, fmt.Errorf("%w: %w", shadercache.ErrInvalid, err)
 	}
-	all := &splitPending{parts: make([]shadercache.Pending, len(p.parts)), copies: true}
-	// Side by side: inputs are copied meanwhile.
-	return all.started(p.each(func(i int, part DevicePlan) (err error) {
+	return p.submit(func(i int, part DevicePlan) (shadercache.Pending, error) {
 		first, end := p.shares[i].First, p.shares[i].End()
-		all.parts[i], err = part.Submit(ctx, input[first*p.input:end*p.input], output[first*p.output:end*p.output])
-		return err
-	}))
+		return part.Submit(ctx, input[first*p.input:end*p.input], output[first*p.output:end*p.output])
+	})
 }
 
 func (p *splitPlan) SubmitBuffers(ctx context.Context, input, output shadercache.Buffer) (shadercache.Pending, error) {
@@ -164,13 +161,24 @@ func (p *splitPlan) SubmitBuffers(ctx context.Context, input, output shadercache
 	if !isFrom || !isTo || from.Len() != len(p.parts) || to.Len() != len(p.parts) {
 		return nil, fmt.Errorf("%w: a plan over several devices needs buffers that are split along the same dimension", shadercache.ErrInvalid)
 	}
+	return p.submit(func(i int, part DevicePlan) (shadercache.Pending, error) {
+		return part.SubmitBuffers(ctx, from.OnMember(i), to.OnMember(i))
+	})
+}
+
+// submit starts all parts side by side: inputs are copied meanwhile.
+func (p *splitPlan) submit(start func(i int, part DevicePlan) (shadercache.Pending, error)) (shadercache.Pending, error) {
 	all := &splitPending{parts: make([]shadercache.Pending, len(p.parts))}
-	// One after the other: nothing is copied, so that goroutines would only take time.
-	for i, part := range p.parts {
-		var err error
-		if all.parts[i], err = part.SubmitBuffers(ctx, from.OnMember(i), to.OnMember(i)); err != nil {
-			return all.started(err)
+	err := p.each(func(i int, part DevicePlan) error {
+		pending, err := start(i, part)
+		if err == nil {
+			all.parts[i] = pending
 		}
+		return err
+	})
+	if err != nil {
+		all.Release()
+		return nil, err
 	}
 	return all, nil
 }
@@ -199,34 +207,17 @@ func (p *splitPlan) Release() {
 }
 
 // splitPending is a run of all parts.
-type splitPending struct {
-	parts  []shadercache.Pending // nil: not started
-	copies bool                  // Wait copies outputs
-}
+type splitPending struct{ parts []shadercache.Pending }
 
-// started returns the run where all parts were started, and else releases those that were.
-func (p *splitPending) started(err error) (shadercache.Pending, error) {
-	if err != nil {
-		p.Release()
-		return nil, err
-	}
-	return p, nil
-}
-
-// Wait waits for all parts, side by side where that copies outputs.
+// Wait waits for all parts, side by side: their outputs are copied meanwhile.
 func (p *splitPending) Wait(ctx context.Context) error {
 	errs := make([]error, len(p.parts))
 	var group errgroup.Group
 	for i, part := range p.parts {
-		wait := func() error {
+		group.Go(func() error {
 			errs[i] = part.Wait(ctx)
 			return nil
-		}
-		if p.copies {
-			group.Go(wait)
-		} else {
-			_ = wait()
-		}
+		})
 	}
 	_ = group.Wait()
 	return errors.Join(errs...)

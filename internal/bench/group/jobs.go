@@ -15,8 +15,9 @@ import (
 	"github.com/shadercache/shadercache/internal/bench/jobs"
 )
 
-// workersPerDevice is the number of goroutines that submit jobs, for each device: copying
-// the input of a large job takes the host as long as its kernel takes the GPU.
+// workersPerDevice is the number of goroutines that submit jobs, for each device that is
+// measured: copying the operands of a large job takes the host longer than its kernel takes
+// the GPU.
 const workersPerDevice = 6
 
 // sampleStride is the distance of the words that are checked while time is measured.
@@ -161,7 +162,7 @@ func (s *stream) rate(device shadercache.Device, p shadercache.Program) (float64
 	var workers errgroup.Group
 	began := time.Now()
 	until := began.Add(time.Duration(s.Seconds * float64(time.Second)))
-	for _, own := range s.workers {
+	for _, own := range s.workersOf(device) {
 		workers.Go(func() error {
 			for time.Now().Before(until) && s.ctx.Err() == nil {
 				if err := s.chunkOf(device, p, own, false); err != nil {
@@ -174,6 +175,14 @@ func (s *stream) rate(device shadercache.Device, p shadercache.Program) (float64
 	}
 	err := workers.Wait()
 	return perSecond(int(done.Load()), began), err
+}
+
+// workersOf returns the operands of the goroutines that submit to a device.
+func (s *stream) workersOf(device shadercache.Device) []operands {
+	if device == shadercache.Device(s.group.Group) {
+		return s.workers
+	}
+	return s.workers[:workersPerDevice]
 }
 
 // buffers returns the operands of one goroutine, whose memory is in use already.

@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/devices"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/bench/stats"
 )
 
 // resnet are the convolutions of ResNet-50 that differ in kind, for n images.
@@ -114,10 +115,7 @@ func (r *run) plan(name string, shape conv2d.Shape, pending int) error {
 		return err
 	}
 	row := Row{Workload: name, Detail: shape.String() + ", on the devices, " + whole.plan.Layers()[0].Algorithm, Unit: "TFLOP/s", Verified: true}
-	if row.Share, err = r.shareRate(one, shape, t, pending); err != nil {
-		return err
-	}
-	return r.compare(row, func(device shadercache.Device) (float64, error) {
+	err = r.compare(row, func(device shadercache.Device) (float64, error) {
 		p := whole
 		if device != one {
 			p = split
@@ -136,10 +134,16 @@ func (r *run) plan(name string, shape conv2d.Shape, pending int) error {
 		}
 		return rate, err
 	})
+	if err != nil {
+		return err
+	}
+	done := &r.result.Rows[len(r.result.Rows)-1]
+	done.Share, err = r.shareRate(one, shape, t, pending)
+	return err
 }
 
 // shareRate returns the rate of a device with the share of a problem that it has among
-// all, alone.
+// all, alone: the median.
 func (r *run) shareRate(device shadercache.Device, shape conv2d.Shape, t tensors, pending int) (float64, error) {
 	rows := rowsOf(shape)
 	n := devices.Shares(rows, r.result.Devices)[0].Len
@@ -149,7 +153,15 @@ func (r *run) shareRate(device shadercache.Device, shape conv2d.Shape, t tensors
 	if err != nil {
 		return 0, err
 	}
-	return p.rate(r, pending)
+	var rates []float64
+	for range r.Repeat {
+		rate, err := p.rate(r, pending)
+		if err != nil {
+			return 0, err
+		}
+		rates = append(rates, rate)
+	}
+	return stats.NewSpread(rates).Median, nil
 }
 
 // rowsOf returns what a problem is split by: images, or rows.
