@@ -3,7 +3,7 @@ package executor
 import "sync"
 
 // hostCopiers is the number of goroutines that copy large data. One copies 12 GB/s while the
-// GPU is idle and 4 to 6 while it uses the same memory: with 4, two H200 went from 1,162 to
+// GPU is idle and 4 to 8 while it uses the same memory: with 4, two H200 went from 1,162 to
 // 1,607 jobs of 16 MiB each way a second, and one goroutine that waits for each job from 191
 // to 344 (docs/logs/h200/devices.txt).
 const hostCopiers = 4
