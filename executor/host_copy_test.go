@@ -1,3 +1,5 @@
+//go:build linux
+
 package executor
 
 import (
@@ -20,5 +22,17 @@ func TestHostCopy(t *testing.T) {
 		if !bytes.Equal(to[n:], bytes.Repeat([]byte{0xA5}, wordBytes)) {
 			t.Errorf("bytes behind %d were written", n)
 		}
+	}
+}
+
+// A job whose data is copied by several goroutines has every word right.
+func TestLargeHostCopies(t *testing.T) {
+	const words = leastPieces*pieceBytes/4 + 3
+	f := newFixture(t, Options{Depth: 2, SlotBytes: 4*words + wordBytes})
+	h := f.affine()
+	for number := range uint32(2) {
+		k := newTask(h, number, words)
+		k.pending = f.submit(k.job)
+		f.finish(k)
 	}
 }
