@@ -1,5 +1,7 @@
 package shadercache
 
+import "fmt"
+
 // Job is one unit of work: inputs, one dispatch or a chain of them, outputs. A Job and its
 // slices may be reused when Submit has returned, except for an Output's To, which is
 // written until Wait has returned.
@@ -36,17 +38,55 @@ type Bound struct {
 	ReadOnly bool // the program only reads it
 }
 
-// Input is data for the storage block at Binding.
+// Input is data for the storage block at Binding: Data, or written by Fill.
 type Input struct {
 	Binding uint32
 	Data    []byte
+
+	// Fill is called by Submit with Size bytes. It must write all of them, in order, and
+	// not read them, and it must not use the device. On a GPU of this process they are
+	// memory that the GPU reads, where the job fits into a slot of the executor (see
+	// executor.Options.SlotBytes): the host copies nothing. A device of several GPUs may
+	// call it again where one of them fails.
+	Fill func(dst []byte)
+	Size int
 }
 
-// Output is the destination of the storage block at Binding. Bytes that the program does
-// not write are undefined.
+// Output is the destination of the storage block at Binding: it is copied to To, or passed
+// to Read. Bytes that the program does not write are undefined.
 type Output struct {
 	Binding uint32
 	To      []byte
+
+	// Read is called by Wait, once, when the job has succeeded, with Size bytes that are
+	// valid until it returns. It must not use the device. Where Fill would be called with
+	// memory that the GPU reads, these are memory that it wrote.
+	Read func(src []byte)
+	Size int
+}
+
+// data returns the data of an input that is not filled in place.
+func (in *Input) data() ([]byte, error) {
+	switch {
+	case in.Fill == nil:
+		return in.Data, nil
+	case in.Data != nil || in.Size <= 0:
+		return nil, fmt.Errorf("%w: the input at binding %d has Fill, Data of %d bytes and a Size of %d", ErrInvalid, in.Binding, len(in.Data), in.Size)
+	}
+	data := make([]byte, in.Size)
+	in.Fill(data)
+	return data, nil
+}
+
+// to returns where an output is copied to that is not read in place.
+func (out *Output) to() ([]byte, error) {
+	switch {
+	case out.Read == nil:
+		return out.To, nil
+	case out.To != nil || out.Size <= 0:
+		return nil, fmt.Errorf("%w: the output at binding %d has Read, To of %d bytes and a Size of %d", ErrInvalid, out.Binding, len(out.To), out.Size)
+	}
+	return make([]byte, out.Size), nil
 }
 
 // Uniform is a value for a uniform outside any block.

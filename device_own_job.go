@@ -25,6 +25,7 @@ type ownPending struct {
 type lateOutput struct {
 	from *executor.Memory
 	to   []byte
+	read func([]byte) // nil: it is copied only
 }
 
 // largeOperand is the size from which an operand of a job that does not fit into a slot of
@@ -74,10 +75,10 @@ func run(ctx context.Context, d Device, j *Job) error {
 // job returns the executor's job.
 func (d *ownDevice) job(j *Job) (job executor.Job, err error) {
 	for _, in := range j.Inputs {
-		job.Inputs = append(job.Inputs, executor.Input{Binding: in.Binding, Data: in.Data})
+		job.Inputs = append(job.Inputs, executor.Input{Binding: in.Binding, Data: in.Data, Fill: in.Fill, Size: in.Size})
 	}
 	for _, out := range j.Outputs {
-		job.Outputs = append(job.Outputs, executor.Output{Binding: out.Binding, To: out.To})
+		job.Outputs = append(job.Outputs, executor.Output{Binding: out.Binding, To: out.To, Read: out.Read, Size: out.Size})
 	}
 	if job.Dispatch, err = d.dispatch(&j.Dispatch); err != nil {
 		return job, err
@@ -129,10 +130,10 @@ func (p *ownPending) moveLarge(ctx context.Context, e *executor.Executor, job *e
 		in += len(job.Then[i].Params)
 	}
 	for i := range job.Inputs {
-		in += len(job.Inputs[i].Data)
+		in += hostSize(job.Inputs[i].Data, job.Inputs[i].Size)
 	}
 	for i := range job.Outputs {
-		out += len(job.Outputs[i].To)
+		out += hostSize(job.Outputs[i].To, job.Outputs[i].Size)
 	}
 	// Half of a slot leaves room for the padding of small operands.
 	if room := e.SlotBytes() / 2; in <= room && out <= room {
@@ -141,13 +142,17 @@ func (p *ownPending) moveLarge(ctx context.Context, e *executor.Executor, job *e
 	job.Then = slices.Clone(job.Then) // the caller's
 	var inputs []executor.Input
 	for _, each := range job.Inputs {
-		if len(each.Data) < largeOperand {
+		if hostSize(each.Data, each.Size) < largeOperand {
 			inputs = append(inputs, each)
 			continue
 		}
-		memory, err := p.newMemory(e, len(each.Data))
+		data, err := (&Input{each.Binding, each.Data, each.Fill, each.Size}).data()
+		if err != nil {
+			return err
+		}
+		memory, err := p.newMemory(e, len(data))
 		if err == nil {
-			err = memory.UploadInPieces(ctx, 0, each.Data)
+			err = memory.UploadInPieces(ctx, 0, data)
 		}
 		if err != nil {
 			return err
@@ -156,22 +161,35 @@ func (p *ownPending) moveLarge(ctx context.Context, e *executor.Executor, job *e
 	}
 	var outputs []executor.Output
 	for _, each := range job.Outputs {
-		if len(each.To) < largeOperand {
+		if hostSize(each.To, each.Size) < largeOperand {
 			outputs = append(outputs, each)
 			continue
 		}
 		if !hasStorage(job, each.Binding) {
 			return fmt.Errorf("output at binding %d: no program of the job has a storage block there", each.Binding)
 		}
-		memory, err := p.newMemory(e, len(each.To))
+		to, err := (&Output{each.Binding, each.To, each.Read, each.Size}).to()
 		if err != nil {
 			return err
 		}
-		p.late = append(p.late, lateOutput{memory, each.To})
+		memory, err := p.newMemory(e, len(to))
+		if err != nil {
+			return err
+		}
+		p.late = append(p.late, lateOutput{memory, to, each.Read})
 		bindAll(job, executor.Bound{Binding: each.Binding, Memory: memory})
 	}
 	job.Inputs, job.Outputs = inputs, outputs
 	return nil
+}
+
+// hostSize returns the size of an operand: of the slice, or else of what a function fills or
+// reads.
+func hostSize(slice []byte, size int) int {
+	if slice != nil {
+		return len(slice)
+	}
+	return max(size, 0)
 }
 
 func (p *ownPending) newMemory(e *executor.Executor, size int) (*executor.Memory, error) {
@@ -221,6 +239,11 @@ func (p *ownPending) Wait(ctx context.Context) error {
 	for _, out := range p.late {
 		if err == nil {
 			err = out.from.DownloadInPieces(limited, 0, out.to)
+		}
+	}
+	for _, out := range p.late {
+		if err == nil && out.read != nil {
+			out.read(out.to)
 		}
 	}
 	expired := !p.deadline.IsZero() && !time.Now().Before(p.deadline)

@@ -11,7 +11,7 @@ import (
 )
 
 func (d *servedDevice) Submit(ctx context.Context, j *Job) (Pending, error) {
-	job, err := d.job(j)
+	job, reads, err := d.job(j)
 	if err != nil {
 		return nil, err
 	}
@@ -21,32 +21,49 @@ func (d *servedDevice) Submit(ctx context.Context, j *Job) (Pending, error) {
 	if err != nil {
 		return nil, servedError(err)
 	}
-	return &servedPending{p, submit}, nil
+	return &servedPending{p, submit, reads}, nil
 }
 
 func (d *servedDevice) Run(ctx context.Context, j *Job) error { return run(ctx, d, j) }
 
-// job returns the client's job.
-func (d *servedDevice) job(j *Job) (*client.Job, error) {
-	job := &client.Job{}
-	for _, in := range j.Inputs {
-		job.Inputs = append(job.Inputs, client.Input{Binding: in.Binding, Data: in.Data})
-	}
-	for _, out := range j.Outputs {
-		job.Outputs = append(job.Outputs, client.Output{Binding: out.Binding, To: out.To})
-	}
-	var err error
+// job returns the client's job, and the outputs that are to be read.
+func (d *servedDevice) job(j *Job) (job *client.Job, reads []readOutput, err error) {
+	job = &client.Job{}
 	if job.Dispatch, err = d.dispatch(&j.Dispatch); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for i := range j.Then {
 		next, err := d.dispatch(&j.Then[i])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		job.Then = append(job.Then, next)
 	}
-	return job, nil
+	for i := range j.Outputs {
+		out := &j.Outputs[i]
+		to, err := out.to()
+		if err != nil {
+			return nil, nil, err
+		}
+		if out.Read != nil {
+			reads = append(reads, readOutput{to, out.Read})
+		}
+		job.Outputs = append(job.Outputs, client.Output{Binding: out.Binding, To: to})
+	}
+	for i := range j.Inputs {
+		data, err := j.Inputs[i].data()
+		if err != nil {
+			return nil, nil, err
+		}
+		job.Inputs = append(job.Inputs, client.Input{Binding: j.Inputs[i].Binding, Data: data})
+	}
+	return job, reads, nil
+}
+
+// readOutput is an output that is copied to from and then read.
+type readOutput struct {
+	from []byte
+	read func([]byte)
 }
 
 func (d *servedDevice) dispatch(of *Dispatch) (client.Dispatch, error) {
@@ -84,11 +101,18 @@ func (d *servedDevice) dispatch(of *Dispatch) (client.Dispatch, error) {
 type servedPending struct {
 	*client.Pending
 	submit trace.Region // has ended
+	reads  []readOutput // not read yet
 }
 
 // Wait replaces the method of the client's pending, for its errors.
 func (p *servedPending) Wait(ctx context.Context) error {
 	await := p.submit.Begin(trace.Await)
 	defer func() { await.End() }()
-	return servedError(p.Pending.Wait(ctx))
+	err := p.Pending.Wait(ctx)
+	for err == nil && len(p.reads) > 0 {
+		next := p.reads[0]
+		p.reads = p.reads[1:] // even if it panics
+		next.read(next.from)
+	}
+	return servedError(err)
 }

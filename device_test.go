@@ -171,6 +171,42 @@ var deviceOperations = []struct {
 			r.add("%d: %x", n, sha256.Sum256(glctx.Bytes(got)))
 		}
 	}},
+	{"jobs that fill and read", func(ctx context.Context, r *record) {
+		p := r.get(scaled)
+		defer p.Release()
+		for _, n := range []int{64, 1 << 14, 1 << 20} { // in place, and beyond a slot
+			job, got, want := scaledJob(p, n)
+			in, fills, reads := job.Inputs[0].Data, 0, 0
+			job.Inputs[0] = shadercache.Input{Binding: 0, Size: 4 * n, Fill: func(dst []byte) {
+				fills += copy(dst, in)
+			}}
+			job.Outputs[0] = shadercache.Output{Binding: 1, Size: 4 * n, Read: func(src []byte) {
+				reads += copy(glctx.Bytes(got), src)
+			}}
+			pending := must(r.d.Submit(ctx, job))(r)
+			for range 2 { // the second time reads nothing
+				if err := pending.Wait(ctx); err != nil {
+					r.t.Error(err)
+				}
+			}
+			pending.Release()
+			if !slices.Equal(got, want) || fills != 4*n || reads != 4*n {
+				r.t.Errorf("%d elements: %d bytes filled, %d read, or wrong", n, fills, reads)
+			}
+		}
+		job, _, _ := scaledJob(p, 64)
+		job.Inputs[0].Fill, job.Inputs[0].Size = func([]byte) {}, 256
+		r.fails("data and fill", r.d.Run(ctx, job))
+		job, _, _ = scaledJob(p, 64)
+		job.Outputs[0] = shadercache.Output{Binding: 1, Read: func([]byte) {}}
+		r.fails("read of nothing", r.d.Run(ctx, job))
+		job, _, _ = scaledJob(p, 64)
+		job.Outputs[0].Read, job.Outputs[0].Size = func([]byte) {}, 256
+		r.fails("to and read", r.d.Run(ctx, job))
+		job, _, _ = scaledJob(p, 64)
+		job.Inputs[0] = shadercache.Input{Binding: 0, Fill: func([]byte) {}}
+		r.fails("fill of nothing", r.d.Run(ctx, job))
+	}},
 	{"many jobs at a time", func(ctx context.Context, r *record) {
 		p := r.get(scaled)
 		defer p.Release()

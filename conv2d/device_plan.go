@@ -95,9 +95,6 @@ func OpenPlan(ctx context.Context, d shadercache.Device, o DevicePlanOptions, la
 	if group, ok := d.(several); ok {
 		return openSplitPlan(ctx, group, o, layers)
 	}
-	if group, ok := d.(several); ok {
-		return openSplitPlan(ctx, group, o, layers)
-	}
 	list := make([]Layer, len(layers))
 	for i, s := range layers {
 		list[i] = Layer{Name: s.String(), Shape: s, Choice: o.Choice}

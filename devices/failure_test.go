@@ -116,6 +116,27 @@ func submitAll(t *testing.T, submit func(context.Context, *shadercache.Job) (sha
 	return list
 }
 
+// A job that moves has what Fill wrote, once.
+func TestAFilledJobMoves(t *testing.T) {
+	ctx := context.Background()
+	g, fakes, p := newFakes(t, devices.Options{MoveJobs: true})
+	fakes[0].fail(nil, errFakeLost)
+	fills := 0
+	for range 2 { // one of them goes to each device first
+		job := fakeJob(p, 0)
+		job.Inputs[0] = shadercache.Input{Size: 1, Fill: func(dst []byte) {
+			fills++
+			dst[0] = 7
+		}}
+		if err := g.Run(ctx, job); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := slices.Concat(fakes[0].jobs, fakes[1].jobs); fills != 2 || !slices.Equal(got, []uint8{7, 7, 7}) {
+		t.Errorf("%d fills, and the jobs %d", fills, got)
+	}
+}
+
 // The jobs of a device that is lost fail with its rank, and the other device
 // takes all later jobs.
 func TestALostDeviceFailsItsJobs(t *testing.T) {

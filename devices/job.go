@@ -204,7 +204,14 @@ func cloneJob(job *shadercache.Job) *shadercache.Job {
 	to := *job
 	to.Then, to.Inputs, to.Outputs = slices.Clone(job.Then), slices.Clone(job.Inputs), slices.Clone(job.Outputs)
 	for i := range to.Inputs {
-		to.Inputs[i].Data = slices.Clone(to.Inputs[i].Data)
+		in := &to.Inputs[i]
+		if in.Fill != nil && in.Data == nil && in.Size > 0 {
+			in.Data = make([]byte, in.Size)
+			in.Fill(in.Data)
+			in.Fill, in.Size = nil, 0
+		} else {
+			in.Data = slices.Clone(in.Data)
+		}
 	}
 	for d := range dispatches(&to) {
 		d.Buffers, d.Uniforms, d.Params = slices.Clone(d.Buffers), slices.Clone(d.Uniforms), slices.Clone(d.Params)

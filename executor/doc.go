@@ -17,6 +17,8 @@
 //	pump     on the GL thread: starts batches that are ready, polls the oldest fence
 //	Wait     copies the outputs from mapped memory, or passes them to Read there
 //
+// Data of 4 MiB and more is copied by up to four goroutines.
+//
 // # Batches
 //
 // A fence and a flush cost more than a small kernel, so jobs run in batches:

@@ -182,7 +182,7 @@ func (out *output) deliver(mapped []byte) error {
 	case out.picture != nil:
 		return glctx.DecodePicture(out.picture, out.format, out.of(mapped))
 	default:
-		copy(out.to, out.of(mapped))
+		hostCopy(out.to, out.of(mapped))
 	}
 	return nil
 }

@@ -202,7 +202,7 @@ func (b *batch) write(job *Job, l *layout, index, up int) {
 		if fill := job.Inputs[i].Fill; fill != nil {
 			fill(place.of(data))
 		} else {
-			copy(place.of(data), job.Inputs[i].Data)
+			hostCopy(place.of(data), job.Inputs[i].Data)
 		}
 	}
 	block := 0

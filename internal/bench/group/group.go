@@ -113,9 +113,10 @@ func (r *run) measure() error {
 		measure func() error
 	}{
 		// A slot a job: its kernel takes longer than a batch saves.
-		{Small, executor.Options{Depth: 8, SlotBytes: 4 * smallBytes, SlotJobs: 1}, func() error { return r.jobs(Small, smallBytes, 4) }},
+		{Small, executor.Options{Depth: 8, SlotBytes: 4 * smallBytes, SlotJobs: 1}, func() error { return r.jobs(Small, smallBytes, 4, nil) }},
 		// More slots than the GPU needs: the host copies to and from several at a time.
-		{Large, executor.Options{Depth: 8, SlotBytes: 2 * r.LargeBytes}, func() error { return r.jobs(Large, r.LargeBytes, 1) }},
+		// Twice the bytes of a job: Submit has room for the alignment of its operands.
+		{Large, executor.Options{Depth: 8, SlotBytes: 2 * r.LargeBytes, SlotJobs: 1}, r.large},
 		{Conv, executor.Options{}, r.convolutions},
 		{GEMM, executor.Options{}, r.product},
 		// A slot a job: faces go on before the interior is done.

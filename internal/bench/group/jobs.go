@@ -3,7 +3,7 @@ package group
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,41 +15,50 @@ import (
 	"github.com/shadercache/shadercache/internal/bench/jobs"
 )
 
-// workersPerDevice is the number of goroutines that submit jobs, for each device: copying
-// the input of a large job takes the host as long as its kernel takes the GPU.
+// workersPerDevice is the number of goroutines that submit jobs, for each device that is
+// measured: copying the operands of a large job takes the host longer than its kernel takes
+// the GPU.
 const workersPerDevice = 6
 
 // sampleStride is the distance of the words that are checked while time is measured.
 const sampleStride = 64 << 10 / 4
 
 // jobs measures independent jobs of size bytes each way, with chunk of them pending a
-// goroutine.
-func (r *run) jobs(name string, size, chunk int) error {
+// goroutine. Their data is copied, or with place made and read in place.
+func (r *run) jobs(name string, size, chunk int, place *place) error {
 	program, err := r.group.Get(r.ctx, jobs.Kernel())
 	if err != nil {
 		return err
 	}
 	defer program.Release()
-	s := &stream{run: r, size: size, chunk: chunk}
+	s := &stream{run: r, size: size, chunk: chunk, place: place}
+	s.prepare(workersPerDevice * r.result.Devices)
 	if err := s.calibrate(program); err != nil {
 		return err
 	}
-	row := Row{Workload: name, Detail: fmt.Sprintf("%d KiB each way, kernel of %.0f us", size>>10, r.KernelMicros), Unit: "jobs/s"}
+	row := Row{Workload: name, Detail: fmt.Sprintf("%d KiB each way, %s, kernel of %.0f us", size>>10, place, r.KernelMicros), Unit: "jobs/s"}
 	if row.Verified, err = s.checkAll(program); err != nil {
 		return err
 	}
-	wrong := atomic.Int64{}
 	err = r.compare(row, func(device shadercache.Device) (float64, error) {
 		p, err := r.programOf(device, program)
 		if err != nil {
 			return 0, err
 		}
-		return s.rate(device, p, &wrong)
+		return s.rate(device, p)
 	})
-	if wrong.Load() > 0 {
+	if s.wrong.Load() > 0 {
 		r.result.Verified, r.result.Rows[len(r.result.Rows)-1].Verified = false, false
 	}
 	return err
+}
+
+// large measures large jobs whose data is copied, and those whose data is in place.
+func (r *run) large() error {
+	if err := r.jobs(Large, r.LargeBytes, 1, nil); err != nil {
+		return err
+	}
+	return r.jobs(Large, r.LargeBytes, 1, &place{})
 }
 
 // programOf returns the program of the group, or of its first member.
@@ -64,22 +73,46 @@ func (r *run) programOf(device shadercache.Device, program shadercache.Program) 
 type stream struct {
 	*run
 	size, chunk int
+	place       *place     // nil: data is copied
+	workers     []operands // of each goroutine that submits jobs
 	rounds      uint32
 	expected    func(uint32) uint32
+	wrong       atomic.Int64 // words
 }
 
-// job returns a job of a number, and its output.
-func (s *stream) job(p shadercache.Program, in, out []byte) *shadercache.Job {
-	groups := uint32((s.size/4 + jobs.KernelLocal - 1) / jobs.KernelLocal)
-	return &shadercache.Job{
-		Dispatch: shadercache.Dispatch{Program: p, Groups: [3]uint32{groups, 1, 1}, Uniforms: []shadercache.Uniform{shadercache.Uint("rounds", s.rounds)}},
-		Inputs:   []shadercache.Input{{Binding: 0, Data: in}},
-		Outputs:  []shadercache.Output{{Binding: 1, To: out}},
+// operands are the inputs and outputs of the jobs that a goroutine has pending; empty where
+// they are in place.
+type operands struct{ ins, outs [][]byte }
+
+// prepare makes the operands of n goroutines: inputs, all different, and outputs.
+func (s *stream) prepare(n int) {
+	s.workers = make([]operands, n)
+	var filling sync.WaitGroup
+	for worker := range s.workers {
+		filling.Go(func() { s.workers[worker] = s.buffers(worker) })
 	}
+	filling.Wait()
+}
+
+// job returns the job of an operand, all of whose words are checked, or some.
+func (s *stream) job(p shadercache.Program, o operands, i int, all bool) *shadercache.Job {
+	job := &shadercache.Job{Dispatch: s.dispatch(p, s.rounds)}
+	if s.place != nil {
+		job.Inputs, job.Outputs = s.place.operands(s, all)
+	} else {
+		job.Inputs, job.Outputs = []shadercache.Input{{Binding: 0, Data: o.ins[i]}}, []shadercache.Output{{Binding: 1, To: o.outs[i]}}
+	}
+	return job
+}
+
+// dispatch returns the dispatch of a job with a number of rounds.
+func (s *stream) dispatch(p shadercache.Program, rounds uint32, buffers ...shadercache.Bound) shadercache.Dispatch {
+	groups := uint32((s.size/4 + jobs.KernelLocal - 1) / jobs.KernelLocal)
+	return shadercache.Dispatch{Program: p, Groups: [3]uint32{groups, 1, 1}, Buffers: buffers, Uniforms: []shadercache.Uniform{shadercache.Uint("rounds", rounds)}}
 }
 
 // calibrate sets the rounds that make the kernel of a job as long as KernelMicros: the time
-// of many rounds, less that of few.
+// of many rounds, less that of few, with data that is on the device.
 func (s *stream) calibrate(program shadercache.Program) error {
 	one, err := s.group.Member(s.ctx, 0)
 	if err != nil {
@@ -89,13 +122,20 @@ func (s *stream) calibrate(program shadercache.Program) error {
 	if err != nil {
 		return err
 	}
-	in, out := make([]byte, s.size), make([]byte, s.size)
+	var bound [2]shadercache.Bound
+	for i := range bound {
+		b, err := one.NewBuffer(s.ctx, s.size)
+		if err != nil {
+			return err
+		}
+		defer b.Release()
+		bound[i] = shadercache.Bound{Binding: uint32(i), Buffer: b, ReadOnly: i == 0}
+	}
 	timed := func(rounds uint32) (float64, error) {
-		s.rounds = rounds
 		best := time.Duration(1 << 62)
 		for range 5 {
 			began := time.Now()
-			if err := one.Run(s.ctx, s.job(p, in, out)); err != nil {
+			if err := one.Run(s.ctx, &shadercache.Job{Dispatch: s.dispatch(p, rounds, bound[:]...)}); err != nil {
 				return 0, err
 			}
 			best = min(best, time.Since(began))
@@ -117,22 +157,18 @@ func (s *stream) calibrate(program shadercache.Program) error {
 }
 
 // rate runs jobs for about the time of a run and returns how many a second were done.
-func (s *stream) rate(device shadercache.Device, p shadercache.Program, wrong *atomic.Int64) (float64, error) {
+func (s *stream) rate(device shadercache.Device, p shadercache.Program) (float64, error) {
 	var done atomic.Int64
 	var workers errgroup.Group
 	began := time.Now()
 	until := began.Add(time.Duration(s.Seconds * float64(time.Second)))
-	for worker := range workersPerDevice * s.result.Devices {
+	for _, own := range s.workersOf(device) {
 		workers.Go(func() error {
-			ins, outs := s.buffers(worker)
 			for time.Now().Before(until) && s.ctx.Err() == nil {
-				if err := s.chunkOf(device, p, ins, outs); err != nil {
+				if err := s.chunkOf(device, p, own, false); err != nil {
 					return err
 				}
-				for i := range ins {
-					wrong.Add(int64(s.check(ins[i], outs[i], sampleStride)))
-				}
-				done.Add(int64(len(ins)))
+				done.Add(int64(s.chunk))
 			}
 			return s.ctx.Err()
 		})
@@ -141,31 +177,48 @@ func (s *stream) rate(device shadercache.Device, p shadercache.Program, wrong *a
 	return perSecond(int(done.Load()), began), err
 }
 
-// buffers returns inputs, all different, and outputs of a chunk.
-func (s *stream) buffers(worker int) (ins, outs [][]byte) {
+// workersOf returns the operands of the goroutines that submit to a device.
+func (s *stream) workersOf(device shadercache.Device) []operands {
+	if device == shadercache.Device(s.group.Group) {
+		return s.workers
+	}
+	return s.workers[:workersPerDevice]
+}
+
+// buffers returns the operands of one goroutine, whose memory is in use already.
+func (s *stream) buffers(worker int) (o operands) {
+	if s.place != nil {
+		return o
+	}
 	for i := range s.chunk {
 		in := make([]byte, s.size)
 		for k := 0; k < s.size; k += 4 {
-			binary.LittleEndian.PutUint32(in[k:], uint32(k)*2654435761+uint32(worker*s.chunk+i))
+			binary.LittleEndian.PutUint32(in[k:], uint32(k)*wordFactor+uint32(worker*s.chunk+i))
 		}
-		ins, outs = append(ins, in), append(outs, make([]byte, s.size))
+		o.ins, o.outs = append(o.ins, in), append(o.outs, make([]byte, s.size))
+		poison(o.outs[i], 1)
 	}
-	return ins, outs
+	return o
 }
 
-// chunkOf submits a job for each input and waits for all.
-func (s *stream) chunkOf(device shadercache.Device, p shadercache.Program, ins, outs [][]byte) error {
-	list := make([]shadercache.Pending, 0, len(ins))
+// chunkOf submits a job for each operand, waits for all and checks them: every word, or one
+// in sampleStride.
+func (s *stream) chunkOf(device shadercache.Device, p shadercache.Program, o operands, all bool) error {
+	list := make([]shadercache.Pending, 0, s.chunk)
 	defer func() {
 		for _, pending := range list {
 			pending.Release()
 		}
 	}()
-	for i := range ins {
-		for k := 0; k < s.size; k += 4 * sampleStride {
-			binary.LittleEndian.PutUint32(outs[i][k:], conv2d.Poison)
+	stride := sampleStride
+	if all {
+		stride = 1
+	}
+	for i := range s.chunk {
+		if s.place == nil {
+			poison(o.outs[i], stride)
 		}
-		pending, err := device.Submit(s.ctx, s.job(p, ins[i], outs[i]))
+		pending, err := device.Submit(s.ctx, s.job(p, o, i, all))
 		if err != nil {
 			return err
 		}
@@ -176,23 +229,30 @@ func (s *stream) chunkOf(device shadercache.Device, p shadercache.Program, ins, 
 			return err
 		}
 	}
+	for i := range o.ins {
+		s.check(o.ins[i], o.outs[i], stride)
+	}
 	return nil
 }
 
-// check returns the number of wrong words, of one word in stride.
-func (s *stream) check(in, out []byte, stride int) (wrong int) {
+// poison overwrites one word in stride.
+func poison(out []byte, stride int) {
+	for k := 0; k < len(out); k += 4 * stride {
+		binary.LittleEndian.PutUint32(out[k:], conv2d.Poison)
+	}
+}
+
+// check counts the wrong words, of one word in stride.
+func (s *stream) check(in, out []byte, stride int) {
 	for k := 0; k < s.size; k += 4 * stride {
 		if binary.LittleEndian.Uint32(out[k:]) != s.expected(binary.LittleEndian.Uint32(in[k:])) {
-			wrong++
+			s.wrong.Add(1)
 		}
 	}
-	return wrong
 }
 
 // checkAll runs jobs on every member and checks every word.
 func (s *stream) checkAll(program shadercache.Program) (verified bool, err error) {
-	verified = true
-	ins, outs := s.buffers(0)
 	for rank := range s.group.Len() {
 		member, err := s.group.Member(s.ctx, rank)
 		if err != nil {
@@ -202,15 +262,9 @@ func (s *stream) checkAll(program shadercache.Program) (verified bool, err error
 		if err != nil {
 			return false, err
 		}
-		for i := range outs {
-			copy(outs[i], slices.Repeat([]byte{0xA5}, s.size))
-		}
-		if err := s.chunkOf(member, p, ins, outs); err != nil {
+		if err := s.chunkOf(member, p, s.workers[0], true); err != nil {
 			return false, err
 		}
-		for i := range ins {
-			verified = verified && s.check(ins[i], outs[i], 1) == 0
-		}
 	}
-	return verified, nil
+	return s.wrong.Load() == 0, nil
 }

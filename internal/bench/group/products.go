@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/devices"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/bench/stats"
 )
 
 // resnet are the convolutions of ResNet-50 that differ in kind, for n images.
@@ -95,27 +96,34 @@ func (r *run) verified(shape conv2d.Shape, plan conv2d.DevicePlan, t tensors) (b
 	return report.OK(), err
 }
 
-// plan measures runs of a plan from a buffer to another, several of them pending.
+// plan measures runs of a plan from a buffer to another, several of them pending: all of
+// the problem on the first device, split over all, and the share of one on the first.
 func (r *run) plan(name string, shape conv2d.Shape, pending int) error {
-	t := newTensors(shape)
-	row := Row{Workload: name, Detail: shape.String() + ", on the devices", Unit: "TFLOP/s", Verified: true}
-	plans, release, err := r.placed(shape, t)
+	one, err := r.group.Member(r.ctx, 0)
 	if err != nil {
 		return err
 	}
-	defer release()
-	row.Detail += ", " + plans[r.group.Group].plan.Layers()[0].Algorithm
-	return r.compare(row, func(device shadercache.Device) (float64, error) {
-		p := plans[device]
-		if _, err := p.runs(r, pending, warmSeconds); err != nil { // programs, memory and clocks
-			return 0, err
+	t := newTensors(shape)
+	whole, err := r.placed(one, shape, t)
+	defer whole.release()
+	if err != nil {
+		return err
+	}
+	split, err := r.placed(r.group.Group, shape, t)
+	defer split.release()
+	if err != nil {
+		return err
+	}
+	row := Row{Workload: name, Detail: shape.String() + ", on the devices, " + whole.plan.Layers()[0].Algorithm, Unit: "TFLOP/s", Verified: true}
+	err = r.compare(row, func(device shadercache.Device) (float64, error) {
+		p := whole
+		if device != one {
+			p = split
 		}
-		began := time.Now()
-		count, err := p.runs(r, pending, r.Seconds)
+		rate, err := p.rate(r, pending)
 		if err != nil {
 			return 0, err
 		}
-		rate := perSecond(count, began) * float64(shape.FLOPs()) / 1e12
 		t.poison()
 		if _, err := p.out.Read(r.ctx, 0, glctx.Bytes(t.output)); err != nil {
 			return 0, err
@@ -126,69 +134,120 @@ func (r *run) plan(name string, shape conv2d.Shape, pending int) error {
 		}
 		return rate, err
 	})
+	if err != nil {
+		return err
+	}
+	done := &r.result.Rows[len(r.result.Rows)-1]
+	done.Share, err = r.shareRate(one, shape, t, pending)
+	return err
+}
+
+// shareRate returns the rate of a device with the share of a problem that it has among
+// all, alone: the median.
+func (r *run) shareRate(device shadercache.Device, shape conv2d.Shape, t tensors, pending int) (float64, error) {
+	rows := rowsOf(shape)
+	n := devices.Shares(rows, r.result.Devices)[0].Len
+	own := tensors{t.input[:len(t.input)/rows*n], t.weights, t.output[:len(t.output)/rows*n]}
+	p, err := r.placed(device, withRows(shape, n), own)
+	defer p.release()
+	if err != nil {
+		return 0, err
+	}
+	var rates []float64
+	for range r.Repeat {
+		rate, err := p.rate(r, pending)
+		if err != nil {
+			return 0, err
+		}
+		rates = append(rates, rate)
+	}
+	return stats.NewSpread(rates).Median, nil
+}
+
+// rowsOf returns what a problem is split by: images, or rows.
+func rowsOf(shape conv2d.Shape) int {
+	if shape.Conv2D != nil {
+		return shape.Conv2D.N
+	}
+	return shape.GEMM.M
+}
+
+// withRows returns the problem with n images or rows.
+func withRows(shape conv2d.Shape, n int) conv2d.Shape {
+	if shape.Conv2D != nil {
+		p := *shape.Conv2D
+		p.N = n
+		return p.Shape()
+	}
+	p := *shape.GEMM
+	p.M = n
+	return p.Shape()
 }
 
 // placedPlan is a plan with its operands on a device.
 type placedPlan struct {
-	plan    conv2d.DevicePlan
+	shape   conv2d.Shape
+	plan    conv2d.DevicePlan // nil: not opened
 	in, out shadercache.Buffer
 }
 
-// placed opens a plan on the first device and one on all, with operands.
-func (r *run) placed(shape conv2d.Shape, t tensors) (map[shadercache.Device]placedPlan, func(), error) {
-	plans := map[shadercache.Device]placedPlan{}
-	release := func() {
-		for _, p := range plans {
-			for _, b := range []shadercache.Buffer{p.in, p.out} {
-				if b != nil {
-					b.Release()
-				}
-			}
-			p.plan.Release()
+// release releases what was made.
+func (p placedPlan) release() {
+	for _, b := range []shadercache.Buffer{p.in, p.out} {
+		if b != nil {
+			b.Release()
 		}
 	}
-	one, err := r.group.Member(r.ctx, 0)
-	if err != nil {
-		return nil, nil, err
+	if p.plan != nil {
+		p.plan.Release()
 	}
-	for _, device := range []shadercache.Device{one, r.group.Group} {
-		plan, err := r.open(device, shape, t.weights)
-		if err != nil {
-			release()
-			return nil, nil, err
-		}
-		p := placedPlan{plan: plan}
-		plans[device] = p
-		if p.in, err = r.operand(device, shape, plan.InputLen()); err == nil {
-			p.out, err = r.operand(device, shape, plan.OutputLen())
-			plans[device] = p
-		}
-		if err == nil {
-			_, err = p.in.Write(r.ctx, 0, glctx.Bytes(t.input))
-		}
-		if err == nil {
-			_, err = p.out.Write(r.ctx, 0, glctx.Bytes(t.output))
-		}
-		if err != nil {
-			release()
-			return nil, nil, err
-		}
+}
+
+// placed opens a plan on a device, with operands. The caller releases it, also after an
+// error.
+func (r *run) placed(device shadercache.Device, shape conv2d.Shape, t tensors) (p placedPlan, err error) {
+	p.shape = shape
+	if p.plan, err = r.open(device, shape, t.weights); err != nil {
+		return p, err
 	}
-	return plans, release, nil
+	if p.in, err = r.operand(device, shape, t.input); err != nil {
+		return p, err
+	}
+	p.out, err = r.operand(device, shape, t.output)
+	return p, err
 }
 
 // operand makes the buffer of a tensor: split over the images or rows on a group.
-func (r *run) operand(device shadercache.Device, shape conv2d.Shape, elements int) (shadercache.Buffer, error) {
-	if device != shadercache.Device(r.group.Group) {
-		return device.NewBuffer(r.ctx, 4*elements)
-	}
-	rows := 0
-	if shape.Conv2D != nil {
-		rows = shape.Conv2D.N
+func (r *run) operand(device shadercache.Device, shape conv2d.Shape, values []float32) (b shadercache.Buffer, err error) {
+	if device == shadercache.Device(r.group.Group) {
+		rows := rowsOf(shape)
+		b, err = r.split(devices.Tensor{Shape: []int{rows, len(values) / rows}, Element: 4})
 	} else {
-		rows = shape.GEMM.M
+		b, err = device.NewBuffer(r.ctx, 4*len(values))
 	}
-	return r.group.NewSplit(r.ctx, devices.Tensor{Shape: []int{rows, elements / rows}, Element: 4}, 0)
+	if err == nil {
+		_, err = b.Write(r.ctx, 0, glctx.Bytes(values))
+	}
+	return b, err
+}
+
+// split makes a buffer that is split along the first dimension.
+func (r *run) split(t devices.Tensor) (shadercache.Buffer, error) {
+	s, err := r.group.NewSplit(r.ctx, t, 0)
+	if err != nil {
+		return nil, err // and no buffer in the interface
+	}
+	return s, nil
+}
+
+// rate returns the rate of runs in TFLOP/s, at the GPU's full clock.
+func (p placedPlan) rate(r *run, pending int) (float64, error) {
+	if _, err := p.runs(r, pending, warmSeconds); err != nil { // programs, memory and clocks
+		return 0, err
+	}
+	began := time.Now()
+	count, err := p.runs(r, pending, r.Seconds)
+	return perSecond(count, began) * float64(p.shape.FLOPs()) / 1e12, err
 }
 
 // runs does runs of the plan for a time, with several pending, and returns their number.

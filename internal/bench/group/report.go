@@ -27,8 +27,9 @@ type Row struct {
 	Unit     string       `json:"unit"`
 	One      stats.Spread `json:"one"`
 	All      stats.Spread `json:"all"`
-	Ratio    float64      `json:"ratio"`          // of the medians
-	Jobs     []uint64     `json:"jobs,omitempty"` // that the group gave to each device; of rows of jobs
+	Ratio    float64      `json:"ratio"`           // of the medians
+	Share    float64      `json:"share,omitempty"` // rate of one device with its share alone; of problems that are split
+	Jobs     []uint64     `json:"jobs,omitempty"`  // that the group gave to each device; of rows of jobs
 	Verified bool         `json:"verified"`
 }
 
@@ -72,10 +73,10 @@ type MoveRow struct {
 func (r *Result) Print(w io.Writer) {
 	r.Header.Print(w, fmt.Sprintf("several devices, %d: %s", r.Devices, r.GPU))
 	if len(r.Rows) > 0 {
-		fmt.Fprintln(w, "\nworkload\tone device\tall devices\t\tratio\tjobs\twhat")
+		fmt.Fprintln(w, "\nworkload\tone device\tall devices\t\tratio\ta share\tjobs\twhat")
 	}
 	for _, row := range r.Rows {
-		fmt.Fprintf(w, "%s\t%.4g\t%.4g\t%s\t%.2f\t%v\t%s\n", row.Workload, row.One.Median, row.All.Median, row.Unit, row.Ratio, row.Jobs, row.Detail)
+		fmt.Fprintf(w, "%s\t%.4g\t%.4g\t%s\t%.2f\t%s\t%s\t%s\n", row.Workload, row.One.Median, row.All.Median, row.Unit, row.Ratio, row.share(), row.jobs(), row.Detail)
 	}
 	if len(r.Starts) > 0 {
 		fmt.Fprintln(w, "\nstart\tprograms\tcontexts ms\topened ms\tloads ms\tfirst device ms\tall devices ms\tcompiles")
@@ -97,6 +98,22 @@ func (r *Result) Print(w io.Writer) {
 	}
 	fmt.Fprintln(w)
 	bench.PrintVerified(w, r.Verified, "all results were right", "RESULTS WERE WRONG")
+}
+
+// share returns the rate of a share for the table.
+func (r *Row) share() string {
+	if r.Share == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.4g", r.Share)
+}
+
+// jobs returns the jobs of each device for the table.
+func (r *Row) jobs() string {
+	if len(r.Jobs) == 0 {
+		return "-"
+	}
+	return fmt.Sprint(r.Jobs)
 }
 
 // Verdict returns an error where a result was wrong.
