@@ -1,0 +1,263 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
+	"github.com/shadercache/shadercache/conv2d/internal/parallel"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
+)
+
+var turnsFlag = flag.String("turns", "", "file of BenchmarkTurns: on each line a shape, a space, and a choice as the shipped table has it")
+
+const (
+	turnsRounds   = 7
+	turnsNanos    = 2e6 // of a batch
+	turnsWake     = 200 * time.Millisecond
+	turnsWhole    = 1 << 31 // products up to which the CPU computes every element
+	turnsSpacings = "%-34s %10.2f us  %10.2f to %10.2f  %8.2f TFLOP/s  %5.3f of the first  %s  %s\n"
+)
+
+// BenchmarkTurns measures the choices of a file against each other: those of a problem in
+// turns, one batch of each in a round, so that clock and temperature are the same for all.
+// Every element of a result is compared with the CPU's; where that takes the CPU too long,
+// a sample of the first one's, and every element of the others with the first one's, to the
+// bit or within the tolerance. Run it with -test.benchtime 1x.
+func BenchmarkTurns(b *testing.B) {
+	if *turnsFlag == "" {
+		b.Skip("-turns names the file of choices")
+	}
+	data, err := os.ReadFile(*turnsFlag)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := newRig(b)
+	fmt.Printf("%s, %s\n", r.context.Info().GPU, r.context.Info().Driver)
+	var shapes []string
+	choices := map[string][]Choice{}
+	for line := range strings.Lines(string(data)) {
+		name, text, ok := strings.Cut(strings.TrimSpace(line), " ")
+		var c Choice
+		if err := json.Unmarshal([]byte(text), &c); !ok || err != nil {
+			b.Fatalf("%s: %v", line, err)
+		}
+		if !slices.Contains(shapes, name) {
+			shapes = append(shapes, name)
+		}
+		choices[name] = append(choices[name], c)
+	}
+	for _, name := range shapes {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if err := newTurns(b, r, name, choices[name]).run(b); err != nil {
+					b.Error(err)
+				}
+			}
+		})
+	}
+}
+
+// turns is a problem with the choices that are compared.
+type turns struct {
+	task
+	rig     *rig
+	in      kernel.Tensors
+	want    *Expected // nil: the problem is too large
+	first   []float32 // the result of the first choice
+	players []*player
+}
+
+// player is one choice.
+type player struct {
+	choice   Choice
+	sequence kernel.Sequence
+	run      *kernel.Run
+	reps     int
+	checked  string
+	nanos    []float64
+
+	tolerance float64
+}
+
+func newTurns(b *testing.B, r *rig, name string, choices []Choice) *turns {
+	shape, err := ParseShape(name)
+	if err != nil {
+		b.Fatal(err)
+	}
+	t, err := newTask(shape, r.context.Info())
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := &turns{task: t, rig: r, in: t.repeatedTensors(1)}
+	for _, c := range choices {
+		made, tolerance, err := t.build(c)
+		if err != nil {
+			fmt.Printf("%-34s left out: %v\n", name, err)
+			continue
+		}
+		p.players = append(p.players, &player{choice: c, sequence: made, tolerance: tolerance})
+	}
+	if t.flops/2 <= turnsWhole {
+		want := t.reference(p.in)
+		p.want = &want
+	}
+	return p
+}
+
+// compile makes the programs, side by side where the driver can.
+func (p *turns) compile(b *testing.B) (map[shader.Key]uint32, error) {
+	var sources []*shader.Source
+	var sequences []kernel.Sequence
+	for _, each := range p.players {
+		sequences = append(sequences, each.sequence)
+		for _, s := range each.sequence.All() {
+			if !slices.ContainsFunc(sources, func(o *shader.Source) bool { return o.Key() == s.Source.Key() }) {
+				sources = append(sources, s.Source)
+			}
+		}
+	}
+	if _, err := p.rig.cache.Preload(b.Context(), sources, nil); err != nil {
+		return nil, err
+	}
+	return p.rig.programs(b, sequences...)
+}
+
+func (p *turns) run(b *testing.B) error {
+	start := time.Now()
+	programs, err := p.compile(b)
+	if err != nil {
+		return err
+	}
+	compiled := time.Since(start)
+	err = p.rig.onDevice(p.in, p.output, func(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
+		for _, each := range p.players {
+			if each.run, err = kernel.NewRun(gl, each.sequence, programs); err != nil {
+				return err
+			}
+			defer each.run.Free()
+			if err := p.check(each, tensors); err != nil {
+				return fmt.Errorf("%v: %v: %w", p.shape, each.choice, err)
+			}
+		}
+		return p.time(gl, tensors)
+	})
+	if err == nil {
+		p.print(b)
+		fmt.Printf("%-34s compiled in %.2f s, all in %.2f s\n", p.shape, compiled.Seconds(), time.Since(start).Seconds())
+	}
+	return err
+}
+
+// check runs a choice once, in poisoned memory, and compares its result.
+func (p *turns) check(each *player, tensors *kernel.DeviceTensors) error {
+	got, err := each.run.Checked(tensors)
+	switch {
+	case err != nil:
+		return err
+	case p.want != nil:
+		each.checked = "every element by the CPU"
+		return Compare(got, *p.want, each.tolerance).Err()
+	case p.first == nil:
+		p.first, each.checked = got, "a sample by the CPU"
+		return p.compareSample(got, p.in, each.tolerance).Err()
+	}
+	if n := differences(got, p.first); n > 0 {
+		each.checked = fmt.Sprintf("a sample by the CPU; %d of %d differ from the first in their bits", n, len(got))
+		return p.compareSample(got, p.in, each.tolerance).Err()
+	}
+	each.checked = "every bit by the first"
+	return nil
+}
+
+// differences returns how many elements differ in their bits.
+func differences(a, b []float32) (sum int) {
+	counts := make([]int, 64)
+	parallel.For(len(counts), func(part int) {
+		for i := len(a) * part / len(counts); i < len(a)*(part+1)/len(counts); i++ {
+			if math.Float32bits(a[i]) != math.Float32bits(b[i]) {
+				counts[part]++
+			}
+		}
+	})
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
+}
+
+// time measures all choices in turns. What has run for turnsWake before does not count.
+func (p *turns) time(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
+	begin, end := gl.NewQuery(), gl.NewQuery()
+	defer gl.DeleteQuery(begin)
+	defer gl.DeleteQuery(end)
+	batch := func(each *player) (float64, error) {
+		if err := kernel.Wait(gl); err != nil {
+			return 0, err
+		}
+		host := time.Now()
+		gl.WriteTimestamp(begin)
+		each.run.Repeat(tensors, each.reps)
+		gl.WriteTimestamp(end)
+		if err := kernel.Wait(gl); err != nil {
+			return 0, err
+		}
+		nanos := float64(gl.Timestamp(end) - gl.Timestamp(begin))
+		if nanos <= 0 { // the driver's clock says nothing
+			nanos = float64(time.Since(host))
+		}
+		return nanos / float64(each.reps), nil
+	}
+	for start := time.Now(); time.Since(start) < turnsWake; {
+		for _, each := range p.players {
+			each.reps = 1
+			nanos, err := batch(each)
+			if err != nil {
+				return err
+			}
+			each.reps = int(min(max(turnsNanos/nanos, 1), 1000))
+		}
+	}
+	rounds := turnsRounds
+	if p.flops > 1<<42 { // a run of 16384x16384x16384 takes 0.2 s
+		rounds = 3
+	}
+	for round := range rounds * len(p.players) {
+		each := p.players[round%len(p.players)]
+		nanos, err := batch(each)
+		if err != nil {
+			return err
+		}
+		each.nanos = append(each.nanos, nanos)
+	}
+	return nil
+}
+
+// print prints the choices, the fastest first, beside the first one of the file.
+func (p *turns) print(b *testing.B) {
+	first := median(p.players[0].nanos)
+	list := slices.Clone(p.players)
+	slices.SortStableFunc(list, func(a, b *player) int { return cmp.Compare(median(a.nanos), median(b.nanos)) })
+	for _, each := range list {
+		nanos := median(each.nanos)
+		fmt.Printf(turnsSpacings, p.shape, nanos/1000, slices.Min(each.nanos)/1000, slices.Max(each.nanos)/1000,
+			float64(p.flops)/nanos/1000, nanos/first, each.choice, each.checked)
+	}
+	b.ReportMetric(median(list[0].nanos)/first, "best/first")
+}
+
+func median(values []float64) float64 {
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[len(sorted)/2]
+}
