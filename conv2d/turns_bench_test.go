@@ -5,8 +5,10 @@ package conv2d
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -26,7 +28,7 @@ const (
 	turnsRounds   = 7
 	turnsNanos    = 2e6 // of a batch
 	turnsWake     = 200 * time.Millisecond
-	turnsWhole    = 1 << 31 // products up to which the CPU computes every element
+	turnsWhole    = 1 << 32 // products up to which the CPU computes every element
 	turnsSpacings = "%-34s %10.2f us  %10.2f to %10.2f  %8.2f TFLOP/s  %5.3f of the first  %s  %s\n"
 )
 
@@ -61,7 +63,11 @@ func BenchmarkTurns(b *testing.B) {
 	for _, name := range shapes {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if err := newTurns(b, r, name, choices[name]).run(b); err != nil {
+				p, err := newTurns(r, name, choices[name])
+				if err == nil {
+					err = p.run(b)
+				}
+				if err != nil {
 					b.Error(err)
 				}
 			}
@@ -91,20 +97,20 @@ type player struct {
 	tolerance float64
 }
 
-func newTurns(b *testing.B, r *rig, name string, choices []Choice) *turns {
+func newTurns(r *rig, name string, choices []Choice) (*turns, error) {
 	shape, err := ParseShape(name)
 	if err != nil {
-		b.Fatal(err)
+		return nil, err
 	}
 	t, err := newTask(shape, r.context.Info())
 	if err != nil {
-		b.Fatal(err)
+		return nil, err
 	}
 	p := &turns{task: t, rig: r, in: t.repeatedTensors(1)}
 	for _, c := range choices {
 		made, tolerance, err := t.build(c)
 		if err != nil {
-			fmt.Printf("%-34s left out: %v\n", name, err)
+			leftOut(name, c, err)
 			continue
 		}
 		p.players = append(p.players, &player{choice: c, sequence: made, tolerance: tolerance})
@@ -113,49 +119,75 @@ func newTurns(b *testing.B, r *rig, name string, choices []Choice) *turns {
 		want := t.reference(p.in)
 		p.want = &want
 	}
-	return p
+	return p, nil
 }
 
-// compile makes the programs, side by side where the driver can.
-func (p *turns) compile(b *testing.B) (map[shader.Key]uint32, error) {
+func leftOut(problem any, c Choice, err error) {
+	fmt.Printf("%-34s left out: %v: %v\n", problem, c, err)
+}
+
+// compile makes the programs, side by side where the driver can, and leaves out the
+// choices that have none.
+func (p *turns) compile(b *testing.B) map[shader.Key]uint32 {
 	var sources []*shader.Source
-	var sequences []kernel.Sequence
 	for _, each := range p.players {
-		sequences = append(sequences, each.sequence)
 		for _, s := range each.sequence.All() {
 			if !slices.ContainsFunc(sources, func(o *shader.Source) bool { return o.Key() == s.Source.Key() }) {
 				sources = append(sources, s.Source)
 			}
 		}
 	}
-	if _, err := p.rig.cache.Preload(b.Context(), sources, nil); err != nil {
-		return nil, err
-	}
-	return p.rig.programs(b, sequences...)
+	_, _ = p.rig.cache.Preload(b.Context(), sources, nil) // an error comes again below
+	all := map[shader.Key]uint32{}
+	p.players = slices.DeleteFunc(p.players, func(each *player) bool {
+		programs, err := p.rig.programs(b, each.sequence)
+		if err != nil {
+			leftOut(p.shape, each.choice, err)
+		}
+		maps.Copy(all, programs)
+		return err != nil
+	})
+	return all
 }
 
 func (p *turns) run(b *testing.B) error {
 	start := time.Now()
-	programs, err := p.compile(b)
-	if err != nil {
-		return err
-	}
+	programs := p.compile(b)
 	compiled := time.Since(start)
-	err = p.rig.onDevice(p.in, p.output, func(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
-		for _, each := range p.players {
-			if each.run, err = kernel.NewRun(gl, each.sequence, programs); err != nil {
-				return err
+	wrong := 0
+	err := p.rig.onDevice(p.in, p.output, func(gl *glctx.GL, tensors *kernel.DeviceTensors) (err error) {
+		p.players = slices.DeleteFunc(p.players, func(each *player) bool {
+			err := p.prepare(gl, each, programs, tensors)
+			if err != nil {
+				leftOut(p.shape, each.choice, err)
+				wrong++
 			}
-			defer each.run.Free()
-			if err := p.check(each, tensors); err != nil {
-				return fmt.Errorf("%v: %v: %w", p.shape, each.choice, err)
+			return err != nil
+		})
+		defer func() {
+			for _, each := range p.players {
+				each.run.Free()
 			}
-		}
+		}()
 		return p.time(gl, tensors)
 	})
-	if err == nil {
+	if err == nil && len(p.players) > 0 {
 		p.print(b)
 		fmt.Printf("%-34s compiled in %.2f s, all in %.2f s\n", p.shape, compiled.Seconds(), time.Since(start).Seconds())
+	}
+	if wrong > 0 {
+		err = errors.Join(err, fmt.Errorf("%v: %d choices are wrong", p.shape, wrong))
+	}
+	return err
+}
+
+// prepare makes the memory of a choice and checks its result.
+func (p *turns) prepare(gl *glctx.GL, each *player, programs map[shader.Key]uint32, tensors *kernel.DeviceTensors) (err error) {
+	if each.run, err = kernel.NewRun(gl, each.sequence, programs); err != nil {
+		return err
+	}
+	if err = p.check(each, tensors); err != nil {
+		each.run.Free()
 	}
 	return err
 }
@@ -219,7 +251,7 @@ func (p *turns) time(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
 		}
 		return nanos / float64(each.reps), nil
 	}
-	for start := time.Now(); time.Since(start) < turnsWake; {
+	for start := time.Now(); len(p.players) > 0 && time.Since(start) < turnsWake; {
 		for _, each := range p.players {
 			each.reps = 1
 			nanos, err := batch(each)
