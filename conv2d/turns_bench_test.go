@@ -19,6 +19,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/conv2d/internal/parallel"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -36,7 +37,8 @@ const (
 // turns, one batch of each in a round, so that clock and temperature are the same for all.
 // Every element of a result is compared with the CPU's; where that takes the CPU too long,
 // a sample of the first one's, and every element of the others with the first one's, to the
-// bit or within the tolerance. Run it with -test.benchtime 1x.
+// bit, else another sample. Run it with -test.benchtime 1x; SHADERCACHE_TEST_DEVICES names
+// the device.
 func BenchmarkTurns(b *testing.B) {
 	if *turnsFlag == "" {
 		b.Skip("-turns names the file of choices")
@@ -45,7 +47,8 @@ func BenchmarkTurns(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := newRig(b)
+	context := gltest.OpenWith(b, glctx.Options{Device: gltest.Devices(1)[0]})
+	r := &rig{context, newCache(b, context, b.TempDir())}
 	fmt.Printf("%s, %s\n", r.context.Info().GPU, r.context.Info().Driver)
 	var shapes []string
 	choices := map[string][]Choice{}
