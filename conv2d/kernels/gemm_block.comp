@@ -618,7 +618,7 @@ void main() {
     addSlices();
 #endif
 #if LAST_ADDS
-    int block = (batch * int(gl_NumWorkGroups.y) + int(here.y)) * int(gl_NumWorkGroups.x) + int(here.x);
+    int block = (batch * int(gl_NumWorkGroups.y) + int(gl_WorkGroupID.y)) * int(gl_NumWorkGroups.x) + int(gl_WorkGroupID.x);
     for (int i = 0; i < MINE; ++i) {
         partial[partAt(block, int(gl_WorkGroupID.z % uint(SPLIT)), i)] = mine[i];
     }
