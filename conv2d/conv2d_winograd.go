@@ -76,6 +76,7 @@ func winogradCandidates(w winograd, on device) []ImplicitParams {
 	}
 	var params []ImplicitParams
 	for _, c := range implicitProducts(w.product(), on, maxWinogradCandidates) {
+		c.tile.Fused = 0 // the output's transform adds the parts
 		if _, err := winogradSequence(w, c.tile, on); err == nil {
 			params = append(params, c.tile)
 		}

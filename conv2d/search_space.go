@@ -3,13 +3,18 @@
 package conv2d
 
 import (
+	"slices"
+
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 )
 
 // SearchSpace is a problem on one device with the choices that may compute it: what
 // package tune searches.
-type SearchSpace struct{ task task }
+type SearchSpace struct {
+	task    task
+	shipped *Choice // of the shipped table, or nil
+}
 
 // NewSearchSpace returns the choices for a problem on a device; with exact without
 // the algorithms that may err by more than [Tolerance]. It fails for an invalid
@@ -19,15 +24,29 @@ func NewSearchSpace(s Shape, info glctx.Info, exact bool) (SearchSpace, error) {
 	if exact {
 		t = t.exact()
 	}
-	return SearchSpace{t}, err
+	space := SearchSpace{task: t}
+	if err == nil {
+		if choice, ok := shipped(t, deviceOf(info)); ok {
+			space.shipped = &choice
+		}
+	}
+	return space, err
 }
 
 // Shape returns the problem.
 func (s SearchSpace) Shape() Shape { return s.task.shape }
 
-// Choices returns all candidates: the likeliest of each algorithm, then the second
-// of each, so that a search that ends early has tried every algorithm.
-func (s SearchSpace) Choices() []Choice { return s.task.choices() }
+// Choices returns all candidates: that of the shipped table, which a search must not fall
+// behind, then the likeliest of each algorithm, then the second of each, so that a search
+// that ends early has tried every algorithm.
+func (s SearchSpace) Choices() []Choice {
+	list := s.task.choices()
+	if s.shipped == nil {
+		return list
+	}
+	others := slices.DeleteFunc(list, func(c Choice) bool { return c == *s.shipped })
+	return slices.Insert(others, 0, *s.shipped)
+}
 
 // Build returns the kernels of a choice in their order, and the error that their
 // result may have, see [Compare].
