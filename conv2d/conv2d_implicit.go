@@ -100,7 +100,8 @@ func (c implicitProduct) check(on device) error {
 	case c.tile.Split > 1 && (c.tile.Split-1)*c.part() >= c.rowSteps():
 		return fmt.Errorf("conv2d: %d steps do not divide into %d parts", c.rowSteps(), c.tile.Split)
 	case product(c.groupCount(), c.rowSteps(), c.tile.BK, c.filtersPadded()) > maxWorkspace,
-		c.tile.Split > 1 && product(c.tile.Split, max(c.OutputLen(), c.tiles()*c.tile.BM*c.tile.BN)) > maxWorkspace,
+		c.tile.Split > 1 && product(c.tile.Split, c.OutputLen()) > maxWorkspace,
+		c.tile.Fused == 1 && product(c.tile.Split, c.tiles(), c.tile.BM, c.tile.BN) > maxWorkspace,
 		product(c.N, c.P(), c.Q()) > math.MaxInt32-int64(c.tile.BN):
 		return fmt.Errorf("conv2d: %v is too large for implicit: split the problem", c.Problem)
 	}

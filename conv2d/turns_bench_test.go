@@ -26,11 +26,11 @@ import (
 var turnsFlag = flag.String("turns", "", "file of BenchmarkTurns: on each line a shape, a space, and a choice as the shipped table has it")
 
 const (
-	turnsRounds   = 7
-	turnsNanos    = 2e6 // of a batch
-	turnsWake     = 200 * time.Millisecond
-	turnsWhole    = 1 << 32 // products up to which the CPU computes every element
-	turnsSpacings = "%-34s %10.2f us  %10.2f to %10.2f  %8.2f TFLOP/s  %5.3f of the first  %s  %s\n"
+	turnsRounds = 7
+	turnsNanos  = 2e6 // of a batch
+	turnsWake   = 200 * time.Millisecond
+	turnsWhole  = 1 << 32 // products up to which the CPU computes every element
+	turnsFormat = "%-34s %10.2f us  %10.2f to %10.2f  %8.2f TFLOP/s  %5.3f of the first  %s  %s\n"
 )
 
 // BenchmarkTurns measures the choices of a file against each other: those of a problem in
@@ -85,11 +85,11 @@ type turns struct {
 	in      kernel.Tensors
 	want    *Expected // nil: the problem is too large
 	first   []float32 // the result of the first choice
-	players []*player
+	entries []*timedChoice
 }
 
-// player is one choice.
-type player struct {
+// timedChoice is one of them, with its sequence and its times.
+type timedChoice struct {
 	choice   Choice
 	sequence kernel.Sequence
 	run      *kernel.Run
@@ -116,7 +116,7 @@ func newTurns(r *rig, name string, choices []Choice) (*turns, error) {
 			leftOut(name, c, err)
 			continue
 		}
-		p.players = append(p.players, &player{choice: c, sequence: made, tolerance: tolerance})
+		p.entries = append(p.entries, &timedChoice{choice: c, sequence: made, tolerance: tolerance})
 	}
 	if t.flops/2 <= turnsWhole {
 		want := t.reference(p.in)
@@ -133,7 +133,7 @@ func leftOut(problem any, c Choice, err error) {
 // choices that have none.
 func (p *turns) compile(b *testing.B) map[shader.Key]uint32 {
 	var sources []*shader.Source
-	for _, each := range p.players {
+	for _, each := range p.entries {
 		for _, s := range each.sequence.All() {
 			if !slices.ContainsFunc(sources, func(o *shader.Source) bool { return o.Key() == s.Source.Key() }) {
 				sources = append(sources, s.Source)
@@ -142,7 +142,7 @@ func (p *turns) compile(b *testing.B) map[shader.Key]uint32 {
 	}
 	_, _ = p.rig.cache.Preload(b.Context(), sources, nil) // an error comes again below
 	all := map[shader.Key]uint32{}
-	p.players = slices.DeleteFunc(p.players, func(each *player) bool {
+	p.entries = slices.DeleteFunc(p.entries, func(each *timedChoice) bool {
 		programs, err := p.rig.programs(b, each.sequence)
 		if err != nil {
 			leftOut(p.shape, each.choice, err)
@@ -159,7 +159,7 @@ func (p *turns) run(b *testing.B) error {
 	compiled := time.Since(start)
 	wrong := 0
 	err := p.rig.onDevice(p.in, p.output, func(gl *glctx.GL, tensors *kernel.DeviceTensors) (err error) {
-		p.players = slices.DeleteFunc(p.players, func(each *player) bool {
+		p.entries = slices.DeleteFunc(p.entries, func(each *timedChoice) bool {
 			err := p.prepare(gl, each, programs, tensors)
 			if err != nil {
 				leftOut(p.shape, each.choice, err)
@@ -168,13 +168,13 @@ func (p *turns) run(b *testing.B) error {
 			return err != nil
 		})
 		defer func() {
-			for _, each := range p.players {
+			for _, each := range p.entries {
 				each.run.Free()
 			}
 		}()
 		return p.time(gl, tensors)
 	})
-	if err == nil && len(p.players) > 0 {
+	if err == nil && len(p.entries) > 0 {
 		p.print(b)
 		fmt.Printf("%-34s compiled in %.2f s, all in %.2f s\n", p.shape, compiled.Seconds(), time.Since(start).Seconds())
 	}
@@ -185,7 +185,7 @@ func (p *turns) run(b *testing.B) error {
 }
 
 // prepare makes the memory of a choice and checks its result.
-func (p *turns) prepare(gl *glctx.GL, each *player, programs map[shader.Key]uint32, tensors *kernel.DeviceTensors) (err error) {
+func (p *turns) prepare(gl *glctx.GL, each *timedChoice, programs map[shader.Key]uint32, tensors *kernel.DeviceTensors) (err error) {
 	if each.run, err = kernel.NewRun(gl, each.sequence, programs); err != nil {
 		return err
 	}
@@ -196,7 +196,7 @@ func (p *turns) prepare(gl *glctx.GL, each *player, programs map[shader.Key]uint
 }
 
 // check runs a choice once, in poisoned memory, and compares its result.
-func (p *turns) check(each *player, tensors *kernel.DeviceTensors) error {
+func (p *turns) check(each *timedChoice, tensors *kernel.DeviceTensors) error {
 	got, err := each.run.Checked(tensors)
 	switch {
 	case err != nil:
@@ -237,7 +237,7 @@ func (p *turns) time(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
 	begin, end := gl.NewQuery(), gl.NewQuery()
 	defer gl.DeleteQuery(begin)
 	defer gl.DeleteQuery(end)
-	batch := func(each *player) (float64, error) {
+	batch := func(each *timedChoice) (float64, error) {
 		if err := kernel.Wait(gl); err != nil {
 			return 0, err
 		}
@@ -249,13 +249,13 @@ func (p *turns) time(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
 			return 0, err
 		}
 		nanos := float64(gl.Timestamp(end) - gl.Timestamp(begin))
-		if nanos <= 0 { // the driver's clock says nothing
+		if nanos <= 0 { // timer queries read 0, as on llvmpipe
 			nanos = float64(time.Since(host))
 		}
 		return nanos / float64(each.reps), nil
 	}
-	for start := time.Now(); len(p.players) > 0 && time.Since(start) < turnsWake; {
-		for _, each := range p.players {
+	for start := time.Now(); len(p.entries) > 0 && time.Since(start) < turnsWake; {
+		for _, each := range p.entries {
 			each.reps = 1
 			nanos, err := batch(each)
 			if err != nil {
@@ -268,8 +268,8 @@ func (p *turns) time(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
 	if p.flops > 1<<42 { // a run of 16384x16384x16384 takes 0.2 s
 		rounds = 3
 	}
-	for round := range rounds * len(p.players) {
-		each := p.players[round%len(p.players)]
+	for round := range rounds * len(p.entries) {
+		each := p.entries[round%len(p.entries)]
 		nanos, err := batch(each)
 		if err != nil {
 			return err
@@ -281,12 +281,12 @@ func (p *turns) time(gl *glctx.GL, tensors *kernel.DeviceTensors) error {
 
 // print prints the choices, the fastest first, beside the first one of the file.
 func (p *turns) print(b *testing.B) {
-	first := median(p.players[0].nanos)
-	list := slices.Clone(p.players)
-	slices.SortStableFunc(list, func(a, b *player) int { return cmp.Compare(median(a.nanos), median(b.nanos)) })
+	first := median(p.entries[0].nanos)
+	list := slices.Clone(p.entries)
+	slices.SortStableFunc(list, func(a, b *timedChoice) int { return cmp.Compare(median(a.nanos), median(b.nanos)) })
 	for _, each := range list {
 		nanos := median(each.nanos)
-		fmt.Printf(turnsSpacings, p.shape, nanos/1000, slices.Min(each.nanos)/1000, slices.Max(each.nanos)/1000,
+		fmt.Printf(turnsFormat, p.shape, nanos/1000, slices.Min(each.nanos)/1000, slices.Max(each.nanos)/1000,
 			float64(p.flops)/nanos/1000, nanos/first, each.choice, each.checked)
 	}
 	b.ReportMetric(median(list[0].nanos)/first, "best/first")
