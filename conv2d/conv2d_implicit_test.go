@@ -115,6 +115,28 @@ func TestImplicitAddsPartsInOneDispatch(t *testing.T) {
 	}
 }
 
+// TestFewPartsAreAddedInOneDispatch has candidates of both kinds for a convolution of few
+// tiles, and none in one dispatch where a second one was faster.
+func TestFewPartsAreAddedInOneDispatch(t *testing.T) {
+	fused, others := 0, 0
+	for _, p := range resnetProblems() {
+		for _, tile := range implicitCandidates(p, hardware) {
+			switch {
+			case tile.Fused == 0 && tile.Split > 1:
+				others++
+			case tile.Fused == 1:
+				fused++
+				if tile.Split > maxFusedParts || tile.Slices != 4 {
+					t.Errorf("%v: %v in one dispatch", p, tile)
+				}
+			}
+		}
+	}
+	if fused == 0 || others == 0 {
+		t.Errorf("%d candidates add parts in one dispatch, %d in two", fused, others)
+	}
+}
+
 // TestImplicitPassesSpecialValues has NaN and infinity in the input, which only
 // the outputs that see them may show, and in the weights, where nothing is padded.
 func TestImplicitPassesSpecialValues(t *testing.T) {
@@ -148,7 +170,7 @@ func resnetProblems() []Problem {
 
 // TestCandidatesHaveSequences builds the programs that a GPU would have to compile.
 func TestCandidatesHaveSequences(t *testing.T) {
-	for _, p := range append(resnetProblems(), oddProblems...) {
+	for i, p := range append(resnetProblems(), oddProblems...) {
 		for _, a := range convAlgorithms {
 			candidates := a.candidates(p, hardware)
 			seen := map[string]bool{}
@@ -166,6 +188,9 @@ func TestCandidatesHaveSequences(t *testing.T) {
 				}
 			}
 			if n := len(candidates); a.name == "implicit" && n != maxImplicitCandidates {
+				t.Errorf("%s for %v: %d candidates", a.name, p, n)
+			}
+			if n := len(candidates); n > 0 && i < len(resnetProblems()) && strings.HasPrefix(a.name, "winograd") && n != maxWinogradCandidates {
 				t.Errorf("%s for %v: %d candidates", a.name, p, n)
 			}
 			if testing.Verbose() && len(candidates) > 0 {
