@@ -57,13 +57,8 @@ func implicitSequence(p Problem, tile ImplicitParams, on device) (kernel.Sequenc
 	if err := c.check(on); err != nil {
 		return kernel.Sequence{}, err
 	}
-	if c.tile.Split == 1 {
-		main := c.step(c.epilogue(), kernel.Input, kernel.Output)
-		return kernel.Sequence{
-			Prepare:   []kernel.Step{c.packStep()},
-			Steps:     []kernel.Step{withBias(p, main)},
-			PackedLen: c.packedLen(),
-		}, nil
+	if c.tile.Split == 1 || c.tile.Fused == 1 {
+		return c.inOne(), nil
 	}
 	return kernel.Sequence{
 		Prepare:      []kernel.Step{c.packStep()},
@@ -71,6 +66,26 @@ func implicitSequence(p Problem, tile ImplicitParams, on device) (kernel.Sequenc
 		PackedLen:    c.packedLen(),
 		WorkspaceLen: c.tile.Split * p.OutputLen(),
 	}, nil
+}
+
+// inOne returns the sequence with one dispatch: of whole sums, or of parts that the last
+// group of a tile adds.
+func (c implicitProduct) inOne() kernel.Sequence {
+	main := withBias(c.Problem, c.step(c.epilogue(), kernel.Input, kernel.Output))
+	made := kernel.Sequence{Prepare: []kernel.Step{c.packStep()}, PackedLen: c.packedLen()}
+	if c.tile.Split > 1 {
+		main.Bindings = append(main.Bindings, partialBinding, semaphoresBinding)
+		made.SemaphoreCount = c.tiles()
+		made.WorkspaceLen = c.tiles() * c.tile.Split * c.tile.BM * c.tile.BN
+	}
+	made.Steps = []kernel.Step{main}
+	return made
+}
+
+// tiles is the number of tiles of the output matrices.
+func (c implicitProduct) tiles() int {
+	grid := c.grid()
+	return grid[0] * grid[1] * c.groupCount()
 }
 
 // check fails where the product cannot be computed with this tile.
@@ -86,6 +101,7 @@ func (c implicitProduct) check(on device) error {
 		return fmt.Errorf("conv2d: %d steps do not divide into %d parts", c.rowSteps(), c.tile.Split)
 	case product(c.groupCount(), c.rowSteps(), c.tile.BK, c.filtersPadded()) > maxWorkspace,
 		c.tile.Split > 1 && product(c.tile.Split, c.OutputLen()) > maxWorkspace,
+		c.tile.Fused == 1 && product(c.tile.Split, c.tiles(), c.tile.BM, c.tile.BN) > maxWorkspace,
 		product(c.N, c.P(), c.Q()) > math.MaxInt32-int64(c.tile.BN):
 		return fmt.Errorf("conv2d: %v is too large for implicit: split the problem", c.Problem)
 	}

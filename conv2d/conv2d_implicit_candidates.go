@@ -12,11 +12,15 @@ import (
 var (
 	implicitHeights = []int{32, 64, 128}
 	implicitWidths  = []int{8, 16, 24, 32, 48, 56, 64, 96, 112, 128, 192, 256}
-	implicitDepths  = []int{8, 16, 32}
+	implicitDepths  = []int{8, 16, 32, 64}
 	implicitParts   = [][2]int{{8, 8}, {8, 4}, {4, 8}, {4, 4}}
 	implicitSlices  = []int{1, 2, 4}
 	implicitSplits  = []int{1, 2, 3, 4, 6, 8, 12, 16, 24}
 )
+
+// maxFusedParts is the most parts of a candidate that the last group of a tile adds, one
+// after the other: docs/bench/conv-h200.md.
+const maxFusedParts = 4
 
 // maxImplicitCandidates bounds the candidates that a search compiles, at half a
 // second each, and runs.
@@ -105,9 +109,13 @@ func (best *timedProduct) improve(on device, c implicitProduct) {
 }
 
 // completed sets the parameters that follow from the others and from the problem. Two
-// buffers help only where an invocation has many elements.
+// buffers help only where an invocation has many elements. The last group of a tile adds a
+// few parts sooner than a second dispatch where its invocations have few elements each.
 func (t ImplicitParams) completed(p Problem) ImplicitParams {
 	t.Buffers, t.TapsFirst, t.Clamp = 1, 0, 1
+	if t.Split > 1 && t.Split <= maxFusedParts && t.Slices == 4 {
+		t.Fused = 1
+	}
 	if t.TM*t.TN >= 64 && t.Slices == 1 {
 		t.Buffers = 2
 	}
@@ -147,6 +155,7 @@ const (
 	gpuMemory         = 2500.0 // bytes from and to memory in a cycle
 	gpuDispatchCycles = 6000.0
 	gpuGroupCycles    = 1500.0 // before the first step and after the last
+	gpuTailCycles     = 600.0  // to read a part of a sum back
 	gpuStepCycles     = 700.0  // the least that a step takes: its loads have to arrive
 )
 
@@ -165,7 +174,10 @@ func (c implicitProduct) cycles() float64 {
 	sum += float64(rounds*(c.tile.Slices-1)*c.tile.BM*c.tile.BN) / 32
 	traffic := float64(groups) * perGroup * float64(4*c.tile.BK*(c.tile.BM+c.tile.BN)) / gpuTraffic
 	sum = max(sum+traffic/4, traffic) // most of it overlaps
-	if c.tile.Split > 1 {
+	switch {
+	case c.tile.Fused == 1:
+		sum += gpuTailCycles * float64(c.tile.Split)
+	case c.tile.Split > 1:
 		sum += gpuDispatchCycles + float64(4*(2*c.tile.Split+1)*c.OutputLen())/gpuMemory
 	}
 	return sum

@@ -15,6 +15,7 @@ type ImplicitParams struct {
 	BN        int `json:"bn"`
 	Buffers   int `json:"buffers"`
 	Clamp     int `json:"clamp"`
+	Fused     int `json:"fused,omitempty"` // 1: the last group of a tile adds the parts of Split
 	Slices    int `json:"slices"`
 	Split     int `json:"split"`
 	TapsFirst int `json:"taps_first"`
@@ -46,6 +47,8 @@ func (t ImplicitParams) validate() error {
 		return fmt.Errorf("conv2d: %d invocations cannot share the columns of a tile of %dx%d", t.invocations(), t.BM, t.BN)
 	case t.Buffers != 1 && t.Buffers != 2:
 		return fmt.Errorf("conv2d: %d buffers, must be 1 or 2", t.Buffers)
+	case t.Fused > 1 || t.Fused == 1 && t.Split == 1:
+		return fmt.Errorf("conv2d: fused is %d with %d parts, must be 0, or 1 with several", t.Fused, t.Split)
 	case t.TapsFirst > 1 || t.Clamp > 1 || t.Unroll > 1:
 		return fmt.Errorf("conv2d: taps_first is %d, clamp %d, unroll %d: each must be 0 or 1", t.TapsFirst, t.Clamp, t.Unroll)
 	}
@@ -60,5 +63,8 @@ func (t ImplicitParams) invocations() int { return t.Slices * t.threads() }
 // sharedBytes returns the shared memory of a group's tiles.
 func (t ImplicitParams) sharedBytes() int {
 	bytes := 4 * t.Buffers * t.BK * (t.BM + t.BN)
+	if t.Fused == 1 {
+		bytes += semaphoreBytes
+	}
 	return bytes + 4*t.BM*t.BN*(t.Slices-1)/t.Slices
 }

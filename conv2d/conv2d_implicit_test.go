@@ -93,6 +93,50 @@ func TestImplicitTiles(t *testing.T) {
 	checkConv(t, r, onHardware(implicitAlgorithm, 2), whole)
 }
 
+// TestImplicitAddsPartsInOneDispatch has the last group of a tile add the parts of its
+// sums, in slices too, and twice with the same semaphores.
+func TestImplicitAddsPartsInOneDispatch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	tiles := []ImplicitParams{
+		{BM: 32, BN: 16, BK: 4, TM: 4, TN: 4, Split: 3, Fused: 1, Slices: 1, Buffers: 2, TapsFirst: 1, Clamp: 1},
+		{BM: 32, BN: 24, BK: 16, TM: 8, TN: 4, Split: 2, Fused: 1, Slices: 4, Buffers: 1, TapsFirst: 0, Clamp: 1},
+		{BM: 64, BN: 16, BK: 8, TM: 8, TN: 8, Split: 4, Fused: 1, Slices: 2, Buffers: 1, TapsFirst: 1},
+	}
+	problems := []Problem{
+		{N: 2, C: 35, H: 7, W: 9, K: 67, R: 2, S: 2, PadH: 1, Bias: true, Activation: ReLU},
+		{N: 2, C: 58, H: 6, W: 6, K: 33, R: 1, S: 1, Bias: true, Activation: Tanh},
+		{N: 3, C: 66, H: 5, W: 7, K: 10, R: 3, S: 3, Groups: 2, PadH: 1, PadW: 1},
+	}
+	for i, p := range problems {
+		for _, tile := range inTurn(tiles, i, len(problems)) {
+			checkConv(t, r, withParams(implicitAlgorithm, tile), p)
+		}
+	}
+}
+
+// TestFewPartsAreAddedInOneDispatch has candidates of both kinds for a convolution of few
+// tiles, and none in one dispatch where a second one was faster.
+func TestFewPartsAreAddedInOneDispatch(t *testing.T) {
+	fused, others := 0, 0
+	for _, p := range resnetProblems() {
+		for _, tile := range implicitCandidates(p, hardware) {
+			switch {
+			case tile.Fused == 0 && tile.Split > 1:
+				others++
+			case tile.Fused == 1:
+				fused++
+				if tile.Split > maxFusedParts || tile.Slices != 4 {
+					t.Errorf("%v: %v in one dispatch", p, tile)
+				}
+			}
+		}
+	}
+	if fused == 0 || others == 0 {
+		t.Errorf("%d candidates add parts in one dispatch, %d in two", fused, others)
+	}
+}
+
 // TestImplicitPassesSpecialValues has NaN and infinity in the input, which only
 // the outputs that see them may show, and in the weights, where nothing is padded.
 func TestImplicitPassesSpecialValues(t *testing.T) {
@@ -126,7 +170,7 @@ func resnetProblems() []Problem {
 
 // TestCandidatesHaveSequences builds the programs that a GPU would have to compile.
 func TestCandidatesHaveSequences(t *testing.T) {
-	for _, p := range append(resnetProblems(), oddProblems...) {
+	for i, p := range append(resnetProblems(), oddProblems...) {
 		for _, a := range convAlgorithms {
 			candidates := a.candidates(p, hardware)
 			seen := map[string]bool{}
@@ -144,6 +188,9 @@ func TestCandidatesHaveSequences(t *testing.T) {
 				}
 			}
 			if n := len(candidates); a.name == "implicit" && n != maxImplicitCandidates {
+				t.Errorf("%s for %v: %d candidates", a.name, p, n)
+			}
+			if n := len(candidates); n > 0 && i < len(resnetProblems()) && strings.HasPrefix(a.name, "winograd") && n != maxWinogradCandidates {
 				t.Errorf("%s for %v: %d candidates", a.name, p, n)
 			}
 			if testing.Verbose() && len(candidates) > 0 {
@@ -191,12 +238,16 @@ func TestImplicitRefusesBadParams(t *testing.T) {
 		{"taps_first", 2, "must be 0 or 1"},
 		{"unroll", 2, "must be 0 or 1"},
 		{"split", 4000, "do not divide into 4000 parts"},
+		{"fused", 2, "fused is 2"},
 	}
 	for _, test := range tests {
 		params := with(good, test.name, test.value)
 		if _, err := implicitAlgorithm.sequence(p, params, hardware); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s=%d: error %v does not say %q", test.name, test.value, err, test.want)
 		}
+	}
+	if _, err := implicitSequence(p, with(good, "split", 1, "fused", 1), hardware); err == nil || !strings.Contains(err.Error(), "fused is 1 with 1 parts") {
+		t.Errorf("error for one fused part is %v", err)
 	}
 	if _, err := implicitSequence(p, ImplicitParams{}, hardware); err == nil || !strings.Contains(err.Error(), "must be at least 1") {
 		t.Errorf("error for no params is %v", err)

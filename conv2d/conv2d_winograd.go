@@ -4,6 +4,7 @@ package conv2d
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -75,6 +76,7 @@ func winogradCandidates(w winograd, on device) []ImplicitParams {
 	}
 	var params []ImplicitParams
 	for _, c := range implicitProducts(w.product(), on, maxWinogradCandidates) {
+		c.tile.Fused = 0 // the output's transform adds the parts
 		if _, err := winogradSequence(w, c.tile, on); err == nil {
 			params = append(params, c.tile)
 		}
@@ -88,6 +90,9 @@ func winogradSequence(w winograd, tile ImplicitParams, on device) (kernel.Sequen
 	}
 	if err := w.check(); err != nil {
 		return kernel.Sequence{}, err
+	}
+	if tile.Fused == 1 {
+		return kernel.Sequence{}, errors.New("conv2d: fused is 1: the output's transform of winograd adds the parts")
 	}
 	c := implicitProduct{w.product(), tile}
 	if err := c.check(on); err != nil {

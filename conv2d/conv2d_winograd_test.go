@@ -84,6 +84,9 @@ func TestWinogradRefuses(t *testing.T) {
 		if _, err := a.sequence(good, ImplicitParams{}, hardware); err == nil {
 			t.Errorf("%s: no error for no params", a.name)
 		}
+		if _, err := a.sequence(good, with(params.(ImplicitParams), "split", 2, "fused", 1), hardware); err == nil || !strings.Contains(err.Error(), "fused is 1") {
+			t.Errorf("%s: error %v for fused parts", a.name, err)
+		}
 	}
 }
 

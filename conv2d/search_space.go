@@ -3,27 +3,46 @@
 package conv2d
 
 import (
+	"slices"
+
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/glctx"
 )
 
 // SearchSpace is a problem on one device with the choices that may compute it: what
 // package tune searches.
-type SearchSpace struct{ task task }
+type SearchSpace struct {
+	task    task
+	shipped *Choice // of the shipped table, or nil
+}
 
 // NewSearchSpace returns the choices for a problem on a device that a restriction leaves.
 // It fails for an invalid problem, and for one that the device cannot hold.
 func NewSearchSpace(s Shape, info glctx.Info, r Restriction) (SearchSpace, error) {
 	t, err := newTask(s, info)
-	return SearchSpace{t.restrict(r)}, err
+	space := SearchSpace{task: t.restrict(r)}
+	if err == nil {
+		if choice, ok := shipped(space.task, deviceOf(info)); ok {
+			space.shipped = &choice
+		}
+	}
+	return space, err
 }
 
 // Shape returns the problem.
 func (s SearchSpace) Shape() Shape { return s.task.shape }
 
-// Choices returns all candidates: the likeliest of each algorithm, then the second
-// of each, so that a search that ends early has tried every algorithm.
-func (s SearchSpace) Choices() []Choice { return s.task.choices() }
+// Choices returns all candidates: that of the shipped table, which a search must not fall
+// behind, then the likeliest of each algorithm, then the second of each, so that a search
+// that ends early has tried every algorithm.
+func (s SearchSpace) Choices() []Choice {
+	list := s.task.choices()
+	if s.shipped == nil {
+		return list
+	}
+	others := slices.DeleteFunc(list, func(c Choice) bool { return c == *s.shipped })
+	return slices.Insert(others, 0, *s.shipped)
+}
 
 // Build returns the kernels of a choice in their order, and the error that their
 // result may have, see [Compare].

@@ -24,14 +24,19 @@
 //   0        Input    N x CHANNELS x HEIGHT x WIDTH, from INPUT_AT
 //   1        Weights  GROUPS x ROWS x FILTERS_PADDED, see conv2d_implicit_pack
 //   2        Output   N x GROUPS*GROUP_FILTERS x OUTPUT_P x OUTPUT_Q, from OUTPUT_AT;
-//                     with SPLIT > 1 that many of them, each a part of every sum
+//                     with SPLIT > 1 that many of them, each a part of every sum,
+//                     unless FUSED
 //   3        Bias     GROUPS*GROUP_FILTERS, with BIAS
+//   4        Partial  with FUSED: tiles x SPLIT x BM x BN, as invocations end them
+//   5        Semaphores with FUSED, for each tile the number of its groups that have
+//                     ended; 0 before the dispatch and after it
 //
 //   grid     x: tiles of pixels     y: tiles of filters of a group
 //            z: SPLIT parts of the reduction, for each group
 //
 // All values are 32-bit floats. With SPLIT > 1, conv2d_implicit_sum adds the
-// parts, and applies bias and activation.
+// parts, and applies bias and activation; with FUSED the group of a tile that ends
+// last does. No group waits for another.
 
 // The tile, and the part of an invocation: multiples of 4.
 #ifndef BM
@@ -59,6 +64,11 @@
 // Groups that share a tile, each with a part of the reduction.
 #ifndef SPLIT
 #define SPLIT 1
+#endif
+
+// 1: with SPLIT > 1, the last group of a tile adds the parts.
+#ifndef FUSED
+#define FUSED 0
 #endif
 
 // Tiles in shared memory: 2 need one barrier a step instead of two.
@@ -153,7 +163,7 @@
 #define OUTPUT_AT 0
 #endif
 
-// What is applied to a sum, where SPLIT is 1: a bias, then a function.
+// What is applied to a sum that is whole here: a bias, then a function.
 #ifndef BIAS
 #define BIAS 0
 #endif
@@ -178,8 +188,14 @@
 #define THREADS (THREADS_M * THREADS_N)
 #define INVOCATIONS (SLICES * THREADS)
 
+// Whether the last group of a tile adds the parts, and whether sums are whole here.
+#define LAST_ADDS (SPLIT > 1 && FUSED)
+#define WHOLE (SPLIT == 1 || FUSED)
+
 // Vectors of a part that each of its slices adds up and stores.
-#define SHARE (TM * TN / 4 / SLICES)
+#define VECTORS (TM * TN / 4)
+#define SHARE (VECTORS / SLICES)
+#define OWNS(i) (SLICES == 1 || slice == uint((i) / SHARE))
 #define STORES_ROW(i) (SLICES == 1 || slice == uint((i) / (TM / SLICES)))
 
 // Vectors that an invocation copies in a step, ROWS_M or ROWS_N rows apart.
@@ -220,8 +236,12 @@ layout(std430, binding = 0) restrict readonly buffer Input { float inputs[]; };
 layout(std430, binding = 2) restrict writeonly buffer Output { float outputs[]; };
 #endif
 layout(std430, binding = 1) restrict readonly buffer Weights { vec4 weights[]; };
-#if BIAS && SPLIT == 1
+#if BIAS && WHOLE
 layout(std430, binding = 3) restrict readonly buffer Bias { float bias[]; };
+#endif
+#if LAST_ADDS
+layout(std430, binding = 4) restrict coherent buffer Partial { vec4 partial[]; };
+layout(std430, binding = 5) restrict coherent buffer Semaphores { uint semaphores[]; };
 #endif
 
 uniform int images; // N
@@ -238,14 +258,17 @@ shared uvec2 places[STEPS * BK];
 #if SLICES > 1
 shared vec4 exchange[SLICES - 1][SHARE][THREADS];
 #endif
+#if LAST_ADDS
+shared uint ticket;
+#endif
 
-#if BIAS && SPLIT == 1
+#if BIAS && WHOLE
 #define BIASED(x, k) (x + bias[group * GROUP_FILTERS + (k)])
 #else
 #define BIASED(x, k) (x)
 #endif
 
-#if SPLIT == 1
+#if WHOLE
 vec4 activate(vec4 x) {
 #if ACTIVATION == ACTIVATION_RELU
     // Not max(x, 0.0), which loses NaN; precise keeps compilers from making it so.
@@ -453,8 +476,8 @@ void main() {
     }
 #endif
 
-    vec4 sum[TM * TN / 4];
-    for (int i = 0; i < TM * TN / 4; ++i) {
+    vec4 sum[VECTORS];
+    for (int i = 0; i < VECTORS; ++i) {
         sum[i] = vec4(0.0);
     }
 
@@ -516,7 +539,45 @@ void main() {
 #endif
 #endif
 
+#if LAST_ADDS
+    int tile = (group * int(gl_NumWorkGroups.y) + int(gl_WorkGroupID.y)) * int(gl_NumWorkGroups.x) + int(gl_WorkGroupID.x);
+    int mine = tile * (SPLIT * VECTORS * THREADS) + int(thread);
+    for (int i = 0; i < VECTORS; ++i) {
+        if (OWNS(i)) {
+            partial[mine + (part * VECTORS + i) * THREADS] = sum[i];
+        }
+    }
+    // The group that counts the last part sees every part that was counted.
+    memoryBarrierBuffer();
+    barrier();
+    if (self == 0u) {
+        ticket = atomicAdd(semaphores[tile], 1u);
+    }
+    barrier();
+    int lastPart = int(ticket);
+    if (lastPart != SPLIT - 1) {
+        return;
+    }
+    memoryBarrierBuffer();
+    if (self == 0u) {
+        semaphores[tile] = 0u; // for the next dispatch
+    }
+    for (int i = 0; i < VECTORS; ++i) {
+        sum[i] = vec4(0.0);
+    }
+    // Always in the same order; that of this group comes from memory too. A bound that
+    // is no constant, so that the loop stays one.
+    for (int other = 0; other <= lastPart; ++other) {
+        for (int i = 0; i < VECTORS; ++i) {
+            if (OWNS(i)) {
+                sum[i] += partial[mine + (other * VECTORS + i) * THREADS];
+            }
+        }
+    }
+    int start = OUTPUT_AT;
+#else
     int start = OUTPUT_AT + part * (columns * (GROUPS * GROUP_FILTERS));
+#endif
     for (int j = 0; j < TN / 4; ++j) {
         int vector = int(threadN) + j * THREADS_N;
 #if VECTOR

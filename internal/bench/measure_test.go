@@ -109,6 +109,7 @@ func TestMeasureWritesEveryLog(t *testing.T) {
 		case "replay.json", "replay-mesa25.json", "record.txt": // scripts/replay-trial, and a C program of package recorder
 		case "startup-beside-peers.json", "host-before.txt", "driver-calls.txt": // of docs/bench/host-h200.md
 		case "gemm-loops.txt", "gemm-large.json": // of docs/bench/gemm-h200.md
+		case "turns.txt": // BenchmarkTurns of package conv2d, of docs/bench/gemm-h200.md and conv-h200.md
 		case "host-parts.txt", "startup-split.txt", "ticks.json", "ticks-before.json", "ticks-woken.json", "ticks-polled.json",
 			"tune-compared.json", "tune-full.json": // of docs/bench/host-h200.md
 		case "server-idle.txt", "server-round-trip.txt": // of docs/server.md
