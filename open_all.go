@@ -75,23 +75,7 @@ func (o Options) deviceNames() ([]string, error) {
 		return slices.Clone(o.Devices), nil
 	}
 	glctx.ManageDriverCache(o.distribute().Context) // before the driver is loaded
-	list, err := glctx.Devices()
-	if errors.Is(err, glctx.ErrNoDevice) {
-		return []string{""}, nil // an EGL that has one device
-	}
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, d := range list {
-		if !d.Software {
-			names = append(names, fmt.Sprint(d.Index))
-		}
-	}
-	if len(names) == 0 {
-		names = []string{""}
-	}
-	return names, nil
+	return glctx.AllDevices()
 }
 
 // open opens the GPU: the first of all where shared is nil.
