@@ -75,7 +75,29 @@ func (o Options) deviceNames() ([]string, error) {
 		return slices.Clone(o.Devices), nil
 	}
 	glctx.ManageDriverCache(o.distribute().Context) // before the driver is loaded
-	return glctx.AllDevices()
+	return DeviceNames()
+}
+
+// DeviceNames returns the default of Options.Devices: the indexes of the GPUs that EGL lists
+// except software drivers, else an empty name, which is the first that works.
+func DeviceNames() ([]string, error) {
+	list, err := glctx.Devices()
+	if errors.Is(err, glctx.ErrNoDevice) {
+		return []string{""}, nil // an EGL that has one device
+	}
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, d := range list {
+		if !d.Software {
+			names = append(names, fmt.Sprint(d.Index))
+		}
+	}
+	if len(names) == 0 {
+		names = []string{""}
+	}
+	return names, nil
 }
 
 // open opens the GPU: the first of all where shared is nil.

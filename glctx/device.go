@@ -3,7 +3,6 @@ package glctx
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,36 +40,6 @@ func Devices() ([]Device, error) {
 		list[i].locate("/")
 	}
 	return list, nil
-}
-
-// AllDevices returns the names, for Options.Device, of the GPUs that stand for all of the
-// machine: those that are not software, else the first. Where EGL cannot list devices it
-// is "", the one that Open chooses. The rules and errors are otherwise those of Devices.
-func AllDevices() ([]string, error) {
-	list, err := Devices()
-	if errors.Is(err, ErrNoDevice) {
-		return []string{""}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return namesOfAll(list), nil
-}
-
-// namesOfAll returns the indexes of the devices that stand for all of a list.
-func namesOfAll(list []Device) (names []string) {
-	for _, d := range list {
-		if !d.Software {
-			names = append(names, strconv.Itoa(d.Index))
-		}
-	}
-	switch {
-	case len(names) > 0:
-		return names
-	case len(list) > 0:
-		return []string{strconv.Itoa(list[0].Index)}
-	}
-	return []string{""}
 }
 
 // FindDevice returns the device of a list from Devices with an index or UUID, as

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
@@ -117,13 +118,13 @@ func listDevices(names []string) ([]DeviceLine, error) {
 }
 
 // Devices returns the GPUs that jobs of --device run on, each described by a context that is
-// opened and closed. For all they are those of glctx.AllDevices. A GPU without a context has
+// opened and closed. For all they are those of shadercache.DeviceNames. A GPU without a context has
 // an Error. It does not manage the driver's own cache, so that this process may merge it
 // afterwards.
 func (o *Options) Devices() ([]DeviceLine, error) {
 	chosen := *o
 	if o.Device == AllDevices {
-		names, err := glctx.AllDevices()
+		names, err := shadercache.DeviceNames()
 		if err != nil {
 			return nil, err
 		}

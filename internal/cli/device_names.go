@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/shadercache/shadercache/glctx"
 )
 
 // severalDevices is the annotation of a command that takes several devices.
@@ -42,20 +40,6 @@ func (o *Options) DeviceNames() ([]string, error) {
 		}
 	}
 	return names, nil
-}
-
-// ChosenDevices returns the GPUs of --device by name. For all they are those of
-// glctx.AllDevices, and without the flag it is "", the one that a context chooses. The
-// driver is loaded to find all: its own cache has to be managed before where this process
-// also compiles.
-func (o *Options) ChosenDevices() ([]string, error) {
-	switch o.Device {
-	case "":
-		return []string{""}, nil
-	case AllDevices:
-		return glctx.AllDevices()
-	}
-	return o.DeviceNames()
 }
 
 // checkDevice returns a usage error for several devices where cmd takes one, or for a list

@@ -91,7 +91,10 @@ func turnsOf(lines []DeviceLine, byModel bool) (turns []Turn) {
 
 // title returns the GPUs of the turn as messages name them.
 func (t *Turn) title() string {
-	if len(t.Devices) == 1 {
+	switch {
+	case len(t.Devices) == 1 && t.Devices[0] == "":
+		return "the GPU"
+	case len(t.Devices) == 1:
 		return "GPU " + t.Devices[0]
 	}
 	return "GPUs " + strings.Join(t.Devices, ", ")
