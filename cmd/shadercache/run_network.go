@@ -51,7 +51,7 @@ type networkResult struct {
 	Driver            string         `json:"driver"`
 	Devices           []networkShare `json:"devices"` // with several in --device: what each computes
 	Pictures          int            `json:"pictures"`
-	Layers            []networkLayer `json:"layers"` // of the first share
+	Layers            []networkLayer `json:"layers"`    // of the first share
 	Compiles          uint64         `json:"compiles"`  // programs that the driver compiled
 	DiskHits          uint64         `json:"disk_hits"` // programs that were loaded from disk
 	Searches          int            `json:"searches"`

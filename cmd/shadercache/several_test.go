@@ -1,12 +1,18 @@
 package main
 
 import (
+	"bufio"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/internal/faultgl"
 )
 
@@ -30,4 +36,37 @@ func TestCommandOnTwoDrivers(t *testing.T) {
 		return setup(e)
 	}
 	testscript.Run(t, p)
+}
+
+// An interrupt ends the process of the GPU whose turn it is, and no further one begins. What
+// is done is printed.
+func TestInterruptOfTurns(t *testing.T) {
+	t.Parallel()
+	deliverSignals(t)
+	gltest.Open(t)
+	device := strings.Join(gltest.Devices(3), ",")
+	cmd := selfAs(t, "shadercache", "bench", "executor", "--workloads", "small", "--seconds", "60", "--device", device, "--dir", t.TempDir())
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(line, "== GPU ") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(lines)
+	if err != nil || strings.Contains(string(rest), "== ") {
+		t.Errorf("a further GPU had a turn: %v\n%s", err, rest)
+	}
+	exit, ok := errors.AsType[*exec.ExitError](cmd.Wait())
+	if !ok || exit.ExitCode() != cli.ExitFailed {
+		t.Errorf("the command ended with %v", exit)
+	}
 }

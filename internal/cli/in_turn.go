@@ -103,6 +103,12 @@ func (t *Turn) title() string {
 // inTurn runs cmd for each turn and prints the results. It stops at an interrupt and at a
 // wrong command line.
 func (o *Options) inTurn(cmd *cobra.Command, turns []Turn) error {
+	signals := make(chan os.Signal, 2) // one that no process got is for the next
+	signal.Notify(signals, syscall.SIGTERM)
+	if !signal.Ignored(os.Interrupt) {
+		signal.Notify(signals, os.Interrupt)
+	}
+	defer signal.Stop(signals)
 	var failed []string
 	done := []Turn{}
 	err := error(nil)
@@ -113,7 +119,7 @@ func (o *Options) inTurn(cmd *cobra.Command, turns []Turn) error {
 		}
 		if t.Error != "" {
 			o.PrintError(errors.New(t.title() + " cannot be used: " + t.Error))
-		} else if err = o.runTurn(cmd, t); t.Exit == ExitUsage {
+		} else if err = o.runTurn(cmd, t, signals); t.Exit == ExitUsage {
 			return Exit(ErrReported, ExitUsage)
 		}
 		if t.Exit != ExitGood {
@@ -142,7 +148,7 @@ func (o *Options) printTitle(t *Turn, further bool) {
 
 // runTurn runs cmd for the first GPU of a turn, in a process that gets the arguments of this
 // one. It returns an error where the process cannot be started, or after an interrupt.
-func (o *Options) runTurn(cmd *cobra.Command, t *Turn) error {
+func (o *Options) runTurn(cmd *cobra.Command, t *Turn, signals <-chan os.Signal) error {
 	executable, err := os.Executable()
 	if err != nil {
 		return err
@@ -156,7 +162,7 @@ func (o *Options) runTurn(cmd *cobra.Command, t *Turn) error {
 	}
 	// Signals of a terminal reach this process alone, which passes them on.
 	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	interrupted, err := waitPassingSignals(child)
+	interrupted, err := runPassing(child, signals)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		t.Exit, err = max(exit.ExitCode(), ExitFailed), nil
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && !interrupted {
@@ -183,15 +189,9 @@ func withDevice(cmd *cobra.Command, arguments []string, device string) []string 
 	return slices.Insert(slices.Clone(arguments), end, "--device="+device)
 }
 
-// waitPassingSignals starts a process, waits for its end, and passes interrupts on to it. It
-// reports whether there was one.
-func waitPassingSignals(child *exec.Cmd) (interrupted bool, err error) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM)
-	if !signal.Ignored(os.Interrupt) {
-		signal.Notify(signals, os.Interrupt)
-	}
-	defer signal.Stop(signals)
+// runPassing starts a process, waits for its end, and passes signals on to it. It reports
+// whether there was one.
+func runPassing(child *exec.Cmd, signals <-chan os.Signal) (interrupted bool, err error) {
 	if err := child.Start(); err != nil {
 		return false, err
 	}
