@@ -94,8 +94,8 @@ func newRunNetwork(o *options) *cobra.Command {
 			return err
 		}
 		switch {
-		case f.server != "" && f.server != socket.Off && o.SeveralDevices():
-			return cli.Usage(cmd, errors.New("--server has its own GPUs: --device is for GPUs of this process"))
+		case cmd.Flags().Changed("server") && f.server != socket.Off && o.SeveralDevices():
+			return cli.Usage(cmd, errors.New("--server has GPUs of its own: --device is for those of this process"))
 		case f.tune && o.SeveralDevices():
 			return cli.Usage(cmd, cli.Hint(errors.New("--tune is for one GPU"), "tune the layers for every GPU before: shadercache tune --device "+o.Device))
 		case f.tune && f.server != "":
@@ -115,6 +115,9 @@ func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	start := time.Now()
+	if o.SeveralDevices() {
+		f.server = socket.Off // also one of the environment
+	}
 	c, err := o.dialServer(ctx, f.server)
 	if err != nil {
 		return nil, err

@@ -56,8 +56,8 @@ The time of a winner is the shorter of two medians, by which the search decides.
 Figures for publication come from bench conv2d and bench gemm, which measure
 once.
 
-The exit code is 1 when no candidate for a problem was correct, or the device
-cannot hold the problem.`
+The exit code is 1 when no candidate for a problem was correct, the device
+cannot hold the problem, or one of several GPUs failed.`
 
 const tuneExample = `  shadercache tune gemm 1024x1024x1024,ta skinny
   shadercache tune resnet --budget 10s --all`

@@ -65,9 +65,9 @@ func (d *DeviceLine) Memory() cache.GPUMemory {
 // fail sets why no context can be opened.
 func (d *DeviceLine) fail(err error) { d.Err, d.Error = err, err.Error() }
 
-// Open opens a context on the GPU with the global flags, and adds what it tells to the line.
-// The caller closes it. It returns nil where none can be opened, with the reason in Err.
-func (o *Options) Open(d *DeviceLine, options glctx.Options) *glctx.Context {
+// Context opens a context on the GPU and adds what it tells to the line. The caller closes
+// it. It returns nil where none can be opened, with the reason in Err.
+func (d *DeviceLine) Context(options glctx.Options) *glctx.Context {
 	options.Device = d.Option()
 	c, err := glctx.Open(options)
 	if err != nil {
@@ -118,9 +118,9 @@ func listDevices(names []string) ([]DeviceLine, error) {
 }
 
 // Devices returns the GPUs that jobs of --device run on, each described by a context that is
-// opened and closed. For all they are those of shadercache.DeviceNames. A GPU without a context has
-// an Error. It does not manage the driver's own cache, so that this process may merge it
-// afterwards.
+// opened and closed. For all they are those of shadercache.DeviceNames. A GPU without a
+// context has an Error. It does not manage the driver's own cache, so that this process may
+// merge it afterwards.
 func (o *Options) Devices() ([]DeviceLine, error) {
 	chosen := *o
 	if o.Device == AllDevices {
@@ -144,7 +144,7 @@ func (o *Options) Devices() ([]DeviceLine, error) {
 func (o *Options) Describe(d *DeviceLine) {
 	options := o.ContextOptions()
 	options.DriverCacheOff = true
-	if c := o.Open(d, options); c != nil {
+	if c := d.Context(options); c != nil {
 		if err := c.Close(); err != nil {
 			d.fail(err)
 		}
@@ -173,8 +173,8 @@ type Model struct {
 	Devices []DeviceLine // at least one
 }
 
-// Models returns the models among GPUs, in their order. A GPU that cannot be opened is a
-// model of its own.
+// Models returns the models among GPUs, in their order. A GPU without a context is a model of
+// its own.
 func Models(lines []DeviceLine) (models []Model) {
 	at := map[string]int{} // by folder
 	for _, d := range lines {

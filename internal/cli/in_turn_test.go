@@ -38,7 +38,7 @@ func TestWithDevice(t *testing.T) {
 // GPUs with one folder are one model. One that cannot be opened is no model's.
 func TestModels(t *testing.T) {
 	broken := func(index int) DeviceLine {
-		d := DeviceLine{Index: index}
+		d := DeviceLine{Index: index, Folder: "a"}
 		d.fail(errors.New("broken"))
 		return d
 	}

@@ -30,9 +30,6 @@ func (r *Report) examineDevices(o *cli.Options, environment []Finding) {
 		r.examineDevice(o, &r.Devices[i], environment)
 	}
 	r.about = ""
-	if err := o.CountPrograms(r.Devices); err != nil {
-		r.wrong(directoryCheck, anyDirectory, "%v", err)
-	}
 }
 
 // aboutDevices sets the devices that further findings are about, where there are several.
@@ -54,7 +51,7 @@ func names(lines []cli.DeviceLine) string {
 
 // examineDevice opens a context on a GPU.
 func (r *Report) examineDevice(o *cli.Options, d *cli.DeviceLine, environment []Finding) {
-	context := o.Open(d, o.ContextOptions())
+	context := d.Context(o.ContextOptions())
 	if context == nil {
 		r.wrong(driverCheck, fixDriver(d.Err), "%v", d.Err)
 		return
@@ -71,7 +68,10 @@ func (r *Report) examineDevice(o *cli.Options, d *cli.DeviceLine, environment []
 
 // examineModels examines what devices of one model share: what a remote has for them, and
 // whether their binaries are used. It reports whether those of none are.
-func (r *Report) examineModels(dir *binary.Dir) (unused bool) {
+func (r *Report) examineModels(o *cli.Options, dir *binary.Dir) (unused bool) {
+	if err := o.CountPrograms(r.Devices); err != nil {
+		r.wrong(directoryCheck, anyDirectory, "%v", err)
+	}
 	models := slices.DeleteFunc(cli.Models(r.Devices), func(m cli.Model) bool { return m.Devices[0].Err != nil })
 	if len(models) == 0 {
 		r.examineRemote(dir, nil)

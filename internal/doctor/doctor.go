@@ -57,7 +57,7 @@ func Examine(o *cli.Options) *Report {
 	if dir != nil {
 		r.examineSlots(dir.DriverDir())
 		r.examinePrograms(dir)
-		if !r.examineModels(dir) {
+		if !r.examineModels(o, dir) {
 			r.examineHits(dir)
 		}
 		r.examineRuns(dir)
