@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 )
 
 // Each piece is done once, by several workers. The piece of one that fails is done by
@@ -55,14 +56,16 @@ func TestDivide(t *testing.T) {
 
 // All workers work at the same time.
 func TestDivideSideBySide(t *testing.T) {
-	var together sync.WaitGroup
-	together.Add(3)
-	left, err := divide([]int{0, 1, 2}, 3, func(int, int) error {
-		together.Done()
-		together.Wait() // until every worker has a piece
-		return nil
+	synctest.Test(t, func(t *testing.T) { // which ends the test where they wait without end
+		var together sync.WaitGroup
+		together.Add(3)
+		left, err := divide([]int{0, 1, 2}, 3, func(int, int) error {
+			together.Done()
+			together.Wait() // until every worker has a piece
+			return nil
+		})
+		if len(left) > 0 || err != nil {
+			t.Errorf("left %v, %v", left, err)
+		}
 	})
-	if len(left) > 0 || err != nil {
-		t.Errorf("left %v, %v", left, err)
-	}
 }

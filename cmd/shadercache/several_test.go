@@ -18,13 +18,14 @@ import (
 
 // TestCommandOnTwoDrivers runs the scripts whose processes see a second GPU, of another
 // driver, that compiles no program whose text has "not on the second". With $BROKEN for
-// its faults it has no context.
+// its faults it has no context, with $LOST it loses it.
 func TestCommandOnTwoDrivers(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	gltest.Open(t)
 	p := scripts("testdata/script/twin", nil)
 	twin := faultgl.Fault{Mode: faultgl.Twin, At: "eglQueryDevicesEXT"}
 	broken := faultgl.Fault{Mode: faultgl.Refuse, At: "glGetString", OnTwin: true}
+	lost := faultgl.Fault{Mode: faultgl.Lost, At: "glDispatchCompute", OnTwin: true}
 	setup, environment := p.Setup, faultgl.Environment(t, twin,
 		faultgl.Fault{Mode: faultgl.Refuse, At: "glCompileShader", OnTwin: true, Source: "not on the second"})
 	p.Setup = func(e *testscript.Env) error {
@@ -33,6 +34,7 @@ func TestCommandOnTwoDrivers(t *testing.T) {
 			e.Setenv(name, value)
 		}
 		e.Setenv("BROKEN", twin.String()+"\n"+broken.String())
+		e.Setenv("LOST", twin.String()+"\n"+lost.String())
 		return setup(e)
 	}
 	testscript.Run(t, p)

@@ -12,11 +12,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/tune"
+	"github.com/shadercache/shadercache/internal/bench/kernels"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/internal/osfile"
 )
@@ -46,9 +49,10 @@ programs of the winners are stored too.
 table of choices for drivers that were not tuned.
 
 With several GPUs in --device, or all, problems are tuned for each model among
-them. GPUs of one model divide the problems and measure at the same time, and
-all of them use the results. Contexts on one GPU, as of --device 0,0, measure in
-turn. The result has the GPU that measured each problem.
+them. GPUs of one model divide the problems and measure at the same time, each
+problem in a process of its own, and all of them use the results. Contexts on
+one GPU, as of --device 0,0, measure in turn. The result has the GPU that
+measured each problem.
 
 An interrupt prints and stores the results until then.
 
@@ -72,18 +76,21 @@ type tuneFlags struct {
 
 // tuneResult is what tune prints.
 type tuneResult struct {
-	Devices     []tuneDevice  `json:"devices"` // of --device, in that order
+	GPU         string        `json:"gpu"`
+	Driver      string        `json:"driver"`
+	DriverCache string        `json:"driver_cache"`
 	Origin      cli.Origin    `json:"origin"`
-	Problems    []tunedResult `json:"problems"` // for each model among the devices
-	Elapsed     time.Duration `json:"elapsed_ns"`
+	Problems    []tunedResult `json:"problems"`
 	Interrupted bool          `json:"interrupted"` // it was ended early
+
+	// Devices are those of --device, where these are several; the GPU above is none then.
+	Devices []tuneDevice  `json:"devices,omitempty"`
+	Elapsed time.Duration `json:"elapsed_ns,omitempty"` // with several GPUs: until all problems were tuned
 }
 
 // tunedResult is the result for one problem.
 type tunedResult struct {
 	Problem    string           `json:"problem"`
-	Device     string           `json:"device"` // that measured it; "" = the one that is used without --device, or it was tuned before
-	Folder     string           `json:"folder"` // of the driver that it is for, in the cache directory
 	Exact      bool             `json:"exact"`
 	Known      bool             `json:"known"` // tuned before
 	Kept       bool             `json:"kept"`  // stored
@@ -97,6 +104,8 @@ type tunedResult struct {
 	Elapsed    time.Duration    `json:"elapsed_ns"`
 	Candidates []tune.Candidate `json:"candidates,omitempty"` // with --all
 	Error      string           `json:"error,omitempty"`
+	Device     string           `json:"device,omitempty"` // of several: that measured it, or found it tuned before
+	Folder     string           `json:"folder,omitempty"` // of several: of the driver that it is for, in the cache directory
 
 	all []tune.Candidate
 }
@@ -127,6 +136,13 @@ func newTune(o *options) *cobra.Command {
 		if err != nil {
 			return cli.Usage(cmd, err)
 		}
+		if o.SeveralDevices() {
+			if f.table != "" {
+				return cli.Usage(cmd, cli.Hint(errors.New("--table is for one GPU"), "tune without it, and then once more with it and one GPU: what was tuned is found"))
+			}
+			r, err := o.tuneSeveral(cmd, shapes, f)
+			return o.Show(r, err)
+		}
 		r, err := o.tune(shapes, f)
 		return o.Show(r, err)
 	}
@@ -146,6 +162,54 @@ func (f tuneFlags) shapes(args []string) ([]conv2d.Shape, error) {
 		kind, args = args[0], args[1:]
 	}
 	return conv2d.ParseShapes(kind, args)
+}
+
+func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err error) {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	from := cli.NewOrigin()
+	g, err := o.OpenGPU(cache.Options{FillOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	r = &tuneResult{GPU: g.Name(), Driver: g.Driver(), DriverCache: g.DriverCacheState(), Origin: from, Problems: []tunedResult{}}
+	var winners []tune.Result
+	if f.table != "" {
+		if err := addToTable(g, f.table, nil); err != nil {
+			return nil, err
+		}
+	}
+	for i, s := range shapes {
+		known, there := conv2d.Tuned(g.Context.Info(), s, f.exact, g.Cache.Store())
+		if there && !f.again {
+			line := knownResult(s, f.exact, known)
+			r.Problems = append(r.Problems, line)
+			winners = append(winners, tune.Result{Problem: line.Problem, Best: line.Best})
+			continue
+		}
+		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
+		found, err := tune.Search(ctx, g.Context, g.Cache, s, tune.Options{Budget: f.budget, Runs: f.runs, Exact: f.exact, Progress: bar.show})
+		bar.finish()
+		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
+			break
+		}
+		if kernels.Fatal(err) != nil {
+			return nil, err
+		}
+		line := newTunedResult(found, f.all)
+		if err != nil {
+			line.Problem, line.Error = s.String(), err.Error()
+		} else {
+			line.Kept = o.storeTuned(ctx, g, s, found)
+			winners = append(winners, found)
+		}
+		r.Problems = append(r.Problems, line)
+	}
+	if f.table != "" && len(winners) > 0 {
+		err = addToTable(g, f.table, winners)
+	}
+	return r, err
 }
 
 // storeTuned stores a result and the programs of the winner. It logs what cannot be
@@ -188,6 +252,26 @@ func addToTable(g *cli.GPU, file string, winners []tune.Result) error {
 	})
 }
 
+// tuneBar is a progress bar that gets its length with the first candidate.
+type tuneBar struct {
+	o    *options
+	what string
+	bar  *progressbar.ProgressBar
+}
+
+func (b *tuneBar) show(_, total int, _ tune.Candidate) {
+	if b.bar == nil {
+		b.bar = b.o.NewProgress(total, b.what)
+	}
+	_ = b.bar.Add(1)
+}
+
+func (b *tuneBar) finish() {
+	if b.bar != nil {
+		_ = b.bar.Finish()
+	}
+}
+
 func newTunedResult(found tune.Result, all bool) tunedResult {
 	r := tunedResult{
 		Problem: found.Problem, Exact: found.Exact, Best: found.Best,
@@ -212,13 +296,10 @@ func newTunedResult(found tune.Result, all bool) tunedResult {
 }
 
 func (r *tuneResult) Verdict() error {
-	for _, d := range r.Devices {
-		if d.Error != "" && !r.Interrupted {
-			return fmt.Errorf("GPU %s: %s", d.Device, d.Error)
-		}
-	}
 	bad := slices.DeleteFunc(slices.Clone(r.Problems), func(p tunedResult) bool { return p.Error == "" })
 	switch {
+	case len(bad) == 0 && !r.Interrupted && r.brokenDevice() != nil:
+		return r.brokenDevice()
 	case len(bad) == 0 && r.Interrupted:
 		return context.Canceled
 	case len(bad) == 0:
@@ -230,43 +311,42 @@ func (r *tuneResult) Verdict() error {
 	)
 }
 
+// brokenDevice returns the error of the first GPU that did not measure, or no more.
+func (r *tuneResult) brokenDevice() error {
+	for _, d := range r.Devices {
+		if d.Error != "" {
+			return fmt.Errorf("GPU %s: %s", d.Device, d.Error)
+		}
+	}
+	return nil
+}
+
 func (r *tuneResult) Print(w io.Writer) {
-	r.printDevices(w)
-	fmt.Fprint(w, "problem\tGPU\tms\tGFLOP/s\terror\tright\twrong\tskipped\ttook\talgorithm\n")
+	if len(r.Devices) > 0 {
+		r.printTuneDevices(w)
+		fmt.Fprint(w, "GPU\t")
+	} else {
+		fmt.Fprintf(w, "%s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.GPU, r.Driver, r.DriverCache, r.Origin)
+	}
+	fmt.Fprint(w, "problem\tms\tGFLOP/s\terror\tright\twrong\tskipped\ttook\talgorithm\n")
 	for _, p := range r.Problems {
+		if len(r.Devices) > 0 {
+			fmt.Fprintf(w, "%s\t", p.Device)
+		}
 		if p.Error != "" {
-			fmt.Fprintf(w, "%s\t%s\t-\t-\t-\t%d\t%d\t%d\t-\tnone\n", p.Problem, orUnknown(p.Device), p.Right, p.Wrong+p.Failed, p.Skipped)
+			fmt.Fprintf(w, "%s\t-\t-\t-\t%d\t%d\t%d\t-\tnone\n", p.Problem, p.Right, p.Wrong+p.Failed, p.Skipped)
 			continue
 		}
 		took := cli.ReadableDuration(p.Elapsed)
 		if p.Known {
 			took = "before"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%.4f\t%.1f\t%.1e\t%d\t%d\t%d\t%s\t%v\n", p.Problem, orUnknown(p.Device), p.Best.Nanos/1e6, p.Best.GFLOPS,
+		fmt.Fprintf(w, "%s\t%.4f\t%.1f\t%.1e\t%d\t%d\t%d\t%s\t%v\n", p.Problem, p.Best.Nanos/1e6, p.Best.GFLOPS,
 			p.Best.MaxError, p.Right, p.Wrong+p.Failed, p.Skipped, took, p.Best.Choice)
 	}
 	for _, p := range r.Problems {
 		p.printCandidates(w)
 	}
-}
-
-// printDevices prints the GPUs. Of several each has a line with what it measured.
-func (r *tuneResult) printDevices(w io.Writer) {
-	if len(r.Devices) == 1 {
-		d := r.Devices[0]
-		fmt.Fprintf(w, "%s\ndriver %s\ndriver's own cache: %s\n%s\n\n", d.GPU, d.Driver, d.DriverCache, r.Origin)
-		return
-	}
-	fmt.Fprintf(w, "%s\n\nGPU\tname\tfolder\tmeasured\tbusy\tdriver's own cache\n", r.Origin)
-	for _, d := range r.Devices {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", d.Device, orUnknown(d.GPU), orUnknown(d.Folder), d.Measured, cli.ReadableDuration(d.Busy), orUnknown(d.DriverCache))
-	}
-	for _, d := range r.Devices {
-		if d.Error != "" {
-			fmt.Fprintf(w, "GPU %s: %s\n", d.Device, cli.EscapeText(d.Error))
-		}
-	}
-	fmt.Fprintf(w, "%s in all\n\n", cli.ReadableDuration(r.Elapsed))
 }
 
 // printCandidates lists the candidates of the result, and those that are wrong.

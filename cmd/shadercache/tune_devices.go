@@ -1,226 +1,181 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
-	"github.com/shadercache/shadercache"
-	"github.com/shadercache/shadercache/cache"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/shadercache/shadercache/conv2d"
-	"github.com/shadercache/shadercache/conv2d/tune"
-	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/internal/bench/kernels"
 	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/shader"
 )
 
-// tuneDevice is a GPU that measures.
+// tuneDevice is one of several GPUs that measure.
 type tuneDevice struct {
-	Device      string        `json:"device"`       // that chooses it with --device; "" = the one that is used without
-	GPU         string        `json:"gpu"`          // its name
-	Driver      string        `json:"driver"`       // its name and build
-	Folder      string        `json:"folder"`       // in the cache directory; GPUs with one folder divide the problems
-	DriverCache string        `json:"driver_cache"` // where the driver's own cache is, and what it held
-	Measured    int           `json:"measured"`     // problems
-	Busy        time.Duration `json:"busy_ns"`      // the time that they took
-	Error       string        `json:"error"`        // why it did not measure, or no more
+	Device   string        `json:"device"`   // that chooses it with --device
+	GPU      string        `json:"gpu"`      // its name
+	Driver   string        `json:"driver"`   // its name and build
+	Folder   string        `json:"folder"`   // in the cache directory; GPUs with one folder divide the problems
+	Measured int           `json:"measured"` // problems
+	Busy     time.Duration `json:"busy_ns"`  // the time that its processes took
+	Error    string        `json:"error"`    // why it did not measure, or no more
 }
 
-// tuner is an open GPU that measures.
-type tuner struct {
-	*cli.GPU
-	device *tuneDevice
-	turn   *sync.Mutex // of the GPU: contexts on one would disturb each other's times
-}
-
-// tuning is a run of tune.
+// tuning is a run of tune on several GPUs. Each problem is measured by a process of its own,
+// so that times are those of a GPU alone.
 type tuning struct {
 	o      *options
-	flags  tuneFlags
+	flags  []string // of the command line, for processes
+	all    bool     // --all
 	shapes []conv2d.Shape
 	result *tuneResult
 }
 
-// openTuners opens the GPUs of --device. One of several that cannot be opened has an error.
-func (t *tuning) openTuners(ctx context.Context) (all *shadercache.GPUs, tuners []tuner, err error) {
-	open := shadercache.Options{NoExecutor: true, Cache: cache.Options{FillOnly: true}}
-	if t.o.Device == "" {
-		open.Devices = []string{""}
+// tuner is a GPU that measures.
+type tuner struct {
+	*tuneDevice
+	turn *sync.Mutex // of the GPU: contexts on one would disturb each other's times
+}
+
+// tuneSeveral tunes the problems for each model among the GPUs of --device.
+func (o *options) tuneSeveral(cmd *cobra.Command, shapes []conv2d.Shape, f tuneFlags) (*tuneResult, error) {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	r := &tuneResult{Origin: cli.NewOrigin(), Problems: []tunedResult{}}
+	lines, err := o.Devices()
+	if err != nil {
+		return nil, err
 	}
-	if all, err = t.o.OpenAll(open); err != nil {
-		return nil, nil, err
-	}
-	t.result.Devices = make([]tuneDevice, all.Len())
+	began := time.Now()
+	t := &tuning{o: o, flags: changedFlags(cmd), all: f.all, shapes: shapes, result: r}
+	r.Devices = make([]tuneDevice, 0, len(lines)) // tuners point to its elements
 	turns := map[int]*sync.Mutex{}
-	for i := range all.Len() {
-		device := &t.result.Devices[i]
-		device.Device = all.Device(i)
-		gpu, err := all.Wait(ctx, i)
-		if err != nil {
-			device.Error = err.Error()
-			continue
+	for _, m := range cli.Models(lines) {
+		tuners := t.tunersOf(m, turns)
+		if len(tuners) > 0 && ctx.Err() == nil {
+			t.tuneModel(ctx, tuners)
 		}
-		g := &cli.GPU{GPU: gpu}
-		device.GPU, device.Driver, device.DriverCache = g.Name(), g.Driver(), g.DriverCacheState()
-		device.Folder = gpu.Context.Fingerprint().DirName()
-		tuners = append(tuners, tuner{g, device, turnOf(turns, device.Device)})
 	}
-	return all, tuners, nil
+	r.Interrupted, r.Elapsed = ctx.Err() != nil, time.Since(began)
+	return r, nil
 }
 
-// turnOf returns what contexts on the GPU of a name share.
-func turnOf(turns map[int]*sync.Mutex, name string) *sync.Mutex {
-	index := -1
-	if list, err := glctx.Devices(); err == nil && name != "" {
-		if d, err := glctx.FindDevice(list, name); err == nil {
-			index = d.Index
-		}
-	}
-	if turns[index] == nil {
-		turns[index] = &sync.Mutex{}
-	}
-	return turns[index]
+// changedFlags returns the flags of the command alone that were given.
+func changedFlags(cmd *cobra.Command) (list []string) {
+	cmd.LocalNonPersistentFlags().Visit(func(f *pflag.Flag) {
+		list = append(list, "--"+f.Name+"="+f.Value.String())
+	})
+	return list
 }
 
-// byModel returns the tuners of each model, in their order.
-func byModel(tuners []tuner) (models [][]tuner) {
-	at := map[shader.Digest]int{}
-	for _, t := range tuners {
-		driver := t.Context.Fingerprint().Digest()
-		i, known := at[driver]
-		if !known {
-			i = len(models)
-			at[driver], models = i, append(models, nil)
+// tunersOf adds the GPUs of a model to the result and returns those that can be used.
+func (t *tuning) tunersOf(m cli.Model, turns map[int]*sync.Mutex) (tuners []tuner) {
+	for _, d := range m.Devices {
+		t.result.Devices = append(t.result.Devices, tuneDevice{Device: d.Option(), GPU: d.Name, Driver: d.Driver, Folder: d.Folder, Error: d.Error})
+		if turns[d.Index] == nil {
+			turns[d.Index] = &sync.Mutex{}
 		}
-		models[i] = append(models[i], t)
+		if d.Err == nil {
+			tuners = append(tuners, tuner{&t.result.Devices[len(t.result.Devices)-1], turns[d.Index]})
+		}
 	}
-	return models
+	return tuners
 }
 
-// tuneModel tunes the problems on GPUs of one model, which divide them, and appends a line
-// for each. Their figures are for all of them.
-func (t *tuning) tuneModel(ctx context.Context, tuners []tuner) error {
-	first := tuners[0]
-	if t.flags.table != "" {
-		if err := addToTable(first.GPU, t.flags.table, nil); err != nil {
-			return err
+// tuneModel tunes the problems on GPUs of one model, which divide them, and adds a line for
+// each that was tuned to the result. What one of them could not measure another one does; a
+// GPU that could not has an error.
+func (t *tuning) tuneModel(ctx context.Context, tuners []tuner) {
+	lines := make([]*tunedResult, len(t.shapes))
+	progress := t.o.NewPieces(len(t.shapes), "tuning for "+tuners[0].GPU)
+	_, _ = divide(tuners, len(t.shapes), func(by tuner, i int) (err error) {
+		by.turn.Lock()
+		defer by.turn.Unlock()
+		if ctx.Err() == nil {
+			progress.Begin(t.shapes[i].String())
+			lines[i], err = t.tuneOne(ctx, by, t.shapes[i])
+			progress.End(t.shapes[i].String())
 		}
-	}
-	lines, winners := make([]*tunedResult, len(t.shapes)), make([]*tune.Result, len(t.shapes))
-	var search []int // problems
-	for i, s := range t.shapes {
-		known, there := conv2d.Tuned(first.Context.Info(), s, t.flags.exact, first.Cache.Store())
-		if there && !t.flags.again {
-			line := knownResult(s, t.flags.exact, known)
-			lines[i], winners[i] = &line, &tune.Result{Problem: line.Problem, Best: line.Best}
-			continue
-		}
-		search = append(search, i)
-	}
-	progress := t.newProgress(len(search), len(tuners) > 1)
-	left, err := divide(tuners, len(search), func(by tuner, piece int) (err error) {
-		i := search[piece]
-		lines[i], winners[i], err = t.tuneOne(ctx, by, t.shapes[i], progress)
 		return err
 	})
-	progress.finish()
-	if len(left) == 0 {
-		err = nil // another GPU did what one could not
-	}
-	t.addLines(first.device.Folder, lines)
-	if err == nil && t.flags.table != "" {
-		err = t.addWinners(first.GPU, winners)
-	}
-	return err
-}
-
-// addLines appends the lines that there are to the result.
-func (t *tuning) addLines(folder string, lines []*tunedResult) {
+	progress.Finish()
 	for _, line := range lines {
 		if line != nil {
-			line.Folder = folder
 			t.result.Problems = append(t.result.Problems, *line)
 		}
 	}
 }
 
-func (t *tuning) addWinners(g *cli.GPU, winners []*tune.Result) error {
-	var list []tune.Result
-	for _, w := range winners {
-		if w != nil {
-			list = append(list, *w)
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	return addToTable(g, t.flags.table, list)
-}
-
-// tuneOne searches for one problem on one GPU, when no other context measures on it. After an
-// interrupt it returns no line. An error is one of the GPU, on which nothing more can be
-// measured.
-func (t *tuning) tuneOne(ctx context.Context, by tuner, s conv2d.Shape, progress *tuneProgress) (*tunedResult, *tune.Result, error) {
-	by.turn.Lock()
-	defer by.turn.Unlock()
-	if ctx.Err() != nil {
-		return nil, nil, nil
-	}
-	progress.begin(s)
-	defer progress.end(s)
+// tuneOne runs a process that tunes one problem on one GPU. It returns no line after an
+// interrupt, and an error where the process has no result.
+func (t *tuning) tuneOne(ctx context.Context, by tuner, s conv2d.Shape) (*tunedResult, error) {
 	began := time.Now()
-	found, err := tune.Search(ctx, by.Context, by.Cache, s,
-		tune.Options{Budget: t.flags.budget, Runs: t.flags.runs, Exact: t.flags.exact, Progress: progress.candidate})
-	if ctx.Err() != nil {
-		return nil, nil, nil
-	}
-	if kernels.Fatal(err) != nil {
-		by.device.Error = err.Error()
-		return nil, nil, fmt.Errorf("%s: %w", s, err)
-	}
-	by.device.Measured++
-	by.device.Busy += time.Since(began)
-	line := newTunedResult(found, t.flags.all)
-	line.Device = by.device.Device
-	if err != nil {
-		line.Problem, line.Error = s.String(), err.Error()
-		return &line, nil, nil
-	}
-	line.Kept = t.o.storeTuned(ctx, by.GPU, s, found)
-	return &line, &found, nil
-}
-
-// close closes the GPUs. A directory that cannot be written was logged already.
-func closeTuners(all *shadercache.GPUs, tuners []tuner) error {
-	for _, t := range tuners {
-		_ = t.Cache.Close()
-	}
-	return all.Close()
-}
-
-// tune tunes the problems for each model among the GPUs of --device.
-func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err error) {
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	r = &tuneResult{Origin: cli.NewOrigin(), Devices: []tuneDevice{}, Problems: []tunedResult{}}
-	began := time.Now()
-	t := &tuning{o: o, flags: f, shapes: shapes, result: r}
-	all, tuners, err := t.openTuners(ctx)
+	own := t.o.Options
+	own.Device, own.JSON = by.Device, true
+	child, err := own.ChildCommand(ctx, t.o.Dir, []string{"tune"}, append(t.flags, "--all", "--", s.String())...)
 	if err != nil {
 		return nil, err
 	}
-	for _, each := range tuners {
-		defer cli.ClearMarksOnInterrupt(each.Cache)()
+	var messages bytes.Buffer
+	child.Stderr = &messages
+	// Signals of a terminal reach this process alone, which passes an interrupt on.
+	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
+	output, err := child.Output()
+	if ctx.Err() != nil {
+		return nil, nil
 	}
-	defer func() { err = errors.Join(err, closeTuners(all, tuners)) }()
-	for _, model := range byModel(tuners) {
-		if err := t.tuneModel(ctx, model); err != nil {
-			return nil, err
+	failures := t.passMessages(messages.Bytes())
+	var r tuneResult
+	if invalid := json.Unmarshal(output, &r); invalid != nil || len(r.Problems) != 1 || err != nil && !errors.As(err, new(*exec.ExitError)) {
+		by.Error = fmt.Sprintf("%s was not tuned: %v", s, errors.Join(append(failures, err)...))
+		return nil, errors.New("GPU " + by.Device + ": " + by.Error)
+	}
+	line := r.Problems[0]
+	line.Device, line.Folder, line.all = by.Device, by.Folder, line.Candidates
+	if !t.all {
+		line.Candidates = nil
+	}
+	by.Busy += time.Since(began)
+	if !line.Known {
+		by.Measured++
+	}
+	return &line, nil
+}
+
+// passMessages logs the warnings of a process and returns its errors.
+func (t *tuning) passMessages(lines []byte) (failures []error) {
+	for line := range bytes.Lines(lines) {
+		m := cli.JSONMessage{Message: string(bytes.TrimSpace(line))} // of a driver
+		if json.Unmarshal(line, &m) == nil && m.Level == "error" {
+			failures = append(failures, errors.New(m.Message))
+		} else {
+			t.o.Logger().Warn(m.Message)
 		}
 	}
-	r.Interrupted, r.Elapsed = ctx.Err() != nil, time.Since(began)
-	return r, nil
+	return failures
+}
+
+// printTuneDevices prints a line for each GPU.
+func (r *tuneResult) printTuneDevices(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\nGPU\tname\tdriver\tfolder\tmeasured\tbusy\n", r.Origin)
+	for _, d := range r.Devices {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", d.Device, orUnknown(d.GPU), orUnknown(d.Driver), orUnknown(d.Folder), d.Measured, cli.ReadableDuration(d.Busy))
+	}
+	for _, d := range r.Devices {
+		if d.Error != "" {
+			fmt.Fprintf(w, "GPU %s: %s\n", d.Device, cli.EscapeText(d.Error))
+		}
+	}
+	fmt.Fprintf(w, "%s in all\n\n", cli.ReadableDuration(r.Elapsed))
 }
