@@ -33,8 +33,7 @@ func (o *Options) OpenGroup(options devices.Options) (*Group, error) {
 	return g, nil
 }
 
-// OpenAll opens the GPUs of options, else those that the global flags choose: all of the
-// machine without --device. It returns when the first is open.
+// OpenAll opens the GPUs that the global flags choose. It returns when the first is open.
 func (o *Options) OpenAll(options shadercache.Options) (*shadercache.GPUs, error) {
 	options, err := o.severalGPUs(options)
 	if err != nil {
@@ -47,10 +46,7 @@ func (o *Options) OpenAll(options shadercache.Options) (*shadercache.GPUs, error
 func (o *Options) severalGPUs(options shadercache.Options) (shadercache.Options, error) {
 	names, err := o.DeviceNames()
 	options = o.frontDoor(options)
-	options.Context.Device = ""
-	if options.Devices == nil {
-		options.Devices = names
-	}
+	options.Context.Device, options.Devices = "", names
 	return options, err
 }
 

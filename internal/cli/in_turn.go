@@ -114,7 +114,7 @@ func (o *Options) inTurn(cmd *cobra.Command, turns []Turn) error {
 	err := error(nil)
 	for i := range turns {
 		t := &turns[i]
-		if !o.JSON {
+		if !o.JSON && !cmd.Flags().Changed("quiet") {
 			o.printTitle(t, i > 0)
 		}
 		if t.Error != "" {
