@@ -54,8 +54,7 @@ func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
 	if err != nil {
 		return PruneReport{}, err
 	}
-	noDriver := shader.Digest(sha256.Sum256(nil)) // of no driver
-	p.OtherThan = &noDriver
+	p.OtherThan = []shader.Digest{sha256.Sum256(nil)} // of no driver
 	p.deleteOthers(stores)
 	for _, part := range drivercache.Items(d.DriverDir()) {
 		p.deleteDriverItem(&part)

@@ -36,9 +36,9 @@ type PruneOptions struct {
 	MaxBytes int64
 	// MaxFiles bounds the number of those files; 0 = no limit.
 	MaxFiles int
-	// OtherThan deletes the stores of all fingerprints but this one; nil = none. Files in
-	// their directories that this package did not make stay.
-	OtherThan *shader.Digest
+	// OtherThan deletes the stores of all fingerprints but these; without any it deletes
+	// none. Files in their directories that this package did not make stay.
+	OtherThan []shader.Digest
 	// DryRun deletes nothing and reports what would be deleted.
 	DryRun bool
 	// Deleted is called by Prune with the path of each file that it deletes or, in a dry
@@ -155,7 +155,7 @@ func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
 	if p.Now.IsZero() {
 		p.Now = d.now()
 	}
-	if p.OtherThan != nil {
+	if len(p.OtherThan) > 0 {
 		p.deleteOthers(all)
 		chosen = slices.DeleteFunc(slices.Clone(chosen), p.isOther)
 	}
@@ -187,8 +187,8 @@ func (p *pruning) err() error {
 	return fmt.Errorf("binary: prune: %w", errors.Join(p.errs...))
 }
 
-// isOther reports whether a store belongs to another driver than OtherThan.
-func (p *pruning) isOther(s *Store) bool { return s.digest != *p.OtherThan }
+// isOther reports whether a store belongs to another driver than those of OtherThan.
+func (p *pruning) isOther(s *Store) bool { return !slices.Contains(p.OtherThan, s.digest) }
 
 // deleteOthers deletes the stores of all fingerprints but OtherThan.
 func (p *pruning) deleteOthers(all []*Store) {

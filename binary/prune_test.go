@@ -115,11 +115,11 @@ func TestPrune(t *testing.T) {
 			PruneReport{Programs: 1, Bytes: size[4], DriverFiles: 2, DriverBytes: 300}, "mesa7 5 mesa4 nv3 2 1 index marker"},
 		{"store", true, PruneOptions{MaxBytes: 1},
 			PruneReport{Programs: 3, Bytes: blobs - size[4], DriverFiles: 6, DriverBytes: 700}, "other6 index marker"},
-		{"other", false, PruneOptions{OtherThan: &digest},
+		{"other", false, PruneOptions{OtherThan: []shader.Digest{digest}},
 			PruneReport{Programs: 1, Bytes: size[4], Fingerprints: 1}, "nv8 mesa7 5 mesa4 nv3 2 1 index marker"},
-		{"other, from the store", true, PruneOptions{OtherThan: &digest},
+		{"other, from the store", true, PruneOptions{OtherThan: []shader.Digest{digest}},
 			PruneReport{Programs: 1, Bytes: size[4], Fingerprints: 1}, "nv8 mesa7 5 mesa4 nv3 2 1 index marker"},
-		{"other and age", false, PruneOptions{OtherThan: &digest, MaxAge: 4*day + time.Hour},
+		{"other and age", false, PruneOptions{OtherThan: []shader.Digest{digest}, MaxAge: 4*day + time.Hour},
 			PruneReport{Programs: 2, Bytes: size[4] + size[2], DriverFiles: 3, DriverBytes: 350, Fingerprints: 1}, "mesa4 nv3 2 1 index marker"},
 	}
 	for _, test := range tests {
@@ -191,7 +191,7 @@ func TestPruneKeepsLifetimeOfDeletedFingerprints(t *testing.T) {
 	d := openTestDir(t)
 	must(t, openTestStore(t, d, otherFingerprint).Record(nil, Counters{Compiles: 3}))
 	digest := testFingerprint.Digest()
-	report, err := d.Prune(PruneOptions{OtherThan: &digest})
+	report, err := d.Prune(PruneOptions{OtherThan: []shader.Digest{digest}})
 	if report.Fingerprints != 1 || err != nil {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -212,7 +212,7 @@ func TestPruneLeavesUnknownFiles(t *testing.T) {
 	must(t, os.Symlink(outside, filepath.Join(d.DriverDir(), "link")))
 	must(t, os.Symlink(outside, filepath.Join(d.path, "link-12345678")))
 	digest := shader.Digest{1}
-	if _, err := d.Prune(PruneOptions{MaxAge: 1, MaxBytes: 1, OtherThan: &digest}); err != nil {
+	if _, err := d.Prune(PruneOptions{MaxAge: 1, MaxBytes: 1, OtherThan: []shader.Digest{digest}}); err != nil {
 		t.Error(err)
 	}
 	files := filesBelow(d.path)
@@ -308,7 +308,7 @@ func TestPruneDeletesOwnFilesOnly(t *testing.T) {
 	var named [2][]string
 	for i, dry := range []bool{true, false} {
 		var err error
-		reports[i], err = d.Prune(PruneOptions{OtherThan: &digest, DryRun: dry, Deleted: func(path string) {
+		reports[i], err = d.Prune(PruneOptions{OtherThan: []shader.Digest{digest}, DryRun: dry, Deleted: func(path string) {
 			name, err := filepath.Rel(d.path, path)
 			must(t, err)
 			named[i] = append(named[i], filepath.ToSlash(name))

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 func testTuning(problem string) Tuning {
@@ -140,14 +142,14 @@ func TestTuningsAreDeletedWithTheirDriver(t *testing.T) {
 	old := start.Add(-2 * temporaryAge)
 	must(t, os.Chtimes(left, old, old))
 	digest := testFingerprint.Digest()
-	if r, err := d.Prune(PruneOptions{OtherThan: &digest, MaxBytes: 1, MaxAge: time.Nanosecond}); err != nil || r.Leftovers != 1 {
+	if r, err := d.Prune(PruneOptions{OtherThan: []shader.Digest{digest}, MaxBytes: 1, MaxAge: time.Nanosecond}); err != nil || r.Leftovers != 1 {
 		t.Errorf("pruned %+v, %v", r, err)
 	}
 	if _, err := s.Tuning("p"); err != nil {
 		t.Errorf("a driver that stays lost its tuning: %v", err)
 	}
 	digest = otherFingerprint.Digest()
-	if r, err := d.Prune(PruneOptions{OtherThan: &digest}); err != nil || r.Fingerprints != 1 {
+	if r, err := d.Prune(PruneOptions{OtherThan: []shader.Digest{digest}}); err != nil || r.Fingerprints != 1 {
 		t.Errorf("pruned %+v, %v", r, err)
 	}
 	if _, err := s.Tuning("p"); !errors.Is(err, ErrNotFound) {

@@ -172,7 +172,7 @@ func TestImportSkipsOtherDrivers(t *testing.T) {
 		{"newer build", updated, 0, 0, 2, 1},
 	} {
 		to := openDir(t)
-		r, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, Current: &test.current})
+		r, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, Drivers: []binary.Fingerprint{test.current}})
 		if err != nil || r.Programs != test.programs || r.DriverFiles != test.files || len(r.Skipped) != test.skipped || r.Sources != test.sources {
 			t.Errorf("%s: %+v, %v", test.name, r, err)
 		}
@@ -190,7 +190,7 @@ func TestDriverFilesWithoutPrograms(t *testing.T) {
 	writeFile(t, from, slotFolder+"/shadercache0.bin", bin)
 	data := exported(t, from, ExportOptions{})
 	for current, files := range map[*binary.Fingerprint]int{&nvidiaFingerprint: 2, &mesaFingerprint: 0} {
-		r, err := Import(bytes.NewReader(data), openDir(t), ImportOptions{Trust: true, Current: current})
+		r, err := Import(bytes.NewReader(data), openDir(t), ImportOptions{Trust: true, Drivers: []binary.Fingerprint{*current}})
 		if err != nil || r.DriverFiles != files {
 			t.Errorf("%s: %+v, %v", current.Vendor, r, err)
 		}

@@ -42,6 +42,7 @@ type ExportOptions struct {
 
 // ExportReport is the content of an exported bundle.
 type ExportReport struct {
+	Contents     []Content     `json:"contents"`           // what the file holds, by driver
 	Fingerprints []Fingerprint `json:"fingerprints"`       // drivers in the file
 	Programs     int           `json:"programs"`           // program binaries in the file
 	Sources      int           `json:"sources"`            // texts in the file
@@ -112,7 +113,7 @@ func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err 
 	if err != nil {
 		return r, err
 	}
-	r.Fingerprints, r.WithoutMachineCode = m.Fingerprints, m.withoutMachineCode()
+	r.Contents, r.Fingerprints, r.WithoutMachineCode = m.contents(), m.Fingerprints, m.withoutMachineCode()
 	for _, f := range m.Files {
 		r.count(f)
 	}

@@ -167,7 +167,7 @@ func TestImportedCacheIsWarm(t *testing.T) {
 	var b bytes.Buffer
 	out, err := Export(&b, old, ExportOptions{})
 	must(t, err)
-	in, err := Import(&b, fresh, ImportOptions{Trust: true, Current: &first.Fingerprint})
+	in, err := Import(&b, fresh, ImportOptions{Trust: true, Drivers: []binary.Fingerprint{first.Fingerprint}})
 	must(t, err)
 	if in.Programs != 2 || in.DriverFiles == 0 || in.DriverFiles != out.DriverFiles || len(out.LeftOut) != 0 {
 		t.Fatalf("exported %+v, imported %+v", out, in)
@@ -197,7 +197,7 @@ func TestDirectoryWithADatabaseBecomesWarm(t *testing.T) {
 			var b, again bytes.Buffer
 			_, err := Export(&b, good, ExportOptions{})
 			must(t, err)
-			in, err := Import(&b, used, ImportOptions{Trust: true, Current: &first.Fingerprint})
+			in, err := Import(&b, used, ImportOptions{Trust: true, Drivers: []binary.Fingerprint{first.Fingerprint}})
 			must(t, err)
 			if in.Programs != 2 || in.DriverFiles < 2 {
 				t.Errorf("imported %+v", in)

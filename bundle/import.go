@@ -17,12 +17,12 @@ import (
 // of a disk.
 const defaultMaxBytes = 4 << 30
 
-// ImportOptions select what is imported from a bundle. Current or AnyDriver has to be
+// ImportOptions select what is imported from a bundle. Drivers or AnyDriver has to be
 // set.
 type ImportOptions struct {
-	// Current is the driver of this machine: programs and machine code of other
+	// Drivers are those of this machine's GPUs: programs and machine code of other
 	// drivers are skipped. Sources are imported for every driver.
-	Current *binary.Fingerprint
+	Drivers []binary.Fingerprint
 	// AnyDriver imports the files of all drivers, on machines without a GPU that
 	// prepare a directory for others.
 	AnyDriver bool
@@ -58,6 +58,7 @@ type ImportReport struct {
 	UntrustedPrograms    int   `json:"untrusted_programs"`     // left out for lack of a reason
 	UntrustedDriverFiles int   `json:"untrusted_driver_files"` // left out for lack of a reason
 
+	Contents     []Content     `json:"contents"`          // what the bundle holds, by driver
 	Fingerprints []Fingerprint `json:"fingerprints"`      // imported
 	Skipped      []Fingerprint `json:"skipped,omitempty"` // made by other drivers
 
@@ -91,8 +92,8 @@ type ImportReport struct {
 // does not write, ErrUnsigned or ErrSignature if a key is given and does not match,
 // and ErrBusy while another import into the directory runs.
 func Import(r io.Reader, dir *binary.Dir, o ImportOptions) (ImportReport, error) {
-	if o.Current == nil && !o.AnyDriver {
-		return ImportReport{}, errors.New("bundle: import: the driver of this machine is not known: set Current or AnyDriver")
+	if len(o.Drivers) == 0 && !o.AnyDriver {
+		return ImportReport{}, errors.New("bundle: import: the driver of this machine is not known: set Drivers or AnyDriver")
 	}
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
@@ -114,7 +115,7 @@ func Import(r io.Reader, dir *binary.Dir, o ImportOptions) (ImportReport, error)
 		i.unrecorded = o.Unrecorded
 		report, err = i.installManifest(m)
 		report.Signed, report.Verified, report.Skipped = b.signed, b.verified, b.skipped
-		report.WithoutMachineCode, report.Items = b.withoutCode, b.items
+		report.Contents, report.WithoutMachineCode, report.Items = b.contents, b.withoutCode, b.items
 		report.Trust, report.UntrustedPrograms, report.UntrustedDriverFiles = b.trust(), b.untrustedPrograms, b.untrustedDriverFiles
 		return err
 	})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -83,7 +84,7 @@ func TestExpected(t *testing.T) {
 	} {
 		e, to := right, openDir(t)
 		test.change(&e)
-		r, err := Import(bytes.NewReader(test.data), to, ImportOptions{Current: &mesaFingerprint, Expect: &e})
+		r, err := Import(bytes.NewReader(test.data), to, ImportOptions{Drivers: []binary.Fingerprint{mesaFingerprint}, Expect: &e})
 		if test.says == "" {
 			if err != nil || r.Programs != 2 || r.Trust != TrustDigest {
 				t.Errorf("%s: %+v, %v", name, r, err)

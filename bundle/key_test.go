@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/binary"
 )
 
 func keys(t testing.TB) (ed25519.PublicKey, ed25519.PrivateKey) {
@@ -60,8 +62,8 @@ func TestOnlyTrustedCodeIsImported(t *testing.T) {
 	}{
 		{"unsigned", unsigned, ImportOptions{AnyDriver: true}, TrustNone, 1, 0, 2, 6},
 		{"signed, no key", signed, ImportOptions{AnyDriver: true}, TrustNone, 1, 0, 2, 6},
-		{"unsigned, NVIDIA", unsigned, ImportOptions{Current: &nvidiaFingerprint}, TrustNone, 0, 0, 2, 4},
-		{"unsigned, Mesa", unsigned, ImportOptions{Current: &mesaFingerprint}, TrustNone, 1, 0, 0, 2},
+		{"unsigned, NVIDIA", unsigned, ImportOptions{Drivers: []binary.Fingerprint{nvidiaFingerprint}}, TrustNone, 0, 0, 2, 4},
+		{"unsigned, Mesa", unsigned, ImportOptions{Drivers: []binary.Fingerprint{mesaFingerprint}}, TrustNone, 1, 0, 0, 2},
 		{"unsigned, trusted", unsigned, ImportOptions{AnyDriver: true, Trust: true}, TrustCaller, 3, 6, 0, 0},
 		{"signed, a key", signed, ImportOptions{AnyDriver: true, VerifyKey: public}, TrustSignature, 3, 6, 0, 0},
 		{"signed, a key, trusted", signed, ImportOptions{AnyDriver: true, VerifyKey: public, Trust: true}, TrustSignature, 3, 6, 0, 0},

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"testing"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx/gltest"
 )
 
@@ -22,7 +23,7 @@ func TestProgramsWithoutMachineCodeAreNamed(t *testing.T) {
 		var b bytes.Buffer
 		out, err := Export(&b, d, ExportOptions{})
 		must(t, err)
-		in, err := Import(&b, fresh, ImportOptions{Trust: true, Current: &first.Fingerprint})
+		in, err := Import(&b, fresh, ImportOptions{Trust: true, Drivers: []binary.Fingerprint{first.Fingerprint}})
 		must(t, err)
 		want := 0
 		if apart {

@@ -42,7 +42,7 @@ func TestTunings(t *testing.T) {
 	}
 	data := b.Bytes()
 	putTuning(t, to, nvidiaFingerprint, "q", 20)
-	in, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, Current: &nvidiaFingerprint})
+	in, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, Drivers: []binary.Fingerprint{nvidiaFingerprint}})
 	if err != nil || in.Tunings != 1 || in.Programs != 2 {
 		t.Errorf("imported %+v, %v", in, err)
 	}

@@ -34,8 +34,9 @@ type unpacker struct {
 
 	untrustedPrograms, untrustedDriverFiles int // left out for lack of trust
 
-	withoutCode []string // directories with programs and no machine code
-	items       []Item   // of the selected files
+	withoutCode []string  // directories with programs and no machine code
+	contents    []Content // of the whole bundle
+	items       []Item    // of the selected files
 
 	drivers map[string]shader.Digest // of the selected fingerprints, by their directories
 	staging *staging

@@ -187,8 +187,17 @@ func (p *splitPlan) Run(ctx context.Context, input, output []float32) error {
 	return waitFor(ctx)(p.Submit(ctx, input, output))
 }
 
-// Layers returns those of the first part: shares of other sizes may have other choices.
-func (p *splitPlan) Layers() []LayerChoice { return p.parts[0].Layers() }
+// Layers returns those of the first part, with the largest tolerance of all parts: shares of
+// other sizes may have other choices.
+func (p *splitPlan) Layers() []LayerChoice {
+	list := p.parts[0].Layers()
+	for _, part := range p.parts[1:] {
+		for i, layer := range part.Layers() {
+			list[i].Tolerance = max(list[i].Tolerance, layer.Tolerance)
+		}
+	}
+	return list
+}
 
 func (p *splitPlan) Programs() []ProgramUse {
 	var list []ProgramUse

@@ -175,7 +175,7 @@ func (r *Remote) unpack(ctx context.Context, h *Head, packs []Pack, dir *binary.
 	open := func(ctx context.Context, p Pack) (io.ReadCloser, error) { return r.openPack(ctx, h.Fingerprint, p) }
 	err = openPacks(ctx, packs, open, func(p Pack, body io.ReadCloser) error {
 		report, err := bundle.Import(body, dir, bundle.ImportOptions{
-			Current:  &h.Driver,
+			Drivers:  []binary.Fingerprint{h.Driver},
 			Expect:   &bundle.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},
 			MaxBytes: max(p.Unpacked, 1),
 		})

@@ -256,7 +256,7 @@ func (r *Remote) missingPacks(h *Head, again bool) (missing []Pack) {
 // installPack imports a pack while it is read.
 func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reader, job pullJob) (bundle.ImportReport, error) {
 	o := bundle.ImportOptions{
-		Current:  &h.Driver,
+		Drivers:  []binary.Fingerprint{h.Driver},
 		Expect:   &bundle.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},
 		MaxBytes: max(p.Unpacked, 1),
 		Merge:    job.merge,

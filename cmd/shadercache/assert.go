@@ -69,7 +69,7 @@ func newAssert(o *options) *cobra.Command {
 	for _, name := range []string{"max-compiles", "max-first-result", "max-ready", "max-wait", "max-unused"} {
 		flags.Lookup(name).DefValue = ""
 	}
-	return o.WithResult(cmd, assertResult{})
+	return cli.Without(o.WithResult(cmd, assertResult{}), cli.GPUFlags)
 }
 
 func (o *options) assert(cmd *cobra.Command, f assertFlags) error {

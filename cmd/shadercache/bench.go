@@ -11,6 +11,9 @@ const benchUsage = `Measure on this machine what the cache saves (bench startup)
 costs (bench executor, bench dispatch), and how fast convolutions and matrix
 products are (bench conv2d, bench gemm).
 
+With several GPUs in --device each is measured alone, one after the other, in a
+process of its own; bench devices measures them together.
+
 With --assert FILE a benchmark compares its figures with bars: a JSON list of
 objects with figure, and at_least or at_most or both. A figure is a path in the
 JSON of the result; brackets select rows by their values, as in
@@ -27,8 +30,11 @@ func newBench(o *options) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.PersistentFlags().String(assertFlag, "", "compare the figures with the bars in a `file`")
-	cmd.AddCommand(newBenchStartup(o), newBenchExecutor(o), newBenchDispatch(o), newBenchGEMM(o), newBenchConv2D(o),
-		newBenchResident(o), newBenchInterpreter(o), newBenchWave(o), newBenchSteal(o), newBenchDevices(o), newStartupChild(o), newDevicesChild(o))
+	for _, one := range []*cobra.Command{newBenchExecutor(o), newBenchDispatch(o), newBenchGEMM(o), newBenchConv2D(o),
+		newBenchResident(o), newBenchInterpreter(o), newBenchWave(o), newBenchSteal(o)} {
+		cmd.AddCommand(o.EachGPU(one))
+	}
+	cmd.AddCommand(o.EachGPU(newBenchStartup(o), "chart", "report"), newBenchDevices(o), newStartupChild(o), newDevicesChild(o))
 	return cmd
 }
 

@@ -26,6 +26,10 @@ one command that fixes it.
   exec          each start of a program of exec --report makes the driver add to
                 its cache
 
+With --device all every GPU that EGL lists is examined, with a section each:
+what it is, the folder that serves it, and what was found about it. What GPUs of
+one model share is found once for all of them.
+
 It changes nothing, apart from making the cache directory where it is missing.
 
 The exit code is 1 when something is wrong.`
@@ -33,12 +37,12 @@ The exit code is 1 when something is wrong.`
 const doctorExample = `  shadercache doctor --json | jq -r '.findings[] | select(.level == "wrong").mend'`
 
 func newDoctor(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
+	return cli.ForSeveral(o.WithResult(&cobra.Command{
 		Use:     "doctor",
 		Short:   "Find what keeps the cache from working",
 		Long:    doctorUsage,
 		Example: doctorExample,
 		Args:    cli.UsageArgs(cli.NoArguments),
 		RunE:    func(*cobra.Command, []string) error { return o.Show(doctor.Examine(&o.Options), nil) },
-	}, doctor.Report{})
+	}, doctor.Report{}))
 }

@@ -21,7 +21,8 @@ FILE may be - for standard output; the result is printed to standard error then.
 A device or FIFO is written to, never replaced.
 
 The same cache always gives the same bytes. Other processes may use it
-meanwhile; damaged files are left out and logged. It needs no OpenGL.
+meanwhile; damaged files are left out and logged. It needs no OpenGL. The result
+has what the file holds for each driver: the GPUs with that folder are served.
 
 --fingerprint chooses drivers by the name in list, or by the first digits of the
 digest in stats; it may be repeated. --sign takes a private key from keygen.`
@@ -167,6 +168,10 @@ func (r *exportResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s of %s, %s, %s, %s of the driver, %s before compression\n",
 		cli.Plural(r.Programs, "program"), cli.Plural(len(r.Fingerprints), "driver"), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"),
 		cli.Plural(r.DriverFiles, "file"), cli.ReadableBytes(r.Bytes))
+	fmt.Fprint(w, "\nfolder\tprograms\ttunings\tGPU\tdriver\n")
+	for _, c := range r.Contents {
+		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", cli.EscapeName(c.Folder), c.Programs, c.Tunings, cli.EscapeName(c.GPU), cli.EscapeName(c.Driver))
+	}
 	printWithoutCode(w, r.WithoutMachineCode)
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -23,8 +24,9 @@ from your own machines.
 
 Every name and every checksum is checked before anything becomes visible.
 Programs of another driver or GPU are skipped: --any-driver imports them too and
-needs no OpenGL, for a machine that prepares a cache for others. What is in the
-cache already stays as it is.
+needs no OpenGL, for a machine that prepares a cache for others. --device with
+several GPUs, or all, imports what the file holds for any of them, and says
+which it serves. What is in the cache already stays as it is.
 
 merge_pending reports that a process uses the slots of NVIDIA's driver, so that
 the next start merges them. trust is signature, caller (--trust) or none.
@@ -44,8 +46,15 @@ type importFlags struct {
 
 // importResult is what import prints.
 type importResult struct {
-	Dir string `json:"dir"`
+	Dir     string         `json:"dir"`
+	Devices []importDevice `json:"devices"` // GPUs of this machine: those of --device, else the one that is used
 	bundle.ImportReport
+}
+
+// importDevice is a GPU of this machine.
+type importDevice struct {
+	cli.DeviceLine
+	Served bool `json:"served"` // the file holds programs or tunings for it
 }
 
 func newImport(o *options) *cobra.Command {
@@ -77,7 +86,7 @@ func newImport(o *options) *cobra.Command {
 	flags.BoolVar(&f.anyDriver, "any-driver", false, "import programs of other drivers too")
 	flags.Var(&f.maxBytes, "max-bytes", "refuse a file that unpacks to more (default 4G)")
 	flags.Lookup("max-bytes").DefValue = ""
-	return o.WithResult(cmd, importResult{})
+	return cli.ForSeveral(o.WithResult(cmd, importResult{}))
 }
 
 func (f *importFlags) check(cmd *cobra.Command) error {
@@ -104,12 +113,12 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 		}
 		take.VerifyKey = key
 	}
+	lines := []cli.DeviceLine{}
 	if !f.anyDriver {
-		fingerprint, err := o.CurrentFingerprint()
-		if err != nil {
+		var err error
+		if lines, take.Drivers, err = o.driversToServe(); err != nil {
 			return nil, cli.Hint(err, "--any-driver imports without OpenGL")
 		}
-		take.Current = &fingerprint
 	}
 	path, err := o.Directory()
 	if err != nil {
@@ -121,10 +130,37 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 	}
 	bar := o.NewProgress(100, "importing")
 	take.Progress = func(done, total int64) { _ = bar.Set(percent(done, total)) }
-	r := &importResult{Dir: path}
+	r := &importResult{Dir: path, Devices: []importDevice{}}
 	r.ImportReport, err = bundle.ImportFile(file, dir, take)
 	_ = bar.Finish()
+	if err == nil {
+		err = o.CountPrograms(lines)
+	}
+	for _, d := range lines {
+		served := slices.ContainsFunc(r.Contents, func(c bundle.Content) bool { return c.Folder == d.Folder && c.Programs+c.Tunings > 0 })
+		r.Devices = append(r.Devices, importDevice{d, served})
+	}
 	return r, err
+}
+
+// driversToServe returns the GPUs of --device and their drivers. It fails where none can be
+// opened, or one that was named alone.
+func (o *options) driversToServe() (lines []cli.DeviceLine, drivers []binary.Fingerprint, err error) {
+	if lines, err = o.Devices(); err != nil {
+		return nil, nil, err
+	}
+	var errs []error
+	for _, m := range cli.Models(lines) {
+		if d := m.Devices[0]; d.Err != nil {
+			errs = append(errs, d.Err)
+		} else {
+			drivers = append(drivers, d.Fingerprint)
+		}
+	}
+	if len(drivers) == 0 {
+		return nil, nil, fmt.Errorf("the current driver cannot be identified: %w", errors.Join(errs...))
+	}
+	return lines, drivers, nil
 }
 
 // failure returns an error where code was left out, or where all programs are for other
@@ -146,11 +182,28 @@ func (r *importResult) failure() error {
 	)
 }
 
+// printDevices prints which of several GPUs the file serves.
+func (r *importResult) printDevices(w io.Writer) {
+	for _, d := range r.Devices {
+		switch {
+		case d.Error != "":
+			fmt.Fprintf(w, "%s cannot be used: %s\n", &d.DeviceLine, cli.EscapeName(d.Error))
+		case d.Served:
+			fmt.Fprintf(w, "serves %s, %s, whose folder %s has %s\n", &d.DeviceLine, cli.EscapeName(d.Name), d.Folder, cli.Plural(d.Programs, "program"))
+		default:
+			fmt.Fprintf(w, "nothing for %s, %s, with the folder %s\n", &d.DeviceLine, cli.EscapeName(d.Name), d.Folder)
+		}
+	}
+}
+
 func (r *importResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %s, %s and %s of the driver are new (%s), %s were there before\n",
 		cli.Plural(r.Programs, "program"), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"), cli.Plural(r.DriverFiles, "file"),
 		cli.ReadableBytes(r.Bytes), cli.Plural(r.Present, "file"))
 	printWithoutCode(w, r.WithoutMachineCode)
+	if len(r.Devices) > 1 {
+		r.printDevices(w)
+	}
 	for _, s := range r.Skipped {
 		fmt.Fprintf(w, "skipped %s: another driver\n", cli.EscapeName(s.Dir))
 	}

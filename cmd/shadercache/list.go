@@ -26,6 +26,9 @@ program and to finish its first dispatch, in the latest process that ran it.
 where the application gave the number of operations: conv2d does. Software
 drivers measure no time of a GPU.
 
+With --device, which may name several GPUs or all, it lists the programs of
+their drivers only; without, those of every driver, and no OpenGL is needed.
+
 With --tuning it lists tuned problems instead: for each problem and driver the
 time of the fastest candidate, its error, and the number of correct candidates.`
 
@@ -57,14 +60,19 @@ type programLine struct {
 func newList(o *options) *cobra.Command {
 	tuning := false
 	cmd := &cobra.Command{
-		Use:                   "list [--tuning]",
+		Use:                   "list [--tuning] [--device GPU]",
 		DisableFlagsInUseLine: true,
 		Aliases:               []string{"ls"},
 		Short:                 "List the programs on disk",
 		Long:                  listUsage,
 		Example:               "  shadercache list --json | jq -r '.programs[].name'",
 		Args:                  cli.UsageArgs(cli.NoArguments),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.Device == "" {
+				if err := cli.RefuseFlag(cmd, "api", "it is for --device"); err != nil {
+					return err
+				}
+			}
 			if tuning {
 				r, err := o.listTunings()
 				if err != nil {
@@ -76,7 +84,28 @@ func newList(o *options) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&tuning, "tuning", false, "list tuned problems instead of programs")
-	return cli.Without(o.WithFlagResult(o.WithResult(cmd, listResult{}), "--tuning", tuningList{}), cli.GPUFlags)
+	return cli.ForSeveral(cli.Without(o.WithFlagResult(o.WithResult(cmd, listResult{}), "--tuning", tuningList{}), "driver-cache"))
+}
+
+// forChosenStores calls visit with the store of each driver of --device; without the flag
+// with that of every driver.
+func (o *options) forChosenStores(dir *binary.Dir, visit func(driver string, store *binary.Store) error) error {
+	chosen := map[string]bool{}
+	if o.Device != "" {
+		drivers, err := o.CurrentFingerprints()
+		if err != nil {
+			return err
+		}
+		for _, d := range drivers {
+			chosen[d.DirName()] = true
+		}
+	}
+	return o.ForStores(dir, func(driver string, store *binary.Store) error {
+		if o.Device != "" && !chosen[driver] {
+			return nil
+		}
+		return visit(driver, store)
+	})
 }
 
 // list writes a line for each program as it is read. The programs of one driver are in
@@ -97,7 +126,7 @@ func (o *options) list(now time.Time) error {
 		add, end = func(p programLine) error { return list.Append(p) }, list.Close
 	}
 	if dir != nil {
-		err = o.ForStores(dir, func(driver string, store *binary.Store) error {
+		err = o.forChosenStores(dir, func(driver string, store *binary.Store) error {
 			for e := range store.ByName() {
 				if err := add(newProgramLine(driver, e)); err != nil {
 					return err

@@ -68,7 +68,7 @@ func scripts(dir string, driver []string) testscript.Params {
 			e.Setenv("SHADERCACHE_DIR", filepath.Join(e.WorkDir, "cache"))
 			e.Setenv("OTHER_DEVICE", gltest.Devices(2)[1])
 			for _, name := range []string{"LD_LIBRARY_PATH", "__EGL_VENDOR_LIBRARY_FILENAMES", "EGL_PLATFORM", "GORACE"} {
-				if value, set := os.LookupEnv(name); set {
+				if value, set := os.LookupEnv(name); set && e.Getenv(name) == "" {
 					e.Setenv(name, value)
 				}
 			}

@@ -126,7 +126,7 @@ func newPreload(o *options) *cobra.Command {
 		},
 	}
 	how.add(cmd)
-	return o.WithResult(cmd, preloadResult{})
+	return o.EachModel(o.WithResult(cmd, preloadResult{}))
 }
 
 // preloadFlags are the flags of preload.

@@ -21,7 +21,7 @@ func (f *preloadFlags) checkServer(cmd *cobra.Command) error {
 	if f.server == "" || f.server == socket.Off {
 		return nil
 	}
-	for _, name := range []string{"jobs", "timeout", "memory", "no-isolate", "keep-sources", "retry-failed", "dir"} {
+	for _, name := range []string{"jobs", "timeout", "memory", "no-isolate", "keep-sources", "retry-failed", "dir", "device"} {
 		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed {
 			return errors.New("--" + name + " is for programs that this process compiles: a server has settings of its own")
 		}

@@ -23,7 +23,10 @@ powers of 1024. Without a limit or --other-drivers, the limits of the directory
 apply, stored or default: see config. Leftovers of interrupted writes are
 deleted as well, and programs that were rejected more than a month ago. Files
 that shadercache did not make are kept, in every directory. A dry run lists
-every file that would be deleted.`
+every file that would be deleted.
+
+--other-drivers keeps the drivers of the GPUs in --device, which may be several
+or all; without it that of the one that is used.`
 
 // pruneResult is what prune prints.
 type pruneResult struct {
@@ -65,7 +68,7 @@ func newPrune(o *options) *cobra.Command {
 	flags.Var(&f.maxAge, "max-age", "delete what was not used for longer than this")
 	flags.Var(&f.maxBytes, "max-bytes", "delete down to this size, programs and driver files together")
 	flags.IntVar(&f.maxFiles, "max-files", 0, "delete down to this number of files, programs and driver files together")
-	flags.BoolVar(&f.otherDrivers, "other-drivers", false, "delete the programs of all drivers but the current one")
+	flags.BoolVar(&f.otherDrivers, "other-drivers", false, "delete the programs of all drivers but those of --device")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be deleted and delete nothing")
 	flags.Lookup("max-age").DefValue = ""
 	flags.Lookup("max-bytes").DefValue = ""
@@ -73,6 +76,11 @@ func newPrune(o *options) *cobra.Command {
 	cli.Complete(cmd, "max-age", "7d", "30d", "90d")
 	cli.Complete(cmd, "max-bytes", "100M", "500M", "1G")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !f.otherDrivers {
+			if err := cli.RefuseFlag(cmd, "device", "it is for --other-drivers"); err != nil {
+				return err
+			}
+		}
 		po, err := f.options(cmd)
 		if err != nil {
 			return err
@@ -83,7 +91,7 @@ func newPrune(o *options) *cobra.Command {
 		}
 		return o.Result(r, r.Print)
 	}
-	return o.WithResult(cmd, pruneResult{})
+	return cli.ForSeveral(o.WithResult(cmd, pruneResult{}))
 }
 
 // options returns the limits of the command line. A limit of 0 there deletes everything; 0
@@ -134,12 +142,13 @@ func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult
 			return nil, err
 		}
 	} else {
-		fingerprint, err := o.CurrentFingerprint()
+		drivers, err := o.CurrentFingerprints()
 		if err != nil {
 			return nil, err
 		}
-		digest := fingerprint.Digest()
-		po.OtherThan = &digest
+		for _, d := range drivers {
+			po.OtherThan = append(po.OtherThan, d.Digest())
+		}
 	}
 	if po.DryRun {
 		po.Deleted = r.listFile

@@ -70,7 +70,7 @@ func newPull(o *options) *cobra.Command {
 	flags.BoolVar(&f.again, "again", false, "bring also what was brought before")
 	flags.Var(&f.maxBytes, "max-bytes", "refuse packs that unpack to more (default 4G)")
 	flags.Lookup("max-bytes").DefValue = ""
-	return o.WithResult(cmd, pullResult{})
+	return o.EachModel(o.WithResult(cmd, pullResult{}))
 }
 
 func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullResult, error) {

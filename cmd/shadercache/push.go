@@ -70,6 +70,11 @@ func newPush(o *options) *cobra.Command {
 		Example:               pushExample,
 		Args:                  maybeURL,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(f.recordings) == 0 {
+				if err := cli.RefuseFlag(cmd, "device", "it is for --recording"); err != nil {
+					return err
+				}
+			}
 			r, err := o.push(cmd, args, f)
 			if err != nil {
 				return err

@@ -81,7 +81,7 @@ func newRebuild(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "list the missing programs and compile nothing")
 	f.reportFlags.add(cmd)
 	f.isolationFlags.add(cmd)
-	return o.WithResult(cmd, rebuildResult{})
+	return o.EachModel(o.WithResult(cmd, rebuildResult{}))
 }
 
 func (f *rebuildFlags) check(cmd *cobra.Command, o *options) error {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/remote"
-	"github.com/shadercache/shadercache/shader"
 )
 
 const remoteCommandUsage = `Show and maintain a remote: a place with packs that many machines share.
@@ -124,7 +123,7 @@ func (s *remoteStatus) Print(w io.Writer) {
 // headLine is one driver of a remote.
 type headLine struct {
 	Label   string `json:"label"`
-	Current bool   `json:"current"` // the driver of this machine now
+	Current bool   `json:"current"` // the driver of a GPU of --device, else of the one that is used
 	remote.Head
 }
 
@@ -153,7 +152,7 @@ func newRemoteList(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			current, _, err := o.currentDriver()
+			current, err := o.currentDevices()
 			if err != nil {
 				return err
 			}
@@ -171,13 +170,13 @@ func newRemoteList(o *options) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	return o.WithResult(cmd, remoteListResult{})
+	return cli.ForSeveral(o.WithResult(cmd, remoteListResult{}))
 }
 
-func newHeadLines(heads []remote.Head, current shader.Digest) []headLine {
+func newHeadLines(heads []remote.Head, current []cli.DeviceLine) []headLine {
 	lines := []headLine{}
 	for _, h := range latestFirst(heads) {
-		lines = append(lines, headLine{h.Driver.Label(), h.Fingerprint == current, h})
+		lines = append(lines, headLine{h.Driver.Label(), isCurrent(current, h.Fingerprint), h})
 	}
 	return lines
 }

@@ -65,7 +65,7 @@ func newRemotePrune(o *options) *cobra.Command {
 	flags.StringSliceVar(&f.keep, "keep", nil, "never delete this `driver`")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be deleted and delete nothing")
 	cli.Complete(cmd, "max-age", "30d", "90d")
-	return o.WithResult(cmd, remotePruneResult{})
+	return cli.ForSeveral(o.WithResult(cmd, remotePruneResult{}))
 }
 
 func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFlags) (*remotePruneResult, error) {
@@ -95,11 +95,13 @@ func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFl
 func (o *options) keptHeads(heads []remote.Head, names []string) (keep []shader.Digest, err error) {
 	for _, name := range names {
 		if name == "current" {
-			current, err := o.CurrentFingerprint()
+			drivers, err := o.CurrentFingerprints()
 			if err != nil {
 				return nil, err
 			}
-			keep = append(keep, current.Digest())
+			for _, d := range drivers {
+				keep = append(keep, d.Digest())
+			}
 			continue
 		}
 		found, err := chosenHeads(heads, name)

@@ -52,7 +52,7 @@ func newRoot(o *options) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.BoolVar(&o.JSON, "json", false, "print the result as JSON")
 	flags.StringVar(&o.Dir, "dir", "", "cache directory (default $SHADERCACHE_DIR or the user's cache)")
-	flags.StringVar(&o.Device, "device", "", "GPU by index or UUID (default the first that works); devices and bench devices take several, with commas, and all")
+	flags.StringVar(&o.Device, "device", "", "GPU by index or UUID (default the first that works); most commands take several, with commas, and all")
 	flags.Var(&o.API, "api", "context: gl or gles, version, flags: gles3.1, gl4.3,robust (default gl)")
 	flags.Lookup("api").DefValue = ""
 	flags.Var(&o.DriverCache, "driver-cache", "on: keep the driver's own cache in the cache directory too; off: leave it alone")

@@ -16,6 +16,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/server/socket"
 )
 
 const runNetworkUsage = `Run a small neural network of six layers on pictures, and compare its output
@@ -26,6 +27,9 @@ weights: Gabor filters, means, and random numbers of a fixed seed. Each layer is
 a plan: its algorithm is chosen, its weights are uploaded once, and data between
 layers stays on the device. The pictures are pieces of the sample picture, 32 x
 32 each.
+
+With several GPUs in --device the pictures are divided among them: each has a
+plan for its share, with all the weights.
 
 With --tune, layers that were not tuned on this driver are tuned first, for at
 most --budget each. A second start finds programs and choices in the cache: 0
@@ -45,8 +49,9 @@ type networkFlags struct {
 type networkResult struct {
 	GPU               string         `json:"gpu"`
 	Driver            string         `json:"driver"`
+	Devices           []networkShare `json:"devices"` // with several in --device: what each computes
 	Pictures          int            `json:"pictures"`
-	Layers            []networkLayer `json:"layers"`
+	Layers            []networkLayer `json:"layers"`    // of the first share
 	Compiles          uint64         `json:"compiles"`  // programs that the driver compiled
 	DiskHits          uint64         `json:"disk_hits"` // programs that were loaded from disk
 	Searches          int            `json:"searches"`
@@ -89,6 +94,10 @@ func newRunNetwork(o *options) *cobra.Command {
 			return err
 		}
 		switch {
+		case cmd.Flags().Changed("server") && f.server != socket.Off && o.SeveralDevices():
+			return cli.Usage(cmd, errors.New("--server has GPUs of its own: --device is for those of this process"))
+		case f.tune && o.SeveralDevices():
+			return cli.Usage(cmd, cli.Hint(errors.New("--tune is for one GPU"), "tune the layers for every GPU before: shadercache tune --device "+o.Device))
 		case f.tune && f.server != "":
 			return cli.Usage(cmd, errors.New("--tune is for a GPU of this process: a server uses what was tuned in its cache directory"))
 		case f.pictures < 1 || f.pictures > maxPictures:
@@ -99,13 +108,16 @@ func newRunNetwork(o *options) *cobra.Command {
 		r, err := o.runNetwork(f)
 		return o.Show(r, err)
 	}
-	return o.WithResult(cmd, networkResult{})
+	return cli.ForSeveral(o.WithResult(cmd, networkResult{}))
 }
 
 func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	start := time.Now()
+	if o.SeveralDevices() {
+		f.server = socket.Off // also one of the environment
+	}
 	c, err := o.dialServer(ctx, f.server)
 	if err != nil {
 		return nil, err
@@ -116,7 +128,11 @@ func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 		r = &networkResult{GPU: c.Welcome().Device, Pictures: f.pictures, Server: true}
 		return r, r.runRemote(ctx, c, f, input, start)
 	}
-	g, err := o.OpenExecutor(executor.Options{SlotBytes: max(1<<16, 8*len(input)), SlotJobs: 4})
+	slots := executor.Options{SlotBytes: max(1<<16, 8*len(input)), SlotJobs: 4}
+	if o.SeveralDevices() {
+		return o.runNetworkSplit(ctx, f, input, slots)
+	}
+	g, err := o.OpenExecutor(slots)
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +212,25 @@ func runOnce(ctx context.Context, e *executor.Executor, n *conv2d.Network, input
 	return pending.Wait(ctx)
 }
 
+// compareLayers adds the layers and compares the output with that of the CPU.
+func (r *networkResult) compareLayers(layers []conv2d.Layer, chosen []conv2d.LayerChoice, input, output []float32) {
+	var tolerances []float64
+	for i, c := range chosen {
+		tolerances = append(tolerances, c.Tolerance)
+		r.Layers = append(r.Layers, networkLayer{layers[i].Name, layers[i].Shape.String(), c.Algorithm, c.Basis, c.Tolerance})
+	}
+	r.compare(conv2d.ReferenceLayers(layers, tolerances, input), output)
+}
+
+// weightsOf returns the weights and the bias of all layers, one after the other.
+func weightsOf(layers []conv2d.Layer) (weights, bias []float32) {
+	for _, l := range layers {
+		weights = append(weights, l.Weights...)
+		bias = append(bias, l.Bias...)
+	}
+	return weights, bias
+}
+
 // compare compares the output with the CPU's.
 func (r *networkResult) compare(want conv2d.Expected, output []float32) {
 	r.Verified = conv2d.Compare(output, want, 1).OK()
@@ -217,6 +252,12 @@ func (r *networkResult) Verdict() error {
 
 func (r *networkResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\n", r.GPU)
+	for _, d := range r.Devices {
+		fmt.Fprintf(w, "GPU %s\t%s\t%s\n", d.Device, cli.EscapeName(d.GPU), cli.Plural(d.Pictures, "picture"))
+	}
+	if len(r.Devices) > 0 {
+		fmt.Fprintln(w)
+	}
 	fmt.Fprint(w, "layer\tshape\tbasis\talgorithm\n")
 	for _, l := range r.Layers {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", l.Name, l.Shape, l.Basis, l.Algorithm)

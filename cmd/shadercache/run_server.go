@@ -144,12 +144,10 @@ func filterRemote(ctx context.Context, c *client.Client, connected time.Duration
 func (r *networkResult) runRemote(ctx context.Context, c *client.Client, f networkFlags, input []float32, start time.Time) error {
 	layers := conv2d.SampleNetwork(f.pictures)
 	var specs []string
-	var weights, bias []float32
 	for _, l := range layers {
 		specs = append(specs, l.Shape.String())
-		weights = append(weights, l.Weights...)
-		bias = append(bias, l.Bias...)
 	}
+	weights, bias := weightsOf(layers)
 	before, err := serverStatus(ctx, c)
 	if err != nil {
 		return err
@@ -177,12 +175,11 @@ func (r *networkResult) runRemote(ctx context.Context, c *client.Client, f netwo
 	if err != nil {
 		return err
 	}
-	var tolerances []float64
+	list := make([]conv2d.LayerChoice, len(chosen))
 	for i, l := range chosen {
-		tolerances = append(tolerances, l.Tolerance)
-		r.Layers = append(r.Layers, networkLayer{layers[i].Name, specs[i], l.Algorithm, l.Basis, l.Tolerance})
+		list[i] = conv2d.LayerChoice(l)
 	}
-	r.compare(conv2d.ReferenceLayers(layers, tolerances, input), output)
+	r.compareLayers(layers, list, input, output)
 	after, err := serverStatus(ctx, c)
 	r.Compiles, r.DiskHits = after.Cache.Compiles-before.Cache.Compiles, after.Cache.DiskHits-before.Cache.DiskHits
 	r.Driver = after.Driver

@@ -78,7 +78,7 @@ type selftestRun struct {
 }
 
 func newSelftest(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
+	return o.EachGPU(o.WithResult(&cobra.Command{
 		Use:     "selftest",
 		Short:   "Check that the cache hits on this machine",
 		Long:    selftestUsage,
@@ -96,7 +96,7 @@ func newSelftest(o *options) *cobra.Command {
 			}
 			return cli.Hint(errors.New("the cache does not work here"), "shadercache doctor")
 		},
-	}, selftestResult{})
+	}, selftestResult{}))
 }
 
 func (o *options) selftest(ctx context.Context) (_ *selftestResult, err error) {

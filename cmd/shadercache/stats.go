@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"math"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/cli"
@@ -34,6 +34,11 @@ memory, disk, the upstream directory, and remotes, whose hits and misses are
 starts. A level passes its misses on to the next one; an error is no miss. Then
 each driver has a line; the current one is marked with *. Without OpenGL none is
 marked.
+
+With several GPUs in --device the drivers of all of them are marked, and each
+GPU has a line with its memory and the folder that serves it. GPUs of one model
+share a folder. Figures of starts and levels are of the directory, for all
+drivers.
 
 Programs in quarantine, which crashed or hung the driver, are listed, and
 suspects: a process ended while the driver had them.
@@ -64,18 +69,18 @@ type statsFlags struct {
 
 // statsResult is what stats prints.
 type statsResult struct {
-	Dir              string               `json:"dir"` // the cache directory
-	Fingerprints     []fingerprintLine    `json:"fingerprints"`
-	GPUMemory        cache.GPUMemory      `json:"gpu_memory"`         // of all processes; zero where the driver does not say
-	DriverCacheBytes int64                `json:"driver_cache_bytes"` // of the driver's own cache, as a limit counts them
-	BenchBytes       int64                `json:"bench_bytes"`        // of the benchmarks' own cache, in bench/
-	Quarantined      []binary.Quarantined `json:"quarantined"`        // the driver crashed or hung with them
-	Suspects         []binary.Quarantined `json:"suspects"`           // a process ended while the driver had them: to be tried
-	Starts           startsLine           `json:"starts"`             // what starts did since a time
-	Lifetime         lifetimeLine         `json:"lifetime"`           // everything since the directory was made, or since --zero
-	Levels           []levelLine          `json:"levels"`             // that requests go through, the same time as lifetime
-	Zeroed           bool                 `json:"zeroed"`             // --zero made the figures begin again
-	Exec             execLine             `json:"exec"`               // runs of exec --report since the same time as starts
+	Dir              string            `json:"dir"` // the cache directory
+	Fingerprints     []fingerprintLine `json:"fingerprints"`
+	Devices          []cli.DeviceLine  `json:"devices"`            // those of --device, else the one that is used; none without OpenGL
+	DriverCacheBytes int64             `json:"driver_cache_bytes"` // of the driver's own cache, as a limit counts them
+	BenchBytes       int64             `json:"bench_bytes"`        // of the benchmarks' own cache, in bench/
+	Quarantined      []noteLine        `json:"quarantined"`        // the driver crashed or hung with them
+	Suspects         []noteLine        `json:"suspects"`           // a process ended while the driver had them: to be tried
+	Starts           startsLine        `json:"starts"`             // what starts did since a time
+	Lifetime         lifetimeLine      `json:"lifetime"`           // everything since the directory was made, or since --zero
+	Levels           []levelLine       `json:"levels"`             // that requests go through, the same time as lifetime
+	Zeroed           bool              `json:"zeroed"`             // --zero made the figures begin again
+	Exec             execLine          `json:"exec"`               // runs of exec --report since the same time as starts
 
 	counters binary.Counters
 }
@@ -83,14 +88,21 @@ type statsResult struct {
 // fingerprintLine is one driver.
 type fingerprintLine struct {
 	Label     string        `json:"label"`
+	Folder    string        `json:"folder"` // in the cache directory
 	Digest    shader.Digest `json:"digest"`
-	Current   bool          `json:"current"` // the driver of this machine now
+	Current   bool          `json:"current"` // the driver of one of devices
 	Programs  int           `json:"programs"`
 	BlobBytes int64         `json:"blob_bytes"` // on disk
 	RawBytes  int64         `json:"raw_bytes"`  // as the driver made them
 
 	// SourceOnly is why its program binaries are not used; "" when they are.
 	SourceOnly string `json:"source_only"`
+}
+
+// noteLine is a program in quarantine, or a suspect.
+type noteLine struct {
+	binary.Quarantined
+	Folder string `json:"folder"` // of its driver in the cache directory
 }
 
 // startsLine holds the figures of starts.
@@ -180,7 +192,7 @@ func newStats(o *options) *cobra.Command {
 	flags.Lookup("since").DefValue = ""
 	flags.BoolVar(&f.zero, "zero", false, "make the figures begin again")
 	flags.BoolVar(&f.prometheus, "prometheus", false, "print metrics for Prometheus")
-	return o.WithResult(cmd, statsResult{})
+	return cli.ForSeveral(o.WithResult(cmd, statsResult{}))
 }
 
 func (f *statsFlags) check(cmd *cobra.Command, o *options) error {
@@ -241,7 +253,7 @@ func (o *options) stats(f statsFlags) (*statsResult, error) {
 // readStats reads the figures. With mark it opens OpenGL to mark the current driver.
 func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error) {
 	path, dir, err := o.ReadDirectory()
-	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Quarantined: []binary.Quarantined{}, Suspects: []binary.Quarantined{},
+	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Devices: []cli.DeviceLine{}, Quarantined: []noteLine{}, Suspects: []noteLine{},
 		Levels: newLevels(binary.Counters{}, remote.Counters{})}
 	if err != nil {
 		return nil, err
@@ -252,9 +264,8 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 			return nil, err
 		}
 	}
-	var current shader.Digest
 	if mark && (len(infos) > 0 || o.Device != "") {
-		if current, r.GPUMemory, err = o.currentDriver(); err != nil {
+		if r.Devices, err = o.currentDevices(); err != nil {
 			return nil, err
 		}
 	}
@@ -264,8 +275,9 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 	for _, f := range infos {
 		r.Fingerprints = append(r.Fingerprints, fingerprintLine{
 			Label:     f.Label,
+			Folder:    f.Dir,
 			Digest:    f.Digest,
-			Current:   f.Digest == current,
+			Current:   isCurrent(r.Devices, f.Digest),
 			Programs:  f.Programs,
 			BlobBytes: f.BlobBytes,
 			RawBytes:  f.RawBytes,
@@ -281,7 +293,7 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 	r.Starts, r.Exec = newStartsLine(dir, begin), newExecLine(dir.Runs(begin))
 	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
 	r.BenchBytes = bytesBelow(bench.Dir(path))
-	return r, o.ForStores(dir, func(_ string, store *binary.Store) error {
+	return r, o.ForStores(dir, func(folder string, store *binary.Store) error {
 		for i := range r.Fingerprints {
 			if r.Fingerprints[i].Digest == store.Fingerprint().Digest() {
 				r.Fingerprints[i].SourceOnly = store.SourceOnly()
@@ -289,9 +301,9 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 		}
 		for _, q := range store.Quarantined() {
 			if q.Suspect {
-				r.Suspects = append(r.Suspects, q)
+				r.Suspects = append(r.Suspects, noteLine{q, folder})
 			} else {
-				r.Quarantined = append(r.Quarantined, q)
+				r.Quarantined = append(r.Quarantined, noteLine{q, folder})
 			}
 		}
 		return nil
@@ -359,17 +371,33 @@ func newStartsLine(dir *binary.Dir, begin time.Time) startsLine {
 	return line
 }
 
-// currentDriver returns the digest of the current driver, or one that is no driver's
-// without OpenGL, and the memory of its GPU. A --device that cannot be opened is an error.
-func (o *options) currentDriver() (shader.Digest, cache.GPUMemory, error) {
-	fingerprint, memory, err := o.CurrentGPU()
-	if err != nil && o.Device != "" {
-		return shader.Digest{}, memory, err
+// currentDevices returns the GPUs of --device that a context can be opened on, else the one
+// that is used. Without OpenGL there is none. A --device without a context is an error; of
+// several it has an error of its own.
+func (o *options) currentDevices() ([]cli.DeviceLine, error) {
+	lines, err := o.Devices()
+	if err == nil {
+		err = o.CountPrograms(lines)
 	}
-	if err != nil {
+	if err != nil && o.Device == "" {
 		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
+		return []cli.DeviceLine{}, nil
 	}
-	return fingerprint.Digest(), memory, nil
+	if err != nil || o.SeveralDevices() {
+		return lines, err
+	}
+	if err := lines[0].Err; err != nil && o.Device != "" {
+		return nil, err
+	} else if err != nil {
+		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
+		return []cli.DeviceLine{}, nil
+	}
+	return lines, nil
+}
+
+// isCurrent reports whether a driver is that of one of the devices.
+func isCurrent(devices []cli.DeviceLine, driver shader.Digest) bool {
+	return slices.ContainsFunc(devices, func(d cli.DeviceLine) bool { return d.Err == nil && d.Fingerprint.Digest() == driver })
 }
 
 func (s *startsLine) Print(w io.Writer) {
@@ -405,11 +433,16 @@ func (r *statsResult) Print(w io.Writer) {
 		fmt.Fprintf(w, "%s of exec --report: the driver read %d entries of its own cache and added %d\n", cli.Plural(r.Exec.Runs, "run"), r.Exec.Read, r.Exec.Added)
 	}
 	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", cli.EscapeName(r.Dir), cli.ReadableBytes(r.DriverCacheBytes))
-	if text := cli.GPUMemoryText(r.GPUMemory); text != "" {
-		fmt.Fprintf(w, "the GPU has %s\n", text)
+	if len(r.Devices) == 1 {
+		if text := cli.GPUMemoryText(r.Devices[0].Memory()); text != "" {
+			fmt.Fprintf(w, "the GPU has %s\n", text)
+		}
 	}
 	if r.BenchBytes > 0 {
 		fmt.Fprintf(w, "benchmarks keep %s more in bench/, which clear deletes\n", cli.ReadableBytes(r.BenchBytes))
+	}
+	if len(r.Devices) > 1 {
+		printDevices(w, r.Devices)
 	}
 	if len(r.Fingerprints) == 0 {
 		return
@@ -433,11 +466,23 @@ func (r *statsResult) Print(w io.Writer) {
 	printNotes(w, "suspects, which the next start tries in a process of their own", r.Suspects)
 }
 
-func printNotes(w io.Writer, title string, notes []binary.Quarantined) {
+// printDevices prints a line for each of several GPUs.
+func printDevices(w io.Writer, devices []cli.DeviceLine) {
+	fmt.Fprint(w, "\nGPU\tname\tmemory\tfree\tprograms\tfolder\n")
+	for _, d := range devices {
+		folder := orUnknown(d.Folder)
+		if d.Error != "" {
+			folder = "cannot be used: " + cli.EscapeName(d.Error)
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\n", d.Index, orUnknown(d.Name), bytesOrUnknown(d.TotalBytes), bytesOrUnknown(d.FreeBytes), d.Programs, folder)
+	}
+}
+
+func printNotes(w io.Writer, title string, notes []noteLine) {
 	if len(notes) > 0 {
 		fmt.Fprintf(w, "\n%s\n", title)
 	}
 	for _, q := range notes {
-		fmt.Fprintf(w, "  %s %s: %s\n", q.Key.Short(), cli.EscapeName(q.Name), cli.EscapeName(q.Reason))
+		fmt.Fprintf(w, "  %s %s, %s: %s\n", q.Key.Short(), cli.EscapeName(q.Name), cli.EscapeName(q.Folder), cli.EscapeName(q.Reason))
 	}
 }

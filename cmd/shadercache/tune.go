@@ -49,14 +49,20 @@ their results apart. The programs of the winners are stored too.
 --table adds the winners to a file in the format of conv2d/defaults.json, the
 table of choices for drivers that were not tuned.
 
+With several GPUs in --device, or all, problems are tuned for each model among
+them. GPUs of one model divide the problems and measure at the same time, each
+problem in a process of its own, and all of them use the results. Contexts on
+one GPU, as of --device 0,0, measure in turn. The result has the GPU that
+measured each problem.
+
 An interrupt prints and stores the results until then.
 
 The time of a winner is the shorter of two medians, by which the search decides.
 Figures for publication come from bench conv2d and bench gemm, which measure
 once.
 
-The exit code is 1 when no candidate for a problem was correct, or the device
-cannot hold the problem.`
+The exit code is 1 when no candidate for a problem was correct, the device
+cannot hold the problem, or one of several GPUs failed.`
 
 const tuneExample = `  shadercache tune gemm 1024x1024x1024,ta skinny
   shadercache tune resnet --budget 10s --all`
@@ -82,6 +88,10 @@ type tuneResult struct {
 	Origin      cli.Origin    `json:"origin"`
 	Problems    []tunedResult `json:"problems"`
 	Interrupted bool          `json:"interrupted"` // it was ended early
+
+	// Devices are those of --device, where these are several; the GPU above is none then.
+	Devices []tuneDevice  `json:"devices,omitempty"`
+	Elapsed time.Duration `json:"elapsed_ns,omitempty"` // with several GPUs: until all problems were tuned
 }
 
 // tunedResult is the result for one problem.
@@ -101,6 +111,8 @@ type tunedResult struct {
 	Elapsed    time.Duration    `json:"elapsed_ns"`
 	Candidates []tune.Candidate `json:"candidates,omitempty"` // with --all
 	Error      string           `json:"error,omitempty"`
+	Device     string           `json:"device,omitempty"` // of several: that measured it, or found it tuned before
+	Folder     string           `json:"folder,omitempty"` // of several: of the driver that it is for, in the cache directory
 
 	all []tune.Candidate
 }
@@ -132,10 +144,17 @@ func newTune(o *options) *cobra.Command {
 		if err != nil {
 			return cli.Usage(cmd, err)
 		}
+		if o.SeveralDevices() {
+			if f.table != "" {
+				return cli.Usage(cmd, cli.Hint(errors.New("--table is for one GPU"), "tune without it, and then once more with it and one GPU: what was tuned is found"))
+			}
+			r, err := o.tuneSeveral(cmd, shapes, f)
+			return o.Show(r, err)
+		}
 		r, err := o.tune(shapes, f)
 		return o.Show(r, err)
 	}
-	return o.WithResult(cmd, tuneResult{})
+	return cli.ForSeveral(o.WithResult(cmd, tuneResult{}))
 }
 
 // shapes checks the command line and returns its problems.
@@ -287,6 +306,8 @@ func newTunedResult(found tune.Result, all bool) tunedResult {
 func (r *tuneResult) Verdict() error {
 	bad := slices.DeleteFunc(slices.Clone(r.Problems), func(p tunedResult) bool { return p.Error == "" })
 	switch {
+	case len(bad) == 0 && !r.Interrupted && r.brokenDevice() != nil:
+		return r.brokenDevice()
 	case len(bad) == 0 && r.Interrupted:
 		return context.Canceled
 	case len(bad) == 0:
@@ -298,10 +319,28 @@ func (r *tuneResult) Verdict() error {
 	)
 }
 
+// brokenDevice returns the error of the first GPU that did not measure, or no more.
+func (r *tuneResult) brokenDevice() error {
+	for _, d := range r.Devices {
+		if d.Error != "" {
+			return fmt.Errorf("GPU %s: %s", d.Device, d.Error)
+		}
+	}
+	return nil
+}
+
 func (r *tuneResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.GPU, r.Driver, r.DriverCache, r.Origin)
+	if len(r.Devices) > 0 {
+		r.printTuneDevices(w)
+		fmt.Fprint(w, "GPU\t")
+	} else {
+		fmt.Fprintf(w, "%s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.GPU, r.Driver, r.DriverCache, r.Origin)
+	}
 	fmt.Fprint(w, "problem\tms\tGFLOP/s\terror\tright\twrong\tskipped\ttook\talgorithm\n")
 	for _, p := range r.Problems {
+		if len(r.Devices) > 0 {
+			fmt.Fprintf(w, "%s\t", p.Device)
+		}
 		if p.Error != "" {
 			fmt.Fprintf(w, "%s\t-\t-\t-\t%d\t%d\t%d\t-\tnone\n", p.Problem, p.Right, p.Wrong+p.Failed, p.Skipped)
 			continue

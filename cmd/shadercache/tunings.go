@@ -100,7 +100,7 @@ func (o *options) listTunings() (*tuningList, error) {
 	if err != nil || dir == nil {
 		return r, err
 	}
-	err = o.ForStores(dir, func(driver string, store *binary.Store) error {
+	err = o.forChosenStores(dir, func(driver string, store *binary.Store) error {
 		lines := tunings(driver, store, "")
 		slices.SortFunc(lines, func(a, b tuningLine) int { return cmp.Compare(a.Problem, b.Problem) })
 		r.Tunings = append(r.Tunings, lines...)

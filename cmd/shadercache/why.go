@@ -65,7 +65,7 @@ func newWhy(o *options) *cobra.Command {
 		},
 	}
 	f.add(cmd)
-	return o.WithResult(cmd, whyResult{})
+	return o.EachModel(o.WithResult(cmd, whyResult{}))
 }
 
 func (o *options) why(typed string, f sourceFlags) (*whyResult, error) {

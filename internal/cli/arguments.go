@@ -107,48 +107,6 @@ func CheckGlobalFlags(cmd *cobra.Command, _ []string) error {
 	return checkDevice(cmd)
 }
 
-// severalDevices is the annotation of a command that takes several devices.
-const severalDevices = "several devices"
-
-// AllDevices is the value of --device for all GPUs.
-const AllDevices = "all"
-
-// ForSeveral marks a command whose --device takes several GPUs. It returns cmd.
-func ForSeveral(cmd *cobra.Command) *cobra.Command {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[severalDevices] = "yes"
-	return cmd
-}
-
-// checkDevice returns a usage error for several devices where cmd takes one.
-func checkDevice(cmd *cobra.Command) error {
-	flag := cmd.Flags().Lookup("device")
-	if flag == nil || !flag.Changed || cmd.Annotations[severalDevices] != "" {
-		return nil
-	}
-	if text := flag.Value.String(); text == AllDevices || strings.Contains(text, ",") {
-		return Usage(cmd, fmt.Errorf("--device %s: %s runs on one GPU", text, cmd.Name()))
-	}
-	return nil
-}
-
-// DeviceNames returns the GPUs of --device, as in shadercache.Options.Devices: nil for
-// all.
-func (o *Options) DeviceNames() ([]string, error) {
-	if o.Device == "" || o.Device == AllDevices {
-		return nil, nil
-	}
-	names := strings.Split(o.Device, ",")
-	for i, name := range names {
-		if names[i] = strings.TrimSpace(name); names[i] == "" || names[i] == AllDevices {
-			return nil, fmt.Errorf("--device %s: give indexes and UUIDs with a comma between two, or %s", o.Device, AllDevices)
-		}
-	}
-	return names, nil
-}
-
 // RefuseFlag returns a usage error with the reason where the flag was given.
 func RefuseFlag(cmd *cobra.Command, name, reason string) error {
 	if !cmd.Flags().Changed(name) {

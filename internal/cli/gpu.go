@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache"
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/executor"
@@ -98,26 +97,6 @@ func (g *GPU) DriverCacheState() string {
 		return "empty, " + where.String()
 	}
 	return "warm, " + ReadableBytes(bytes) + ", " + where.String()
-}
-
-// CurrentFingerprint returns the fingerprint of the driver that Open would use. It does
-// not manage the driver's own cache, so that this process may merge it afterwards.
-func (o *Options) CurrentFingerprint() (binary.Fingerprint, error) {
-	fingerprint, _, err := o.CurrentGPU()
-	return fingerprint, err
-}
-
-// CurrentGPU is CurrentFingerprint with the memory of the GPU.
-func (o *Options) CurrentGPU() (binary.Fingerprint, cache.GPUMemory, error) {
-	var memory cache.GPUMemory
-	options := o.ContextOptions()
-	options.DriverCacheOff = true
-	context, err := glctx.Open(options)
-	if err != nil {
-		return binary.Fingerprint{}, memory, fmt.Errorf("the current driver cannot be identified: %w", err)
-	}
-	memory.Total, memory.Free = context.GPUMemory()
-	return context.Fingerprint(), memory, context.Close()
 }
 
 // GPUMemoryText describes the memory of a GPU, and returns "" where it is not known.

@@ -13,8 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
@@ -27,13 +25,17 @@ const (
 
 // Report is what all checks found.
 type Report struct {
-	Dir      string    `json:"dir"`      // the cache directory
-	Good     bool      `json:"good"`     // nothing is wrong
-	Findings []Finding `json:"findings"` // all findings of a check have one level
+	Dir      string           `json:"dir"`      // the cache directory
+	Good     bool             `json:"good"`     // nothing is wrong
+	Devices  []cli.DeviceLine `json:"devices"`  // that were examined
+	Findings []Finding        `json:"findings"` // all findings of a check about a device have one level
+
+	about string // Finding.Device of what is added
 }
 
 // Finding is the result of one check.
 type Finding struct {
+	Device string `json:"device"`         // that it is about, of several; "" = the machine and the directory
 	Check  string `json:"check"`          // what was examined, see doctor --help
 	Level  string `json:"level"`          // good, note (worth knowing) or wrong
 	Detail string `json:"detail"`         // what was found
@@ -45,19 +47,17 @@ type Finding struct {
 // remote.
 func Examine(o *cli.Options) *Report {
 	// Opening a context changes the environment, so that is examined first.
-	r := &Report{Good: true, Findings: []Finding{}}
+	r := &Report{Good: true, Devices: []cli.DeviceLine{}, Findings: []Finding{}}
 	environment := environmentFindings()
 	dir := r.examineDirectory(o)
 	r.examineUpstream()
-	var driver *binary.Fingerprint
 	if dir == nil || r.examineOpening(dir) {
-		driver = r.examineDriver(o, environment)
+		r.examineDevices(o, environment)
 	}
 	if dir != nil {
-		r.examineRemote(dir, driver)
 		r.examineSlots(dir.DriverDir())
 		r.examinePrograms(dir)
-		if !r.examineBinaries(dir, driver) {
+		if !r.examineModels(o, dir) {
 			r.examineHits(dir)
 		}
 		r.examineRuns(dir)
@@ -66,27 +66,28 @@ func Examine(o *cli.Options) *Report {
 }
 
 func (r *Report) good(check, format string, values ...any) {
-	r.add(Finding{check, LevelGood, fmt.Sprintf(format, values...), ""})
+	r.add(Finding{r.about, check, LevelGood, fmt.Sprintf(format, values...), ""})
 }
 
 // note adds what is worth knowing. fix is "" where there is nothing to do.
 func (r *Report) note(check, fix, format string, values ...any) {
-	r.add(Finding{check, LevelNote, fmt.Sprintf(format, values...), fix})
+	r.add(Finding{r.about, check, LevelNote, fmt.Sprintf(format, values...), fix})
 }
 
 func (r *Report) wrong(check, fix, format string, values ...any) {
 	r.Good = false
-	r.add(Finding{check, LevelWrong, fmt.Sprintf(format, values...), fix})
+	r.add(Finding{r.about, check, LevelWrong, fmt.Sprintf(format, values...), fix})
 }
 
-// add adds a finding. A check has one level, the worst: findings of it that are better
-// are left out.
+// add adds a finding. A check about a device has one level, the worst: findings of it that
+// are better are left out, and one that is there.
 func (r *Report) add(f Finding) {
 	rank := func(f Finding) int { return slices.Index([]string{LevelGood, LevelNote, LevelWrong}, f.Level) }
-	if slices.ContainsFunc(r.Findings, func(g Finding) bool { return g.Check == f.Check && rank(g) > rank(f) }) {
+	same := func(g Finding) bool { return g.Check == f.Check && g.Device == f.Device }
+	if slices.ContainsFunc(r.Findings, func(g Finding) bool { return g == f || same(g) && rank(g) > rank(f) }) {
 		return
 	}
-	r.Findings = slices.DeleteFunc(r.Findings, func(g Finding) bool { return g.Check == f.Check && rank(g) < rank(f) })
+	r.Findings = slices.DeleteFunc(r.Findings, func(g Finding) bool { return same(g) && rank(g) < rank(f) })
 	r.Findings = append(r.Findings, f)
 }
 
@@ -152,31 +153,6 @@ func (r *Report) examineUpstream() {
 	}
 }
 
-// examineDriver returns the fingerprint of the driver, or nil where there is none.
-func (r *Report) examineDriver(o *cli.Options, environment []Finding) *binary.Fingerprint {
-	const check = "driver"
-	context, err := glctx.Open(o.ContextOptions())
-	if err != nil {
-		r.wrong(check, fixDriver(err), "%v", err)
-		return nil
-	}
-	defer context.Close()
-	info := context.Info()
-	if len(info.Fingerprint.Formats) == 0 {
-		r.wrong(check, fixFormats(environment), "%s, %s offers no program binary formats: nothing can be stored", info.GPU, info.Driver)
-	} else {
-		r.good(check, "%s, %s, with %s", info.GPU, info.Driver, cli.Plural(len(info.Fingerprint.Formats), "program binary format"))
-	}
-	for _, f := range environment {
-		r.wrong(f.Check, f.Fix, "%s", f.Detail)
-	}
-	var memory cache.GPUMemory
-	memory.Total, memory.Free = context.GPUMemory()
-	r.examineMemory(memory)
-	r.examineDriverCache(context.DriverCache(), bool(o.DriverCache), len(environment) > 0)
-	return &info.Fingerprint
-}
-
 // examinePrograms reads every program on disk.
 func (r *Report) examinePrograms(dir *binary.Dir) {
 	const check, repair = "programs", "shadercache verify --repair"
@@ -201,9 +177,21 @@ func (r *Report) examinePrograms(dir *binary.Dir) {
 	}
 }
 
-// Print prints a line for each finding, and the command that fixes it.
+// Print prints a line for each finding, and the command that fixes it. Several devices have a
+// section each.
 func (r *Report) Print(w io.Writer) {
+	r.printFindings(w, "")
+	if len(r.Devices) > 1 {
+		r.printDevices(w)
+	}
+}
+
+// printFindings prints the findings about a device; "" is the machine.
+func (r *Report) printFindings(w io.Writer, device string) {
 	for _, f := range r.Findings {
+		if f.Device != device {
+			continue
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.Level, f.Check, cli.EscapeName(f.Detail))
 		if f.Fix != "" {
 			fmt.Fprintf(w, "\t\t  fix: %s\n", cli.EscapeName(f.Fix))

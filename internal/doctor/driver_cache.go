@@ -23,7 +23,7 @@ const driverCacheCheck = "driver_cache"
 // it too small.
 func environmentFindings() (found []Finding) {
 	wrong := func(variable, value, detail string) {
-		found = append(found, Finding{driverCacheCheck, LevelWrong, variable + "=" + value + " " + detail, "unset " + variable})
+		found = append(found, Finding{"", driverCacheCheck, LevelWrong, variable + "=" + value + " " + detail, "unset " + variable})
 	}
 	if v, set := os.LookupEnv("__GL_SHADER_DISK_CACHE"); set && v == "0" {
 		wrong("__GL_SHADER_DISK_CACHE", v, "turns the driver's own cache off")

@@ -45,16 +45,20 @@ const (
 
 	Length  Mode = "length"  // Argument: the length that is reported for a program binary
 	Timeout Mode = "timeout" // glClientWaitSync: the fence is never signalled
+
+	// Twin lists the last device of EGL once more, with another UUID. Contexts on the twin
+	// are those of the device, and have another GL_RENDERER: a device of another driver.
+	Twin Mode = "twin"
 )
 
 // Fault is a failure of a driver. Its text form, in SHADERCACHE_TEST_FAULT, is
 //
-//	MODE[=ARGUMENT]@ENTRY[,CALL][,once][,while=PATH][:SOURCE]
+//	MODE[=ARGUMENT]@ENTRY[,CALL][,once][,twin][,while=PATH][:SOURCE]
 type Fault struct {
 	Mode     Mode
 	Argument string // no comma, no @
 
-	// At is the entry point: eglInitialize, eglCreateContext, eglMakeCurrent,
+	// At is the entry point: eglQueryDevicesEXT (of Twin), eglInitialize, eglCreateContext, eglMakeCurrent,
 	// eglDestroyContext, glGetString, glCompileShader, glLinkProgram,
 	// glProgramBinary, glGetProgramBinary, glGetProgramiv (of the length of a program
 	// binary), glDispatchCompute, glDispatchComputeIndirect (which primes), glFenceSync,
@@ -68,6 +72,9 @@ type Fault struct {
 
 	// Once limits the fault to one call of all processes with one Environment.
 	Once bool
+
+	// OnTwin limits the fault to contexts on the Twin.
+	OnTwin bool
 
 	// While is a file without which there is no fault, such as one of the driver's own
 	// cache. A relative path is below $MESA_SHADER_CACHE_DIR of the process.
@@ -93,6 +100,9 @@ func (f Fault) String() string {
 	}
 	if f.Once {
 		b.WriteString(",once")
+	}
+	if f.OnTwin {
+		b.WriteString(",twin")
 	}
 	if f.While != "" {
 		b.WriteString(",while=" + f.While)

@@ -59,20 +59,20 @@ void *egl_real(const char *name) {
   }
 
 FORWARD(EGLDisplay, eglGetDisplay, (EGLNativeDisplayType native), (native))
-FORWARD(EGLBoolean, eglTerminate, (EGLDisplay display), (display))
+FORWARD(EGLBoolean, eglTerminate, (EGLDisplay display), (twin_display(display)))
 FORWARD(EGLBoolean, eglBindAPI, (EGLenum api), (api))
-FORWARD(EGLBoolean, eglQueryContext, (EGLDisplay display, EGLContext context, EGLint attribute, EGLint *value), (display, context, attribute, value))
+FORWARD(EGLBoolean, eglQueryContext, (EGLDisplay display, EGLContext context, EGLint attribute, EGLint *value), (twin_display(display), context, attribute, value))
 FORWARD(EGLBoolean, eglReleaseThread, (void), ())
 FORWARD(EGLContext, eglGetCurrentContext, (void), ())
 FORWARD(EGLDisplay, eglGetCurrentDisplay, (void), ())
 FORWARD(EGLSurface, eglGetCurrentSurface, (EGLint which), (which))
-FORWARD(const char *, eglQueryString, (EGLDisplay display, EGLint name), (display, name))
+FORWARD(const char *, eglQueryString, (EGLDisplay display, EGLint name), (twin_display(display), name))
 FORWARD(EGLBoolean, eglChooseConfig,
         (EGLDisplay display, const EGLint *wanted, EGLConfig *configs, EGLint size, EGLint *count),
-        (display, wanted, configs, size, count))
+        (twin_display(display), wanted, configs, size, count))
 FORWARD(EGLSurface, eglCreatePbufferSurface, (EGLDisplay display, EGLConfig config, const EGLint *attributes),
-        (display, config, attributes))
-FORWARD(EGLBoolean, eglDestroySurface, (EGLDisplay display, EGLSurface surface), (display, surface))
+        (twin_display(display), config, attributes))
+FORWARD(EGLBoolean, eglDestroySurface, (EGLDisplay display, EGLSurface surface), (twin_display(display), surface))
 
 // fails reports whether a call with a fault must fail, and sets the error.
 static bool fails(const char *at, EGLint refused) {
@@ -104,14 +104,14 @@ PUBLIC EGLBoolean eglInitialize(EGLDisplay display, EGLint *major, EGLint *minor
   if (fails("eglInitialize", EGL_NOT_INITIALIZED))
     return EGL_FALSE;
   EGLBoolean (*real)(EGLDisplay, EGLint *, EGLint *) = egl_real("eglInitialize");
-  return real(display, major, minor);
+  return real(twin_display(display), major, minor);
 }
 
 PUBLIC EGLContext eglCreateContext(EGLDisplay display, EGLConfig config, EGLContext shared, const EGLint *attributes) {
   if (fails("eglCreateContext", EGL_BAD_MATCH))
     return EGL_NO_CONTEXT;
   EGLContext (*real)(EGLDisplay, EGLConfig, EGLContext, const EGLint *) = egl_real("eglCreateContext");
-  return real(display, config, shared, attributes);
+  return real(twin_display(display), config, shared, attributes);
 }
 
 PUBLIC EGLBoolean eglMakeCurrent(EGLDisplay display, EGLSurface draw, EGLSurface read, EGLContext context) {
@@ -119,14 +119,15 @@ PUBLIC EGLBoolean eglMakeCurrent(EGLDisplay display, EGLSurface draw, EGLSurface
     return EGL_FALSE;
   gl_reset();
   EGLBoolean (*real)(EGLDisplay, EGLSurface, EGLSurface, EGLContext) = egl_real("eglMakeCurrent");
-  return real(display, draw, read, context);
+  twin_make_current(display, context);
+  return real(twin_display(display), draw, read, context);
 }
 
 PUBLIC EGLBoolean eglDestroyContext(EGLDisplay display, EGLContext context) {
   if (fails("eglDestroyContext", EGL_BAD_CONTEXT))
     return EGL_FALSE;
   EGLBoolean (*real)(EGLDisplay, EGLContext) = egl_real("eglDestroyContext");
-  return real(display, context);
+  return real(twin_display(display), context);
 }
 
 typedef void (*proc)(void);
@@ -135,5 +136,5 @@ PUBLIC proc eglGetProcAddress(const char *name) {
   static proc (*real)(const char *);
   if (!real)
     real = (proc(*)(const char *))egl_real("eglGetProcAddress");
-  return (proc)gl_hook(name, (void *)real(name));
+  return (proc)twin_hook(name, (void *)real(name));
 }

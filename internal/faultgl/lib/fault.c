@@ -16,7 +16,7 @@ static const char *const mode_names[] = {
     [CRASH] = "crash", [CRASH_THREAD] = "crash-thread", [EXIT] = "exit", [HANG] = "hang",
     [SLOW] = "slow", [MEMORY] = "memory", [PRINT] = "print", [GARBAGE] = "garbage",
     [WRONG] = "wrong", [REFUSE] = "refuse", [OUT_OF_MEMORY] = "out-of-memory", [LOST] = "lost",
-    [LENGTH] = "length", [TIMEOUT] = "timeout",
+    [LENGTH] = "length", [TIMEOUT] = "timeout", [TWIN] = "twin",
 };
 
 static struct fault faults[MAX_FAULTS];
@@ -66,12 +66,14 @@ static void copy(char *to, size_t size, const char *text, size_t length, const c
   to[length] = 0;
 }
 
-// parse_conditions reads ",3", ",once" and ",while=PATH".
+// parse_conditions reads ",3", ",once", ",twin" and ",while=PATH".
 static void parse_conditions(struct fault *f, char *conditions, const char *line) {
   char *rest = NULL;
   for (char *word = strtok_r(conditions, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
     if (!strcmp(word, "once"))
       f->once = true;
+    else if (!strcmp(word, "twin"))
+      f->twin = true;
     else if (!strncmp(word, "while=", 6))
       copy(f->path, sizeof f->path, word + 6, strlen(word + 6), line);
     else if ((f->call = atoi(word)) <= 0)
@@ -234,7 +236,7 @@ static bool condition_file_exists(const char *path) {
 }
 
 static bool applies(struct fault *f, const char *at, bool tagged) {
-  if (strcmp(f->at, at) || (*f->text && !tagged) || (*f->path && !condition_file_exists(f->path)))
+  if (strcmp(f->at, at) || (*f->text && !tagged) || (f->twin && !twin_is_current()) || (*f->path && !condition_file_exists(f->path)))
     return false;
   pthread_mutex_lock(&lock);
   int call = ++f->calls;

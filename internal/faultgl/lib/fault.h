@@ -24,6 +24,7 @@ enum mode {
   LOST,
   LENGTH, // argument: the length to report
   TIMEOUT,
+  TWIN,
   NO_FAULT,
 };
 
@@ -35,6 +36,7 @@ struct fault {
   char path[1024]; // only while this file exists; "" = always
   int call;        // the nth matching call of the process; 0 = each
   bool once;       // one process only
+  bool twin;       // only in contexts of the twin
   int calls;
 };
 
@@ -64,6 +66,15 @@ uint32_t fault_recall(const void *payload, size_t length);
 void *egl_real(const char *name);
 void *gl_hook(const char *name, void *real);
 void gl_support(void);
+
+// twin_hook is gl_hook with the functions of EGL that know the twin, see twin.c. The
+// others get the display that twin_display returns, and twin_make_current has the one that
+// becomes current with a context.
+void *twin_hook(const char *name, void *real);
+void *twin_display(void *display);
+void twin_make_current(void *display, void *context);
+bool twin_is_current(void);
+const unsigned char *twin_name(const unsigned char *renderer);
 // gl_reset forgets a lost context on this thread.
 void gl_reset(void);
 

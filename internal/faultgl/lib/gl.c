@@ -77,6 +77,8 @@ HOOK(const unsigned char *, glGetString, (GLenum name)) {
   static char odd[512];
   const char *argument = "";
   const unsigned char *text = real_glGetString(name);
+  if (name == GL_RENDERER && text && twin_is_current())
+    text = twin_name(text);
   enum mode mode = fault_hit("glGetString", 0, &argument);
   if (mode == GARBAGE && name == GL_RENDERER && text) {
     snprintf(odd, sizeof odd, "%.300s %s", text,
@@ -316,6 +318,7 @@ void *gl_hook(const char *name, void *real) {
 
 void gl_support(void) {
   const uint32_t failures = MODES(REFUSE, OUT_OF_MEMORY, LOST);
+  fault_support("eglQueryDevicesEXT", MODES(TWIN));
   fault_support("eglInitialize", failures);
   fault_support("eglCreateContext", failures);
   fault_support("eglMakeCurrent", failures);

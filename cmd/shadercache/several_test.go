@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/internal/faultgl"
+)
+
+// TestCommandOnTwoDrivers runs the scripts whose processes see a second GPU, of another
+// driver, that compiles no program whose text has "not on the second". With $BROKEN for
+// its faults it has no context, with $LOST it loses it.
+func TestCommandOnTwoDrivers(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	gltest.Open(t)
+	p := scripts("testdata/script/twin", nil)
+	twin := faultgl.Fault{Mode: faultgl.Twin, At: "eglQueryDevicesEXT"}
+	broken := faultgl.Fault{Mode: faultgl.Refuse, At: "glGetString", OnTwin: true}
+	lost := faultgl.Fault{Mode: faultgl.Lost, At: "glDispatchCompute", OnTwin: true}
+	setup, environment := p.Setup, faultgl.Environment(t, twin,
+		faultgl.Fault{Mode: faultgl.Refuse, At: "glCompileShader", OnTwin: true, Source: "not on the second"})
+	p.Setup = func(e *testscript.Env) error {
+		for _, setting := range environment {
+			name, value, _ := strings.Cut(setting, "=")
+			e.Setenv(name, value)
+		}
+		e.Setenv("BROKEN", twin.String()+"\n"+broken.String())
+		e.Setenv("LOST", twin.String()+"\n"+lost.String())
+		return setup(e)
+	}
+	testscript.Run(t, p)
+}
+
+// An interrupt ends the process of the GPU whose turn it is, and no further one begins. What
+// is done is printed.
+func TestInterruptOfTurns(t *testing.T) {
+	t.Parallel()
+	deliverSignals(t)
+	gltest.Open(t)
+	device := strings.Join(gltest.Devices(3), ",")
+	cmd := selfAs(t, "shadercache", "bench", "executor", "--workloads", "small", "--seconds", "0.5", "--device", device, "--dir", t.TempDir())
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(line, "== GPU ") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	for line, err := lines.ReadString('\n'); err == nil; line, err = lines.ReadString('\n') {
+		if strings.HasPrefix(line, "== ") {
+			t.Errorf("a further GPU has a turn: %s", line)
+			_ = cmd.Process.Kill()
+		}
+	}
+	exit, ok := errors.AsType[*exec.ExitError](cmd.Wait())
+	if !ok || exit.ExitCode() != cli.ExitFailed {
+		t.Errorf("the command ended with %v", exit)
+	}
+}

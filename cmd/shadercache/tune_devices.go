@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/internal/cli"
+)
+
+// tuneDevice is one of several GPUs that measure.
+type tuneDevice struct {
+	Device   string        `json:"device"`   // that chooses it with --device
+	GPU      string        `json:"gpu"`      // its name
+	Driver   string        `json:"driver"`   // its name and build
+	Folder   string        `json:"folder"`   // in the cache directory; GPUs with one folder divide the problems
+	Measured int           `json:"measured"` // problems
+	Busy     time.Duration `json:"busy_ns"`  // the time that its processes took
+	Error    string        `json:"error"`    // why it did not measure, or no more
+}
+
+// tuning is a run of tune on several GPUs. Each problem is measured by a process of its own,
+// so that times are those of a GPU alone.
+type tuning struct {
+	o      *options
+	flags  []string // of the command line, for processes
+	all    bool     // --all
+	shapes []conv2d.Shape
+	result *tuneResult
+}
+
+// tuner is a GPU that measures.
+type tuner struct {
+	*tuneDevice
+	turn *sync.Mutex // of the GPU: contexts on one would disturb each other's times
+}
+
+// tuneSeveral tunes the problems for each model among the GPUs of --device.
+func (o *options) tuneSeveral(cmd *cobra.Command, shapes []conv2d.Shape, f tuneFlags) (*tuneResult, error) {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	r := &tuneResult{Origin: cli.NewOrigin(), Problems: []tunedResult{}}
+	lines, err := o.Devices()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	t := &tuning{o: o, flags: changedFlags(cmd), all: f.all, shapes: shapes, result: r}
+	r.Devices = make([]tuneDevice, 0, len(lines)) // tuners point to its elements
+	turns := map[int]*sync.Mutex{}
+	for _, m := range cli.Models(lines) {
+		tuners := t.tunersOf(m, turns)
+		if len(tuners) > 0 && ctx.Err() == nil {
+			t.tuneModel(ctx, tuners)
+		}
+	}
+	r.Interrupted, r.Elapsed = ctx.Err() != nil, time.Since(began)
+	return r, nil
+}
+
+// changedFlags returns the flags of the command alone that were given.
+func changedFlags(cmd *cobra.Command) (list []string) {
+	cmd.LocalNonPersistentFlags().Visit(func(f *pflag.Flag) {
+		list = append(list, "--"+f.Name+"="+f.Value.String())
+	})
+	return list
+}
+
+// tunersOf adds the GPUs of a model to the result and returns those that can be used.
+func (t *tuning) tunersOf(m cli.Model, turns map[int]*sync.Mutex) (tuners []tuner) {
+	for _, d := range m.Devices {
+		t.result.Devices = append(t.result.Devices, tuneDevice{Device: d.Option(), GPU: d.Name, Driver: d.Driver, Folder: d.Folder, Error: d.Error})
+		if turns[d.Index] == nil {
+			turns[d.Index] = &sync.Mutex{}
+		}
+		if d.Err == nil {
+			tuners = append(tuners, tuner{&t.result.Devices[len(t.result.Devices)-1], turns[d.Index]})
+		}
+	}
+	return tuners
+}
+
+// tuneModel tunes the problems on GPUs of one model, which divide them, and adds a line for
+// each that was tuned to the result. What one of them could not measure another one does; a
+// GPU that could not has an error.
+func (t *tuning) tuneModel(ctx context.Context, tuners []tuner) {
+	lines := make([]*tunedResult, len(t.shapes))
+	progress := t.o.NewPieces(len(t.shapes), "tuning for "+tuners[0].GPU)
+	_, _ = divide(tuners, len(t.shapes), func(by tuner, i int) (err error) {
+		by.turn.Lock()
+		defer by.turn.Unlock()
+		if ctx.Err() == nil {
+			progress.Begin(t.shapes[i].String())
+			lines[i], err = t.tuneOne(ctx, by, t.shapes[i])
+			progress.End(t.shapes[i].String())
+		}
+		return err
+	})
+	progress.Finish()
+	for _, line := range lines {
+		if line != nil {
+			t.result.Problems = append(t.result.Problems, *line)
+		}
+	}
+}
+
+// tuneOne runs a process that tunes one problem on one GPU. It returns no line after an
+// interrupt, and an error where the process has no result.
+func (t *tuning) tuneOne(ctx context.Context, by tuner, s conv2d.Shape) (*tunedResult, error) {
+	began := time.Now()
+	own := t.o.Options
+	own.Device, own.JSON = by.Device, true
+	child, err := own.ChildCommand(ctx, t.o.Dir, []string{"tune"}, append(t.flags, "--all", "--", s.String())...)
+	if err != nil {
+		return nil, err
+	}
+	var messages bytes.Buffer
+	child.Stderr = &messages
+	// Signals of a terminal reach this process alone, which passes an interrupt on.
+	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
+	output, err := child.Output()
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	failures := t.passMessages(messages.Bytes())
+	var r tuneResult
+	if invalid := json.Unmarshal(output, &r); invalid != nil || len(r.Problems) != 1 || err != nil && !errors.As(err, new(*exec.ExitError)) {
+		by.Error = fmt.Sprintf("%s was not tuned: %v", s, errors.Join(append(failures, err)...))
+		return nil, errors.New("GPU " + by.Device + ": " + by.Error)
+	}
+	line := r.Problems[0]
+	line.Device, line.Folder, line.all = by.Device, by.Folder, line.Candidates
+	if !t.all {
+		line.Candidates = nil
+	}
+	by.Busy += time.Since(began)
+	if !line.Known {
+		by.Measured++
+	}
+	return &line, nil
+}
+
+// passMessages logs the warnings of a process and returns its errors.
+func (t *tuning) passMessages(lines []byte) (failures []error) {
+	for line := range bytes.Lines(lines) {
+		m := cli.JSONMessage{Message: string(bytes.TrimSpace(line))} // of a driver
+		if json.Unmarshal(line, &m) == nil && m.Level == "error" {
+			failures = append(failures, errors.New(m.Message))
+		} else {
+			t.o.Logger().Warn(m.Message)
+		}
+	}
+	return failures
+}
+
+// printTuneDevices prints a line for each GPU.
+func (r *tuneResult) printTuneDevices(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\nGPU\tname\tdriver\tfolder\tmeasured\tbusy\n", r.Origin)
+	for _, d := range r.Devices {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", d.Device, orUnknown(d.GPU), orUnknown(d.Driver), orUnknown(d.Folder), d.Measured, cli.ReadableDuration(d.Busy))
+	}
+	for _, d := range r.Devices {
+		if d.Error != "" {
+			fmt.Fprintf(w, "GPU %s: %s\n", d.Device, cli.EscapeText(d.Error))
+		}
+	}
+	fmt.Fprintf(w, "%s in all\n\n", cli.ReadableDuration(r.Elapsed))
+}

@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// The last --device counts, and nothing behind "--" is a flag.
+func TestWithDevice(t *testing.T) {
+	for _, c := range []struct{ given, want []string }{
+		{[]string{"--device", "0,1", "a"}, []string{"--device", "0,1", "a", "--device=1"}},
+		{[]string{"a", "--device=all"}, []string{"a", "--device=all", "--device=1"}},
+		{[]string{"--device", "all", "--", "-a"}, []string{"--device", "all", "--device=1", "--", "-a"}},
+		{[]string{"a", "--device", "all", "--", "-a", "--", "--b"}, []string{"a", "--device", "all", "--device=1", "--", "-a", "--", "--b"}},
+	} {
+		cmd := &cobra.Command{}
+		device := cmd.Flags().String("device", "", "")
+		if err := cmd.ParseFlags(c.given); err != nil {
+			t.Fatal(err)
+		}
+		arguments := slices.Clone(cmd.Flags().Args())
+		got := withDevice(cmd, c.given, "1")
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%q: %q, want %q", c.given, got, c.want)
+		}
+		again := &cobra.Command{}
+		again.Flags().StringVar(device, "device", "", "")
+		if err := again.ParseFlags(got); err != nil || *device != "1" || !slices.Equal(again.Flags().Args(), arguments) {
+			t.Errorf("%q: %v, device %q, arguments %q", got, err, *device, again.Flags().Args())
+		}
+	}
+}
+
+// GPUs with one folder are one model. One that cannot be opened is no model's.
+func TestModels(t *testing.T) {
+	broken := func(index int) DeviceLine {
+		d := DeviceLine{Index: index, Folder: "a"}
+		d.fail(errors.New("broken"))
+		return d
+	}
+	lines := []DeviceLine{{Index: 0, Folder: "a"}, {Index: 1, Folder: "b"}, broken(2), {Index: 3, Folder: "a"}, broken(4), {Index: 0, Folder: "a"}}
+	var got [][]string
+	for _, turn := range turnsOf(lines, true) {
+		got = append(got, turn.Devices)
+	}
+	if want := [][]string{{"0", "3", "0"}, {"1"}, {"2"}, {"4"}}; !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if each := turnsOf(lines, false); len(each) != len(lines) || each[5].Devices[0] != "0" || each[2].Error != "broken" {
+		t.Errorf("%+v", each)
+	}
+}
+
+// A list of GPUs is one for commands that take several, and a mistake for others.
+func TestCheckDevice(t *testing.T) {
+	for _, c := range []struct {
+		device  string
+		several bool
+		hint    string // "" = no error
+	}{
+		{"0", false, ""}, {"0,1", true, ""}, {"all", true, ""}, {"", false, ""},
+		{"0,1", false, "several are taken by many, some far"},
+		{"all", false, "several are taken by many, some far"},
+		{"0,,1", true, "tool command --help"}, {"0,all", true, "tool command --help"},
+	} {
+		root := &cobra.Command{Use: "tool"}
+		some, cmd := &cobra.Command{Use: "some"}, &cobra.Command{Use: "command"}
+		some.AddCommand(ForSeveral(&cobra.Command{Use: "far"}))
+		root.AddCommand(ForSeveral(&cobra.Command{Use: "many"}), some, cmd, ForSeveral(&cobra.Command{Use: "child", Hidden: true}))
+		if c.several {
+			ForSeveral(cmd)
+		}
+		cmd.Flags().AddFlag(&pflag.Flag{Name: "device", Value: stringValue(c.device), Changed: true})
+		err := checkDevice(cmd)
+		if c.hint == "" && err != nil || c.hint != "" && (!errors.As(err, new(UsageError)) || HintFor(err) != c.hint) {
+			t.Errorf("%q, several %v: %v, hint %q", c.device, c.several, err, HintFor(err))
+		}
+	}
+}
+
+// stringValue is the value of a flag that was given.
+type stringValue string
+
+func (v stringValue) String() string   { return string(v) }
+func (v stringValue) Set(string) error { return nil }
+func (v stringValue) Type() string     { return "string" }
