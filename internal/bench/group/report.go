@@ -55,7 +55,9 @@ type MessageRow struct {
 	Why        string  `json:"why,omitempty"` // they differ
 	Micros     float64 `json:"us"`            // mean of the round trips
 	RoundTrips int     `json:"round_trips"`
-	Verified   bool    `json:"verified"` // every answer was right
+	IdleAlone  float64 `json:"idle_alone_cpu_percent"` // of both sessions without a message, where they forward none
+	Idle       float64 `json:"idle_cpu_percent"`       // the same where they forward to each other
+	Verified   bool    `json:"verified"`               // every answer was right
 }
 
 // MoveRow is a session that continues on another device from a checkpoint.
@@ -84,10 +86,10 @@ func (r *Result) Print(w io.Writer) {
 		fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\n", s.Scenario, s.Programs, s.Contexts, s.Opened, s.Loads, s.FirstDone, s.AllDone, s.Compiles)
 	}
 	if len(r.Messages) > 0 {
-		fmt.Fprintln(w, "\nmessage and back by\tgot\tus\tround trips")
+		fmt.Fprintln(w, "\nmessage and back by\tgot\tus\tround trips\tidle CPU %\twithout routes")
 	}
 	for _, m := range r.Messages {
-		fmt.Fprintf(w, "%s\t%s\t%.2f\t%d\n", m.Requested, m.Got, m.Micros, m.RoundTrips)
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t%d\t%.2f\t%.2f\n", m.Requested, m.Got, m.Micros, m.RoundTrips, m.Idle, m.IdleAlone)
 	}
 	if len(r.Moves) > 0 {
 		fmt.Fprintln(w, "\nmoved\tbytes\tsave ms\trestore ms\tsteps after it\tsame bits")

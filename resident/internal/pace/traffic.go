@@ -1,0 +1,45 @@
+package pace
+
+import "time"
+
+// Traffic decides when to look for messages again, from when the last ones came. The zero
+// value has seen none.
+type Traffic struct {
+	last time.Time
+	gap  time.Duration // mean time between messages
+}
+
+const (
+	// LongestSpin bounds the time for which a host polls without a pause after a message.
+	LongestSpin = 200 * time.Microsecond
+
+	spinGaps  = 4 // it polls for so many mean gaps
+	gapWeight = 4 // a gap counts for a quarter of the mean
+)
+
+// Saw adds the messages that were found at a time. After a rest their gap counts as little
+// more than LongestSpin, so that the next ones show that there is traffic again.
+func (t *Traffic) Saw(now time.Time) {
+	gap := min(now.Sub(t.last), 2*LongestSpin)
+	t.gap += (gap - t.gap) / gapWeight
+	t.last = now
+}
+
+// Wait returns the time until the next look: 0 while the next message is likely to come
+// soon, and then that of Backoff, which grows with the time since the last one.
+func (t *Traffic) Wait(now time.Time) time.Duration {
+	quiet := now.Sub(t.last)
+	if quiet < t.spinTime() {
+		return 0
+	}
+	return Backoff(quiet)
+}
+
+// spinTime returns the time for which a host polls after a message: SpinTime, or more where
+// messages come with gaps that are as long.
+func (t *Traffic) spinTime() time.Duration {
+	if t.gap > LongestSpin {
+		return SpinTime
+	}
+	return min(max(SpinTime, spinGaps*t.gap), LongestSpin)
+}
