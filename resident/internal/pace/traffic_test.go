@@ -18,7 +18,7 @@ func TestTrafficIsPolledWhileItLasts(t *testing.T) {
 	} {
 		var traffic Traffic
 		now := time.Unix(1000, 0)
-		if w := traffic.Wait(now); w != longestBackoff {
+		if w := traffic.Wait(now); w != longestRest {
 			t.Errorf("%s: before the first message a host looks every %v", name, w)
 		}
 		for range 40 {
@@ -32,8 +32,12 @@ func TestTrafficIsPolledWhileItLasts(t *testing.T) {
 		if w := traffic.Wait(now.Add(end)); w != end/backoffShare {
 			t.Errorf("%s: %v after the last message a host pauses for %v", name, end, w)
 		}
-		if w := traffic.Wait(now.Add(time.Second)); w != longestBackoff {
-			t.Errorf("%s: a second after the last message a host pauses for %v", name, w)
+		for quiet, want := range map[time.Duration]time.Duration{
+			100 * time.Millisecond: longestBackoff, time.Second: 10 * time.Millisecond, time.Hour: longestRest,
+		} {
+			if w := traffic.Wait(now.Add(quiet)); w != want {
+				t.Errorf("%s: %v after the last message a host pauses for %v, not %v", name, quiet, w, want)
+			}
 		}
 	}
 }
