@@ -69,9 +69,9 @@ func (g *Group) NewExchange(ctx context.Context, links ...Link) (*Exchange, erro
 		p := &x.phases[i]
 		p.out, p.in = make([]*exchangeBuffer, g.Len()), make([]*exchangeBuffer, g.Len())
 		for rank, m := range g.members {
-			err := x.newBuffer(ctx, m, &p.out[rank], outBytes[rank])
+			err := x.newBuffer(ctx, m, &p.out[rank], outBytes[rank], false)
 			if err == nil {
-				err = x.newBuffer(ctx, m, &p.in[rank], inBytes[rank])
+				err = x.newBuffer(ctx, m, &p.in[rank], inBytes[rank], true)
 			}
 			if err != nil {
 				x.Release()
@@ -88,7 +88,7 @@ func appendPlace(list []Place, used, n int) ([]Place, int) {
 }
 
 // newBuffer makes a buffer of size bytes, or none for 0.
-func (x *Exchange) newBuffer(ctx context.Context, m *member, to **exchangeBuffer, size int) error {
+func (x *Exchange) newBuffer(ctx context.Context, m *member, to **exchangeBuffer, size int, written bool) error {
 	if size == 0 {
 		return nil
 	}
@@ -98,9 +98,9 @@ func (x *Exchange) newBuffer(ctx context.Context, m *member, to **exchangeBuffer
 	}
 	b := &exchangeBuffer{placed: placed{m: m, held: int64(size)}}
 	if own, ok := device.(interface {
-		NewMapped(size int) (shadercache.Buffer, []byte, error)
+		NewMapped(size int, written bool) (shadercache.Buffer, []byte, error)
 	}); ok {
-		b.Buffer, b.mapping, err = own.NewMapped(size)
+		b.Buffer, b.mapping, err = own.NewMapped(size, written)
 	} else {
 		b.Buffer, err = device.NewBuffer(ctx, size)
 		b.mapping, b.copied = make([]byte, size), true

@@ -14,13 +14,17 @@ import (
 //
 // The host may read what a job wrote once the job was waited for, and a job reads what the
 // host wrote before Submit. Upload fails; mapping must not be used after Release.
-func (e *Executor) NewMappedMemory(size int) (m *Memory, mapping []byte, err error) {
+func (e *Executor) NewMappedMemory(size int, written bool) (m *Memory, mapping []byte, err error) {
 	if size <= 0 || size%4 != 0 {
 		return nil, nil, fmt.Errorf("executor: mapped memory of %d bytes: a multiple of 4 is needed", size)
 	}
 	m = &Memory{object: object{e: e}}
+	var o glctx.MapOptions
+	if trialInputs && written {
+		o = glctx.MapOptions{ServerStorage: true, WriteOnly: true}
+	}
 	err = e.context.Do(func(gl *glctx.GL) (err error) {
-		m.mapped, err = gl.NewMapped(size / 4)
+		m.mapped, err = gl.NewMappedWith(size/4, o)
 		m.buffer = m.mapped.Buffer
 		return err
 	})

@@ -32,6 +32,13 @@ type pollFence func(gl *glctx.GL, f glctx.Fence) (bool, error)
 // that the GPU has work while the host sleeps. More would only make batches smaller.
 const maxStages = 2
 
+func (e *Executor) maxStages() int {
+	if trialStages && e.options.SlotJobs == 1 {
+		return 4
+	}
+	return maxStages
+}
+
 func (p *pipeline) prepare(gl *glctx.GL, e *Executor) {
 	p.e, p.created = e, time.Now()
 	p.pollFence = e.options.test.pollFence
@@ -244,6 +251,7 @@ func (p *pipeline) failBatches(s *stage, err error) {
 // is submitted meanwhile is not left unstarted.
 func (p *pipeline) nextStage() (stage, bool) {
 	e := p.e
+	maxStages := e.maxStages()
 	e.mu.Lock()
 	defer e.unlock()
 	onGPU := len(p.stages)
@@ -273,7 +281,7 @@ func (p *pipeline) nextStage() (stage, bool) {
 // readyBatch returns the batch that may start, or nil. While the GPU has enough
 // stages the open batch stays open, so that it can grow. mu is held.
 func (e *Executor) readyBatch(onGPU int) *batch {
-	if len(e.mu.queue) == 0 && onGPU < maxStages {
+	if len(e.mu.queue) == 0 && onGPU < e.maxStages() {
 		e.sealOpen()
 		e.mu.wakePump = false // the caller is the pump
 	}

@@ -4,8 +4,6 @@ package wave3d
 
 import (
 	"context"
-	"encoding/binary"
-	"math"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/devices"
@@ -80,37 +78,41 @@ func (b *block) allocate(ctx context.Context, g *devices.Group) (err error) {
 	return err
 }
 
-// params returns the uniform block of a dispatch: see block.glsl.
-func (b *block) params(o Options, cells box) []byte {
-	var out []byte
-	vector := func(v ...int) {
-		for i := range 4 {
-			word := 0
-			if i < len(v) {
-				word = v[i]
-			}
-			out = binary.LittleEndian.AppendUint32(out, uint32(int32(word)))
+// planes returns the cells of the field that a box has, where they are whole planes, as the
+// first one and their number, else all cells.
+func (b *block) planes(cells box) (first, n int) {
+	plane := b.size[0] * b.size[1]
+	if cells.lo[0] > 0 || cells.lo[1] > 0 || cells.hi[0] < b.size[0] || cells.hi[1] < b.size[1] || 4*plane%bindAlign != 0 {
+		return 0, plane * b.size[2]
+	}
+	return cells.lo[2] * plane, (cells.hi[2] - cells.lo[2]) * plane
+}
+
+// bindAlign is the alignment of a range of a buffer: any GPU's.
+const bindAlign = 256
+
+// uniforms returns those of a dispatch for cells: see block.glsl.
+func (b *block) uniforms(o Options, cells box, first int) []shadercache.Uniform {
+	u := []shadercache.Uniform{
+		shadercache.Int("firstNext", int32(first)), shadercache.Float("courant2", o.Courant*o.Courant), shadercache.Uint("seed", o.Seed),
+	}
+	for axis, name := range [3]string{"X", "Y", "Z"} {
+		u = append(u, shadercache.Int("size"+name, int32(b.size[axis])), shadercache.Int("origin"+name, int32(b.origin[axis])),
+			shadercache.Int("lo"+name, int32(cells.lo[axis])), shadercache.Int("hi"+name, int32(cells.hi[axis])))
+		for side, number := range [2]string{"0", "1"} {
+			u = append(u, shadercache.Int("in"+name+number, int32(b.in[2*axis+side])), shadercache.Int("out"+name+number, int32(b.out[2*axis+side])))
 		}
 	}
-	vector(b.size[:]...)
-	vector(b.origin[:]...)
-	vector(cells.lo[:]...)
-	vector(cells.hi[:]...)
-	vector(b.in[:4]...)
-	vector(b.in[4:]...)
-	vector(b.out[:4]...)
-	vector(b.out[4:]...)
-	vector(int(int32(math.Float32bits(o.Courant * o.Courant))))
-	vector(int(int32(o.Seed)))
-	return out
+	return u
 }
 
 // The work group of both kernels.
 var local = [3]int{64, 4, 1}
 
-// dispatch returns the dispatch of a program for cells.
-func (b *block) dispatch(p shadercache.Program, o Options, cells box, buffers []shadercache.Bound) shadercache.Dispatch {
-	d := shadercache.Dispatch{Program: p, Buffers: buffers, Params: b.params(o, cells)}
+// dispatch returns the dispatch of a program for cells, of which first is the first one in
+// Next.
+func (b *block) dispatch(p shadercache.Program, o Options, cells box, first int, buffers []shadercache.Bound) shadercache.Dispatch {
+	d := shadercache.Dispatch{Program: p, Buffers: buffers, Uniforms: b.uniforms(o, cells, first)}
 	for axis := range d.Groups {
 		d.Groups[axis] = uint32((cells.hi[axis] - cells.lo[axis] + local[axis] - 1) / local[axis])
 	}

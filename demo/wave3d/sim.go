@@ -7,9 +7,11 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/devices"
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -27,7 +29,16 @@ type Sim struct {
 	exchange    *devices.Exchange
 	steps       int
 	running     []shadercache.Pending // interiors that were not waited for
+	times       Times
 	err         error
+}
+
+// Times is where the host's time went in the steps of a simulation.
+type Times struct {
+	Submit     time.Duration // jobs
+	Boundaries time.Duration // waiting for them
+	Interiors  time.Duration // waiting for those of the step before
+	Swap       time.Duration // faces
 }
 
 // New makes a simulation at step 0, once all members are open. Close releases it. It
@@ -57,6 +68,9 @@ func New(ctx context.Context, g *devices.Group, o Options) (*Sim, error) {
 
 // Mesh returns how the volume is divided.
 func (s *Sim) Mesh() devices.Mesh { return s.mesh }
+
+// Times returns where the time of the steps so far went.
+func (s *Sim) Times() Times { return s.times }
 
 // Steps returns the number of steps that were done.
 func (s *Sim) Steps() int { return s.steps }
@@ -141,7 +155,7 @@ func (s *Sim) begin(ctx context.Context) error {
 	var list []shadercache.Pending
 	defer func() { release(list) }()
 	for _, b := range s.blocks {
-		d := b.dispatch(s.start, s.options, box{hi: b.size}, []shadercache.Bound{
+		d := b.dispatch(s.start, s.options, box{hi: b.size}, 0, []shadercache.Bound{
 			{Binding: 0, Buffer: b.fields[0]}, {Binding: 1, Buffer: b.fields[1]}, {Binding: 3, Buffer: facesOr(b, s.exchange.Out(b.rank, 0))},
 		})
 		p, err := s.group.Submit(ctx, &shadercache.Job{Dispatch: d})
@@ -186,6 +200,7 @@ func (s *Sim) Step(ctx context.Context, n int) error {
 func (s *Sim) stepOnce(ctx context.Context) error {
 	var boundaries, interiors []shadercache.Pending
 	defer func() { release(boundaries) }()
+	lap := stopwatch()
 	for _, b := range s.blocks {
 		if len(b.boundary) == 0 {
 			continue
@@ -208,31 +223,70 @@ func (s *Sim) stepOnce(ctx context.Context) error {
 		}
 		interiors = append(interiors, p)
 	}
-	if err := s.waitInteriors(ctx, interiors); err != nil {
-		return err
+	lap(&s.times.Submit)
+	if !trialLate {
+		if err := s.waitInteriors(ctx, interiors); err != nil {
+			return err
+		}
+		lap(&s.times.Interiors)
 	}
 	if err := waitAll(ctx, boundaries); err != nil {
 		return err
 	}
+	lap(&s.times.Boundaries)
 	s.steps++
-	return s.exchange.Swap(ctx, s.steps)
+	err := s.exchange.Swap(ctx, s.steps)
+	lap(&s.times.Swap)
+	if err == nil && trialLate {
+		err = s.waitInteriors(ctx, interiors)
+		lap(&s.times.Interiors)
+	}
+	return err
+}
+
+// stopwatch returns a function that adds the time since its last call.
+func stopwatch() func(to *time.Duration) {
+	last := time.Now()
+	return func(to *time.Duration) {
+		now := time.Now()
+		*to += now.Sub(last)
+		last = now
+	}
 }
 
 // submit submits a job of a block that steps boxes of cells, one after the other.
 func (s *Sim) submit(ctx context.Context, b *block, boxes []box) (shadercache.Pending, error) {
-	now, next := b.fields[s.steps&1], b.fields[s.steps&1^1]
-	buffers := []shadercache.Bound{
-		{Binding: 0, Buffer: now, ReadOnly: true},
-		{Binding: 1, Buffer: next},
-		{Binding: 2, Buffer: facesOr(b, s.exchange.In(b.rank, s.steps)), ReadOnly: true},
-		{Binding: 3, Buffer: facesOr(b, s.exchange.Out(b.rank, s.steps+1))},
-	}
-	job := &shadercache.Job{Dispatch: b.dispatch(s.step, s.options, boxes[0], buffers)}
+	job := &shadercache.Job{Dispatch: s.dispatch(b, boxes[0])}
 	for _, cells := range boxes[1:] {
-		job.Then = append(job.Then, b.dispatch(s.step, s.options, cells, buffers))
+		job.Then = append(job.Then, s.dispatch(b, cells))
 	}
 	return s.group.Submit(ctx, job)
 }
+
+// dispatch returns the dispatch of a step of cells. Of the buffers only what they need is
+// bound, so that the GPU does boundary and interior side by side.
+func (s *Sim) dispatch(b *block, cells box) shadercache.Dispatch {
+	first, n := b.planes(cells)
+	if !trialRanges {
+		first, n = 0, b.size[0]*b.size[1]*b.size[2]
+	}
+	in, out := facesOr(b, s.exchange.In(b.rank, s.steps)), facesOr(b, s.exchange.Out(b.rank, s.steps+1))
+	inside := cells == b.interior && trialRanges
+	if inside {
+		in, out = b.none, b.none
+	}
+	return b.dispatch(s.step, s.options, cells, first, []shadercache.Bound{
+		{Binding: 0, Buffer: b.fields[s.steps&1], ReadOnly: true},
+		{Binding: 1, Buffer: b.fields[s.steps&1^1], Offset: 4 * first, Size: 4 * n},
+		{Binding: 2, Buffer: in, ReadOnly: true},
+		{Binding: 3, Buffer: out, ReadOnly: inside},
+	})
+}
+
+var (
+	trialRanges = executor.Trial("ranges")
+	trialLate   = executor.Trial("late")
+)
 
 // waitInteriors waits for the interiors of the step before, and remembers those of the
 // next.

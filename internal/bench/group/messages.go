@@ -15,7 +15,7 @@ import (
 const answerTimeout = 10 * time.Second
 
 // messages measures a message from a session on the first device to one on the second and
-// back, for each way to run sessions.
+// back, for each way to run sessions, and from actor to actor.
 func (r *run) messages() error {
 	k, err := resident.Echo(1)
 	if err != nil {
@@ -26,7 +26,7 @@ func (r *run) messages() error {
 			return err
 		}
 	}
-	return nil
+	return r.actors()
 }
 
 // pingPong adds the row of a strategy: the sessions forward their messages to each other.

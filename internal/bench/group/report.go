@@ -27,9 +27,19 @@ type Row struct {
 	Unit     string       `json:"unit"`
 	One      stats.Spread `json:"one"`
 	All      stats.Spread `json:"all"`
-	Ratio    float64      `json:"ratio"`          // of the medians
-	Jobs     []uint64     `json:"jobs,omitempty"` // that the group gave to each device; of rows of jobs
+	Ratio    float64      `json:"ratio"`             // of the medians
+	Host     *HostTimes   `json:"host_us,omitempty"` // of a step of a wave over all devices
+	Jobs     []uint64     `json:"jobs,omitempty"`    // that the group gave to each device; of rows of jobs
 	Verified bool         `json:"verified"`
+}
+
+// HostTimes is where the host's time of a step goes, in microseconds: the GPUs work
+// meanwhile.
+type HostTimes struct {
+	Submit     float64 `json:"submit"`     // jobs
+	Boundaries float64 `json:"boundaries"` // waiting for them
+	Interiors  float64 `json:"interiors"`  // waiting for those of the step before
+	Swap       float64 `json:"swap"`       // faces
 }
 
 // StartRow is the start of a process that loads programs, in milliseconds since the process
@@ -78,6 +88,9 @@ func (r *Result) Print(w io.Writer) {
 	}
 	for _, row := range r.Rows {
 		fmt.Fprintf(w, "%s\t%.4g\t%.4g\t%s\t%.2f\t%v\t%s\n", row.Workload, row.One.Median, row.All.Median, row.Unit, row.Ratio, row.Jobs, row.Detail)
+		if h := row.Host; h != nil {
+			fmt.Fprintf(w, "\t\t\t\t\t\tthe host's us a step: submits %.0f, waits for boundaries %.0f, for interiors %.0f, swaps %.0f\n", h.Submit, h.Boundaries, h.Interiors, h.Swap)
+		}
 	}
 	if len(r.Starts) > 0 {
 		fmt.Fprintln(w, "\nstart\tprograms\tcontexts ms\topened ms\tloads ms\tfirst device ms\tall devices ms\tcompiles")
