@@ -188,7 +188,7 @@ func (w *World) executeBatch(ctx context.Context, commands [][]uint32) ([]comman
 		copy(words[size*i:], command)
 	}
 	output := make([]uint32, 3*len(commands))
-	relist, then := uint32(1), w.sweepAndPlan(true)
+	relist, then := uint32(1), w.sweepAndPlan(true, true)
 	if commands[0][0] == commandSend {
 		relist, then = 0, then[1:]
 	}
