@@ -133,7 +133,37 @@ func (w *World) Step(ctx context.Context, n int) (Report, error) {
 func (w *World) stepBatch(ctx context.Context, n int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var all []executor.Dispatch
+	all := w.ticks(n)
+	return w.submitAndWait(ctx, executor.Job{Dispatch: all[0], Then: all[1:]})
+}
+
+// stepSending sends messages and runs a tick, in which they are received: as SendAll and
+// Step, in one submission.
+func (w *World) stepSending(ctx context.Context, envelopes []Envelope) ([]error, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(envelopes) == 0 {
+		all := w.ticks(1)
+		return nil, w.submitAndWait(ctx, executor.Job{Dispatch: all[0], Then: all[1:]})
+	}
+	commands, err := w.sendCommands(envelopes)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for len(commands) > maxCommands {
+		results, err := w.executeBatch(ctx, commands[:maxCommands])
+		if err != nil {
+			return nil, err
+		}
+		errs, commands = append(errs, errorsOf(results, "send to")...), commands[maxCommands:]
+	}
+	results, err := w.submitCommands(ctx, commands, w.ticks(1))
+	return append(errs, errorsOf(results, "send to")...), err
+}
+
+// ticks returns the dispatches of n ticks.
+func (w *World) ticks(n int) (all []executor.Dispatch) {
 	for i := range n {
 		all = append(all, executor.Dispatch{
 			Program:  w.programs.tick,
@@ -143,7 +173,7 @@ func (w *World) stepBatch(ctx context.Context, n int) error {
 		})
 		all = append(all, w.sweepAndPlan(false, i == n-1)...)
 	}
-	return w.submitAndWait(ctx, executor.Job{Dispatch: all[0], Then: all[1:]})
+	return all
 }
 
 // sweepAndPlan returns the sweep and plan dispatches, which end a tick or follow commands
