@@ -60,14 +60,14 @@ type StartRow struct {
 
 // MessageRow is the time of a message from one device to another and back.
 type MessageRow struct {
-	Requested  string  `json:"requested"` // strategy of the sessions
+	Requested  string  `json:"requested"` // strategy of the sessions, or actors
 	Got        string  `json:"got"`
 	Why        string  `json:"why,omitempty"` // they differ
 	Micros     float64 `json:"us"`            // mean of the round trips
 	RoundTrips int     `json:"round_trips"`
-	IdleAlone  float64 `json:"idle_alone_cpu_percent"` // of both sessions without a message, where they forward none
-	Idle       float64 `json:"idle_cpu_percent"`       // the same where they forward to each other
-	Verified   bool    `json:"verified"`               // every answer was right
+	IdleAlone  float64 `json:"idle_alone_cpu_percent,omitempty"` // of both sessions without a message, where they forward none
+	Idle       float64 `json:"idle_cpu_percent,omitempty"`       // the same where they forward to each other
+	Verified   bool    `json:"verified"`                         // every answer was right
 }
 
 // MoveRow is a session that continues on another device from a checkpoint.
