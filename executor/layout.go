@@ -1,9 +1,6 @@
 package executor
 
-import (
-	"math"
-	"sync"
-)
+import "sync"
 
 // layout is the place of each part of a job in a slot, and what its programs are
 // bound to. checkJob computes it once; batch.addJob moves it to the job's place in the
@@ -42,20 +39,6 @@ type span struct{ offset, size int }
 
 // shift returns the span moved by n bytes.
 func (s span) shift(n int) span { return span{s.offset + n, s.size} }
-
-// wholeObject is the span of a use of all of an object.
-var wholeObject = span{0, math.MaxInt}
-
-// overlaps reports whether two spans have bytes in common.
-func (s span) overlaps(with span) bool {
-	return s.offset < with.offset+with.size && with.offset < s.offset+s.size
-}
-
-// hull returns the span from the first to the last byte of two.
-func (s span) hull(with span) span {
-	first, end := min(s.offset, with.offset), max(s.offset+s.size, with.offset+with.size)
-	return span{first, end - first}
-}
 
 // of returns the bytes of the span in memory, without capacity beyond it.
 func (s span) of(memory []byte) []byte {

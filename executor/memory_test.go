@@ -118,50 +118,6 @@ func TestReadersNeedNoBarrier(t *testing.T) {
 	}
 }
 
-// TestPartsNeedNoBarrier counts the barriers of jobs that use parts of one memory: those
-// that have bytes in common, of which one writes, need one.
-func TestPartsNeedNoBarrier(t *testing.T) {
-	f := newFixture(t, Options{})
-	h := f.program("mix", mix, nil)
-	parted, other := f.buffer(make([]uint32, 4*64)), f.buffer(make([]uint32, 64))
-	const part = 4 * 64 // bytes: any GPU's alignment of storage
-	read := func(first, n int) Bound {
-		return Bound{Binding: 0, Memory: parted.Memory, Offset: first * part, Size: n * part, ReadOnly: true}
-	}
-	write := func(first, n int) Bound {
-		return Bound{Binding: 1, Memory: parted.Memory, Offset: first * part, Size: n * part}
-	}
-	for _, c := range []struct {
-		name     string
-		jobs     [][]Bound
-		barriers uint64
-	}{
-		{"writes of two parts", [][]Bound{{read(3, 1), write(0, 1)}, {read(3, 1), write(1, 2)}}, 0},
-		{"writes of one part", [][]Bound{{read(3, 1), write(0, 2)}, {read(3, 1), write(1, 2)}}, 1},
-		{"a write of what was read", [][]Bound{{read(2, 2), other.Bind(1)}, {read(0, 1), write(3, 1)}}, 1},
-		{"a read of what was written", [][]Bound{{read(0, 1), write(2, 2)}, {read(3, 1), other.Bind(1)}}, 1},
-		{"a read of another part", [][]Bound{{read(0, 1), write(2, 2)}, {read(1, 1), other.Bind(1)}}, 0},
-		{"a read between two that were read and written", [][]Bound{{read(0, 1), write(3, 1)}, {read(1, 2), other.Bind(1)}}, 0},
-		{"a read of what the first of two wrote", [][]Bound{{read(3, 1), write(0, 1)}, {read(3, 1), write(1, 1)}, {read(0, 1), other.Bind(1)}}, 1},
-	} {
-		if err := f.context.Do(func(gl *glctx.GL) error {
-			f.pipeline.recorder.synchronize(gl, glctx.BarrierAllKinds)
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-		before := f.Stats().Barriers
-		for _, memory := range c.jobs {
-			f.wait(f.submit(Job{Dispatch: Dispatch{
-				Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 1)}, Memory: memory,
-			}}))
-		}
-		if n := f.Stats().Barriers - before; n != c.barriers {
-			t.Errorf("%s: %d barriers, want %d", c.name, n, c.barriers)
-		}
-	}
-}
-
 // TestIndirectGroupsComeFromTheDevice computes the number of groups of a dispatch, 0
 // among them, in the dispatch before it.
 func TestIndirectGroupsComeFromTheDevice(t *testing.T) {

@@ -18,10 +18,8 @@ type object struct {
 
 	lastUse uint64 // the newest batch that uses it; guarded by Executor.mu
 
-	// Numbers of the barriers before the last read and write, and the bytes that were read
-	// and written since: see recorder.
+	// Numbers of the barriers before the last read and write: see recorder.
 	readAt, writtenAt uint64
-	read, written     span
 }
 
 // Release releases the caller's reference. It does not wait: jobs in flight keep the

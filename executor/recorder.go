@@ -81,10 +81,10 @@ func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
 	r.e.markTrace(gl, s, uploadEnd)
 	r.commands(gl, b)
 	r.e.markTrace(gl, s, kernelEnd)
-	if b.downBytes() > 0 || r.wroteMapped && !trialNoSync {
+	if b.downBytes() > 0 || r.wroteMapped {
 		r.synchronize(gl, glctx.BarrierAllKinds)
+		r.wroteMapped = false
 	}
-	r.wroteMapped = false
 	if b.downBytes() > 0 {
 		gl.Copy(b.slot.outputs, b.downFrom, b.slot.down.Buffer, b.downFrom, b.downBytes())
 	}
@@ -148,7 +148,7 @@ func (r *recorder) dispatch(gl *glctx.GL, c *command) {
 	gl.SetOperations(c.operations)
 	switch {
 	case c.indirect != nil:
-		r.uses(&c.indirect.object, wholeObject, true)
+		c.indirect.readAt = r.barrier
 		gl.DispatchIndirect(c.indirect.buffer, c.offset)
 	case c.barriers != 0 && c.size[0] == 0 && min(c.groups[0], c.groups[1], c.groups[2]) == 0:
 		gl.DispatchNone() // a plain one, which is faster, does not make the driver ready
@@ -161,11 +161,11 @@ func (r *recorder) dispatch(gl *glctx.GL, c *command) {
 
 // hazard reports whether a barrier is needed before a command uses its memory.
 func (r *recorder) hazard(c *command, binds []bind) bool {
-	if c.indirect != nil && r.isHazard(&c.indirect.object, wholeObject, true) {
+	if c.indirect != nil && c.indirect.writtenAt == r.barrier {
 		return true
 	}
 	for i := range binds {
-		if m := binds[i].memory; m != nil && r.isHazard(&m.object, binds[i].span, binds[i].readOnly) {
+		if m := binds[i].memory; m != nil && r.isHazard(&m.object, binds[i].readOnly) {
 			return true
 		}
 	}
@@ -173,20 +173,17 @@ func (r *recorder) hazard(c *command, binds []bind) bool {
 }
 
 // isHazard reports whether a barrier is needed before a use of an object.
-func (r *recorder) isHazard(o *object, part span, readOnly bool) bool {
-	return o.writtenAt == r.barrier && o.written.overlaps(part) || o.readAt == r.barrier && !readOnly && o.read.overlaps(part)
+func (r *recorder) isHazard(o *object, readOnly bool) bool {
+	return o.writtenAt == r.barrier || o.readAt == r.barrier && !readOnly
 }
 
 // uses records a use of an object by a kernel.
-func (r *recorder) uses(o *object, part span, readOnly bool) {
-	at, used := &o.writtenAt, &o.written
+func (r *recorder) uses(o *object, readOnly bool) {
 	if readOnly {
-		at, used = &o.readAt, &o.read
+		o.readAt = r.barrier
+	} else {
+		o.writtenAt = r.barrier
 	}
-	if *at == r.barrier {
-		part = used.hull(part)
-	}
-	*at, *used = r.barrier, part
 }
 
 // addKinds adds to the kinds of barriers and reports whether there are more than before.
@@ -223,13 +220,13 @@ func (r *recorder) bind(gl *glctx.GL, s *slot, b *bind) {
 	case deviceMemory:
 		r.bindStorage(gl, b.binding, b.memory.buffer, b.span)
 		r.wroteMapped = r.wroteMapped || b.memory.isMapped() && !b.readOnly
-		r.uses(&b.memory.object, b.span, b.readOnly)
+		r.uses(&b.memory.object, b.readOnly)
 	case deviceBlock:
 		gl.BindUniformsRange(b.binding, b.memory.buffer, b.offset, b.size)
-		r.uses(&b.memory.object, b.span, b.readOnly)
+		r.uses(&b.memory.object, b.readOnly)
 	case deviceCounters:
 		gl.BindCounters(b.binding, b.memory.buffer, b.offset, b.size)
-		r.uses(&b.memory.object, b.span, b.readOnly)
+		r.uses(&b.memory.object, b.readOnly)
 	}
 }
 

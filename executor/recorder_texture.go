@@ -18,7 +18,7 @@ func (r *recorder) copyTexels(gl *glctx.GL, s *slot, copies []transfer) error {
 			continue
 		}
 		added := r.addKinds(glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate)
-		if added || r.isHazard(&c.texture.object, wholeObject, c.out) {
+		if added || r.isHazard(&c.texture.object, c.out) {
 			r.synchronize(gl, r.kinds)
 		}
 		if err := c.record(gl, s); err != nil {
@@ -38,12 +38,12 @@ func (c *transfer) record(gl *glctx.GL, s *slot) error {
 // textureHazard reports whether a barrier is needed before a command uses its textures.
 func (r *recorder) textureHazard(images []imageBind, textures []textureBind) bool {
 	for i := range images {
-		if r.isHazard(&images[i].texture.object, wholeObject, images[i].access == glctx.ReadOnly) {
+		if r.isHazard(&images[i].texture.object, images[i].access == glctx.ReadOnly) {
 			return true
 		}
 	}
 	for i := range textures {
-		if r.isHazard(&textures[i].texture.object, wholeObject, true) {
+		if r.isHazard(&textures[i].texture.object, true) {
 			return true
 		}
 	}
@@ -54,7 +54,7 @@ func (r *recorder) bindImages(gl *glctx.GL, images []imageBind) {
 	for i := range images {
 		b := &images[i]
 		gl.BindImage(b.unit, b.texture.texture, b.level, b.layer, b.access, b.format)
-		r.uses(&b.texture.object, wholeObject, b.access == glctx.ReadOnly)
+		r.uses(&b.texture.object, b.access == glctx.ReadOnly)
 	}
 }
 
@@ -67,7 +67,7 @@ func (r *recorder) bindTextures(gl *glctx.GL, textures []textureBind) error {
 		}
 		gl.BindTexture(b.unit, b.texture.texture, sampler)
 		r.sampled |= 1 << min(b.unit, 63)
-		r.uses(&b.texture.object, wholeObject, true)
+		r.uses(&b.texture.object, true)
 	}
 	return nil
 }

@@ -78,23 +78,10 @@ func (b *block) allocate(ctx context.Context, g *devices.Group) (err error) {
 	return err
 }
 
-// planes returns the cells of the field that a box has, where they are whole planes, as the
-// first one and their number, else all cells.
-func (b *block) planes(cells box) (first, n int) {
-	plane := b.size[0] * b.size[1]
-	if cells.lo[0] > 0 || cells.lo[1] > 0 || cells.hi[0] < b.size[0] || cells.hi[1] < b.size[1] || 4*plane%bindAlign != 0 {
-		return 0, plane * b.size[2]
-	}
-	return cells.lo[2] * plane, (cells.hi[2] - cells.lo[2]) * plane
-}
-
-// bindAlign is the alignment of a range of a buffer: any GPU's.
-const bindAlign = 256
-
 // uniforms returns those of a dispatch for cells: see block.glsl.
-func (b *block) uniforms(o Options, cells box, first int) []shadercache.Uniform {
+func (b *block) uniforms(o Options, cells box) []shadercache.Uniform {
 	u := []shadercache.Uniform{
-		shadercache.Int("firstNext", int32(first)), shadercache.Float("courant2", o.Courant*o.Courant), shadercache.Uint("seed", o.Seed),
+		shadercache.Float("courant2", o.Courant*o.Courant), shadercache.Uint("seed", o.Seed),
 	}
 	for axis, name := range [3]string{"X", "Y", "Z"} {
 		u = append(u, shadercache.Int("size"+name, int32(b.size[axis])), shadercache.Int("origin"+name, int32(b.origin[axis])),
@@ -109,10 +96,9 @@ func (b *block) uniforms(o Options, cells box, first int) []shadercache.Uniform 
 // The work group of both kernels.
 var local = [3]int{64, 4, 1}
 
-// dispatch returns the dispatch of a program for cells, of which first is the first one in
-// Next.
-func (b *block) dispatch(p shadercache.Program, o Options, cells box, first int, buffers []shadercache.Bound) shadercache.Dispatch {
-	d := shadercache.Dispatch{Program: p, Buffers: buffers, Uniforms: b.uniforms(o, cells, first)}
+// dispatch returns the dispatch of a program for cells.
+func (b *block) dispatch(p shadercache.Program, o Options, cells box, buffers []shadercache.Bound) shadercache.Dispatch {
+	d := shadercache.Dispatch{Program: p, Buffers: buffers, Uniforms: b.uniforms(o, cells)}
 	for axis := range d.Groups {
 		d.Groups[axis] = uint32((cells.hi[axis] - cells.lo[axis] + local[axis] - 1) / local[axis])
 	}

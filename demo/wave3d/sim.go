@@ -11,7 +11,6 @@ import (
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/devices"
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -155,7 +154,7 @@ func (s *Sim) begin(ctx context.Context) error {
 	var list []shadercache.Pending
 	defer func() { release(list) }()
 	for _, b := range s.blocks {
-		d := b.dispatch(s.start, s.options, box{hi: b.size}, 0, []shadercache.Bound{
+		d := b.dispatch(s.start, s.options, box{hi: b.size}, []shadercache.Bound{
 			{Binding: 0, Buffer: b.fields[0]}, {Binding: 1, Buffer: b.fields[1]}, {Binding: 3, Buffer: facesOr(b, s.exchange.Out(b.rank, 0))},
 		})
 		p, err := s.group.Submit(ctx, &shadercache.Job{Dispatch: d})
@@ -224,12 +223,10 @@ func (s *Sim) stepOnce(ctx context.Context) error {
 		interiors = append(interiors, p)
 	}
 	lap(&s.times.Submit)
-	if !trialLate {
-		if err := s.waitInteriors(ctx, interiors); err != nil {
-			return err
-		}
-		lap(&s.times.Interiors)
+	if err := s.waitInteriors(ctx, interiors); err != nil {
+		return err
 	}
+	lap(&s.times.Interiors)
 	if err := waitAll(ctx, boundaries); err != nil {
 		return err
 	}
@@ -237,10 +234,6 @@ func (s *Sim) stepOnce(ctx context.Context) error {
 	s.steps++
 	err := s.exchange.Swap(ctx, s.steps)
 	lap(&s.times.Swap)
-	if err == nil && trialLate {
-		err = s.waitInteriors(ctx, interiors)
-		lap(&s.times.Interiors)
-	}
 	return err
 }
 
@@ -256,37 +249,19 @@ func stopwatch() func(to *time.Duration) {
 
 // submit submits a job of a block that steps boxes of cells, one after the other.
 func (s *Sim) submit(ctx context.Context, b *block, boxes []box) (shadercache.Pending, error) {
-	job := &shadercache.Job{Dispatch: s.dispatch(b, boxes[0])}
+	now, next := b.fields[s.steps&1], b.fields[s.steps&1^1]
+	buffers := []shadercache.Bound{
+		{Binding: 0, Buffer: now, ReadOnly: true},
+		{Binding: 1, Buffer: next},
+		{Binding: 2, Buffer: facesOr(b, s.exchange.In(b.rank, s.steps)), ReadOnly: true},
+		{Binding: 3, Buffer: facesOr(b, s.exchange.Out(b.rank, s.steps+1))},
+	}
+	job := &shadercache.Job{Dispatch: b.dispatch(s.step, s.options, boxes[0], buffers)}
 	for _, cells := range boxes[1:] {
-		job.Then = append(job.Then, s.dispatch(b, cells))
+		job.Then = append(job.Then, b.dispatch(s.step, s.options, cells, buffers))
 	}
 	return s.group.Submit(ctx, job)
 }
-
-// dispatch returns the dispatch of a step of cells. Of the buffers only what they need is
-// bound, so that the GPU does boundary and interior side by side.
-func (s *Sim) dispatch(b *block, cells box) shadercache.Dispatch {
-	first, n := b.planes(cells)
-	if !trialRanges {
-		first, n = 0, b.size[0]*b.size[1]*b.size[2]
-	}
-	in, out := facesOr(b, s.exchange.In(b.rank, s.steps)), facesOr(b, s.exchange.Out(b.rank, s.steps+1))
-	inside := cells == b.interior && trialRanges
-	if inside {
-		in, out = b.none, b.none
-	}
-	return b.dispatch(s.step, s.options, cells, first, []shadercache.Bound{
-		{Binding: 0, Buffer: b.fields[s.steps&1], ReadOnly: true},
-		{Binding: 1, Buffer: b.fields[s.steps&1^1], Offset: 4 * first, Size: 4 * n},
-		{Binding: 2, Buffer: in, ReadOnly: true},
-		{Binding: 3, Buffer: out, ReadOnly: inside},
-	})
-}
-
-var (
-	trialRanges = executor.Trial("ranges")
-	trialLate   = executor.Trial("late")
-)
 
 // waitInteriors waits for the interiors of the step before, and remembers those of the
 // next.

@@ -14,7 +14,6 @@ uniform int hiX, hiY, hiZ;
 uniform int inX0, inX1, inY0, inY1, inZ0, inZ1;
 uniform int outX0, outX1, outY0, outY1, outZ0, outZ1;
 
-uniform int firstNext;  // the first cell of the block that is in Next
 uniform float courant2; // the square of the Courant number
 uniform uint seed;
 

@@ -4,7 +4,7 @@
 //
 //   binding  buffer    layout
 //   0        Now       cells of the block, x densest
-//   1        Next      the previous step, overwritten by the next: from cell firstNext on
+//   1        Next      the previous step, overwritten by the next
 //   2        FacesIn   faces that neighbours wrote for this step
 //   3        FacesOut  faces for the next step, that neighbours read
 //
@@ -26,7 +26,7 @@ void main() {
     if (any(greaterThanEqual(c, hi))) {
         return;
     }
-    int i = cellIndex(c), at = i - firstNext;
+    int i = cellIndex(c);
     int row = size.x, plane = size.x * size.y;
     float u = now[i];
     precise float x0 = c.x > 0 ? now[i - 1] : outside(inX0, faceX(c));
@@ -43,8 +43,8 @@ void main() {
     precise float twice = 2.0 * u;
     precise float pull = courant2 * laplacian;
     precise float onward = twice + pull;
-    precise float v = onward - next[at];
+    precise float v = onward - next[i];
     v = abs(v) < 1e-25 ? 0.0 : v;
-    next[at] = v;
+    next[i] = v;
     writeFaces(c, v);
 }
