@@ -80,17 +80,23 @@ func (b *block) allocate(ctx context.Context, g *devices.Group) (err error) {
 
 // uniforms returns those of a dispatch for cells: see block.glsl.
 func (b *block) uniforms(o Options, cells box) []shadercache.Uniform {
-	u := []shadercache.Uniform{
-		shadercache.Float("courant2", o.Courant*o.Courant), shadercache.Uint("seed", o.Seed),
-	}
+	u := []shadercache.Uniform{shadercache.Float("courant2", o.Courant*o.Courant), shadercache.Uint("seed", o.Seed)}
+	b.eachInt(cells, func(name string, v int32) { u = append(u, shadercache.Int(name, v)) })
+	return u
+}
+
+// eachInt calls fn for the uniforms that are integers.
+func (b *block) eachInt(cells box, fn func(name string, v int32)) {
 	for axis, name := range [3]string{"X", "Y", "Z"} {
-		u = append(u, shadercache.Int("size"+name, int32(b.size[axis])), shadercache.Int("origin"+name, int32(b.origin[axis])),
-			shadercache.Int("lo"+name, int32(cells.lo[axis])), shadercache.Int("hi"+name, int32(cells.hi[axis])))
+		fn("size"+name, int32(b.size[axis]))
+		fn("origin"+name, int32(b.origin[axis]))
+		fn("lo"+name, int32(cells.lo[axis]))
+		fn("hi"+name, int32(cells.hi[axis]))
 		for side, number := range [2]string{"0", "1"} {
-			u = append(u, shadercache.Int("in"+name+number, int32(b.in[2*axis+side])), shadercache.Int("out"+name+number, int32(b.out[2*axis+side])))
+			fn("in"+name+number, int32(b.in[2*axis+side]))
+			fn("out"+name+number, int32(b.out[2*axis+side]))
 		}
 	}
-	return u
 }
 
 // The work group of both kernels.
