@@ -73,11 +73,11 @@ func (d *ownDevice) newMemory(ctx context.Context, size int) (*ownMemory, error)
 
 // NewMapped makes a buffer of the host, for packages above this one: see
 // executor.NewMappedMemory. Write and Replace of it fail.
-func (d *ownDevice) NewMapped(size int) (Buffer, []byte, error) {
+func (d *ownDevice) NewMapped(size int, written bool) (Buffer, []byte, error) {
 	if err := d.err(); err != nil {
 		return nil, nil, err
 	}
-	memory, mapping, err := d.gpu.Executor.NewMappedMemory(size)
+	memory, mapping, err := d.gpu.Executor.NewMappedMemory(size, written)
 	if err != nil {
 		return nil, nil, ownError(err)
 	}

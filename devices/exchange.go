@@ -29,9 +29,9 @@ type Place struct{ Offset, Bytes int }
 //	Swap(ctx, n+1)      copies every Out(from, n+1) to In(to, n+1)
 //	jobs of phase n+1   read In(rank, n+1), ...
 //
-// A member of this process uses memory of the host in place: kernels write and read it
-// through the bus, and Swap copies from one to the other. A member of a server copies up
-// and down. Release frees the memory. Swap belongs to one goroutine at a time.
+// A member of this process uses mapped memory in place: kernels write the host's through the
+// bus, and Swap copies it to that of the GPU that reads it, where the driver has such. A member
+// of a server copies up and down. Release frees the memory. Swap belongs to one goroutine at a time.
 type Exchange struct {
 	group    *Group
 	links    []Link
@@ -69,9 +69,9 @@ func (g *Group) NewExchange(ctx context.Context, links ...Link) (*Exchange, erro
 		p := &x.phases[i]
 		p.out, p.in = make([]*exchangeBuffer, g.Len()), make([]*exchangeBuffer, g.Len())
 		for rank, m := range g.members {
-			err := x.newBuffer(ctx, m, &p.out[rank], outBytes[rank])
+			err := x.newBuffer(ctx, m, &p.out[rank], outBytes[rank], false)
 			if err == nil {
-				err = x.newBuffer(ctx, m, &p.in[rank], inBytes[rank])
+				err = x.newBuffer(ctx, m, &p.in[rank], inBytes[rank], true)
 			}
 			if err != nil {
 				x.Release()
@@ -87,8 +87,9 @@ func appendPlace(list []Place, used, n int) ([]Place, int) {
 	return append(list, Place{used, n}), (used + n + linkAlign - 1) / linkAlign * linkAlign
 }
 
-// newBuffer makes a buffer of size bytes, or none for 0.
-func (x *Exchange) newBuffer(ctx context.Context, m *member, to **exchangeBuffer, size int) error {
+// newBuffer makes a buffer of size bytes, or none for 0. written reports whether the host
+// writes it, else kernels do.
+func (x *Exchange) newBuffer(ctx context.Context, m *member, to **exchangeBuffer, size int, written bool) error {
 	if size == 0 {
 		return nil
 	}
@@ -98,9 +99,9 @@ func (x *Exchange) newBuffer(ctx context.Context, m *member, to **exchangeBuffer
 	}
 	b := &exchangeBuffer{placed: placed{m: m, held: int64(size)}}
 	if own, ok := device.(interface {
-		NewMapped(size int) (shadercache.Buffer, []byte, error)
+		NewMapped(size int, written bool) (shadercache.Buffer, []byte, error)
 	}); ok {
-		b.Buffer, b.mapping, err = own.NewMapped(size)
+		b.Buffer, b.mapping, err = own.NewMapped(size, written)
 	} else {
 		b.Buffer, err = device.NewBuffer(ctx, size)
 		b.mapping, b.copied = make([]byte, size), true

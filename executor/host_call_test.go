@@ -49,7 +49,7 @@ func (f *fixture) testMemories() map[string]func() *Memory {
 	return map[string]func() *Memory{
 		"device": func() *Memory { return f.must(f.NewMemory(4 * hostWords)) },
 		"mapped": func() *Memory {
-			m, _, err := f.NewMappedMemory(4 * hostWords)
+			m, _, err := f.NewMappedMemory(4*hostWords, false)
 			return f.must(m, err)
 		},
 		"pinned": func() *Memory {

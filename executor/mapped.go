@@ -12,15 +12,18 @@ import (
 // passes on, such as the faces of a grid, without a copy by the GPU. size is a multiple
 // of 4.
 //
+// With written the host only writes: mapping must not be read, and the memory may be the
+// GPU's, which jobs read faster.
+//
 // The host may read what a job wrote once the job was waited for, and a job reads what the
 // host wrote before Submit. Upload fails; mapping must not be used after Release.
-func (e *Executor) NewMappedMemory(size int) (m *Memory, mapping []byte, err error) {
+func (e *Executor) NewMappedMemory(size int, written bool) (m *Memory, mapping []byte, err error) {
 	if size <= 0 || size%4 != 0 {
 		return nil, nil, fmt.Errorf("executor: mapped memory of %d bytes: a multiple of 4 is needed", size)
 	}
 	m = &Memory{object: object{e: e}}
 	err = e.context.Do(func(gl *glctx.GL) (err error) {
-		m.mapped, err = gl.NewMapped(size / 4)
+		m.mapped, err = gl.NewMappedWith(size/4, glctx.MapOptions{ServerStorage: written, WriteOnly: written})
 		m.buffer = m.mapped.Buffer
 		return err
 	})

@@ -30,7 +30,20 @@ type pollFence func(gl *glctx.GL, f glctx.Fence) (bool, error)
 
 // maxStages is the number of stages on the GPU: one that runs and one behind it, so
 // that the GPU has work while the host sleeps. More would only make batches smaller.
-const maxStages = 2
+// maxSingleStages is the number where a batch has one job anyway: the stage behind the one
+// that runs may be short.
+const (
+	maxStages       = 2
+	maxSingleStages = 4
+)
+
+// stageLimit returns the number of stages on the GPU.
+func (e *Executor) stageLimit() int {
+	if e.options.SlotJobs == 1 && e.options.Depth > 1 {
+		return maxSingleStages
+	}
+	return maxStages
+}
 
 func (p *pipeline) prepare(gl *glctx.GL, e *Executor) {
 	p.e, p.created = e, time.Now()
@@ -244,11 +257,12 @@ func (p *pipeline) failBatches(s *stage, err error) {
 // is submitted meanwhile is not left unstarted.
 func (p *pipeline) nextStage() (stage, bool) {
 	e := p.e
+	limit := e.stageLimit()
 	e.mu.Lock()
 	defer e.unlock()
 	onGPU := len(p.stages)
-	e.submitWakesPump.Store(onGPU < maxStages)
-	if e.mu.failure != nil || p.partlyStarted() && onGPU >= maxStages {
+	e.submitWakesPump.Store(onGPU < limit)
+	if e.mu.failure != nil || p.partlyStarted() && onGPU >= limit {
 		return stage{}, false
 	}
 	b := e.readyBatch(onGPU)
@@ -259,7 +273,7 @@ func (p *pipeline) nextStage() (stage, bool) {
 		return stage{run: p.uploaded, down: p.computed}, true
 	case p.partlyStarted() || b == nil:
 		return stage{}, false
-	case b.large && onGPU >= maxStages:
+	case b.large && onGPU >= limit:
 		return stage{}, false
 	case b.large && (onGPU > 0 || len(e.mu.queue) > 1 || e.mu.open != nil):
 		if b.upBytes() == 0 {
@@ -273,7 +287,7 @@ func (p *pipeline) nextStage() (stage, bool) {
 // readyBatch returns the batch that may start, or nil. While the GPU has enough
 // stages the open batch stays open, so that it can grow. mu is held.
 func (e *Executor) readyBatch(onGPU int) *batch {
-	if len(e.mu.queue) == 0 && onGPU < maxStages {
+	if len(e.mu.queue) == 0 && onGPU < e.stageLimit() {
 		e.sealOpen()
 		e.mu.wakePump = false // the caller is the pump
 	}

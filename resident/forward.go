@@ -5,17 +5,13 @@ package resident
 import (
 	"errors"
 	"fmt"
-	"sync"
-	"time"
-
-	"github.com/shadercache/shadercache/resident/internal/pace"
 )
 
 // A session can be another one's peer: messages of some kinds, which its kernel sends as
 // all others, go to the inbox of the peer instead of to the host.
 //
 //	kernel A      residentSend          outbox of A, mapped memory
-//	carrier of A  after each tick of A, and every few microseconds of a persistent one
+//	carrier       one goroutine for all sessions, see carrier.go
 //	kernel B      residentReceive       inbox of B, which wakes B where it is idle
 //
 // The carrier makes no GL call, so the sessions may be of different contexts and GPUs.
@@ -53,7 +49,7 @@ func (s *Session) Forward(kind uint32, to *Session, group uint32) error {
 		return err
 	}
 	s.mail.setRoute(kind, route{to, group})
-	s.carrier.begin(s)
+	carries.add(s)
 	return nil
 }
 
@@ -117,42 +113,4 @@ func (m *mailbox) carry() (moved, waiting bool) {
 	m.next(primary)
 	m.next(secondary)
 	return m.out.forwarded != before, m.out.waiting
-}
-
-// carrier is the goroutine that forwards the messages of a session.
-type carrier struct {
-	once    sync.Once
-	running sync.WaitGroup
-}
-
-func (c *carrier) begin(s *Session) {
-	c.once.Do(func() { c.running.Go(func() { c.run(s) }) })
-	s.run.notify() // a route may be for messages that have been sent
-}
-
-func (c *carrier) wait() { c.running.Wait() }
-
-// run carries messages after each tick, and while a dispatch persists or one waits for room
-// with the intervals of pace.Backoff, until the session ends.
-func (c *carrier) run(s *Session) {
-	for last := time.Now(); ; {
-		changed, err := s.run.watch()
-		moved, waiting := s.mail.carry()
-		if err != nil {
-			return
-		}
-		if moved {
-			last = time.Now()
-		}
-		var again <-chan time.Time
-		if s.mail.persistent || waiting {
-			again = time.After(pace.Backoff(pace.SpinTime + time.Since(last)))
-		}
-		select {
-		case <-changed:
-		case <-again:
-		case <-s.run.ended:
-			return
-		}
-	}
 }

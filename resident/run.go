@@ -32,8 +32,9 @@ type runState struct {
 	saving   error // of the last checkpoint that could not be saved
 	requests []*request
 	limit    pace.Limit
-	changed  chan struct{} // closed and replaced after each change that is watched
-	watched  bool          // changed was handed out since it was replaced
+	changed  chan struct{}   // closed and replaced after each change that is watched
+	watched  bool            // changed was handed out since it was replaced
+	also     chan<- struct{} // gets a wake-up after each change; nil: none
 }
 
 func newRunState(base uint64) *runState {
@@ -182,6 +183,14 @@ func (r *runState) notifyLocked() {
 		close(r.changed)
 		r.changed, r.watched = make(chan struct{}), false
 	}
+	wakeUp(r.also)
+}
+
+// wakeAlso has a channel get a wake-up after each change.
+func (r *runState) wakeAlso(also chan<- struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.also = also
 }
 
 // interrupt makes the scheduler come to a boundary at the end of its tick.
@@ -191,9 +200,12 @@ func (r *runState) interrupt() {
 }
 
 // wakeScheduler ends a sleep of the scheduler.
-func (r *runState) wakeScheduler() {
+func (r *runState) wakeScheduler() { wakeUp(r.wake) }
+
+// wakeUp puts a wake-up into a channel that holds one. A nil channel takes none.
+func wakeUp(c chan<- struct{}) {
 	select {
-	case r.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }

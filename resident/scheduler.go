@@ -79,8 +79,10 @@ func (sc *scheduler) loop() {
 	}
 }
 
-// workSpin is how long the scheduler spins for work before it sleeps.
-const workSpin = 50 * time.Microsecond
+// workSpin is how long the scheduler spins for work before it sleeps: longer than two
+// sessions that forward to each other take for a message there and back while both sleep,
+// so that they begin to spin.
+const workSpin = pace.LongestSpin
 
 // waitForWork waits for a wake-up. It spins where the last one came soon, as the next
 // message of a caller that has its answer does: waking a goroutine takes 15 us or more.

@@ -28,7 +28,6 @@ type Session struct {
 	run     *runState
 	mail    *mailbox
 	counts  *counts
-	carrier carrier
 }
 
 // config holds what is fixed for the life of a session.
@@ -108,7 +107,6 @@ func (s *Session) Close() error {
 	}
 	return s.polling(func() error {
 		<-s.run.ended
-		s.carrier.wait()
 		return s.run.saveFailure()
 	})
 }

@@ -27,7 +27,8 @@ Workloads:
   wave      a 3-D wave, --side cells cubed, divided into blocks whose faces go
             from GPU to GPU in each step; both forms must agree in every bit
   messages  from a session on the first GPU to one on the second, and back,
-            while their kernels run, and with a tick for each
+            while their kernels run, and with a tick for each; and from actor to
+            actor. Also the CPU time of both without a message
   move      a session of integers and one of floats, saved on the first GPU and
             continued on the second, where every bit must be that of the first
 

@@ -4,8 +4,6 @@ package wave3d
 
 import (
 	"context"
-	"encoding/binary"
-	"math"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/devices"
@@ -80,29 +78,25 @@ func (b *block) allocate(ctx context.Context, g *devices.Group) (err error) {
 	return err
 }
 
-// params returns the uniform block of a dispatch: see block.glsl.
-func (b *block) params(o Options, cells box) []byte {
-	var out []byte
-	vector := func(v ...int) {
-		for i := range 4 {
-			word := 0
-			if i < len(v) {
-				word = v[i]
-			}
-			out = binary.LittleEndian.AppendUint32(out, uint32(int32(word)))
+// uniforms returns those of a dispatch for cells: see block.glsl.
+func (b *block) uniforms(o Options, cells box) []shadercache.Uniform {
+	u := []shadercache.Uniform{shadercache.Float("courant2", o.Courant*o.Courant), shadercache.Uint("seed", o.Seed)}
+	b.eachInt(cells, func(name string, v int32) { u = append(u, shadercache.Int(name, v)) })
+	return u
+}
+
+// eachInt calls fn for the uniforms that are integers.
+func (b *block) eachInt(cells box, fn func(name string, v int32)) {
+	for axis, name := range [3]string{"X", "Y", "Z"} {
+		fn("size"+name, int32(b.size[axis]))
+		fn("origin"+name, int32(b.origin[axis]))
+		fn("lo"+name, int32(cells.lo[axis]))
+		fn("hi"+name, int32(cells.hi[axis]))
+		for side, number := range [2]string{"0", "1"} {
+			fn("in"+name+number, int32(b.in[2*axis+side]))
+			fn("out"+name+number, int32(b.out[2*axis+side]))
 		}
 	}
-	vector(b.size[:]...)
-	vector(b.origin[:]...)
-	vector(cells.lo[:]...)
-	vector(cells.hi[:]...)
-	vector(b.in[:4]...)
-	vector(b.in[4:]...)
-	vector(b.out[:4]...)
-	vector(b.out[4:]...)
-	vector(int(int32(math.Float32bits(o.Courant * o.Courant))))
-	vector(int(int32(o.Seed)))
-	return out
 }
 
 // The work group of both kernels.
@@ -110,7 +104,7 @@ var local = [3]int{64, 4, 1}
 
 // dispatch returns the dispatch of a program for cells.
 func (b *block) dispatch(p shadercache.Program, o Options, cells box, buffers []shadercache.Bound) shadercache.Dispatch {
-	d := shadercache.Dispatch{Program: p, Buffers: buffers, Params: b.params(o, cells)}
+	d := shadercache.Dispatch{Program: p, Buffers: buffers, Uniforms: b.uniforms(o, cells)}
 	for axis := range d.Groups {
 		d.Groups[axis] = uint32((cells.hi[axis] - cells.lo[axis] + local[axis] - 1) / local[axis])
 	}

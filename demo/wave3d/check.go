@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 )
 
@@ -123,15 +124,10 @@ func (k *knownBlock) compare(kernel string, fields ...[]float32) error {
 
 // run runs the program on the block.
 func (k *knownBlock) run() error {
-	params := k.block.params(k.volume, box{hi: k.block.size})
-	uniforms, err := k.gl.NewBuffer(len(params), params)
-	if err != nil {
-		return err
-	}
-	defer k.gl.DeleteBuffer(uniforms)
 	data := [][]float32{k.now, k.before, k.in, k.out}
 	buffers := make([]glctx.Buffer, len(data))
 	for i, cells := range data {
+		var err error
 		if buffers[i], err = k.gl.NewBuffer(4*len(cells), glctx.Bytes(cells)); err != nil {
 			return err
 		}
@@ -139,7 +135,9 @@ func (k *knownBlock) run() error {
 		k.gl.BindStorage(uint32(i), buffers[i])
 	}
 	k.gl.UseProgram(k.program)
-	k.gl.BindUniforms(0, uniforms)
+	k.block.eachInt(box{hi: k.block.size}, func(name string, v int32) { executor.Int(name, v).Set(k.gl, k.program) })
+	executor.Float("courant2", k.volume.Courant*k.volume.Courant).Set(k.gl, k.program)
+	executor.Uint("seed", k.volume.Seed).Set(k.gl, k.program)
 	d := k.block.dispatch(nil, k.volume, box{hi: k.block.size}, nil)
 	k.gl.Dispatch(d.Groups[0], d.Groups[1], d.Groups[2])
 	k.gl.MemoryBarrier(glctx.BarrierUpdate)

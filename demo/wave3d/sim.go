@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/devices"
@@ -27,7 +28,16 @@ type Sim struct {
 	exchange    *devices.Exchange
 	steps       int
 	running     []shadercache.Pending // interiors that were not waited for
+	times       Times
 	err         error
+}
+
+// Times is where the host's time went in the steps of a simulation.
+type Times struct {
+	Submit     time.Duration // jobs
+	Boundaries time.Duration // waiting for them
+	Interiors  time.Duration // waiting for those of the step before
+	Swap       time.Duration // faces
 }
 
 // New makes a simulation at step 0, once all members are open. Close releases it. It
@@ -57,6 +67,9 @@ func New(ctx context.Context, g *devices.Group, o Options) (*Sim, error) {
 
 // Mesh returns how the volume is divided.
 func (s *Sim) Mesh() devices.Mesh { return s.mesh }
+
+// Times returns where the time of the steps so far went.
+func (s *Sim) Times() Times { return s.times }
 
 // Steps returns the number of steps that were done.
 func (s *Sim) Steps() int { return s.steps }
@@ -188,6 +201,7 @@ func (s *Sim) Step(ctx context.Context, n int) error {
 func (s *Sim) stepOnce(ctx context.Context) error {
 	var boundaries, interiors []shadercache.Pending
 	defer func() { release(boundaries) }()
+	lap := stopwatch()
 	for _, b := range s.blocks {
 		if len(b.boundary) == 0 {
 			continue
@@ -210,14 +224,29 @@ func (s *Sim) stepOnce(ctx context.Context) error {
 		}
 		interiors = append(interiors, p)
 	}
+	lap(&s.times.Submit)
 	if err := s.waitInteriors(ctx, interiors); err != nil {
 		return err
 	}
+	lap(&s.times.Interiors)
 	if err := waitAll(ctx, boundaries); err != nil {
 		return err
 	}
+	lap(&s.times.Boundaries)
 	s.steps++
-	return s.exchange.Swap(ctx, s.steps)
+	err := s.exchange.Swap(ctx, s.steps)
+	lap(&s.times.Swap)
+	return err
+}
+
+// stopwatch returns a function that adds the time since its last call.
+func stopwatch() func(to *time.Duration) {
+	last := time.Now()
+	return func(to *time.Duration) {
+		now := time.Now()
+		*to += now.Sub(last)
+		last = now
+	}
 }
 
 // submit submits a job of a block that steps boxes of cells, one after the other.

@@ -25,13 +25,12 @@ type worldBuffers struct {
 }
 
 func newWorldBuffers(e *executor.Executor, o Options) (m worldBuffers, err error) {
-	envelope := envelopeHeader + o.messageWords()
 	var errs [5]error
 	m.world, errs[0] = executor.BufferOf(e, o.emptyWorld())
 	m.slots, errs[1] = executor.BufferOf(e, o.emptySlots())
 	m.mail, errs[2] = executor.BufferOf(e, make([]uint32, 2*o.Slots*(1+o.Depth*o.messageWords())))
 	m.states, errs[3] = executor.BufferOf(e, make([]uint32, o.Slots*o.StateWords))
-	m.post, errs[4] = executor.BufferOf(e, make([]uint32, postHeader+o.Outbox*envelope+2*o.Broadcasts*o.messageWords()))
+	m.post, errs[4] = executor.BufferOf(e, make([]uint32, postHeader+o.Outbox*o.envelopeWords()+2*o.Broadcasts*o.messageWords()))
 	if err := errors.Join(errs[:]...); err != nil {
 		m.release()
 		return worldBuffers{}, err

@@ -92,6 +92,15 @@ func (w *World) Send(ctx context.Context, to Address, kind uint32, words ...uint
 // SendAll sends messages concurrently, without an order among them, and returns the
 // error of Send for each. A zero From becomes the host.
 func (w *World) SendAll(ctx context.Context, envelopes ...Envelope) ([]error, error) {
+	commands, err := w.sendCommands(envelopes)
+	if err != nil {
+		return nil, err
+	}
+	return w.executeAll(ctx, commands, "send to")
+}
+
+// sendCommands returns the commands that send messages.
+func (w *World) sendCommands(envelopes []Envelope) ([][]uint32, error) {
 	commands := make([][]uint32, len(envelopes))
 	for i, e := range envelopes {
 		if len(e.Words) > w.options.Payload {
@@ -107,7 +116,7 @@ func (w *World) SendAll(ctx context.Context, envelopes ...Envelope) ([]error, er
 		fromX, fromY := e.From.Words()
 		commands[i] = append([]uint32{commandSend, x, y, fromX, fromY, e.Kind, 0}, e.Words...)
 	}
-	return w.executeAll(ctx, commands, "send to")
+	return commands, nil
 }
 
 // Broadcast sends a message to all actors that are live in the next tick. It returns
@@ -152,13 +161,18 @@ func (w *World) executeAll(ctx context.Context, commands [][]uint32, verb string
 	if err != nil {
 		return nil, err
 	}
+	return errorsOf(results, verb), nil
+}
+
+// errorsOf returns the errors of results.
+func errorsOf(results []commandResult, verb string) []error {
 	errs := make([]error, len(results))
 	for i, r := range results {
 		if e := r.err(); e != nil {
 			errs[i] = fmt.Errorf("actors: %s %v: %w", verb, r.actor, e)
 		}
 	}
-	return errs, nil
+	return errs
 }
 
 // execute executes commands of one kind on the device. With an error it returns the
@@ -182,15 +196,25 @@ func (w *World) execute(ctx context.Context, commands [][]uint32) ([]commandResu
 // executeBatch executes the commands of one submission. Commands that change which
 // actors are live are followed by a sweep. mu must be locked.
 func (w *World) executeBatch(ctx context.Context, commands [][]uint32) ([]commandResult, error) {
+	then := w.sweepAndPlan(true, true)
+	if commands[0][0] == commandSend {
+		then = then[1:]
+	}
+	return w.submitCommands(ctx, commands, then)
+}
+
+// submitCommands executes commands and then other dispatches, of which the last is a plan,
+// in one submission. mu must be locked.
+func (w *World) submitCommands(ctx context.Context, commands [][]uint32, then []executor.Dispatch) ([]commandResult, error) {
 	size := 3 + messageHeader + max(w.options.Payload, 4)
 	words := make([]uint32, size*len(commands))
 	for i, command := range commands {
 		copy(words[size*i:], command)
 	}
 	output := make([]uint32, 3*len(commands))
-	relist, then := uint32(1), w.sweepAndPlan(true)
+	relist := uint32(1)
 	if commands[0][0] == commandSend {
-		relist, then = 0, then[1:]
+		relist = 0
 	}
 	err := w.submitAndWait(ctx, executor.Job{
 		Dispatch: executor.Dispatch{

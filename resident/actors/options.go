@@ -148,6 +148,9 @@ func (o Options) handler(name string) int {
 // messageWords returns the size of a message on the device.
 func (o Options) messageWords() int { return messageHeader + o.Payload }
 
+// envelopeWords returns the words of a message in the outbox.
+func (o Options) envelopeWords() int { return envelopeHeader + o.messageWords() }
+
 const (
 	messageHeader  = 4 // sender (2), kind, published
 	envelopeHeader = 2 // receiver

@@ -7,25 +7,35 @@ import (
 	"fmt"
 )
 
-// readOutbox moves n messages from the outbox to the host. While the host or the router
-// has not fetched the previous ones they stay on the device, so that the outbox fills
-// and sending fails. mu must be locked.
+// readOutbox moves n messages from the outbox to the host: those that did not fit into a
+// report. While the host or the router has not fetched the previous ones they stay on the
+// device, so that the outbox fills and sending fails. mu must be locked.
 func (w *World) readOutbox(ctx context.Context, n int) error {
-	if n == 0 || len(w.hostMessages) >= w.options.Outbox || len(w.outgoing) >= w.options.Outbox {
+	if n == 0 || !w.hasRoom() {
 		return nil
 	}
-	size := envelopeHeader + w.options.messageWords()
-	words := make([]uint32, n*size)
+	words := make([]uint32, n*w.options.envelopeWords())
 	if err := w.buffers.post.Download(ctx, postHeader, words); err != nil {
 		return fmt.Errorf("actors: read the outbox: %w", err)
 	}
 	if err := w.buffers.post.Upload(ctx, 0, []uint32{0}); err != nil {
 		return fmt.Errorf("actors: empty the outbox: %w", err)
 	}
+	w.receiveAll(words, n)
+	return nil
+}
+
+// hasRoom reports whether the host takes messages. mu must be locked.
+func (w *World) hasRoom() bool {
+	return len(w.hostMessages) < w.options.Outbox && len(w.outgoing) < w.options.Outbox
+}
+
+// receiveAll receives n messages of the outbox. mu must be locked.
+func (w *World) receiveAll(words []uint32, n int) {
+	size := w.options.envelopeWords()
 	for i := range n {
 		w.receive(envelopeAt(words[i*size : (i+1)*size]))
 	}
-	return nil
 }
 
 func envelopeAt(words []uint32) Envelope {

@@ -47,45 +47,79 @@ func NewRouter(worlds ...*World) (*Router, error) {
 
 // Step steps all worlds n times, concurrently, and forwards messages after each tick:
 // they are received in the next one. It returns the errors of World.Step; then some
-// worlds may have stepped and others not.
+// worlds may have stepped and others not. Between two ticks of a call a world gets its
+// messages with the tick, in one submission.
 func (r *Router) Step(ctx context.Context, n int) (Routes, error) {
-	for range n {
-		if err := r.stepWorlds(ctx); err != nil {
-			return r.routes, err
+	var waiting map[uint8][]Envelope
+	for i := range n {
+		if i > 0 {
+			waiting = r.collect()
 		}
-		if err := r.forward(ctx); err != nil {
+		if err := r.stepWorlds(ctx, waiting); err != nil {
 			return r.routes, err
 		}
 	}
-	return r.routes, nil
+	if n <= 0 {
+		return r.routes, nil
+	}
+	return r.routes, r.forward(ctx)
 }
 
-// stepWorlds steps all worlds once. Contexts that this thread serves are stepped by this
-// goroutine, one after the other.
-func (r *Router) stepWorlds(ctx context.Context) error {
+// stepWorlds steps all worlds once, with messages by their device. Contexts that this
+// thread serves are stepped by this goroutine, one after the other.
+func (r *Router) stepWorlds(ctx context.Context, waiting map[uint8][]Envelope) error {
 	var group errgroup.Group
-	var here []*World
-	for _, w := range r.worlds {
+	var here []*stepped
+	var all []*stepped
+	for device, w := range r.worlds {
+		s := &stepped{world: w, messages: waiting[device]}
+		all = append(all, s)
 		if w.executor.Context().Pending() != nil {
-			here = append(here, w)
+			here = append(here, s)
 			continue
 		}
-		group.Go(func() error {
-			_, err := w.Step(ctx, 1)
-			return err
-		})
+		group.Go(func() error { return s.step(ctx) })
 	}
 	var errs []error
-	for _, w := range here {
-		_, err := w.Step(ctx, 1)
-		errs = append(errs, err)
+	for _, s := range here {
+		errs = append(errs, s.step(ctx))
 	}
-	return errors.Join(append(errs, group.Wait())...)
+	errs = append(errs, group.Wait())
+	for _, s := range all {
+		r.recordResults(s.messages, s.results, s.err)
+	}
+	return errors.Join(errs...)
 }
 
-// forward sends the messages to retry, and then the messages between worlds. While there
-// are too many to retry, the others stay in their worlds, so that outboxes fill.
+// stepped is a step of a world with messages.
+type stepped struct {
+	world    *World
+	messages []Envelope
+	results  []error // of sending them
+	err      error
+}
+
+func (s *stepped) step(ctx context.Context) error {
+	s.results, s.err = s.world.stepSending(ctx, s.messages)
+	return s.err
+}
+
+// forward sends the messages between worlds.
 func (r *Router) forward(ctx context.Context) error {
+	var errs []error
+	for device, all := range r.collect() {
+		results, err := r.worlds[device].SendAll(ctx, all...)
+		r.recordResults(all, results, err)
+		errs = append(errs, err)
+	}
+	r.routes.Waiting = len(r.retries)
+	return errors.Join(errs...)
+}
+
+// collect returns the messages to retry, and then those that worlds have sent, by their
+// device. While there are too many to retry, the others stay in their worlds, so that
+// outboxes fill. Messages to hosts are received at once.
+func (r *Router) collect() map[uint8][]Envelope {
 	byDevice := map[uint8][]Envelope{}
 	waiting := r.retries
 	r.retries = nil
@@ -105,21 +139,18 @@ func (r *Router) forward(ctx context.Context) error {
 			byDevice[e.To.Device] = append(byDevice[e.To.Device], e)
 		}
 	}
-	for device, all := range byDevice {
-		errs, err := r.worlds[device].SendAll(ctx, all...)
-		if err != nil {
-			r.retries = append(r.retries, all...)
-			return err
-		}
-		r.recordResults(all, errs)
-	}
-	r.routes.Waiting = len(r.retries)
-	return nil
+	return byDevice
 }
 
-// recordResults counts the results of sending messages, and keeps those to retry.
-func (r *Router) recordResults(all []Envelope, errs []error) {
-	for i, err := range errs {
+// recordResults counts the results of sending messages, and keeps those to retry: all of
+// them after an error.
+func (r *Router) recordResults(all []Envelope, results []error, err error) {
+	if err != nil {
+		r.retries = append(r.retries, all...)
+		r.routes.Waiting = len(r.retries)
+		return
+	}
+	for i, err := range results {
 		switch {
 		case err == nil:
 			r.routes.Delivered++

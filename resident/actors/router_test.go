@@ -51,7 +51,12 @@ func TestRouterBetweenTwoContexts(t *testing.T) {
 	}
 	x, y := b.Words()
 	here.send(a, 8, x, y, 100) // a sends 100 to b, which replies, and so on
+	before := f.Executor.Stats().Jobs + g.Executor.Stats().Jobs
 	routes := step(11)
+	// A job for each tick of each world, and one for the message after the last.
+	if n := f.Executor.Stats().Jobs + g.Executor.Stats().Jobs - before; n != 2*11+1 {
+		t.Errorf("%d jobs for 11 steps", n)
+	}
 	if routes.Delivered != 11 || routes.Stale+routes.Unknown+routes.Retried != 0 {
 		t.Errorf("routes %+v", routes)
 	}

@@ -53,6 +53,9 @@ type Report struct {
 
 const reportWords = 24
 
+// reportedWords is the room for messages of the outbox behind the report.
+const reportedWords = 256
+
 // New makes a world without actors. programs is a cache over the executor's context. It
 // returns an error for options out of range, a *shader.CompileError for handlers that
 // do not compile, and the errors of cache and executor.
@@ -130,27 +133,60 @@ func (w *World) Step(ctx context.Context, n int) (Report, error) {
 func (w *World) stepBatch(ctx context.Context, n int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var all []executor.Dispatch
-	for range n {
+	all := w.ticks(n)
+	return w.submitAndWait(ctx, executor.Job{Dispatch: all[0], Then: all[1:]})
+}
+
+// stepSending sends messages and runs a tick, in which they are received: as SendAll and
+// Step, in one submission.
+func (w *World) stepSending(ctx context.Context, envelopes []Envelope) ([]error, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(envelopes) == 0 {
+		all := w.ticks(1)
+		return nil, w.submitAndWait(ctx, executor.Job{Dispatch: all[0], Then: all[1:]})
+	}
+	commands, err := w.sendCommands(envelopes)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for len(commands) > maxCommands {
+		results, err := w.executeBatch(ctx, commands[:maxCommands])
+		if err != nil {
+			return nil, err
+		}
+		errs, commands = append(errs, errorsOf(results, "send to")...), commands[maxCommands:]
+	}
+	results, err := w.submitCommands(ctx, commands, w.ticks(1))
+	return append(errs, errorsOf(results, "send to")...), err
+}
+
+// ticks returns the dispatches of n ticks.
+func (w *World) ticks(n int) (all []executor.Dispatch) {
+	for i := range n {
 		all = append(all, executor.Dispatch{
 			Program:  w.programs.tick,
 			Indirect: &executor.Indirect{Memory: w.buffers.world.Memory, Offset: tickGroupsAt},
 			Memory:   append(w.buffers.bound(), w.options.Memory...),
 			Uniforms: append(w.uniforms(), w.options.Uniforms...),
 		})
-		all = append(all, w.sweepAndPlan(false)...)
+		all = append(all, w.sweepAndPlan(false, i == n-1)...)
 	}
-	return w.submitAndWait(ctx, executor.Job{Dispatch: all[0], Then: all[1:]})
+	return all
 }
 
 // sweepAndPlan returns the sweep and plan dispatches, which end a tick or follow commands
-// of the host.
-func (w *World) sweepAndPlan(afterCommands bool) []executor.Dispatch {
-	flag := uint32(0)
+// of the host. The last plan of a job reports messages.
+func (w *World) sweepAndPlan(afterCommands, last bool) []executor.Dispatch {
+	flag, takes := uint32(0), uint32(0)
 	if afterCommands {
 		flag = 1
 	}
-	uniforms := append(w.uniforms(), executor.Uint("afterCommands", flag))
+	if last && w.hasRoom() {
+		takes = uint32(reportedWords / w.options.envelopeWords())
+	}
+	uniforms := append(w.uniforms(), executor.Uint("afterCommands", flag), executor.Uint("takes", takes))
 	return []executor.Dispatch{
 		{
 			Program: w.programs.sweep, Groups: [3]uint32{uint32(w.options.Slots+63) / 64, 1, 1},
@@ -170,7 +206,7 @@ func (w *World) submitAndWait(ctx context.Context, job executor.Job) error {
 	if err := w.usable(); err != nil {
 		return err
 	}
-	words := make([]uint32, reportWords)
+	words := make([]uint32, reportWords+reportedWords)
 	// Only actors_plan declares this binding as its report. A handler with memory at the
 	// binding gets that memory.
 	job.Outputs = append(job.Outputs, executor.Output{Binding: reportBinding, To: glctx.Bytes(words)})
@@ -189,6 +225,10 @@ func (w *World) submitAndWait(ctx context.Context, job executor.Job) error {
 	}
 	if err != nil {
 		return err
+	}
+	if words[18] != 0 {
+		w.receiveAll(words[reportWords:], outbox)
+		return nil
 	}
 	return w.readOutbox(ctx, outbox)
 }

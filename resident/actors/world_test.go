@@ -239,33 +239,49 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Messages to the host that it does not fetch fill the outbox, and sending then fails.
+// Messages to the host that it does not fetch fill the outbox, and sending then fails. Short
+// ones come with the report of a tick, long ones on their own.
 func TestOutboxIsBounded(t *testing.T) {
 	t.Parallel()
 	const writer = `
 	void ON_MESSAGE(Message m) {}
 	void ON_TICK() {
-	    uint code = actorSend(uvec2(0xffffffu, 1u), actorMessage(9u));
+	    Message m = actorMessage(9u);
+	    m.word[ACTOR_PAYLOAD - 1] = actorGet(0u) + 7u;
+	    uint code = actorSend(uvec2(0xffffffu, 1u), m);
 	    actorSet(code, actorGet(code) + 1u);
 	}`
-	w := newFixture(t).world(Options{Handlers: []Handler{{Name: "writer", Text: writer}}, Slots: 8, Outbox: 6})
-	a := w.spawn("writer")
-	w.step(10) // more messages than the outbox holds, in one submission
-	if got := w.words(a); got[0] != 6 || got[1] != 4 {
-		t.Errorf("codes %v, not 6 sent", got[:2])
-	}
-	for range 10 {
+	f := newFixture(t)
+	for _, payload := range []int{4, 60} {
+		w := f.world(Options{Handlers: []Handler{{Name: "writer", Text: writer}}, Slots: 8, Outbox: 6, Payload: payload})
+		a := w.spawn("writer")
+		first := uint32(7)
+		fetch := func() {
+			t.Helper()
+			all := w.HostMessages()
+			if len(all) != 6 {
+				t.Errorf("%d messages", len(all))
+			}
+			for i, m := range all {
+				if m.From != a || m.Kind != 9 || m.Words[payload-1] != first {
+					t.Errorf("message %d: %+v, want %d", i, m, first)
+				}
+				first++
+			}
+		}
+		w.step(10) // more messages than the outbox holds, in one submission
+		if got := w.words(a); got[0] != 6 || got[1] != 4 {
+			t.Errorf("codes %v, not 6 sent", got[:2])
+		}
+		for range 10 {
+			w.step(1)
+		}
+		if got := w.words(a); got[0] != 12 || got[1] != 8 {
+			t.Errorf("codes %v, not 6 on the host and 6 in the outbox", got[:2])
+		}
+		fetch()
 		w.step(1)
-	}
-	if got := w.words(a); got[0] != 12 || got[1] != 8 {
-		t.Errorf("codes %v, not 6 on the host and 6 in the outbox", got[:2])
-	}
-	if n := len(w.HostMessages()); n != 6 {
-		t.Errorf("%d messages", n)
-	}
-	w.step(1)
-	if n := len(w.HostMessages()); n != 6 {
-		t.Errorf("%d messages", n)
+		fetch()
 	}
 }
 

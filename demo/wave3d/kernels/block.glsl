@@ -2,16 +2,24 @@
 
 layout(local_size_x = 64, local_size_y = 4) in;
 
-// inXY, inZ, outXY and outZ are where faces begin in FacesIn and FacesOut, in floats, or -1
-// where the block has no neighbour: before and after it along x and y, and along z.
-layout(std140, binding = 0) uniform Block {
-    ivec4 size;   // cells of the block
-    ivec4 origin; // its first cell in the volume
-    ivec4 lo, hi; // the cells of this dispatch, hi excluded
-    ivec4 inXY, inZ, outXY, outZ;
-    vec4 courant2; // x: the square of the Courant number
-    uvec4 seed;    // x
-};
+// Cells of the block, its first cell in the volume, and the cells of this dispatch, hi
+// excluded.
+uniform int sizeX, sizeY, sizeZ;
+uniform int originX, originY, originZ;
+uniform int loX, loY, loZ;
+uniform int hiX, hiY, hiZ;
+
+// Where faces begin in FacesIn and FacesOut, in floats, or -1 where the block has no
+// neighbour: before and after it along x, y and z.
+uniform int inX0, inX1, inY0, inY1, inZ0, inZ1;
+uniform int outX0, outX1, outY0, outY1, outZ0, outZ1;
+
+uniform float courant2; // the square of the Courant number
+uniform uint seed;
+
+ivec3 size = ivec3(sizeX, sizeY, sizeZ);
+ivec3 lo = ivec3(loX, loY, loZ);
+ivec3 hi = ivec3(hiX, hiY, hiZ);
 
 layout(std430, binding = 3) restrict writeonly buffer FacesOut { float facesOut[]; };
 
@@ -30,10 +38,10 @@ void writeFace(bool on, int face, int at, float v) {
 
 // writeFaces writes a cell to the faces that it is on.
 void writeFaces(ivec3 c, float v) {
-    writeFace(c.x == 0, outXY.x, faceX(c), v);
-    writeFace(c.x + 1 == size.x, outXY.y, faceX(c), v);
-    writeFace(c.y == 0, outXY.z, faceY(c), v);
-    writeFace(c.y + 1 == size.y, outXY.w, faceY(c), v);
-    writeFace(c.z == 0, outZ.x, faceZ(c), v);
-    writeFace(c.z + 1 == size.z, outZ.y, faceZ(c), v);
+    writeFace(c.x == 0, outX0, faceX(c), v);
+    writeFace(c.x + 1 == size.x, outX1, faceX(c), v);
+    writeFace(c.y == 0, outY0, faceY(c), v);
+    writeFace(c.y + 1 == size.y, outY1, faceY(c), v);
+    writeFace(c.z == 0, outZ0, faceZ(c), v);
+    writeFace(c.z + 1 == size.z, outZ1, faceZ(c), v);
 }

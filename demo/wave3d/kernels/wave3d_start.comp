@@ -7,7 +7,8 @@
 //   0        Now       cells of the block, x densest
 //   1        Previous  the same, one step before
 //   3        FacesOut  faces that neighbours read
-//   0        Block     uniforms: see block.glsl
+//
+//   uniforms see block.glsl
 //
 //   grid     cells from lo to hi
 
@@ -18,7 +19,7 @@ layout(std430, binding = 1) restrict writeonly buffer Previous { float previous[
 
 // noise returns a multiple of 2^-24 from -0.5 to below 0.5: every operation is exact.
 float noise(uvec3 cell) {
-    uint h = seed.x + cell.x * 0x9e3779b1u + cell.y * 0x85ebca77u + cell.z * 0xc2b2ae3du;
+    uint h = seed + cell.x * 0x9e3779b1u + cell.y * 0x85ebca77u + cell.z * 0xc2b2ae3du;
     h = (h ^ (h >> 15)) * 0x2c1b3c6du;
     h = (h ^ (h >> 12)) * 0x297a2d39u;
     h ^= h >> 15;
@@ -26,11 +27,11 @@ float noise(uvec3 cell) {
 }
 
 void main() {
-    ivec3 c = lo.xyz + ivec3(gl_GlobalInvocationID);
-    if (any(greaterThanEqual(c, hi.xyz))) {
+    ivec3 c = lo + ivec3(gl_GlobalInvocationID);
+    if (any(greaterThanEqual(c, hi))) {
         return;
     }
-    float v = noise(uvec3(origin.xyz + c));
+    float v = noise(uvec3(ivec3(originX, originY, originZ) + c));
     now[cellIndex(c)] = v;
     previous[cellIndex(c)] = v;
     writeFaces(c, v);

@@ -7,7 +7,8 @@
 //   1        Next      the previous step, overwritten by the next
 //   2        FacesIn   faces that neighbours wrote for this step
 //   3        FacesOut  faces for the next step, that neighbours read
-//   0        Block     uniforms: see block.glsl
+//
+//   uniforms see block.glsl
 //
 //   grid     cells from lo to hi
 
@@ -21,26 +22,26 @@ layout(std430, binding = 2) restrict readonly buffer FacesIn { float facesIn[]; 
 float outside(int face, int at) { return face < 0 ? 0.0 : facesIn[face + at]; }
 
 void main() {
-    ivec3 c = lo.xyz + ivec3(gl_GlobalInvocationID);
-    if (any(greaterThanEqual(c, hi.xyz))) {
+    ivec3 c = lo + ivec3(gl_GlobalInvocationID);
+    if (any(greaterThanEqual(c, hi))) {
         return;
     }
     int i = cellIndex(c);
     int row = size.x, plane = size.x * size.y;
     float u = now[i];
-    precise float x0 = c.x > 0 ? now[i - 1] : outside(inXY.x, faceX(c));
-    precise float x1 = c.x + 1 < size.x ? now[i + 1] : outside(inXY.y, faceX(c));
-    precise float y0 = c.y > 0 ? now[i - row] : outside(inXY.z, faceY(c));
-    precise float y1 = c.y + 1 < size.y ? now[i + row] : outside(inXY.w, faceY(c));
-    precise float z0 = c.z > 0 ? now[i - plane] : outside(inZ.x, faceZ(c));
-    precise float z1 = c.z + 1 < size.z ? now[i + plane] : outside(inZ.y, faceZ(c));
+    precise float x0 = c.x > 0 ? now[i - 1] : outside(inX0, faceX(c));
+    precise float x1 = c.x + 1 < size.x ? now[i + 1] : outside(inX1, faceX(c));
+    precise float y0 = c.y > 0 ? now[i - row] : outside(inY0, faceY(c));
+    precise float y1 = c.y + 1 < size.y ? now[i + row] : outside(inY1, faceY(c));
+    precise float z0 = c.z > 0 ? now[i - plane] : outside(inZ0, faceZ(c));
+    precise float z1 = c.z + 1 < size.z ? now[i + plane] : outside(inZ1, faceZ(c));
     precise float x = x0 + x1, y = y0 + y1, z = z0 + z1;
     precise float xy = x + y;
     precise float sum = xy + z;
     precise float six = 6.0 * u;
     precise float laplacian = sum - six;
     precise float twice = 2.0 * u;
-    precise float pull = courant2.x * laplacian;
+    precise float pull = courant2 * laplacian;
     precise float onward = twice + pull;
     precise float v = onward - next[i];
     v = abs(v) < 1e-25 ? 0.0 : v;

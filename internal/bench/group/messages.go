@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/bench"
 	"github.com/shadercache/shadercache/internal/bench/stats"
 	"github.com/shadercache/shadercache/resident"
 )
@@ -14,7 +15,7 @@ import (
 const answerTimeout = 10 * time.Second
 
 // messages measures a message from a session on the first device to one on the second and
-// back, for each way to run sessions.
+// back, for each way to run sessions, and from actor to actor.
 func (r *run) messages() error {
 	k, err := resident.Echo(1)
 	if err != nil {
@@ -25,7 +26,7 @@ func (r *run) messages() error {
 			return err
 		}
 	}
-	return nil
+	return r.actors()
 }
 
 // pingPong adds the row of a strategy: the sessions forward their messages to each other.
@@ -37,10 +38,13 @@ func (r *run) pingPong(k resident.Kernel, strategy resident.Strategy) (err error
 		}
 		defer pair[i].Close()
 	}
-	for i, s := range pair {
-		if err := errors.Join(s.Start(0), s.Forward(messageKind, pair[1-i], 0)); err != nil {
+	for _, s := range pair {
+		if err := s.Start(0); err != nil {
 			return err
 		}
+	}
+	if err := join(pair); err != nil {
+		return err
 	}
 	mode := pair[0].Mode()
 	row := MessageRow{Requested: mode.Requested.String(), Got: mode.Actual.String(), Why: mode.Reason}
@@ -55,9 +59,22 @@ func (r *run) pingPong(k resident.Kernel, strategy resident.Strategy) (err error
 	if row.Verified, err = r.endPingPong(pair); err != nil {
 		return err
 	}
+	if err := r.idle(pair, &row); err != nil {
+		return err
+	}
 	r.result.Messages = append(r.result.Messages, row)
 	r.result.Verified = r.result.Verified && row.Verified
 	return nil
+}
+
+// join has two sessions forward their messages to each other.
+func join(pair [2]*resident.Session) error {
+	return errors.Join(pair[0].Forward(messageKind, pair[1], 0), pair[1].Forward(messageKind, pair[0], 0))
+}
+
+// separate ends the forwarding.
+func separate(pair [2]*resident.Session) error {
+	return errors.Join(pair[0].Forward(messageKind, nil, 0), pair[1].Forward(messageKind, nil, 0))
 }
 
 const (
@@ -69,10 +86,8 @@ const (
 // the host, was answered as often as it was forwarded: each answer is three times what came,
 // plus one, see resident.Echo.
 func (r *run) endPingPong(pair [2]*resident.Session) (bool, error) {
-	for _, s := range pair {
-		if err := s.Forward(messageKind, nil, 0); err != nil {
-			return false, err
-		}
+	if err := separate(pair); err != nil {
+		return false, err
 	}
 	m, err := receiveLast(r.ctx, pair)
 	if err != nil {
@@ -82,13 +97,33 @@ func (r *run) endPingPong(pair [2]*resident.Session) (bool, error) {
 	for range forwarded(pair) + 1 {
 		want = 3*want + 1
 	}
-	for _, s := range pair {
-		if _, err := s.Stop(r.ctx); err != nil {
-			return false, err
-		}
-	}
 	return m.A == want && m.B == messageMark, nil
 }
+
+// idle measures the CPU time of two sessions without a message, that forward nothing and
+// that forward to each other, and stops them.
+func (r *run) idle(pair [2]*resident.Session, row *MessageRow) error {
+	cpu := func() float64 {
+		r.pause(idleSeconds) // pauses of what polls have become long
+		used, began := bench.CPUTime(), time.Now()
+		r.pause(r.Seconds)
+		return bench.CPUPercent(used, time.Since(began))
+	}
+	row.IdleAlone = cpu()
+	if err := join(pair); err != nil {
+		return err
+	}
+	row.Idle = cpu()
+	for _, s := range pair {
+		if _, err := s.Stop(r.ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idleSeconds is the time after which sessions without messages are idle.
+const idleSeconds = 0.1
 
 // forwarded returns the messages that went from one session to the other.
 func forwarded(pair [2]*resident.Session) uint64 {

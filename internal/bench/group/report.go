@@ -27,10 +27,20 @@ type Row struct {
 	Unit     string       `json:"unit"`
 	One      stats.Spread `json:"one"`
 	All      stats.Spread `json:"all"`
-	Ratio    float64      `json:"ratio"`           // of the medians
-	Share    float64      `json:"share,omitempty"` // rate of one device with its share alone; of problems that are split
-	Jobs     []uint64     `json:"jobs,omitempty"`  // that the group gave to each device; of rows of jobs
+	Ratio    float64      `json:"ratio"`             // of the medians
+	Share    float64      `json:"share,omitempty"`   // rate of one device with its share alone; of problems that are split
+	Host     *HostTimes   `json:"host_us,omitempty"` // of a step of a wave over all devices
+	Jobs     []uint64     `json:"jobs,omitempty"`    // that the group gave to each device; of rows of jobs
 	Verified bool         `json:"verified"`
+}
+
+// HostTimes is where the host's time of a step goes, in microseconds: the GPUs work
+// meanwhile.
+type HostTimes struct {
+	Submit     float64 `json:"submit"`     // jobs
+	Boundaries float64 `json:"boundaries"` // waiting for them
+	Interiors  float64 `json:"interiors"`  // waiting for those of the step before
+	Swap       float64 `json:"swap"`       // faces
 }
 
 // StartRow is the start of a process that loads programs, in milliseconds since the process
@@ -51,12 +61,14 @@ type StartRow struct {
 
 // MessageRow is the time of a message from one device to another and back.
 type MessageRow struct {
-	Requested  string  `json:"requested"` // strategy of the sessions
+	Requested  string  `json:"requested"` // strategy of the sessions, or actors
 	Got        string  `json:"got"`
 	Why        string  `json:"why,omitempty"` // they differ
 	Micros     float64 `json:"us"`            // mean of the round trips
 	RoundTrips int     `json:"round_trips"`
-	Verified   bool    `json:"verified"` // every answer was right
+	IdleAlone  float64 `json:"idle_alone_cpu_percent,omitempty"` // of both sessions without a message, where they forward none
+	Idle       float64 `json:"idle_cpu_percent,omitempty"`       // the same where they forward to each other
+	Verified   bool    `json:"verified"`                         // every answer was right
 }
 
 // MoveRow is a session that continues on another device from a checkpoint.
@@ -77,6 +89,9 @@ func (r *Result) Print(w io.Writer) {
 	}
 	for _, row := range r.Rows {
 		fmt.Fprintf(w, "%s\t%.4g\t%.4g\t%s\t%.2f\t%s\t%s\t%s\n", row.Workload, row.One.Median, row.All.Median, row.Unit, row.Ratio, row.share(), row.jobs(), row.Detail)
+		if h := row.Host; h != nil {
+			fmt.Fprintf(w, "\t\t\t\t\t\t\tthe host's us a step: submits %.0f, waits for boundaries %.0f, for interiors %.0f, swaps %.0f\n", h.Submit, h.Boundaries, h.Interiors, h.Swap)
+		}
 	}
 	if len(r.Starts) > 0 {
 		fmt.Fprintln(w, "\nstart\tprograms\tcontexts ms\topened ms\tloads ms\tfirst device ms\tall devices ms\tcompiles")
@@ -85,10 +100,10 @@ func (r *Result) Print(w io.Writer) {
 		fmt.Fprintf(w, "%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%d\n", s.Scenario, s.Programs, s.Contexts, s.Opened, s.Loads, s.FirstDone, s.AllDone, s.Compiles)
 	}
 	if len(r.Messages) > 0 {
-		fmt.Fprintln(w, "\nmessage and back by\tgot\tus\tround trips")
+		fmt.Fprintln(w, "\nmessage and back by\tgot\tus\tround trips\tidle CPU %\twithout routes")
 	}
 	for _, m := range r.Messages {
-		fmt.Fprintf(w, "%s\t%s\t%.2f\t%d\n", m.Requested, m.Got, m.Micros, m.RoundTrips)
+		fmt.Fprintf(w, "%s\t%s\t%.2f\t%d\t%.2f\t%.2f\n", m.Requested, m.Got, m.Micros, m.RoundTrips, m.Idle, m.IdleAlone)
 	}
 	if len(r.Moves) > 0 {
 		fmt.Fprintln(w, "\nmoved\tbytes\tsave ms\trestore ms\tsteps after it\tsame bits")

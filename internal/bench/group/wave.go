@@ -7,6 +7,7 @@ import (
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/demo/wave3d"
+	"github.com/shadercache/shadercache/internal/bench/stats"
 )
 
 // wave measures steps of a 3-D wave over all devices and over one, which must agree in
@@ -25,27 +26,25 @@ func (r *run) wave() error {
 		return err
 	}
 	defer all.Close()
-	row := Row{Workload: Wave, Detail: fmt.Sprintf("3-D wave, %d cubed, mesh %v", r.Side, all.Mesh().Sides), Unit: "steps/s"}
-	const warm = 4
-	if err := alone.Step(r.ctx, warm); err != nil {
-		return err
+	row := Row{Workload: Wave, Detail: fmt.Sprintf("3-D wave, %d cubed, mesh %v", r.Side, all.Mesh().Sides), Unit: "steps/s", Verified: true}
+	for _, sim := range []*wave3d.Sim{alone, all} {
+		if _, err := r.stepRate(sim, warmSeconds); err != nil {
+			return err
+		}
 	}
-	if err := all.Step(r.ctx, warm); err != nil {
-		return err
-	}
-	if row.Verified, err = r.agree(alone, all); err != nil {
-		return err
-	}
+	times, steps := all.Times(), all.Steps()
+	row.Host = new(HostTimes)
 	err = r.compare(row, func(device shadercache.Device) (float64, error) {
 		sim := all
 		if device != shadercache.Device(r.group.Group) {
 			sim = alone
 		}
-		return r.stepRate(sim)
+		return r.stepRate(sim, r.Seconds)
 	})
 	if err != nil {
 		return err
 	}
+	*row.Host = hostTimes(times, all.Times(), all.Steps()-steps)
 	// The one that did fewer steps catches up.
 	behind, ahead := alone, all
 	if behind.Steps() > ahead.Steps() {
@@ -54,18 +53,24 @@ func (r *run) wave() error {
 	if err := behind.Step(r.ctx, ahead.Steps()-behind.Steps()); err != nil {
 		return err
 	}
-	same, err := r.agree(alone, all)
-	if !same {
-		r.result.Verified, r.result.Rows[len(r.result.Rows)-1].Verified = false, false
-	}
+	last := &r.result.Rows[len(r.result.Rows)-1]
+	last.Verified, err = r.agree(alone, all)
+	r.result.Verified = r.result.Verified && last.Verified
 	return err
 }
 
-// stepRate returns steps a second.
-func (r *run) stepRate(sim *wave3d.Sim) (float64, error) {
-	const batch = 16
+// hostTimes returns the times of one of several steps.
+func hostTimes(before, after wave3d.Times, steps int) HostTimes {
+	each := func(d time.Duration) float64 { return stats.Micros(d) / float64(steps) }
+	return HostTimes{each(after.Submit - before.Submit), each(after.Boundaries - before.Boundaries),
+		each(after.Interiors - before.Interiors), each(after.Swap - before.Swap)}
+}
+
+// stepRate does steps for a time and returns their number in a second.
+func (r *run) stepRate(sim *wave3d.Sim, seconds float64) (float64, error) {
+	const batch = 32
 	began, steps := time.Now(), 0
-	for time.Since(began).Seconds() < r.Seconds {
+	for time.Since(began).Seconds() < seconds {
 		if err := sim.Step(r.ctx, batch); err != nil {
 			return 0, err
 		}

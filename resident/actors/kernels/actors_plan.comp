@@ -1,7 +1,8 @@
 #version 450 core
 
 // actors_plan: ends a tick: opens barriers, and writes the group count of the next
-// tick. One invocation for each barrier.
+// tick. One invocation for each barrier. It empties the outbox into the report, if its
+// messages fit there.
 //
 //   binding  buffer   layout
 //   0 to 4            actors.glsl
@@ -17,8 +18,12 @@
 
 layout(local_size_x = ACTOR_BARRIERS) in;
 
-layout(std430, binding = 7) restrict writeonly buffer Report { uint report[24]; };
+layout(std430, binding = 7) restrict writeonly buffer Report {
+    uint report[24];
+    uint outgoing[]; // of the outbox
+};
 
+uniform uint takes;         // messages of the outbox that fit into the report
 uniform uint afterCommands; // 1: after commands of the host, before the tick; 0: after the tick
 
 void writeReport(uint tick, uint live) {
@@ -42,7 +47,21 @@ void writeReport(uint tick, uint live) {
     report[17] = world.loopsCut;
 }
 
+// takeOutbox copies the outbox to the report where it fits, and reports whether it does.
+bool takeOutbox() {
+    uint n = post.outbox;
+    if (n > takes) {
+        return false;
+    }
+    for (uint i = gl_LocalInvocationIndex; i < n * uint(ACTOR_ENVELOPE_WORDS); i += uint(ACTOR_BARRIERS)) {
+        outgoing[i] = post.outgoing[i];
+    }
+    return true;
+}
+
 void main() {
+    bool taken = takeOutbox();
+    barrier(); // all have read the number of messages
     uint which = gl_LocalInvocationIndex;
     uint parties = world.barriers[which].parties;
     if (afterCommands == 0u && parties != 0u && world.barriers[which].arrived >= parties) {
@@ -62,5 +81,9 @@ void main() {
         }
         world.tick = next;
         writeReport(next, live);
+        report[18] = taken ? 1u : 0u;
+        if (taken) {
+            post.outbox = 0u;
+        }
     }
 }
