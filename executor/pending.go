@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/futex"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -100,7 +101,7 @@ func (b *batch) claim(index int) bool {
 // wait waits until the batch is resolved. It returns nil or ctx.Err().
 func (b *batch) wait(ctx context.Context) error {
 	pending := b.e.context.Pending()
-	if pending == nil && b.e.spinHint.Load() && b.spin() {
+	if pending == nil && b.waitShortly() {
 		return nil
 	}
 	b.e.mu.Lock()
@@ -111,6 +112,46 @@ func (b *batch) wait(ctx context.Context) error {
 	w := b.waiters.addWaiter()
 	b.e.mu.Unlock()
 	return b.e.sleep(ctx, w, &b.waiters, noTimeout, pending)
+}
+
+// waitShortly waits, where stages are short, in a way that is for short ones, and reports
+// whether the batch is resolved.
+func (b *batch) waitShortly() bool {
+	switch last := time.Duration(b.e.lastStage.Load()); {
+	case last == 0 || last >= maxThreadSleep:
+		return false
+	case last < maxSpin:
+		return b.e.maySpin && b.spin()
+	}
+	return b.sleepThread()
+}
+
+// maxThreadSleep is the longest sleep of a thread in Wait, and by how much it notices late
+// that its context has ended: no more than Go's timers are late.
+const maxThreadSleep = futex.ShortSleep
+
+// sleepThread sleeps for up to maxThreadSleep until the batch is resolved, if it is the next
+// one to be, and reports whether it is resolved. The GL thread wakes the thread of the
+// caller, which takes a third of what waking the goroutine takes.
+func (b *batch) sleepThread() bool {
+	e := b.e
+	e.mu.Lock()
+	if b.resolved.Load() {
+		e.mu.Unlock()
+		return true
+	}
+	if len(e.mu.live) == 0 || e.mu.live[0] != b || b.slept {
+		e.mu.Unlock()
+		return false
+	}
+	b.slept = true
+	b.sleeper.Prepare(maxThreadSleep)
+	e.mu.Unlock()
+	b.sleeper.Sleep(maxThreadSleep)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b.slept = false
+	return b.resolved.Load()
 }
 
 // spin polls for up to maxSpin whether the batch is resolved, if it is the next one

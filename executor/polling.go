@@ -31,6 +31,13 @@ func (e *Executor) postPump() {
 	}
 }
 
+// runTimer is runPump when its timer expires, unless the pump is posted.
+func (e *Executor) runTimer(gl *glctx.GL) {
+	if !e.pumpPosted.Swap(true) {
+		e.runPump(gl)
+	}
+}
+
 // runPump completes finished stages and starts those that are ready, and schedules the
 // next poll. It runs on the GL thread and never waits, but for short stages: it polls
 // until they are complete, as long as it delays no other callback.
@@ -58,7 +65,7 @@ func (e *Executor) runPump(gl *glctx.GL) {
 		e.postPump()
 	case delay != noPoll:
 		e.counts.sleeps.Add(1)
-		e.timer.set(delay)
+		p.timer.Set(delay)
 		gl.ExpectIdle()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/glctx/futex"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -152,6 +153,7 @@ func (c *Context) run(started chan<- error) {
 	// Never unlocked: the thread ends with the goroutine, so that no other goroutine
 	// runs on a thread with GL state.
 	runtime.LockOSThread()
+	futex.SleepExactly()
 	defer close(c.stopped)
 	c.thread.Store(threadID())
 	defer c.thread.Store(0)
