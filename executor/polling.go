@@ -47,11 +47,12 @@ func (e *Executor) runPump(gl *glctx.GL) {
 		e.pumpPosted.Store(false)
 		return
 	}
+	p.recorder.begin(gl)
 	delay := pollNow
 	for delay == pollNow {
 		e.counts.polls.Add(1)
 		requested := e.startRequested.Swap(false)
-		if p.completeStages(gl) || requested || p.partlyStarted() {
+		if p.completeStages(gl) && !p.idle() || requested || p.partlyStarted() {
 			for p.startNext(gl) {
 			}
 		}
@@ -68,6 +69,12 @@ func (e *Executor) runPump(gl *glctx.GL) {
 		p.timer.Set(delay)
 		gl.ExpectIdle()
 	}
+}
+
+// idle reports whether there is nothing to start, and the next Submit wakes the pump. It takes
+// no lock: the goroutine that has waited for the last job has it in that moment.
+func (p *pipeline) idle() bool {
+	return len(p.stages) == 0 && p.e.submitWakesPump.Load() && p.e.Queued() == 0
 }
 
 // Results of nextPoll besides a time.

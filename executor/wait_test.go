@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/futex"
 )
 
@@ -37,4 +38,32 @@ func TestWaitSleepsInItsThread(t *testing.T) {
 		t.Error("the thread was woken before the batch was resolved")
 	}
 	f.finish(k)
+}
+
+// Callbacks between two jobs may bind what they like: the second job binds its own again.
+func TestCallbacksBetweenJobsBind(t *testing.T) {
+	f := newFixture(t, Options{Depth: 1})
+	h, other := f.affine(), f.affineVariant(1)
+	disturb := map[string]func(gl *glctx.GL){
+		"nothing":   func(*glctx.GL) {},
+		"a program": func(gl *glctx.GL) { gl.UseProgram(other.Program()) },
+		"a buffer": func(gl *glctx.GL) {
+			for binding := range uint32(2) {
+				gl.BindStorageRange(binding, f.slots[0].inputs, 0, 256)
+			}
+		},
+	}
+	for name, bind := range disturb {
+		for i := range uint32(3) {
+			k := newTask(h, i, 100)
+			k.pending = f.submit(k.job)
+			f.wait(k.pending)
+			if err := k.verify(); err != nil {
+				t.Errorf("job %d, with %s bound before: %v", i, name, err)
+			}
+			if name != "nothing" || i == 1 {
+				_ = f.context.Do(func(gl *glctx.GL) error { bind(gl); return nil })
+			}
+		}
+	}
 }

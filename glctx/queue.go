@@ -31,6 +31,7 @@ type job struct {
 // the GL thread takes them.
 type queue struct {
 	waiting    atomic.Bool // there are jobs: read without the lock while spinning
+	_          [64]byte    // a line of the CPU's cache: spinning does not slow the rest down
 	expectIdle bool        // the next take does not spin; used by the GL thread only
 	sparse     bool        // the last job came later than threadSpin; likewise
 	timers     []*Timer    // likewise

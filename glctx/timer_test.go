@@ -64,3 +64,22 @@ func TestTimer(t *testing.T) {
 	}
 	late.Close()
 }
+
+// A callback is alone as long as none other runs between two of its kind.
+func TestOthersRan(t *testing.T) {
+	c := gltest.Open(t)
+	var last uint64
+	for i, want := range []bool{true, false, false, true, false} {
+		if i == 3 {
+			_ = c.Do(func(*glctx.GL) error { return nil })
+		}
+		_ = c.Do(func(gl *glctx.GL) error {
+			for k := range 2 {
+				if ran := gl.OthersRan(&last); ran != (want && k == 0) {
+					t.Errorf("callback %d, call %d: others ran: %v", i, k, ran)
+				}
+			}
+			return nil
+		})
+	}
+}
