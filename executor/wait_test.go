@@ -4,6 +4,7 @@ package executor
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 // A completed batch wakes the thread that sleeps in Wait, one sleeps at a time, and a context
 // that has ended ends the wait.
 func TestWaitSleepsInItsThread(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(leastProcessors))
 	g := newGatedFence()
 	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
 	k := newTask(f.affine(), 1, 30)
