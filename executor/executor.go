@@ -113,8 +113,7 @@ func (e *Executor) prepare() error {
 			e.slots = append(e.slots, s)
 			e.mu.free = append(e.mu.free, s)
 		}
-		e.pipeline.prepare(gl, e)
-		return gl.Err()
+		return errors.Join(e.pipeline.prepare(gl, e), gl.Err())
 	})
 }
 

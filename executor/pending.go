@@ -123,16 +123,12 @@ func (b *batch) waitShortly() bool {
 	case last < maxSpin:
 		return b.e.maySpin && b.spin()
 	}
-	return runtime.GOMAXPROCS(0) >= leastProcessors && b.sleepThread()
+	return futex.MaySleep() && b.sleepThread()
 }
 
 // maxThreadSleep is the longest sleep of a thread in Wait, and by how much it notices late
 // that its context has ended: no more than Go's timers are late.
 const maxThreadSleep = futex.ShortSleep
-
-// leastProcessors is Go's number of processors from which Wait sleeps in its thread, as the GL
-// thread does: while threads that sleep have all of them, Go's monitor polls every 20 us.
-const leastProcessors = 4
 
 // sleepThread sleeps for up to maxThreadSleep until the batch is resolved, if it is the next
 // one to be, and reports whether it is resolved. The GL thread wakes the thread of the

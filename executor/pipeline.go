@@ -32,14 +32,15 @@ type pollFence func(gl *glctx.GL, f glctx.Fence) (bool, error)
 // that the GPU has work while the host sleeps. More would only make batches smaller.
 const maxStages = 2
 
-func (p *pipeline) prepare(gl *glctx.GL, e *Executor) {
+func (p *pipeline) prepare(gl *glctx.GL, e *Executor) (err error) {
 	p.e, p.created = e, time.Now()
 	p.pollFence = e.options.test.pollFence
 	if p.pollFence == nil {
 		p.pollFence = func(gl *glctx.GL, f glctx.Fence) (bool, error) { return gl.WaitFence(f, 0) }
 	}
 	p.recorder.prepare(e)
-	p.timer = gl.NewTimer(e.runTimer)
+	p.timer, err = gl.NewTimer(e.runTimer)
+	return err
 }
 
 // free deletes the pipeline's GL objects. The pump does nothing from then on.

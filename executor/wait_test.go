@@ -15,7 +15,7 @@ import (
 // A completed batch wakes the thread that sleeps in Wait, one sleeps at a time, and a context
 // that has ended ends the wait.
 func TestWaitSleepsInItsThread(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(leastProcessors))
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	g := newGatedFence()
 	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
 	k := newTask(f.affine(), 1, 30)

@@ -3,7 +3,8 @@
 package glctx_test
 
 import (
-	"sync/atomic"
+	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -12,22 +13,37 @@ import (
 )
 
 // A timer runs once for each Set, not before its time, with the last Set, and not after Close;
-// timers do not disturb each other, and run while other callbacks do.
+// timers do not disturb each other, and run while other callbacks do. Both where the GL thread
+// sleeps until then, and where processors are few.
 func TestTimer(t *testing.T) {
+	for _, processors := range []int{2, 4} {
+		t.Run(fmt.Sprint(processors), func(t *testing.T) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+			testTimer(t)
+		})
+	}
+}
+
+func testTimer(t *testing.T) {
 	c := gltest.Open(t)
-	ran := make(chan time.Time, 10)
-	var early, late *glctx.Timer
 	on := func(fn func(gl *glctx.GL)) {
 		if err := c.Do(func(gl *glctx.GL) error { fn(gl); return nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var lateRuns atomic.Int32
-	on(func(gl *glctx.GL) {
-		early = gl.NewTimer(func(*glctx.GL) { ran <- time.Now() })
-		late = gl.NewTimer(func(*glctx.GL) { lateRuns.Add(1) })
-		late.Set(time.Hour)
-	})
+	newTimer := func() (timer *glctx.Timer, ran chan time.Time) {
+		ran = make(chan time.Time, 10)
+		on(func(gl *glctx.GL) {
+			var err error
+			if timer, err = gl.NewTimer(func(*glctx.GL) { ran <- time.Now() }); err != nil {
+				t.Fatal(err)
+			}
+		})
+		return timer, ran
+	}
+	early, earlyRan := newTimer()
+	late, lateRan := newTimer()
+	on(func(*glctx.GL) { late.Set(time.Hour) })
 	for _, d := range []time.Duration{0, 300 * time.Microsecond, 4 * time.Millisecond} {
 		var set time.Time
 		on(func(gl *glctx.GL) {
@@ -36,31 +52,20 @@ func TestTimer(t *testing.T) {
 			early.Set(d)
 			gl.ExpectIdle()
 		})
-		if took := (<-ran).Sub(set); took < d {
+		if took := (<-earlyRan).Sub(set); took < d {
 			t.Errorf("a timer of %v ran after %v", d, took)
 		}
 	}
 	on(func(*glctx.GL) { early.Set(time.Millisecond) })
-	for done := false; !done; {
+	for len(earlyRan) == 0 {
 		on(func(*glctx.GL) {})
-		select {
-		case <-ran:
-			done = true
-		default:
-		}
 	}
-	on(func(*glctx.GL) { early.Set(100 * time.Microsecond) })
+	<-earlyRan
 	early.Close()
-	on(func(*glctx.GL) {})
-	for len(ran) > 0 {
-		<-ran // it had begun
-	}
-	on(func(*glctx.GL) { late.Set(time.Millisecond) })
-	for lateRuns.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	if len(ran) != 0 || lateRuns.Load() != 1 {
-		t.Errorf("a timer ran %d times after Close, the other %d times", len(ran), lateRuns.Load())
+	on(func(*glctx.GL) { early.Set(0); late.Set(time.Millisecond) })
+	<-lateRan
+	if len(earlyRan) != 0 || len(lateRan) != 0 {
+		t.Errorf("a timer ran %d times after Close, the other %d times more", len(earlyRan), len(lateRan))
 	}
 	late.Close()
 }

@@ -2,6 +2,7 @@ package futex
 
 import (
 	"math"
+	"runtime"
 	"sync/atomic"
 	"time"
 )
@@ -23,9 +24,17 @@ const (
 // NoLimit is the limit of a sleep that only Wake ends.
 const NoLimit time.Duration = math.MaxInt64
 
-// ShortSleep is the longest sleep of a thread. While it sleeps Go's monitor holds its
-// processor ready, and after 10 ms takes it away, which makes the next wake-up expensive.
+// ShortSleep is the longest sleep of a thread. It keeps its processor, until Go's monitor takes
+// it away after 10 ms, which makes the next wake-up expensive.
 const ShortSleep = 2 * time.Millisecond
+
+// leastProcessors is the number of processors of Go from which a thread and one that waits for
+// it may sleep. While threads that sleep have all of them, goroutines that could run wait, and
+// Go's monitor polls every 20 us.
+const leastProcessors = 4
+
+// MaySleep reports whether processors are left where a thread sleeps for a time.
+func MaySleep() bool { return runtime.GOMAXPROCS(0) >= leastProcessors }
 
 // timerRound is by how much Go's timers are late in a process that is otherwise idle.
 const timerRound = time.Millisecond
