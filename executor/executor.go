@@ -49,6 +49,7 @@ type Executor struct {
 	lastStage   atomic.Int64 // nanoseconds that the last stage took
 	spinning    atomic.Bool  // a goroutine in Wait spins
 	spinBackoff atomic.Int32 // number of calls of Wait that do not spin
+	spinMisses  atomic.Int32 // spins in a row without success
 
 	mu struct {
 		sync.Mutex

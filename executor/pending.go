@@ -132,7 +132,7 @@ const maxThreadSleep = futex.ShortSleep
 
 // sleepThread sleeps for up to maxThreadSleep until the batch is resolved, if it is the next
 // one to be, and reports whether it is resolved. The GL thread wakes the thread of the
-// caller, which takes a third of what waking the goroutine takes.
+// caller without Go's scheduler.
 func (b *batch) sleepThread() bool {
 	e := b.e
 	e.mu.Lock()
@@ -156,8 +156,8 @@ func (b *batch) sleepThread() bool {
 
 // spin polls for up to maxSpin whether the batch is resolved, if it is the next one
 // to be: sleeping and waking take longer than a short stage. It reports whether the
-// batch is resolved. One goroutine spins at a time. When one has spun without
-// success the next calls do not spin, because there may be too few CPUs for it.
+// batch is resolved. One goroutine spins at a time. The more have spun in a row without
+// success the more of the next calls do not spin, because there may be too few CPUs.
 func (b *batch) spin() bool {
 	e := b.e
 	if e.spinBackoff.Load() > 0 {
@@ -174,17 +174,21 @@ func (b *batch) spin() bool {
 	for start := time.Now(); time.Since(start) < maxSpin; {
 		for range 64 {
 			if b.resolved.Load() {
+				e.spinMisses.Store(0)
 				return true
 			}
 		}
 	}
-	e.spinBackoff.Store(spinBackoffCalls)
+	misses := min(e.spinMisses.Load()+1, mostSpinMisses)
+	e.spinMisses.Store(misses)
+	e.spinBackoff.Store(1<<(misses-1) - 1)
 	return false
 }
 
-// spinBackoffCalls is the number of calls of Wait that sleep at once after one has
-// spun without success.
-const spinBackoffCalls = 16
+// mostSpinMisses is the number of spins in a row without success after which the number of
+// calls of Wait that sleep at once, 15, doubles no more. A single one costs one sleep: Go's
+// monitor stops the GL thread for a moment every 10 ms.
+const mostSpinMisses = 5
 
 // deliver delivers the outputs of a job of a resolved batch. Its data is claimed, or
 // moved.

@@ -42,6 +42,34 @@ func TestWaitSleepsInItsThread(t *testing.T) {
 	f.finish(k)
 }
 
+// Spins without success delay the next ones, twice as long each time, up to a limit; one with
+// success ends that.
+func TestSpinsBackOff(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	g := newGatedFence()
+	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
+	k := newTask(f.affine(), 1, 30)
+	k.pending = f.submit(k.job)
+	b := k.pending.batch
+	for i, want := range []int32{0, 1, 3, 7, 15, 15, 0} {
+		b.resolved.Store(i == 5)
+		for skipped := f.spinBackoff.Load(); skipped > 0; skipped-- {
+			if b.spin() {
+				t.Error("a call that was to be skipped spun")
+			}
+		}
+		if got := b.spin(); got != (i == 5) {
+			t.Errorf("spin %d: %v", i, got)
+		}
+		if got := f.spinBackoff.Load(); i != 5 && got != want {
+			t.Errorf("spin %d is followed by %d calls that do not spin, want %d", i, got, want)
+		}
+	}
+	b.resolved.Store(false)
+	close(g.open)
+	f.finish(k)
+}
+
 // Callbacks between two jobs may bind what they like: the second job binds its own again.
 func TestCallbacksBetweenJobsBind(t *testing.T) {
 	f := newFixture(t, Options{Depth: 1})
