@@ -45,6 +45,7 @@ var mayImport = map[string][]string{
 	"server/client":     {"server/ring", "server/socket", "server/wire", "shader"},
 	"server/socket":     {"internal/osfile", "server/wire"},
 	"server/status":     {"internal/style", "server"},
+	"server/placement":  {"server/socket", "server/supervisor", "server/wire"},
 	"server/supervisor": {},
 	"server/ring":       {"server/wire"},
 	"server/wire":       {},
@@ -70,7 +71,7 @@ var mayImport = map[string][]string{
 	"internal/cli":    {"devices", ".", "binary", "bundle", "cache", "drivercache", "executor", "glctx", "internal/osfile", "remote", "shader", "trace"},
 	"internal/bench":  {"devices", ".", "internal/report", "trace", "server/client", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx", "internal/cli", "internal/osfile", "remote", "resident", "shader"},
 	"cmd": {"devices", ".", "binary", "bundle", "cache", "conv2d", "demo", "drivercache", "executor", "glctx",
-		"server", "server/client", "server/socket", "server/status", "server/supervisor",
+		"server", "server/client", "server/socket", "server/placement", "server/status", "server/supervisor",
 		"cache/isolate", "internal/bench", "internal/cli", "internal/doctor", "internal/osfile", "internal/report", "internal/top", "recorder", "recording", "recording/replay", "remote", "resident", "shader", "trace"},
 }
 

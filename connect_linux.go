@@ -13,7 +13,7 @@ func checkServerName(from, name string) error { return socket.CheckName(from, na
 
 // dialServer connects to a server, which it starts where name says so.
 func (o Options) dialServer(ctx context.Context, name string) (Device, error) {
-	dialed := client.Options{Path: name}
+	dialed := client.Options{Path: name, Device: o.ServerDevice, Near: o.ServerNear}
 	var err error
 	if name == ServerAuto || name == ServerStart {
 		if dialed.Path, err = socket.DefaultPath(); errors.Is(err, socket.ErrOff) {

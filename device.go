@@ -35,8 +35,9 @@ type Device interface {
 
 	// NamedBuffer opens the buffer of a name, and makes it, all zero, where there is none.
 	// It returns ErrExists where it has another size. In a server it outlives this process,
-	// and all clients share it: a server deletes it when it was idle for a time. In this
-	// process it lives until the device is closed.
+	// and all clients of its GPU share it: a server deletes it when it was idle for a time,
+	// and returns ErrOtherDevice where another of its GPUs has it. In this process it lives
+	// until the device is closed.
 	NamedBuffer(ctx context.Context, name string, size int) (Buffer, error)
 
 	// DeleteBuffer removes the name of a buffer. Those that have the buffer open keep it.

@@ -27,7 +27,7 @@ type servedDevice struct {
 var servedKinds = []errorKind{
 	{client.ErrNoServer, ErrNoServer}, {client.ErrClosed, ErrClosed}, {client.ErrReleased, ErrReleased},
 	{client.ErrNoAnswer, ErrLost}, {client.ErrServerGone, ErrLost}, {client.ErrLost, ErrLost}, {client.ErrDraining, ErrLost},
-	{client.ErrNotFound, ErrNotFound}, {client.ErrExists, ErrExists}, {client.ErrConflict, ErrConflict},
+	{client.ErrNotFound, ErrNotFound}, {client.ErrExists, ErrExists}, {client.ErrConflict, ErrConflict}, {client.ErrOtherDevice, ErrOtherDevice},
 	{client.ErrQuota, ErrQuota}, {client.ErrOutOfMemory, shader.ErrOutOfMemory},
 	{client.ErrCancelled, context.Canceled}, {client.ErrInvalid, ErrInvalid},
 }

@@ -30,6 +30,9 @@ var (
 	// ErrNoServer is returned by Connect where Options.Server names a server that does not
 	// run.
 	ErrNoServer = errors.New("no server runs")
+	// ErrOtherDevice is returned for a named buffer that is on another GPU of the server: see
+	// Options.ServerNear.
+	ErrOtherDevice = errors.New("the buffer is on another device of the server")
 	// ErrServed is returned by Device.Local for a server, which has the GL context.
 	ErrServed = errors.New("the GL context is a server's: a program that needs its own uses Open, or Options.Server off")
 )

@@ -75,6 +75,12 @@ func (o Options) deviceNames() ([]string, error) {
 		return slices.Clone(o.Devices), nil
 	}
 	glctx.ManageDriverCache(o.distribute().Context) // before the driver is loaded
+	return DeviceNames()
+}
+
+// DeviceNames returns the default of Options.Devices: the indexes of the GPUs that EGL lists
+// except software drivers, else an empty name, which is the first that works.
+func DeviceNames() ([]string, error) {
 	list, err := glctx.Devices()
 	if errors.Is(err, glctx.ErrNoDevice) {
 		return []string{""}, nil // an EGL that has one device

@@ -84,6 +84,16 @@ type Options struct {
 	// server. Default: $SHADERCACHE_SERVER, else off.
 	Server string
 
+	// ServerDevice is the GPU of a server with several: its number in the server, from 0, or
+	// its UUID. Connect returns ErrNotFound where a server at a path has no such GPU that
+	// serves. A GPU of this process is chosen by Device. Default: the one with the fewest
+	// sessions.
+	ServerDevice string
+
+	// ServerNear is the name of a buffer of a server with several GPUs: without
+	// ServerDevice the one that has it is used, where there is one. Default: none.
+	ServerNear string
+
 	// NoExecutor leaves GPU.Executor nil. An executor takes 16 MiB of memory by
 	// default, half of it on the device. It needs OpenGL 4.5: over a context of another
 	// kind, see Context.Kind, Open and New return glctx.ErrNeeds45 without NoExecutor.

@@ -45,7 +45,7 @@ var faults = []fault{
 	{"reply of another type", patch(wire.TypeJob, 4, byte(wire.TypeStatus)), []string{"open", "load", "run protocol"}},
 	{"reply of another type to a call", patch(wire.TypeProgram, 4, byte(wire.TypeStatus)), []string{"open", "load protocol"}},
 	{"reply twice", bytesAt(wire.TypeProgram, func(b []byte) []byte { return append(b, b...) }), []string{"open", "load", "run protocol"}},
-	{"welcome of version 2", patch(wire.TypeHello, 16, 2), []string{"open version", "load version"}},
+	{"welcome of another version", patch(wire.TypeHello, 16, wire.Version+1), []string{"open version", "load version"}},
 	{"welcome that is short", resize(wire.TypeHello, -1), []string{"open protocol"}},
 	{"welcome that is long", resize(wire.TypeHello, 1), []string{"open protocol"}},
 	{"program reply that is short", resize(wire.TypeProgram, -1), []string{"open", "load protocol"}},

@@ -31,6 +31,27 @@ func TestClientsComputeRight(t *testing.T) {
 	steps(t, programs["c"], path, "open", "buffer", "read", "gemm", "delete", "delete-plan", "delete not found")
 }
 
+// elsewhere has every named buffer on device 0.
+type elsewhere struct{}
+
+func (elsewhere) Claim(string) (int, error) { return 0, nil }
+func (elsewhere) Find(string) (int, error)  { return 0, nil }
+func (elsewhere) Drop(string)               {}
+
+// Both clients choose a device of a server with several, and get the error for a buffer of
+// another one.
+func TestClientsChooseADevice(t *testing.T) {
+	t.Parallel()
+	path := serve(t, server.Options{Device: server.Device{Number: 1, Count: 2, UUID: "c0ffee"}, Names: elsewhere{}})
+	programs, err := checks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, language := range []string{"c", "python"} {
+		steps(t, programs[language], path, "placed", "load", "run", "near", "placed-uuid", "buffer other device", "misplaced not found")
+	}
+}
+
 // Arrays of numpy travel without a copy where they lie in shared memory.
 func TestPythonTakesArraysOfNumpy(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
+	"github.com/shadercache/shadercache/conv2d/internal/sgemm"
 	"github.com/shadercache/shadercache/glctx"
 )
 
@@ -18,11 +19,13 @@ import (
 //	gemm_block        every matrix product             GPUs, tiles in shared memory
 //	gemm_row          skinny and small products        GPUs
 //	gemm_register     every matrix product             software drivers, a CPU micro-kernel
+//	gemm_cpu          every matrix product             software drivers on x86-64, without a kernel
 //	gemm_tiled        act(alpha * A*B) without gaps    everywhere, by name only
 //	implicit          convolutions as products         GPUs; padding is zeros
 //	winograd2         3x3 filters, F(2x2,3x3)          GPUs; padding is zeros
 //	winograd4         3x3 filters, F(4x4,3x3)          GPUs; padding is zeros, twice the error
 //	depthwise         groups of up to 16 channels      everywhere; padding is zeros
+//	conv2d_cpu        1x1 filters, one group           software drivers on x86-64, without a kernel
 //	conv2d_register   every convolution                software drivers, a CPU micro-kernel
 //	direct            every convolution                everywhere
 type Choice struct {
@@ -88,6 +91,7 @@ func sumTolerance[P interface{ ReductionLen() int }](p P) float64 { return Toler
 // device has the properties of a GPU that algorithms depend on.
 type device struct {
 	software       bool // the GPU is the CPU
+	host           bool // the host can compute in the GPU's buffers, by package sgemm
 	nvidia         bool
 	sharedBytes    int
 	maxInvocations int
@@ -99,6 +103,7 @@ type device struct {
 func deviceOf(info glctx.Info) device {
 	return device{
 		software:       info.Software(),
+		host:           info.Software() && sgemm.Supported(),
 		nvidia:         strings.Contains(info.GPU, "NVIDIA"),
 		sharedBytes:    info.MaxSharedBytes,
 		maxInvocations: int(info.MaxInvocations),
@@ -110,9 +115,9 @@ func deviceOf(info glctx.Info) device {
 
 // The algorithms, the likeliest first.
 var (
-	gemmAlgorithms = []algorithm[GEMMProblem]{gemmMicroAlgorithm, gemmSkinnyAlgorithm, gemmBlockAlgorithm, gemmTiledAlgorithm}
+	gemmAlgorithms = []algorithm[GEMMProblem]{gemmCPUAlgorithm, gemmMicroAlgorithm, gemmSkinnyAlgorithm, gemmBlockAlgorithm, gemmTiledAlgorithm}
 	convAlgorithms = []algorithm[Problem]{
-		convMicroAlgorithm, depthwiseAlgorithm, winograd4Algorithm, implicitAlgorithm, winograd2Algorithm,
+		convCPUAlgorithm, convMicroAlgorithm, depthwiseAlgorithm, winograd4Algorithm, implicitAlgorithm, winograd2Algorithm,
 		directAlgorithm,
 	}
 )

@@ -35,7 +35,9 @@
 //
 // A plan chooses one of several algorithms, with parameters: a [Choice]. Package
 // conv2d/tune finds the fastest choice on a device and keeps it beside the programs,
-// for every later plan with that driver. The kernels are the files in kernels/.
+// for every later plan with that driver. The kernels are the files in kernels/. Where the
+// driver runs them on the CPU, matrix products and 1x1 convolutions may be computed without
+// one: see docs/tuning.md.
 //
 // # Checks
 //

@@ -292,7 +292,7 @@ func (x *Explorer) result() *binary.Tuning {
 	}
 	nanos := float64(e.usual(e.best))
 	return &binary.Tuning{
-		Problem: TuningKey(x.shape, x.options.Exact), Choice: choice, Nanos: nanos,
+		Problem: TuningKey(x.shape, x.options.restriction()), Choice: choice, Nanos: nanos,
 		GFLOPS: float64(x.shape.FLOPs()) / nanos, Candidates: len(x.choices) - int(x.mu.stats.Wrong),
 	}
 }

@@ -47,7 +47,7 @@ func TestExplorerIsRightAndKeepsItsResult(t *testing.T) {
 	if !stats.Done || stats.Explored == 0 || stats.Wrong != 0 {
 		t.Fatalf("stats %+v", stats)
 	}
-	kept, err := programs.Store().Tuning(TuningKey(s, false))
+	kept, err := programs.Store().Tuning(TuningKey(s, Restriction{}))
 	if err != nil || kept.Nanos <= 0 || kept.Candidates != 3 {
 		t.Fatalf("kept %+v, %v", kept, err)
 	}
@@ -113,7 +113,7 @@ func TestExplorerCanBeSwitchedOff(t *testing.T) {
 		}
 		x.Release()
 	}
-	if _, err := programs.Store().Tuning(TuningKey(s, false)); !errors.Is(err, binary.ErrNotFound) {
+	if _, err := programs.Store().Tuning(TuningKey(s, Restriction{})); !errors.Is(err, binary.ErrNotFound) {
 		t.Errorf("something was kept: %v", err)
 	}
 }

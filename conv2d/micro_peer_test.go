@@ -52,7 +52,7 @@ var peerConvs = []Problem{
 	{N: 1, C: 3, H: 32, W: 32, K: 16, R: 3, S: 3},
 }
 
-// BenchmarkGEMMPeer runs every candidate of gemm_register and gonum's blas32 in
+// BenchmarkGEMMPeer runs gemm_cpu, every candidate of gemm_register and gonum's blas32 in
 // turn, and reports medians: GFLOP/s of the best candidate, of the one that is
 // taken without tuning, of gonum, and how many times as fast the best one is. Of
 // the fastest runs too, because a busy machine slows down one more than the other.
@@ -61,7 +61,7 @@ func BenchmarkGEMMPeer(b *testing.B) {
 		b.Run(strings.ReplaceAll(p.String(), " ", "_"), func(b *testing.B) {
 			in := kernel.Tensors{Input: RandomValues(p.ALen(), 1), Weights: RandomValues(p.BLen(), 2)}
 			c := make([]float32, p.CLen())
-			benchmarkPeer(b, gemmMicroAlgorithm, p, in, c, func() { peerProduct(p, in.Input, in.Weights, c) })
+			benchmarkPeer(b, []algorithm[GEMMProblem]{gemmCPUAlgorithm, gemmMicroAlgorithm}, p, in, c, func() { peerProduct(p, in.Input, in.Weights, c) })
 		})
 	}
 }
@@ -74,7 +74,7 @@ func BenchmarkConvPeer(b *testing.B) {
 			in := kernel.Tensors{Input: RandomValues(p.InputLen(), 1), Weights: RandomValues(p.WeightsLen(), 2)}
 			c := make([]float32, p.OutputLen())
 			columns := make([]float32, p.ReductionLen()*p.P()*p.Q())
-			benchmarkPeer(b, convMicroAlgorithm, p, in, c, func() { peerConv(p, in.Input, in.Weights, columns, c) })
+			benchmarkPeer(b, []algorithm[Problem]{convCPUAlgorithm, convMicroAlgorithm}, p, in, c, func() { peerConv(p, in.Input, in.Weights, columns, c) })
 		})
 	}
 }
@@ -129,28 +129,30 @@ func (p Problem) im2col(planes []float32, row int, to []float32) {
 
 // contender is one candidate on the device.
 type contender struct {
-	params   Params
+	choice   Choice
 	sequence kernel.Sequence
 	times    []time.Duration
 }
 
-// benchmarkPeer compares the candidates of an algorithm with a peer that writes
+// benchmarkPeer compares the candidates of algorithms with a peer that writes
 // to want. Both compute without bias, activation and gaps.
 func benchmarkPeer[P interface {
 	problem
 	FLOPs() int64
 	ReductionLen() int
-}](b *testing.B, a algorithm[P], p P, in kernel.Tensors, want []float32, peer func()) {
+}](b *testing.B, algorithms []algorithm[P], p P, in kernel.Tensors, want []float32, peer func()) {
 	r := newRig(b)
 	on := deviceOf(r.context.Info())
 	var contenders []*contender
 	var sequences []kernel.Sequence
-	for _, params := range a.candidates(p, on) {
-		made, err := a.sequence(p, params, on)
-		if err != nil {
-			b.Fatal(err)
+	for _, a := range algorithms {
+		for _, params := range a.candidates(p, on) {
+			made, err := a.sequence(p, params, on)
+			if err != nil {
+				b.Fatal(err)
+			}
+			contenders, sequences = append(contenders, &contender{choice: Choice{a.name, params}, sequence: made}), append(sequences, made)
 		}
-		contenders, sequences = append(contenders, &contender{params: params, sequence: made}), append(sequences, made)
 	}
 	if len(contenders) == 0 {
 		b.Skip("only for software drivers")
@@ -169,7 +171,7 @@ func benchmarkPeer[P interface {
 			peerTimes = append(peerTimes, time.Since(start))
 			for _, c := range contenders {
 				if err := c.run(gl, tensors, expected, programs); err != nil {
-					return fmt.Errorf("%v: %w", c.params, err)
+					return fmt.Errorf("%v: %w", c.choice, err)
 				}
 			}
 		}
@@ -180,7 +182,7 @@ func benchmarkPeer[P interface {
 	}
 	best := contenders[0]
 	for _, c := range contenders {
-		b.Logf("%v: %.1f GFLOP/s", c.params, gflops(p.FLOPs(), medianTime(c.times)))
+		b.Logf("%v: %.1f GFLOP/s", c.choice, gflops(p.FLOPs(), medianTime(c.times)))
 		if medianTime(c.times) < medianTime(best.times) {
 			best = c
 		}

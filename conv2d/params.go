@@ -23,6 +23,7 @@ import (
 //	BlockParams      gemm_block
 //	SkinnyParams     gemm_row
 //	MicroParams      gemm_register, conv2d_register
+//	CPUParams        gemm_cpu, conv2d_cpu
 //	TiledParams      gemm_tiled
 //	ImplicitParams   implicit, winograd2, winograd4
 //	DepthwiseParams  depthwise
@@ -98,6 +99,8 @@ var paramDecoders = map[string]func(data []byte) (Params, error){
 	"gemm_block":      decodeParams[BlockParams],
 	"gemm_row":        decodeParams[SkinnyParams],
 	"gemm_register":   decodeParams[MicroParams],
+	"gemm_cpu":        decodeParams[CPUParams],
+	"conv2d_cpu":      decodeParams[CPUParams],
 	"gemm_tiled":      decodeParams[TiledParams],
 	"implicit":        decodeParams[ImplicitParams],
 	"winograd2":       decodeParams[ImplicitParams],

@@ -26,6 +26,11 @@ type PlanOptions struct {
 	// Plan.Tolerance.
 	Exact bool
 
+	// NoCPU leaves out the algorithms that the CPU computes without a kernel where the
+	// driver runs kernels on the CPU (docs/tuning.md). They do not exist elsewhere.
+	// Default: the plan chooses.
+	NoCPU bool
+
 	// Tune searches where nothing was tuned for the problem with this driver: an
 	// *Options of package conv2d/tune. It takes up to its Budget, blocks the GL thread
 	// meanwhile, and keeps the result. Default: no search.
@@ -35,6 +40,8 @@ type PlanOptions struct {
 	// if they keep them, as *cache.Cache does.
 	Tunings Tunings
 }
+
+func (o PlanOptions) restriction() Restriction { return Restriction{Exact: o.Exact, NoCPU: o.NoCPU} }
 
 // Plan computes one problem many times: its algorithm is chosen, its programs are
 // resident, and its weights stay on the device.
@@ -89,9 +96,7 @@ func newPlan(ctx context.Context, e *executor.Executor, programs executor.Progra
 	if err != nil {
 		return nil, err
 	}
-	if o.Exact {
-		t = t.exact()
-	}
+	t = t.restrict(o.restriction())
 	p := &Plan{task: t, e: e, programs: map[shader.Key]*cache.Handle{}}
 	p.setting.Context, p.mu.Context = e.Context(), e.Context()
 	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
@@ -129,15 +134,15 @@ func (p *Plan) acquire(ctx context.Context, programs executor.Programs) error {
 
 // getPrograms gets a handle for each program.
 func (p *Plan) getPrograms(ctx context.Context, programs executor.Programs) error {
-	for _, s := range p.sequence.All() {
-		if p.programs[s.Source.Key()] != nil {
+	for _, source := range p.sequence.Sources() {
+		if p.programs[source.Key()] != nil {
 			continue
 		}
-		handle, err := programs.Get(ctx, s.Source)
+		handle, err := programs.Get(ctx, source)
 		if err != nil {
 			return err
 		}
-		p.programs[s.Source.Key()] = handle
+		p.programs[source.Key()] = handle
 		p.origins = append(p.origins, ProgramOrigin{handle.Name(), handle.Key(), handle.Origin()})
 	}
 	slices.SortFunc(p.origins, func(a, b ProgramOrigin) int {

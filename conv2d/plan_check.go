@@ -86,14 +86,13 @@ func (p *Plan) smaller(info glctx.Info) (t task, s kernel.Sequence, tolerance fl
 
 // hasProgramsOf reports whether a sequence has the programs of the plan, all of them.
 func (p *Plan) hasProgramsOf(s kernel.Sequence) bool {
-	used := map[shader.Key]bool{}
-	for _, step := range s.All() {
-		used[step.Source.Key()] = true
-		if p.programs[step.Source.Key()] == nil {
+	sources := s.Sources()
+	for _, source := range sources {
+		if p.programs[source.Key()] == nil {
 			return false
 		}
 	}
-	return len(used) == len(p.programs)
+	return len(sources) == len(p.programs)
 }
 
 // shrink returns the problem with outputs and sums of less than twice outer and depth,

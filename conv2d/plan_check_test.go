@@ -63,7 +63,7 @@ func computeShape(dir, word, algorithm string) error {
 	}
 	ctx := context.Background()
 	before := gpu.Context.Counters().Dispatches
-	var o PlanOptions
+	o := PlanOptions{NoCPU: true}
 	if algorithm != "" {
 		o.Choice = &Choice{algorithm, ImplicitParams{BM: 32, BN: 32, BK: 8, TM: 8, TN: 4, Slices: 1, Split: 1, Buffers: 2, TapsFirst: 1, Clamp: 1}}
 	}
@@ -161,8 +161,8 @@ func TestSmallerProblem(t *testing.T) {
 			if p.sequence, p.tolerance, err = large.build(choice); err != nil {
 				continue
 			}
-			for _, step := range p.sequence.All() {
-				p.programs[step.Source.Key()] = new(cache.Handle)
+			for _, source := range p.sequence.Sources() {
+				p.programs[source.Key()] = new(cache.Handle)
 			}
 			if small, _, _, ok := p.smaller(info); (!ok || small.flops > checkFLOPs) && (info.Software() || !p.isSampled(info)) {
 				missing = append(missing, choice)

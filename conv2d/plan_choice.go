@@ -49,7 +49,7 @@ type TuneRequest struct {
 	Programs executor.Programs // a cache over Context, or nil
 	Tunings  Tunings           // where the result is kept; nil: nowhere
 	Shape    Shape
-	Exact    bool // without the algorithms that may err by more than [Tolerance]
+	Restriction
 }
 
 // choose returns the choice for a task: that of the caller, else the one tuned with
@@ -61,11 +61,11 @@ func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs exec
 	if o.Choice != nil {
 		return *o.Choice, ByCaller, nil
 	}
-	if choice, ok := tuned(t, o.Exact, tunings); ok {
+	if choice, ok := tuned(t, o.restriction(), tunings); ok {
 		return choice, ByTuning, nil
 	}
 	if o.Tune != nil {
-		choice, err := o.Tune.Tune(ctx, TuneRequest{c, programs, tunings, t.shape, o.Exact})
+		choice, err := o.Tune.Tune(ctx, TuneRequest{c, programs, tunings, t.shape, o.restriction()})
 		return choice, ByTuning, err
 	}
 	if choice, ok := shipped(t, deviceOf(c.Info())); ok {
@@ -99,9 +99,7 @@ func Choose(ctx context.Context, c *glctx.Context, programs executor.Programs, s
 	if err != nil {
 		return Choice{}, "", err
 	}
-	if o.Exact {
-		t = t.exact()
-	}
+	t = t.restrict(o.restriction())
 	choice, basis, err := o.choose(ctx, c, programs, t)
 	if err == nil {
 		_, _, err = t.build(choice)
@@ -110,13 +108,13 @@ func Choose(ctx context.Context, c *glctx.Context, programs executor.Programs, s
 }
 
 // Tuned returns the kept result of an earlier search for a problem, with this driver
-// and the same exact, if it can still be built.
-func Tuned(info glctx.Info, s Shape, exact bool, tunings Tunings) (binary.Tuning, bool) {
+// and the same restriction, if it can still be built.
+func Tuned(info glctx.Info, s Shape, r Restriction, tunings Tunings) (binary.Tuning, bool) {
 	t, err := newTask(s, info)
 	if err != nil || tunings == nil {
 		return binary.Tuning{}, false
 	}
-	kept, err := tunings.Tuning(TuningKey(t.shape, exact))
+	kept, err := tunings.Tuning(TuningKey(t.shape, r))
 	if err != nil {
 		return binary.Tuning{}, false
 	}
@@ -135,47 +133,37 @@ func (c Choice) Sources(info glctx.Info, s Shape) ([]*shader.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	var sources []*shader.Source
-	seen := map[shader.Key]bool{}
-	for _, step := range r.All() {
-		if !seen[step.Source.Key()] {
-			seen[step.Source.Key()] = true
-			sources = append(sources, step.Source)
-		}
-	}
-	return sources, nil
+	return r.Sources(), nil
 }
-
-// exactSuffix marks the results of searches for exact.
-const exactSuffix = ",exact"
 
 // TuningKey returns the problem under which a result is kept: a search that left
 // algorithms out has another one.
-func TuningKey(s Shape, exact bool) string {
-	if exact {
-		return s.String() + exactSuffix
-	}
-	return s.String()
-}
+func TuningKey(s Shape, r Restriction) string { return s.String() + r.suffix() }
 
 // tuned returns the kept choice for the task: for exactly this problem, else for the
 // same without bias, activation and alpha, which change the time little.
-func tuned(t task, exact bool, tunings Tunings) (Choice, bool) {
+func tuned(t task, r Restriction, tunings Tunings) (Choice, bool) {
 	if tunings == nil {
 		return Choice{}, false
 	}
-	for _, key := range []string{
-		TuningKey(t.shape, exact), t.shape.String(), TuningKey(t.shape.plain(), exact), t.shape.plain().String(),
-	} {
-		kept, err := tunings.Tuning(key)
-		if err != nil {
-			continue
-		}
-		if choice, err := decodeChoice(kept.Choice); err == nil && t.builds(choice) {
-			return choice, true
+	for _, s := range []Shape{t.shape, t.shape.plain()} {
+		for _, weaker := range r.weaker() {
+			kept, err := tunings.Tuning(TuningKey(s, weaker))
+			if err != nil {
+				continue
+			}
+			if choice, err := decodeChoice(kept.Choice); err == nil && t.takes(choice, s) {
+				return choice, true
+			}
 		}
 	}
 	return Choice{}, false
+}
+
+// takes reports whether a choice that was found for a similar problem can be built and is
+// likely to be as good for this one.
+func (t task) takes(c Choice, found Shape) bool {
+	return t.builds(c) && !(isOnCPU(c.Algorithm) && t.shape.kernelsFirst() && !found.kernelsFirst())
 }
 
 // builds reports whether a choice that came from a file can be built.
@@ -201,7 +189,7 @@ func CheckTuning(t binary.Tuning) error {
 	if _, err := decodeChoice(t.Choice); err != nil {
 		return err
 	}
-	if _, err := ParseShape(strings.TrimSuffix(t.Problem, exactSuffix)); err != nil {
+	if _, err := ParseShape(strings.TrimSuffix(strings.TrimSuffix(t.Problem, noCPUSuffix), exactSuffix)); err != nil {
 		return err
 	}
 	return nil

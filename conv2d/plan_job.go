@@ -143,10 +143,11 @@ func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memo
 	}
 	list := make([]executor.Dispatch, 0, len(steps))
 	for _, s := range steps {
-		d := executor.Dispatch{
-			Program:  p.programs[s.Source.Key()],
-			Groups:   [3]uint32{uint32(s.Groups[0]), uint32(s.Groups[1]), uint32(s.Groups[2])},
-			Uniforms: s.Uniforms,
+		d := executor.Dispatch{Host: s.Host}
+		if s.Host == nil {
+			d.Program = p.programs[s.Source.Key()]
+			d.Groups = [3]uint32{uint32(s.Groups[0]), uint32(s.Groups[1]), uint32(s.Groups[2])}
+			d.Uniforms = s.Uniforms
 		}
 		covered := map[uint32]bool{}
 		for _, b := range s.Bindings {
@@ -158,7 +159,9 @@ func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memo
 				})
 			}
 		}
-		d.Memory = append(d.Memory, idle(d.Program, covered, o.Weights, packed)...)
+		if d.Program != nil {
+			d.Memory = append(d.Memory, idle(d.Program, covered, o.Weights, packed)...)
+		}
 		list = append(list, d)
 	}
 	return list

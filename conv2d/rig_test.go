@@ -50,16 +50,16 @@ func inTurn[T any](forms []T, problem, n int) (some []T) {
 func (r *rig) programs(t testing.TB, sequences ...kernel.Sequence) (map[shader.Key]uint32, error) {
 	programs := map[shader.Key]uint32{}
 	for _, made := range sequences {
-		for _, s := range made.All() {
-			if _, there := programs[s.Source.Key()]; there {
+		for _, source := range made.Sources() {
+			if _, there := programs[source.Key()]; there {
 				continue
 			}
-			handle, err := r.cache.Get(t.Context(), s.Source)
+			handle, err := r.cache.Get(t.Context(), source)
 			if err != nil {
 				return nil, err
 			}
 			t.Cleanup(handle.Release)
-			programs[s.Source.Key()] = handle.Program()
+			programs[source.Key()] = handle.Program()
 		}
 	}
 	return programs, nil

@@ -11,15 +11,11 @@ import (
 // package tune searches.
 type SearchSpace struct{ task task }
 
-// NewSearchSpace returns the choices for a problem on a device; with exact without
-// the algorithms that may err by more than [Tolerance]. It fails for an invalid
-// problem, and for one that the device cannot hold.
-func NewSearchSpace(s Shape, info glctx.Info, exact bool) (SearchSpace, error) {
+// NewSearchSpace returns the choices for a problem on a device that a restriction leaves.
+// It fails for an invalid problem, and for one that the device cannot hold.
+func NewSearchSpace(s Shape, info glctx.Info, r Restriction) (SearchSpace, error) {
 	t, err := newTask(s, info)
-	if exact {
-		t = t.exact()
-	}
-	return SearchSpace{t}, err
+	return SearchSpace{t.restrict(r)}, err
 }
 
 // Shape returns the problem.

@@ -73,7 +73,7 @@ func shipped(t task, on device) (Choice, bool) {
 	best, nearest := Choice{}, math.Inf(1)
 	for _, e := range shippedTable()[on.family()] {
 		distance := e.shape.distance(t.shape)
-		if distance <= tableReach && distance < nearest && t.builds(e.Choice) {
+		if distance <= tableReach && distance < nearest && t.takes(e.Choice, e.shape) {
 			best, nearest = e.Choice, distance
 		}
 	}

@@ -66,7 +66,7 @@ func TestShippedTable(t *testing.T) {
 // families are what the drivers of a family are known to offer.
 var families = map[string]device{
 	"nvidia": {nvidia: true, sharedBytes: 48 << 10, maxInvocations: 1024, maxGroups: [3]int32{math.MaxInt32, 65535, 65535}},
-	"llvmpipe": {software: true, sharedBytes: 32 << 10, maxInvocations: 1024, simdBits: 256,
+	"llvmpipe": {software: true, host: true, sharedBytes: 32 << 10, maxInvocations: 1024, simdBits: 256,
 		maxGroups: [3]int32{65535, 65535, 65535}},
 }
 

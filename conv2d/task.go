@@ -5,7 +5,6 @@ package conv2d
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -55,6 +54,9 @@ func newTask(s Shape, info glctx.Info) (task, error) {
 		t.input, t.weights, t.output, t.bias = p.ALen(), p.BLen(), p.CLen(), p.BiasLen()
 		t.keepsOutput = p.beta() != 0 || p.CLen() != orOne(p.Batch)*p.M*p.N
 	}
+	if s.kernelsFirst() {
+		t.offers = cpuLast(t.offers)
+	}
 	t.maxStorage = info.MaxStorage
 	if bytes := 4 * int64(max(t.input, t.weights, t.output)+kernel.CanaryWords); bytes > t.maxStorage {
 		return t, fmt.Errorf("conv2d: %v: a tensor has %d bytes, this device allows %d: split the problem", t.shape, bytes, t.maxStorage)
@@ -75,12 +77,6 @@ func offersOf[P interface{ ReductionLen() int }](list []algorithm[P], p P, on de
 		})
 	}
 	return offers
-}
-
-// exact leaves out the algorithms that may err by more than a sum of products does.
-func (t task) exact() task {
-	t.offers = slices.DeleteFunc(slices.Clone(t.offers), func(o offer) bool { return o.tolerance > Tolerance(t.sum) })
-	return t
 }
 
 // build returns the sequence of a choice, and the error that its result may have.

@@ -59,6 +59,7 @@ func threeWays(t *testing.T, work func(t *testing.T, r *Runner)) {
 			before := context.Counters()
 			origins := &expectation{first: first, seen: map[shader.Key]bool{}}
 			r := runnerOver(t, context, programs)
+			r.Options.NoCPU = true // programs are what is counted
 			r.Observe = func(timing Timing) { origins.check(t, timing) }
 			work(t, r)
 			if err := r.Executor.Close(); err != nil {

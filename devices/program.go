@@ -14,6 +14,7 @@ type program struct {
 	shadercache.Program // of the member that had it first
 	group               *Group
 	parts               []programPart
+	check               func(ctx context.Context, gpu *shadercache.GPU, program uint32) error // may be nil
 
 	mu struct {
 		sync.Mutex
@@ -31,10 +32,16 @@ type programPart struct {
 // Get returns the program of a source when one member has it. The other members get it in
 // the background. It returns an error where no member can: that of the first.
 func (g *Group) Get(ctx context.Context, source *shader.Source) (shadercache.Program, error) {
+	return g.GetChecked(ctx, source, nil)
+}
+
+// GetChecked is Get with a check as that of shader.Source.WithCheck, which gets the GPU whose
+// program it checks. Members that are a server's do not call it.
+func (g *Group) GetChecked(ctx context.Context, source *shader.Source, check func(ctx context.Context, gpu *shadercache.GPU, program uint32) error) (shadercache.Program, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
-	p := &program{group: g, parts: make([]programPart, len(g.members))}
+	p := &program{group: g, check: check, parts: make([]programPart, len(g.members))}
 	for i := range p.parts {
 		p.parts[i].done = make(chan struct{})
 	}
@@ -75,7 +82,7 @@ func (p *program) get(ctx context.Context, m *member, source *shader.Source) {
 	part := &p.parts[m.rank]
 	device, err := m.awaitReady(ctx)
 	if err == nil {
-		part.program, err = device.Get(ctx, source)
+		part.program, err = device.Get(ctx, p.checked(device, source))
 	}
 	if err != nil && !isCompileError(err) {
 		err = m.error(err)
@@ -86,6 +93,18 @@ func (p *program) get(ctx context.Context, m *member, source *shader.Source) {
 		part.program.Release()
 	}
 	close(part.done)
+}
+
+// checked returns the source with the check on a device.
+func (p *program) checked(device shadercache.Device, source *shader.Source) *shader.Source {
+	if p.check == nil {
+		return source
+	}
+	gpu, err := device.Local()
+	if err != nil {
+		return source // a server has the GPU
+	}
+	return source.WithCheck(func(ctx context.Context, id uint32) error { return p.check(ctx, gpu, id) })
 }
 
 func isCompileError(err error) bool {

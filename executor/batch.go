@@ -90,6 +90,7 @@ type output struct {
 // command is one dispatch.
 type command struct {
 	program    uint32
+	host       *HostCall // nil: program
 	groups     [3]uint32
 	indirect   *Memory // holds the group counts at offset; nil: groups
 	offset     int
@@ -228,7 +229,9 @@ func (b *batch) addOutputs(job *Job, l *layout, down int) {
 func (b *batch) addCommands(job *Job, l *layout, index int) {
 	for i := range l.commands {
 		c := l.commands[i]
-		c.program = b.keepProgram(job.dispatch(i).Program)
+		if h := job.dispatch(i).Program; h != nil {
+			c.program = b.keepProgram(h)
+		}
 		c.job = index
 		c.binds += len(b.binds)
 		c.values += len(b.values)

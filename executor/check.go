@@ -19,6 +19,12 @@ func (e *Executor) checkJob(job *Job, l *layout) error {
 	}
 	for i := range job.dispatches() {
 		d := job.dispatch(i)
+		if d.Host != nil {
+			if err := e.checkHost(job, i, l); err != nil {
+				return fmt.Errorf("executor: %s on the host: %w", d.Host.Name, err)
+			}
+			continue
+		}
 		if d.Program == nil {
 			return fmt.Errorf("executor: dispatch %d has no program", i)
 		}

@@ -56,6 +56,12 @@
 // the GPU. A barrier stands between two of them that use the same [Memory], where
 // one of the two writes it, and between the dispatches of one job.
 //
+// # Calls of the host
+//
+// Where the driver runs kernels on the CPU, a dispatch may cost more than its work. There a
+// part of a job may be a [HostCall]: the host computes in the mapped memory of its buffers, on
+// the GL thread, which does nothing else meanwhile.
+//
 // # Loops
 //
 // A software driver may end the loops of an invocation silently after a number of turns:

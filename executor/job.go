@@ -25,6 +25,10 @@ type Dispatch struct {
 	// it. The caller's handle may be released once Submit has returned.
 	Program *cache.Handle
 
+	// Host, if set, replaces Program: the host computes this part of the job. It excludes
+	// all fields but Memory.
+	Host *HostCall
+
 	// Groups is the number of work groups along x, y and z. A dispatch with a 0 runs
 	// nothing; where it binds textures it makes the driver ready for them, as Get does
 	// for programs without.

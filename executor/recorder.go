@@ -136,6 +136,12 @@ func (r *recorder) command(gl *glctx.GL, b *batch, c, last *command) error {
 		return err
 	}
 	binds := b.binds[last.binds:c.binds]
+	if c.host != nil {
+		if err := r.onHost(gl, b.slot, c.host, binds); err != nil {
+			return err
+		}
+		return r.copyTexels(gl, b.slot, b.copies[c.before:c.after])
+	}
 	images, textures := b.images[last.images:c.images], b.textures[last.textures:c.textures]
 	added := r.addKinds(c.barriers)
 	if added || c.chained || r.hazard(c, binds) || r.textureHazard(images, textures) {

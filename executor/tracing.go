@@ -104,6 +104,9 @@ func (e *Executor) traceBatch(b *batch) {
 func (b *batch) programNames() string {
 	switch len(b.programs) {
 	case 0:
+		if len(b.commands) > 0 && b.commands[0].host != nil {
+			return b.commands[0].host.Name
+		}
 		return ""
 	case 1:
 		return b.programs[0].handle.Name()

@@ -30,7 +30,7 @@ func (gl *GL) NewBuffer(size int, data []byte) (Buffer, error) {
 	}
 	if gl.c.full {
 		gl45.CreateBuffers(1, &b.ID)
-		gl45.NamedBufferStorage(b.ID, size, initial, gl45.DYNAMIC_STORAGE_BIT)
+		gl45.NamedBufferStorage(b.ID, size, initial, gl.storageFlags())
 	} else {
 		gl.newBound(&b, initial)
 	}
@@ -43,6 +43,15 @@ func (gl *GL) NewBuffer(size int, data []byte) (Buffer, error) {
 		gl.Upload(b, 0, data)
 	}
 	return b, nil
+}
+
+// storageFlags returns those of a buffer: on a software driver the host may map it, see
+// OnHost. Elsewhere that would decide where a driver puts it.
+func (gl *GL) storageFlags() uint32 {
+	if gl.c.info.Software() {
+		return gl45.DYNAMIC_STORAGE_BIT | hostAccess
+	}
+	return gl45.DYNAMIC_STORAGE_BIT
 }
 
 // DeleteBuffer frees a buffer after the commands that use it. The zero Buffer is

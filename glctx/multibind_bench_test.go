@@ -13,11 +13,11 @@ import (
 )
 
 // BenchmarkMultiBind measures on the CPU what binding storage and a dispatch take: with a
-// call for each buffer, as this library does, and with one glBindBuffersRange for all. The
-// buffers alternate, so that no bind is redundant.
+// call for each buffer, and with one glBindBuffersRange for all. The buffers alternate, so
+// that no bind is redundant.
 func BenchmarkMultiBind(b *testing.B) {
 	const atOnce = 256 // dispatches between two waits, so that the driver's queue has room
-	for _, n := range []int{2, 8} {
+	for _, n := range []int{2, 3, 4, 5, 6, 8} {
 		for _, multi := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%d/%s", n, map[bool]string{false: "each", true: "all"}[multi]), func(b *testing.B) {
 				c := gltest.Open(b)

@@ -6,17 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/shadercache/shadercache"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
 )
 
 func init() {
-	faultgl.OnProcess("session", inCache(runRing))
+	faultgl.OnProcess("workloads", inCache(runWorkloads))
 	faultgl.OnProcess("probe", inCache(func(ctx context.Context, gpu *shadercache.GPU) error {
 		caps, err := Probe(ctx, gpu.Context, gpu.Cache, nil)
 		if err == nil && caps.Residency == 0 {
@@ -39,54 +37,29 @@ func inCache(work func(context.Context, *shadercache.GPU) error) func(dir string
 	}
 }
 
-// runRing does steps of neighbours.comp, whose check does three.
-func runRing(ctx context.Context, gpu *shadercache.GPU) error {
-	source, err := ReadSource(kernels, "kernels/neighbours.comp", map[string]string{"LOCAL": "32"})
-	if err != nil {
-		return err
-	}
-	const n = 4 * 32
-	ring := make([]uint32, n)
-	for i := range ring {
-		ring[i] = uint32(i * i)
-	}
-	compare := func(ctx context.Context, s *Session, steps int) error {
-		if _, err := s.Run(ctx, uint64(steps)); err != nil {
+// runWorkloads does the work of the checks in sessions that do not check.
+func runWorkloads(ctx context.Context, gpu *shadercache.GPU) error {
+	var list []Kernel
+	for _, kernel := range []func() (Kernel, error){
+		Persistence{Groups: 3, Local: 32, FMAs: 10}.Kernel, Neighbours{Groups: 3, Local: 32}.Kernel,
+		func() (Kernel, error) { return Echo(2) },
+	} {
+		k, err := kernel()
+		if err != nil {
 			return err
 		}
-		got := make([]uint32, n)
-		if err := s.Read(ctx, "Ring", 0, glctx.Bytes(got)); err != nil {
+		list = append(list, k)
+	}
+	for _, k := range list {
+		s, err := New(ctx, gpu.Context, gpu.Cache, k, Options{})
+		if err != nil {
 			return err
 		}
-		if want := ringAfter(ring, steps); !slices.Equal(got, want) {
-			return fmt.Errorf("after %d steps %v, should be %v", steps, got, want)
-		}
-		return nil
-	}
-	s, err := New(ctx, gpu.Context, gpu.Cache, Kernel{
-		Source: source, Groups: n / 32, Phases: 2,
-		State: []State{{Block: "Ring", Init: glctx.Bytes(ring)}, {Block: "Mail", Bytes: 4 * n}},
-		Check: func(ctx context.Context, s *Session) error { return compare(ctx, s, 3) },
-	}, Options{})
-	if err != nil {
-		return err
-	}
-	return errors.Join(compare(ctx, s, 7), s.Close())
-}
-
-// ringAfter computes neighbours.comp on the CPU.
-func ringAfter(ring []uint32, steps int) []uint32 {
-	ring = slices.Clone(ring)
-	mail := make([]uint32, len(ring))
-	for step := range steps {
-		for i, v := range ring {
-			mail[(i+5)%len(ring)] = 3*v + uint32(step)
-		}
-		for i := range ring {
-			ring[i] ^= mail[i] + uint32(i)
+		if err := errors.Join(k.Check(ctx, s), s.Close()); err != nil {
+			return err
 		}
 	}
-	return ring
+	return nil
 }
 
 // A driver that accepts the binary of a kernel, or of a probe, and computes wrong costs a
@@ -96,7 +69,7 @@ func TestLoadedKernelsGiveKnownAnswers(t *testing.T) {
 	if gltest.Open(t).Info().Software() {
 		probes = 2 // no visibility: loops end
 	}
-	for name, programs := range map[string]uint64{"session": 1, "probe": probes} {
+	for name, programs := range map[string]uint64{"workloads": 3, "probe": probes} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			faultgl.TestKnownAnswers(t, name, "#version", programs)

@@ -3,6 +3,7 @@
 package resident
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -34,14 +35,48 @@ func (p Persistence) Kernel() (Kernel, error) {
 	}
 	n := 4 * int(p.Groups*p.Local)
 	return Kernel{Source: source, Groups: p.Groups, Claim: p.Claim, Loops: p.FMAs,
-		State: []State{{Block: "Values", Bytes: n}, {Block: "Witness", Bytes: n}, {Block: "Cells", Bytes: 4 * persistenceCells}}}, nil
+		State: []State{{Block: "Values", Bytes: n}, {Block: "Witness", Bytes: n}, {Block: "Cells", Bytes: 4 * persistenceCells}},
+		Check: p.check}, nil
+}
+
+// checkedSteps is the number of steps in the checks of workloads.
+const checkedSteps = 3
+
+func (p Persistence) check(ctx context.Context, s *Session) error {
+	values, witness := make([]byte, 4*p.Groups*p.Local), make([]byte, 4*p.Groups*p.Local)
+	_, err := s.Run(ctx, checkedSteps)
+	if err == nil {
+		err = s.Read(ctx, "Values", 0, values)
+	}
+	if err == nil {
+		err = s.Read(ctx, "Witness", 0, witness)
+	}
+	if err != nil {
+		return err
+	}
+	return p.Verify(checkedSteps, values, witness)
 }
 
 // Echo returns a kernel that answers each message, from the group that it is for, with
 // three times its A, plus one.
 func Echo(groups uint32) (Kernel, error) {
 	source, err := builtin("echo", nil)
-	return Kernel{Source: source, Groups: groups, State: []State{{Block: "Sums", Bytes: 128 * int(groups)}}}, err
+	return Kernel{Source: source, Groups: groups, State: []State{{Block: "Sums", Bytes: 128 * int(groups)}}, Check: checkEcho}, err
+}
+
+// checkEcho compares the answer to a message.
+func checkEcho(ctx context.Context, s *Session) error {
+	if err := s.Send(Message{Kind: 1, A: 14, B: 5}); err != nil {
+		return err
+	}
+	if _, err := s.Run(ctx, 1); err != nil {
+		return err
+	}
+	got, ok := s.TryReceive()
+	if want := (Message{Kind: 1, A: 43, B: 5}); !ok || got != want {
+		return fmt.Errorf("resident: the answer is %+v, should be %+v", got, want)
+	}
+	return nil
 }
 
 // Neighbours is a workload in which every group reads, in each of two phases, what
@@ -56,7 +91,23 @@ func (n Neighbours) Kernel() (Kernel, error) {
 	source, err := builtin("neighbours", shader.Defines{"LOCAL": strconv.Itoa(int(n.Local))})
 	bytes := 4 * int(n.Groups*n.Local)
 	return Kernel{Source: source, Groups: n.Groups, Phases: 2,
-		State: []State{{Block: "Ring", Bytes: bytes}, {Block: "Mail", Bytes: bytes}}}, err
+		State: []State{{Block: "Ring", Bytes: bytes}, {Block: "Mail", Bytes: bytes}}, Check: n.check}, err
+}
+
+func (n Neighbours) check(ctx context.Context, s *Session) error {
+	got := make([]byte, 4*n.Groups*n.Local)
+	if _, err := s.Run(ctx, checkedSteps); err != nil {
+		return err
+	}
+	if err := s.Read(ctx, "Ring", 0, got); err != nil {
+		return err
+	}
+	for i, want := range n.After(checkedSteps) {
+		if word := binary.LittleEndian.Uint32(got[4*i:]); word != want {
+			return fmt.Errorf("resident: word %d of the ring is %#x, should be %#x", i, word, want)
+		}
+	}
+	return nil
 }
 
 // After returns the content of the state Ring after a number of steps.

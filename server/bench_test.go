@@ -41,18 +41,12 @@ func BenchmarkEightClients(b *testing.B) {
 	const clients = 8
 	var processes []*streamer
 	for i := range clients {
-		processes = append(processes, startStreamer(b, f.path, i))
+		processes = append(processes, startStreamer(b, f.path, i, smallJobs))
 	}
 	jobs, least, total := 0, 1.0, time.Duration(0)
 	for range b.N {
-		start := time.Now()
-		counts := make([]int, clients)
-		var all sync.WaitGroup
-		for i, p := range processes {
-			all.Go(func() { counts[i] = p.run(b, 2*time.Second) })
-		}
-		all.Wait()
-		total += time.Since(start)
+		counts, took := runStreamers(b, processes, 2*time.Second)
+		total += took
 		sum := 0
 		for _, n := range counts {
 			sum += n
@@ -71,12 +65,12 @@ type streamer struct {
 	out *bufio.Scanner
 }
 
-func startStreamer(b *testing.B, path string, seed int) *streamer {
+func startStreamer(b *testing.B, path string, seed int, kind string) *streamer {
 	self, err := os.Executable()
 	if err != nil {
 		b.Fatal(err)
 	}
-	cmd := exec.Command(self, fmt.Sprint(seed))
+	cmd := exec.Command(self, fmt.Sprint(seed), kind)
 	cmd.Env = append(cmd.Environ(), envStream+"="+path)
 	cmd.Stderr = os.Stderr
 	in, err1 := cmd.StdinPipe()
@@ -109,19 +103,25 @@ func (s *streamer) run(b *testing.B, d time.Duration) int {
 	return n
 }
 
+// The kinds of jobs that a client process streams.
+const (
+	smallJobs = "small" // 4 KiB in and out
+	longJobs  = "long"  // a kernel of 65,000 steps that depend on each other, 4 KiB out
+)
+
 // streamForever streams jobs for each duration that it reads, and prints their number.
-func streamForever(path, seed string) error {
+func streamForever(path, seed, kind string) error {
 	ctx := context.Background()
 	c, err := client.Dial(ctx, client.Options{Path: path})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	p, err := c.Program(ctx, affine)
+	first, err := strconv.Atoi(seed)
 	if err != nil {
 		return err
 	}
-	first, err := strconv.Atoi(seed)
+	some, jobs, err := streamOf(ctx, c, uint32(first), kind)
 	if err != nil {
 		return err
 	}
@@ -131,14 +131,127 @@ func streamForever(path, seed string) error {
 			return err
 		}
 		n := 0
-		for start := time.Now(); n == 0 || time.Since(start) < d; n += 1024 {
-			if err := stream(ctx, c, p, 1024, 64, uint32(first)); err != nil {
+		for start := time.Now(); n == 0 || time.Since(start) < d; n += jobs {
+			if err := some(); err != nil {
 				return err
 			}
 		}
 		fmt.Println(n)
 	}
 	return nil
+}
+
+// streamOf returns a function that runs and checks some jobs of a kind, and their number.
+func streamOf(ctx context.Context, c *client.Client, seed uint32, kind string) (some func() error, jobs int, err error) {
+	if kind == longJobs {
+		p, err := c.Program(ctx, slow)
+		return func() error { return streamLong(ctx, c, p, 16) }, 16, err
+	}
+	p, err := c.Program(ctx, affine)
+	return func() error { return stream(ctx, c, p, 1024, 64, seed) }, 1024, err
+}
+
+const longTurns = 65000 // below the limit of a software driver
+
+// longResults is what a long job has to compute.
+var longResults = sync.OnceValue(func() []byte {
+	return words(1024, func(v uint32) uint32 {
+		for range longTurns {
+			v = v*1664525 + 1013904223
+		}
+		return v
+	})
+})
+
+// streamLong runs long jobs, 16 in flight, and checks them.
+func streamLong(ctx context.Context, c *client.Client, p *client.Program, jobs int) error {
+	const depth = 16
+	var pending [depth]*client.Pending
+	var got [depth][]byte
+	for i := range jobs + depth {
+		slot := i % depth
+		if waiting := pending[slot]; waiting != nil {
+			if err := waiting.Wait(ctx); err != nil {
+				return err
+			}
+			if !bytes.Equal(got[slot], longResults()) {
+				return errors.New("a long job computed wrong")
+			}
+			pending[slot] = nil
+		}
+		if i >= jobs {
+			continue
+		}
+		got[slot] = bytes.Repeat([]byte{0xA5}, 4096)
+		var err error
+		pending[slot], err = c.Submit(ctx, &client.Job{
+			Dispatch: client.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}, Uniforms: []client.Uniform{client.Uint("turns", longTurns)}},
+			Outputs:  []client.Output{{Binding: 0, To: got[slot]}},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// envServers has BenchmarkServers use servers that run, as "one=SOCKET both=SOCKET": shadercache
+// serve with one device and with all.
+const envServers = "SHADERCACHE_BENCH_SERVERS"
+
+// BenchmarkServers is 8 client processes at each of some servers, which take turns of 0.7 s, so
+// that each server finds the same machine: jobs a second of each, and the least part that a
+// process got, 1 being an eighth.
+func BenchmarkServers(b *testing.B) {
+	list := strings.Fields(os.Getenv(envServers))
+	if len(list) == 0 {
+		b.Skip("no servers in " + envServers)
+	}
+	for _, kind := range []string{smallJobs, longJobs} {
+		b.Run(kind, func(b *testing.B) { benchmarkServers(b, list, kind) })
+	}
+}
+
+func benchmarkServers(b *testing.B, list []string, kind string) {
+	const clients = 8
+	processes := make([][]*streamer, len(list))
+	for i, server := range list {
+		_, path, _ := strings.Cut(server, "=")
+		for seed := range clients {
+			processes[i] = append(processes[i], startStreamer(b, path, seed, kind))
+		}
+	}
+	jobs, took, least := make([]int, len(list)), make([]time.Duration, len(list)), slices.Repeat([]float64{1}, len(list))
+	for range b.N {
+		for i := range list {
+			counts, elapsed := runStreamers(b, processes[i], 700*time.Millisecond)
+			sum := 0
+			for _, n := range counts {
+				sum += n
+			}
+			jobs[i] += sum
+			took[i] += elapsed
+			least[i] = min(least[i], float64(slices.Min(counts)*clients)/float64(sum))
+		}
+	}
+	for i, server := range list {
+		name, _, _ := strings.Cut(server, "=")
+		b.ReportMetric(float64(jobs[i])/took[i].Seconds(), name+"-jobs/s")
+		b.ReportMetric(least[i], name+"-least-share")
+	}
+	b.ReportMetric(0, "ns/op")
+}
+
+// runStreamers has processes stream for a time, and returns the jobs of each.
+func runStreamers(b *testing.B, processes []*streamer, d time.Duration) (counts []int, took time.Duration) {
+	counts = make([]int, len(processes))
+	var all sync.WaitGroup
+	start := time.Now()
+	for i, p := range processes {
+		all.Go(func() { counts[i] = p.run(b, d) })
+	}
+	all.Wait()
+	return counts, time.Since(start)
 }
 
 // BenchmarkBytes copies 64 MiB of shared memory to a buffer, and back, and compares them.

@@ -32,6 +32,12 @@
 // Each request is answered once: by its result, its deadline, a cancel or an error,
 // whichever comes first. When the context is lost, or nothing on the GPU completes for
 // Options.HangTime, nothing of this process can be used any more: all sessions end with
-// an error that says so, and Serve returns a [*LostError]. [Supervise] runs the server in
-// a child process and starts another one then.
+// an error that says so, and Serve returns a [*LostError]. Package supervisor runs the
+// server in a child process and starts another one then.
+//
+// # Several GPUs
+//
+// A server of several GPUs is a process with a Server for each: package placement passes
+// their clients to them, so that a loss ends the sessions of one GPU alone. [Options.Device]
+// is the one that a Server has, and [Options.Names] keeps named buffers on one of them.
 package server

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/server/wire"
@@ -70,14 +68,4 @@ func asReply(err error, otherwise wire.Code) *wire.Error {
 // isLost reports whether an error means that the context cannot be used any more.
 func isLost(err error) bool {
 	return errors.Is(err, shader.ErrContextLost) || errors.Is(err, executor.ErrTimeout)
-}
-
-// isTransient reports whether an error of accept may pass.
-func isTransient(err error) bool {
-	for _, passing := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED, unix.EINTR} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
 }

@@ -56,7 +56,7 @@ func frame(t wire.Type, request uint64, m wire.Message) []byte {
 	return b
 }
 
-var hello = frame(wire.TypeHello, 1, &wire.Hello{Oldest: 1, Newest: 1, Client: []byte("raw")})
+var hello = frame(wire.TypeHello, 1, &wire.Hello{Oldest: 1, Newest: wire.Version, Client: []byte("raw")})
 
 // want reads a reply and returns its body.
 func (r *raw) want(t wire.Type, request uint64) []byte {
@@ -455,7 +455,7 @@ func connectAs(uid uintptr, path string) error {
 
 func TestVersionsThatDoNotMatch(t *testing.T) {
 	f := serve(t, server.Options{})
-	for _, h := range []*wire.Hello{{Oldest: 2, Newest: 9}, {Oldest: 0, Newest: 0}} {
+	for _, h := range []*wire.Hello{{Oldest: wire.Version + 1, Newest: 9}, {Oldest: 9, Newest: 9, Device: []byte("1")}, {Oldest: 0, Newest: 0}, {Newest: wire.Version - 1}} {
 		r := f.raw()
 		_ = r.Write(frame(wire.TypeHello, 1, h))
 		r.wantError(0, wire.CodeVersion)

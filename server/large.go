@@ -4,11 +4,9 @@ package server
 
 import (
 	"math"
-	"slices"
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/server/wire"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // largeOperand is the size from which an operand of a job that does not fit into a slot
@@ -61,19 +59,14 @@ func (s *session) moveLarge(r *running) error {
 	return nil
 }
 
-// uses reports whether a program of the job has a storage block at a binding.
+// uses reports whether a dispatch of the job uses a storage binding.
 func (r *running) uses(binding uint32) bool {
-	has := func(d *executor.Dispatch) bool {
-		return slices.ContainsFunc(d.Program.Interface().Resources, func(b shader.Resource) bool {
-			return b.Kind == shader.StorageBuffer && b.Binding == int32(binding)
-		})
-	}
 	for i := range r.job.Then {
-		if has(&r.job.Then[i]) {
+		if r.job.Then[i].UsesStorage(binding) {
 			return true
 		}
 	}
-	return has(&r.job.Dispatch)
+	return r.job.UsesStorage(binding)
 }
 
 func paramsBytes(r *running) int {

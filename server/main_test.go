@@ -38,7 +38,7 @@ func runAsClient() {
 	case short != "":
 		err = shortClient(context.Background(), short, 5)
 	case stream != "":
-		err = streamForever(stream, os.Args[1])
+		err = streamForever(stream, os.Args[1], os.Args[2])
 	case die != "":
 		var step int
 		_, scanned := fmt.Sscan(os.Args[1], &step)

@@ -49,6 +49,17 @@ type Options struct {
 	Generation uint64
 	Ended      string
 
+	// Device is the server's GPU among those of several workers. Default: the only one.
+	Device Device
+
+	// Names keeps the names of buffers unique among several workers. Default: this server
+	// is the only one.
+	Names Names
+
+	// SessionEnded is called at the end of each connection that Serve accepted, also of one
+	// that was refused. Default: nothing is called.
+	SessionEnded func()
+
 	// Version is the version of the server, for clients. Default: "(devel)".
 	Version string
 
@@ -90,6 +101,10 @@ func (o Options) withDefaults() Options {
 	o.ReadTime = cmp.Or(o.ReadTime, 10*time.Second)
 	o.Generation = cmp.Or(o.Generation, 1)
 	o.Version = cmp.Or(o.Version, "(devel)")
+	o.Device.Count = cmp.Or(o.Device.Count, 1)
+	if o.SessionEnded == nil {
+		o.SessionEnded = func() {}
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

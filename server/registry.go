@@ -23,6 +23,7 @@ type resource interface {
 type registry[T resource] struct {
 	limit   int64
 	idleFor time.Duration
+	names   Names // nil: no other process has objects of this kind
 
 	mu struct {
 		sync.Mutex
@@ -44,8 +45,8 @@ type named[T resource] struct {
 	deleted bool      // has no name any more
 }
 
-func newRegistry[T resource](limit int64, idleFor time.Duration) *registry[T] {
-	r := &registry[T]{limit: limit, idleFor: idleFor}
+func newRegistry[T resource](limit int64, idleFor time.Duration, names Names) *registry[T] {
+	r := &registry[T]{limit: limit, idleFor: idleFor, names: names}
 	r.mu.byName = map[string]*named[T]{}
 	return r
 }
@@ -55,17 +56,18 @@ func newRegistry[T resource](limit int64, idleFor time.Duration) *registry[T] {
 func (r *registry[T]) open(name string, fresh bool, size int64, create func() (T, error)) (n *named[T], created bool, err error) {
 	r.mu.Lock()
 	n, found := r.mu.byName[name]
+	var refused *wire.Error
 	switch {
 	case found && fresh:
-		err = reject(wire.CodeExists, "there is a named object %q already", name)
+		refused = reject(wire.CodeExists, "there is a named object %q already", name)
 	case !found && create == nil:
-		err = &wire.Error{Code: wire.CodeNotFound, Message: "there is no named object \"" + name + "\"", Hint: "it may have been idle for too long, or the server was restarted: create it"}
+		refused = &wire.Error{Code: wire.CodeNotFound, Message: "there is no named object \"" + name + "\"", Hint: "it may have been idle for too long, or the server was restarted: create it"}
 	case !found:
-		err = r.makeRoom(size)
+		refused = r.makeRoom(size)
 	}
-	if err != nil {
+	if refused != nil {
 		r.mu.Unlock()
-		return nil, false, err
+		return nil, false, r.orElsewhere(name, refused)
 	}
 	if !found {
 		n = &named[T]{name: name, made: make(chan struct{})}
@@ -82,7 +84,9 @@ func (r *registry[T]) open(name string, fresh bool, size int64, create func() (T
 		}
 		return n, false, nil
 	}
-	n.object, n.err = create()
+	if n.err = r.claim(name); n.err == nil {
+		n.object, n.err = create()
+	}
 	close(n.made)
 	if n.err != nil {
 		r.mu.Lock()
@@ -95,7 +99,7 @@ func (r *registry[T]) open(name string, fresh bool, size int64, create func() (T
 }
 
 // makeRoom deletes idle objects until there is room for size bytes. mu is held.
-func (r *registry[T]) makeRoom(size int64) error {
+func (r *registry[T]) makeRoom(size int64) *wire.Error {
 	if r.mu.closed {
 		return reject(wire.CodeDraining, "the server shuts down")
 	}
@@ -130,7 +134,7 @@ func (r *registry[T]) idle() []*named[T] {
 // remove frees an object without a user. mu is held.
 func (r *registry[T]) remove(n *named[T]) {
 	if r.mu.byName[n.name] == n {
-		delete(r.mu.byName, n.name)
+		r.forget(n.name)
 	}
 	if n.err == nil {
 		r.mu.bytes -= n.object.size()
@@ -170,20 +174,63 @@ func (r *registry[T]) sweep() {
 	}
 }
 
-// remove ends a name. Sessions that use the object keep it.
+// deleteName ends a name. Sessions that use the object keep it.
 func (r *registry[T]) deleteName(name string) error {
+	if !r.deleteOwn(name) {
+		return r.orElsewhere(name, reject(wire.CodeNotFound, "there is no named object %q", name))
+	}
+	return nil
+}
+
+// deleteOwn is deleteName that reports whether there was the name.
+func (r *registry[T]) deleteOwn(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n, found := r.mu.byName[name]
 	if !found {
-		return reject(wire.CodeNotFound, "there is no named object %q", name)
+		return false
 	}
-	delete(r.mu.byName, name)
+	r.forget(name)
 	n.deleted = true
 	if n.users == 0 {
 		r.remove(n)
 	}
-	return nil
+	return true
+}
+
+// forget frees a name. mu is held, so that the names of other processes change in the order
+// of these.
+func (r *registry[T]) forget(name string) {
+	delete(r.mu.byName, name)
+	if r.names != nil {
+		r.names.Drop(name)
+	}
+}
+
+// claim makes a name one of this process. It returns an error where another one has it.
+func (r *registry[T]) claim(name string) error {
+	if r.names == nil {
+		return nil
+	}
+	owner, err := r.names.Claim(name)
+	if err == nil && owner >= 0 {
+		err = otherDevice(name, owner)
+	}
+	return err
+}
+
+// orElsewhere returns err, or the error of an object that another process has.
+func (r *registry[T]) orElsewhere(name string, err *wire.Error) error {
+	if r.names == nil || err.Code != wire.CodeNotFound {
+		return err
+	}
+	switch owner, failed := r.names.Find(name); {
+	case failed != nil:
+		return failed
+	case owner >= 0:
+		return otherDevice(name, owner)
+	}
+	return err
 }
 
 // close frees all objects. No session is left.

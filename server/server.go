@@ -46,6 +46,14 @@ type Server struct {
 	ended sync.WaitGroup // sessions
 }
 
+// Listener has the connections of clients. *socket.Listener is one.
+type Listener interface {
+	// Accept waits for a client. It returns socket.ErrRefused, wrapped, for one that is not
+	// served, and net.ErrClosed after Close.
+	Accept() (*socket.Conn, error)
+	Close() error
+}
+
 // counts are the counters of a server.
 type counts struct {
 	sessions, refused, requests, jobs, failed, deadlines, weights, bytesIn, bytesOut, bytesCopied, busyNanos atomic.Uint64
@@ -58,8 +66,8 @@ func New(gpu *shadercache.GPU, o Options) *Server {
 	s := &Server{gpu: gpu, options: o, started: time.Now(), library: newLibrary()}
 	s.zeroCopy = gpu.Context.Info().PinnedMemory() && !o.CopyMemory
 	s.turns = newTurns(gpu.Executor)
-	s.buffers = newRegistry[*buffer](int64(o.Limits.Named), o.NamedTime)
-	s.plans = newRegistry[*plan](int64(o.Limits.Named), o.NamedTime)
+	s.buffers = newRegistry[*buffer](int64(o.Limits.Named), o.NamedTime, o.Names)
+	s.plans = newRegistry[*plan](int64(o.Limits.Named), o.NamedTime, nil)
 	s.watch = newWatchdog(o.HangTime, o.CompileTime, s.lose)
 	s.mu.sessions = map[*session]struct{}{}
 	s.mu.stop = make(chan struct{})
@@ -69,7 +77,7 @@ func New(gpu *shadercache.GPU, o Options) *Server {
 // Serve accepts clients until ctx ends, and then drains: sessions finish what they have
 // sent, for at most drainTime. It returns nil then, ErrIdle, a *LostError, or the error of
 // the listener, which it closes.
-func (s *Server) Serve(ctx context.Context, l *socket.Listener) error {
+func (s *Server) Serve(ctx context.Context, l Listener) error {
 	s.sessionsChanged(0)
 	failed := make(chan error, 1)
 	go func() { failed <- s.accept(l) }()
@@ -90,29 +98,21 @@ func (s *Server) Serve(ctx context.Context, l *socket.Listener) error {
 	return err
 }
 
-func (s *Server) accept(l *socket.Listener) error {
+func (s *Server) accept(l Listener) error {
 	for {
-		c, err := l.AcceptUnix()
-		if errors.Is(err, net.ErrClosed) {
+		conn, err := l.Accept()
+		switch {
+		case err == nil:
+			s.begin(conn)
+		case errors.Is(err, net.ErrClosed):
 			return nil
-		}
-		if err != nil {
-			if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-				continue
-			}
-			if !isTransient(err) {
-				return fmt.Errorf("server: accept: %w", err)
-			}
-			time.Sleep(acceptDelay)
-			continue
-		}
-		conn, err := socket.NewConn(c)
-		if err != nil {
+		case errors.Is(err, socket.ErrRefused):
 			s.counts.refused.Add(1)
 			s.options.Logger.Warn("a client was refused", "reason", err)
-			continue
+			s.options.SessionEnded()
+		default:
+			return fmt.Errorf("server: accept: %w", err)
 		}
-		s.begin(conn)
 	}
 }
 
@@ -136,6 +136,7 @@ func (s *Server) begin(conn *socket.Conn) {
 	frame, _ := wire.AppendFrame(nil, wire.TypeError, 0, refusal)
 	_, _ = conn.TryWrite(frame)
 	conn.Close()
+	s.options.SessionEnded()
 }
 
 // refusal is the error for a new session, or nil. mu is held.
@@ -158,6 +159,7 @@ func (s *Server) end(ended *session) {
 	delete(s.mu.sessions, ended)
 	s.sessionsChangedLocked()
 	s.mu.Unlock()
+	s.options.SessionEnded()
 	s.ended.Done()
 }
 
@@ -208,10 +210,7 @@ func (s *Server) reason() error {
 	return s.mu.stopped
 }
 
-const (
-	drainTime   = 30 * time.Second
-	acceptDelay = 10 * time.Millisecond // after an error that may pass, such as too many open files
-)
+const drainTime = 30 * time.Second
 
 // drain ends all sessions: at once after a loss, else when they have answered what they
 // have read.

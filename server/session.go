@@ -120,6 +120,10 @@ func (s *session) hello() error {
 		s.abort(asReply(err, wire.CodeVersion))
 		return err
 	}
+	if err := s.server.options.Device.check(string(m.Device)); err != nil {
+		s.abort(asReply(err, wire.CodeNotFound))
+		return err
+	}
 	s.mu.Lock()
 	s.mu.client = string(m.Client)
 	s.mu.Unlock()

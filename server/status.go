@@ -21,6 +21,10 @@ type Status struct {
 	Generation    uint64          `json:"generation"` // of the worker process
 	Ended         string          `json:"ended"`      // why the worker before this one ended
 	UptimeSeconds float64         `json:"uptime_s"`
+	Device        int             `json:"device"`  // number of the worker's GPU in the server
+	Devices       int             `json:"devices"` // of the server
+	UUID          string          `json:"uuid"`    // of the GPU, 32 hexadecimal digits; "" where the driver has none
+	Error         string          `json:"error"`   // why the device has no worker that serves; "" where it has one
 	GPU           string          `json:"gpu"`
 	Driver        string          `json:"driver"`
 	ZeroCopy      bool            `json:"zero_copy"` // jobs use shared memory in place: the driver has GL_AMD_pinned_memory
@@ -69,7 +73,9 @@ func (s *Server) Status() Status {
 	info := s.gpu.Context.Info()
 	status := Status{
 		Version: s.options.Version, Protocol: wire.Version, Generation: s.options.Generation, Ended: s.options.Ended,
-		UptimeSeconds: time.Since(s.started).Seconds(), GPU: info.GPU, Driver: info.Driver, ZeroCopy: s.zeroCopy, Sessions: []SessionStatus{},
+		UptimeSeconds: time.Since(s.started).Seconds(),
+		Device:        s.options.Device.Number, Devices: s.options.Device.Count, UUID: s.options.Device.UUID,
+		GPU: info.GPU, Driver: info.Driver, ZeroCopy: s.zeroCopy, Sessions: []SessionStatus{},
 		Counters: s.counters(), Failures: s.failures.list(), Cache: s.gpu.Cache.Stats(), Executor: s.gpu.Executor.Stats(),
 	}
 	var buffers, plans int64
@@ -117,6 +123,7 @@ func (s *Server) welcome(session uint64) *wire.Welcome {
 		Version: wire.Version, Session: session, Generation: s.options.Generation,
 		Server: short(s.options.Version), Device: short(info.GPU), Label: short(info.Fingerprint.Label()),
 		Fingerprint: info.Fingerprint.Digest(), Limits: s.options.Limits, ZeroCopy: s.zeroCopy, Ended: short(s.options.Ended),
+		Number: uint32(s.options.Device.Number), Devices: uint32(s.options.Device.Count), UUID: short(s.options.Device.UUID),
 	}
 }
 

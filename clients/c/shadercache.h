@@ -38,7 +38,7 @@ extern "C" {
 #endif
 
 /* The version of the protocol that this file speaks. */
-#define SHC_PROTOCOL_VERSION 1
+#define SHC_PROTOCOL_VERSION 2
 
 /* A frame's limit: more bytes than about this, of all inline inputs or outputs of one
  * request together, must be in an shc_memory. */
@@ -62,6 +62,7 @@ typedef enum shc_code {
     SHC_LOST,          /* the context was lost or a kernel did not end; the session ends */
     SHC_DRAINING,      /* the server shuts down and accepts nothing new */
     SHC_INTERNAL,      /* a fault of the server or the driver */
+    SHC_OTHER_DEVICE,  /* the named buffer is on another device of the server: see shc_place */
 
     /* Errors of the client. */
     SHC_NO_SERVER = 100, /* no server listens there, or its directory is not safe */
@@ -88,6 +89,9 @@ typedef struct shc_info {
     char device[256];    /* as OpenGL names it */
     char label[256];     /* of the driver, such as NVIDIA_H200 */
     char ended[256];     /* why the worker before this one ended; "" where none did */
+    char uuid[256];      /* of the device; "" where the driver has none */
+    uint32_t number;     /* of the session's device in the server, from 0 */
+    uint32_t devices;    /* that the server has */
     int zero_copy;       /* 1: jobs use shared memory in place, and write it until they end */
     unsigned char fingerprint[32];
     uint32_t jobs;        /* limit: unanswered jobs, copies, weights and runs */
@@ -103,6 +107,16 @@ typedef struct shc_info {
  * default place. It starts no server. Sets *client also where it fails, for shc_message to have the reason; close it
  * in either case. Only without memory *client is NULL, which all functions accept. */
 int shc_open(shc_client **client, const char *path);
+
+/* Where a session is placed by a server with several devices. All NULL: on the one with the
+ * fewest sessions. */
+typedef struct shc_place {
+    const char *device;      /* number in the server, from 0, or UUID; NULL: any */
+    const char *near_buffer; /* without device: the one that has this named buffer, if any */
+} shc_place;
+
+/* shc_open with a place, which may be NULL. SHC_NOT_FOUND where no such device serves. */
+int shc_open_at(shc_client **client, const char *path, const shc_place *place);
 
 /* Ends the session and frees the client. The server frees what the session had, except
  * named buffers and plans. Release each shc_memory before: close does not unmap them. */
@@ -426,10 +440,10 @@ const char *shc_code_name(int code) {
     static const char *const server[] = {"ok",       "malformed", "version",       "quota",
                                          "deadline", "cancelled", "not found",     "exists",
                                          "invalid",  "compile",   "out of memory", "conflict",
-                                         "lost",     "draining",  "internal"};
+                                         "lost",     "draining",  "internal",      "other device"};
     static const char *const own[] = {"no server", "closed", "protocol", "timeout",
                                       "forked",    "usage",  "system"};
-    if (code >= 0 && code <= SHC_INTERNAL) {
+    if (code >= 0 && code <= SHC_OTHER_DEVICE) {
         return server[code];
     }
     if (code >= SHC_NO_SERVER && code <= SHC_SYSTEM) {
@@ -1218,10 +1232,15 @@ static int shc__read_welcome(shc_client *c, const shc__frame *f) {
     c->info.longest_ns = shc__get(&r, 8);
     c->info.zero_copy = shc__get_flag(&r);
     shc__get_text(&r, c->info.ended);
+    c->info.number = shc__get32(&r);
+    c->info.devices = shc__get32(&r);
+    shc__get_text(&r, c->info.uuid);
     return shc__read_all(c, &r);
 }
 
-static int shc__hello(shc_client *c) {
+static int shc__hello(shc_client *c, const shc_place *place) {
+    const char *device = place != NULL && place->device != NULL ? place->device : "";
+    const char *near_buffer = place != NULL && place->near_buffer != NULL ? place->near_buffer : "";
     shc__frame f;
     int code;
     shc__begin(c, SHC__HELLO);
@@ -1229,13 +1248,19 @@ static int shc__hello(shc_client *c) {
     shc__u16(c, SHC_PROTOCOL_VERSION);
     shc__u16(c, SHC_PROTOCOL_VERSION);
     shc__text(c, "c", SHC__MAX_NAME);
+    if (*device != 0 || *near_buffer != 0) {
+        shc__text(c, device, SHC__MAX_NAME);
+        shc__text(c, near_buffer, SHC__MAX_NAME);
+    }
     if ((code = shc__call(c, -1, shc__later(c->timeout), &f)) != SHC_OK) {
         return code;
     }
     return shc__read_welcome(c, &f);
 }
 
-int shc_open(shc_client **client, const char *path) {
+int shc_open(shc_client **client, const char *path) { return shc_open_at(client, path, NULL); }
+
+int shc_open_at(shc_client **client, const char *path, const shc_place *place) {
     struct sockaddr_un address;
     int code;
     shc_client *c = *client = (shc_client *)calloc(1, sizeof(shc_client));
@@ -1247,7 +1272,7 @@ int shc_open(shc_client **client, const char *path) {
     c->timeout = 60 * (uint64_t)SHC__SECOND;
     c->compile_timeout = 660 * (uint64_t)SHC__SECOND; /* a server compiles for at most 10 minutes */
     if ((code = shc__find_socket(c, path, &address)) == SHC_OK &&
-        (code = shc__connect(c, &address)) == SHC_OK && (code = shc__hello(c)) == SHC_OK) {
+        (code = shc__connect(c, &address)) == SHC_OK && (code = shc__hello(c, place)) == SHC_OK) {
         c->open = 1;
         return SHC_OK;
     }

@@ -55,6 +55,7 @@ __all__ = [
     "Memory",
     "NoServer",
     "NotFound",
+    "OtherDevice",
     "Plan",
     "Program",
     "QuotaExceeded",
@@ -65,7 +66,7 @@ __all__ = [
     "uint",
 ]
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 MAX_BODY = 1 << 20
 _INLINE = 64 << 10  # more bytes of one input or output go through shared memory
 _INLINE_SUM = 512 << 10  # likewise, of one request
@@ -111,6 +112,7 @@ _CODES = (
     "lost",
     "draining",
     "internal",
+    "other device",
 )
 _SAME_RELEASE = "use a client and a server of the same release"
 
@@ -160,6 +162,10 @@ class Conflict(Error):
     """A buffer has another version than expected."""
 
 
+class OtherDevice(Error):
+    """The named buffer is on another device of the server: connect near it."""
+
+
 class NoServer(Error, ConnectionError):
     """No server listens at the socket, or its directory is not safe."""
 
@@ -175,6 +181,7 @@ _CLASSES = {
     "not found": NotFound,
     "conflict": Conflict,
     "no server": NoServer,
+    "other device": OtherDevice,
     "malformed": SessionEnded,
     "version": SessionEnded,
     "lost": SessionEnded,
@@ -871,9 +878,14 @@ class Client:
     fingerprint: bytes
     zero_copy: bool  # jobs use shared memory in place, and write it until they end
     ended: str  # why the worker before this one ended; empty where none did
+    number: int  # of the session's device in the server, from 0
+    devices: int  # that the server has
+    uuid: str  # of the device; empty where the driver has none
     limits: "dict[str, int]"  # jobs, objects, memory, buffers, named; deadline, longest in ns
 
-    def __init__(self, path: "str | None", timeout: "float | None", name: str) -> None:
+    def __init__(
+        self, path: "str | None", timeout: "float | None", name: str, device: str, near: str
+    ) -> None:
         self._timeout = _TIMEOUT if timeout is None else timeout
         self._compile_timeout = _COMPILE_TIMEOUT if timeout is None else timeout
         self._pid = os.getpid()
@@ -890,6 +902,8 @@ class Client:
         self._socket = _connect(path, self._timeout)
         try:
             hello = pack("<IHH", 0x43444853, PROTOCOL_VERSION, PROTOCOL_VERSION) + _text(name)
+            if device or near:
+                hello += _text(device) + _text(near)
             self._call(_HELLO, [hello], decode=self._welcome)
         except BaseException:
             self._socket.close()
@@ -908,6 +922,8 @@ class Client:
         self.limits = dict(zip(names, r.unpack("<2I5Q", 48)))
         self.zero_copy = r.flag()
         self.ended = r.text()
+        self.number, self.devices = r.unpack("<2I", 8)
+        self.uuid = r.text()
 
     def __enter__(self) -> "Client":
         return self
@@ -1406,7 +1422,12 @@ class Client:
 
 
 def connect(
-    path: "str | None" = None, *, timeout: "float | None" = None, name: str = "python"
+    path: "str | None" = None,
+    *,
+    timeout: "float | None" = None,
+    name: str = "python",
+    device: "int | str" = "",
+    near: str = "",
 ) -> Client:
     """Connects to the server at the socket path: by default $SHADERCACHE_SERVER, else the
     default place. Raises NoServer where none listens.
@@ -1415,8 +1436,12 @@ def connect(
     minutes for those that may compile. The others are waited for 5 s longer than their
     deadline. Beyond it the server counts as dead, and the session ends. ``name`` is for the
     server's status.
+
+    ``device`` is one of a server with several: its number, from 0, or its UUID. Raises
+    NotFound where no such device serves. Without it the session is on the device that has the
+    named buffer ``near``, if there is one, else on the one with the fewest sessions.
     """
-    return Client(path, timeout, name)
+    return Client(path, timeout, name, str(device), near)
 
 
 def _connect(path: "str | None", timeout: float) -> "Any":

@@ -359,6 +359,25 @@ static int directory(check *c) {
     return shc__check_directory(c->gpu, c->path);
 }
 
+static int open_at(check *c, const char *device, const char *near_buffer) {
+    shc_place place;
+    shc_client *gpu = c->gpu;
+    int code;
+    place.device = device;
+    place.near_buffer = near_buffer;
+    code = shc_open_at(&c->gpu, c->path, &place);
+    shc_close(gpu);
+    if (code == SHC_OK && (shc_server(c->gpu)->number != 1 || shc_server(c->gpu)->devices != 2 ||
+                           strcmp(shc_server(c->gpu)->uuid, "c0ffee") != 0)) {
+        return WRONG;
+    }
+    return code;
+}
+
+static int placed(check *c) { return open_at(c, "1", NULL); }
+static int placed_uuid(check *c) { return open_at(c, "c0ffee", "check"); }
+static int misplaced(check *c) { return open_at(c, "0", NULL); }
+static int near_it(check *c) { return open_at(c, NULL, "check"); }
 static int load_doubler(check *c) { return load(c, doubler, 0); }
 static int find(check *c) { return load(c, NULL, 1); }
 static int broken(check *c) { return load(c, "void main() { mistake; }", 0); }
@@ -367,6 +386,10 @@ static const struct {
     const char *name;
     int (*run)(check *);
 } steps[] = {{"open", open_client},
+             {"placed", placed},
+             {"placed-uuid", placed_uuid},
+             {"misplaced", misplaced},
+             {"near", near_it},
              {"load", load_doubler},
              {"find", find},
              {"broken", broken},

@@ -64,6 +64,20 @@ class Check:
             self._refused = e
             raise
 
+    def _place(self, **place: object) -> None:
+        self._close()
+        self._gpu = gpu = shadercache.connect(self._path, **place)
+        want((gpu.number, gpu.devices, gpu.uuid) == (1, 2, "c0ffee"))
+
+    def placed(self) -> None:
+        self._place(device=1)
+
+    def misplaced(self) -> None:
+        self._place(device="0")
+
+    def near(self) -> None:
+        self._place(near="check")
+
     def _close(self) -> None:
         if self._gpu:
             self._gpu.close()
@@ -326,6 +340,7 @@ class Check:
         self._gpu = first
 
 
+setattr(Check, "placed-uuid", lambda self: self._place(device="c0ffee", near="check"))
 setattr(Check, "delete-plan", lambda self: self._gpu.delete_plan("check-gemm"))
 
 
@@ -333,7 +348,7 @@ def main() -> None:
     check = Check(sys.argv[1])
     for name in sys.argv[2:]:
         try:
-            if check._gpu is None and name not in ("open", "again", "directory"):
+            if check._gpu is None and name not in ("open", "again", "directory", "near", "placed", "placed-uuid", "misplaced"):
                 raise check._refused
             getattr(check, name)()
             result = "ok"

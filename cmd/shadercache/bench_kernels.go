@@ -100,12 +100,13 @@ func newBenchGEMM(o *options) *cobra.Command {
 // runs the given workloads.
 func newBenchKernels(o *options, kind string, workloads []string, cmd *cobra.Command) *cobra.Command {
 	var b kernels.Options
-	cmd.Use = kind + " [SHAPE...] [--tune] [--budget TIME] [--exact] [--peer FILE] [--peer-command COMMAND [--peer-each]]"
+	cmd.Use = kind + " [SHAPE...] [--tune] [--budget TIME] [--exact] [--no-cpu] [--peer FILE] [--peer-command COMMAND [--peer-each]]"
 	cmd.DisableFlagsInUseLine = true
 	flags := cmd.Flags()
 	flags.BoolVar(&b.Tune, "tune", false, "tune what was not tuned, first")
 	flags.DurationVar(&b.Budget, "budget", 20*time.Second, "how long to search for each problem")
 	flags.BoolVar(&b.Exact, "exact", false, "only algorithms with the error of a sum of products")
+	flags.BoolVar(&b.NoCPU, "no-cpu", false, "on software drivers, only algorithms with kernels")
 	flags.StringVar(&b.PeerFile, "peer", "", "file of a peer's times")
 	flags.StringVar(&b.PeerCommand, "peer-command", "", "program that measures a peer's times")
 	flags.BoolVar(&b.PeerEach, "peer-each", false, "run the peer's program after each row")

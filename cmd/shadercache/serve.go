@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/server/supervisor"
@@ -33,6 +34,11 @@ The context is in a worker process. When the driver crashes, or nothing on the
 GPU completes for --hang-time, another worker starts; clients get an error that
 says so and connect again.
 
+With --device 0,1 or --device all there is a worker for each GPU, and clients
+have one socket: a session is placed on the GPU that it asks for, else on the
+first of those with the fewest sessions. When one GPU fails, the sessions of the
+others continue.
+
 SIGTERM ends the server when jobs that it has are done. With --idle-exit it ends
 when there was no client for that time.
 
@@ -52,13 +58,23 @@ type serveFlags struct {
 	generation uint64 // of a worker
 	ended      string
 	trace      []string // arguments of a worker
+	number     int      // of a worker's device
+	devices    int      // with a worker each; 0: one, which accepts clients itself
 }
 
 // serveResult is what serve prints when clients can connect.
 type serveResult struct {
-	Socket string `json:"socket"`
-	GPU    string `json:"gpu"`
-	Status string `json:"status"` // address of the status pages; empty: none
+	Socket  string        `json:"socket"`
+	GPU     string        `json:"gpu"`     // of the first device that serves
+	Status  string        `json:"status"`  // address of the status pages; empty: none
+	Devices []serveDevice `json:"devices"` // in the order of --device
+}
+
+type serveDevice struct {
+	Number int    `json:"number"` // in the server, from 0
+	Device string `json:"device"` // index or UUID, as --device has it; "" = the first that works
+	GPU    string `json:"gpu"`    // its name; "" = it does not serve
+	Error  string `json:"error"`  // why it does not serve; "" where it does
 }
 
 func (f *serveFlags) add(cmd *cobra.Command) {
@@ -76,7 +92,7 @@ func newServe(o *options) *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Short:                 "Serve programs and the GPU to other processes",
 		Long:                  serveUsage,
-		Example:               "  shadercache serve --idle-exit 10m",
+		Example:               "  shadercache serve --idle-exit 10m\n  shadercache serve --device all",
 		Args:                  cli.UsageArgs(cli.NoArguments),
 	}
 	f.add(cmd)
@@ -86,20 +102,41 @@ func newServe(o *options) *cobra.Command {
 		if f.idleExit < 0 || f.hangTime <= 0 {
 			return cli.Usage(cmd, errors.New("--idle-exit and --hang-time are times above 0, such as 10s"))
 		}
-		return o.serve(f)
+		names, err := o.DeviceNames()
+		if err != nil {
+			return cli.Usage(cmd, err)
+		}
+		return o.serve(f, names)
 	}
-	return o.WithResult(cmd, serveResult{})
+	return cli.ForSeveral(o.WithResult(cmd, serveResult{}))
 }
 
-// serve runs the supervisor.
-func (o *options) serve(f serveFlags) error {
+// serve serves with the devices of --device: the default one, all, or some.
+func (o *options) serve(f serveFlags, names []string) (err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
+	if o.Device == cli.AllDevices {
+		if names, err = shadercache.DeviceNames(); err != nil {
+			return cli.Hint(err, "shadercache doctor")
+		}
+	}
 	l, err := f.listener()
 	if err != nil {
 		return err
 	}
 	defer l.Close()
+	f.trace = o.HandTrace()
+	if len(names) > 1 {
+		return o.serveSeveral(ctx, l, f, names)
+	}
+	if len(names) == 1 {
+		o.Device = names[0]
+	}
+	return o.serveOne(ctx, l, f)
+}
+
+// serveOne runs the supervisor of a worker that accepts clients itself.
+func (o *options) serveOne(ctx context.Context, l *socket.Listener, f serveFlags) error {
 	files, result, err := f.inherited(l)
 	if err != nil {
 		return err
@@ -109,15 +146,18 @@ func (o *options) serve(f serveFlags) error {
 			file.Close()
 		}
 	}()
-	f.trace = o.HandTrace()
 	err = supervisor.Run(ctx, supervisor.Options{
 		Files: files, Logger: o.Logger(),
 		Command: func(generation uint64, ended string) (*exec.Cmd, error) { return o.workerCommand(f, generation, ended) },
 		Ready: func(gpu string) {
-			result.GPU = gpu
+			result.GPU, result.Devices = gpu, []serveDevice{{Device: o.Device, GPU: gpu}}
 			_ = o.Result(result, result.Print)
 		},
 	})
+	return hintOfWorker(err)
+}
+
+func hintOfWorker(err error) error {
 	if errors.Is(err, supervisor.ErrWorker) {
 		return cli.Hint(err, "the message above says why; shadercache doctor examines the driver")
 	}
@@ -160,15 +200,24 @@ func (f *serveFlags) inherited(l *socket.Listener) ([]*os.File, *serveResult, er
 	if err != nil || f.status == "" {
 		return []*os.File{file}, result, err
 	}
-	pages, err := net.Listen("tcp", f.status)
+	pages, err := f.listenForPages(result)
 	if err != nil {
 		file.Close()
-		return nil, nil, cli.Hint(fmt.Errorf("--status: %w", err), "give it a free address, such as 127.0.0.1:0")
+		return nil, nil, err
 	}
 	defer pages.Close()
-	result.Status = "http://" + pages.Addr().String()
 	pagesFile, err := pages.(*net.TCPListener).File()
 	return []*os.File{file, pagesFile}, result, err
+}
+
+// listenForPages returns the socket of the status pages, and writes its address to result.
+func (f *serveFlags) listenForPages(result *serveResult) (net.Listener, error) {
+	pages, err := net.Listen("tcp", f.status)
+	if err != nil {
+		return nil, cli.Hint(fmt.Errorf("--status: %w", err), "give it a free address, such as 127.0.0.1:0")
+	}
+	result.Status = "http://" + pages.Addr().String()
+	return pages, nil
 }
 
 func (o *options) workerCommand(f serveFlags, generation uint64, ended string) (*exec.Cmd, error) {
@@ -178,7 +227,14 @@ func (o *options) workerCommand(f serveFlags, generation uint64, ended string) (
 }
 
 func (r *serveResult) Print(w io.Writer) {
-	fmt.Fprintf(w, "serving %s on %s\n", r.GPU, r.Socket)
+	if len(r.Devices) == 1 {
+		fmt.Fprintf(w, "serving %s on %s\n", r.GPU, r.Socket)
+	} else {
+		fmt.Fprintf(w, "serving %d devices on %s\n", len(r.Devices), r.Socket)
+		for _, d := range r.Devices {
+			fmt.Fprintf(w, "device %d\t%s%s\n", d.Number, d.GPU, d.Error)
+		}
+	}
 	if r.Status != "" {
 		fmt.Fprintf(w, "status on %s/status\n", r.Status)
 	}

@@ -9,9 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/shadercache/shadercache/internal/browsertest"
+	"github.com/shadercache/shadercache/server/client"
 )
 
 // TestLivePage opens the page of a server in a browser: its figures are those of /status,
@@ -61,6 +63,32 @@ func TestLivePage(t *testing.T) {
 		page.WantNoScroll()
 	}
 	wantPause(t, page)
+	page.WantNoErrors()
+}
+
+// TestLivePageOfSeveralDevices opens the page of a server with two devices: its figures are
+// those of both, and each has a row.
+func TestLivePageOfSeveralDevices(t *testing.T) {
+	t.Parallel()
+	b := browsertest.Open(t)
+	s := serveProcess(t, nil, "--device", "0,0", "--status", "127.0.0.1:0")
+	for _, c := range []*client.Client{s.dial(), s.dial()} {
+		if _, err := c.NamedBuffer(t.Context(), "buffer"+strconv.Itoa(c.Welcome().Number), 4096); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := b.Page(360, 800)
+	page.Go(s.result.Status + "/")
+	awaitFigure(page, "clients", "2")
+	awaitFigure(page, "memory", "8192")
+	var devices, clients []string
+	page.Eval(`[...document.querySelectorAll("#device-rows tr")].map(row => row.cells[0].textContent + row.cells[2].textContent + row.cells[7].textContent)`, &devices)
+	page.Eval(`[...document.querySelectorAll("#client-rows tr")].map(row => row.cells[0].textContent)`, &clients)
+	if strings.Join(devices, " ") != "01serves 11serves" || strings.Join(clients, " ") != "0 1" {
+		t.Errorf("devices %q, clients %q", devices, clients)
+	}
+	page.WantLegible("two devices")
+	page.WantNoScroll()
 	page.WantNoErrors()
 }
 
@@ -116,8 +144,9 @@ func readPageStatus(t *testing.T, address string) (status pageStatus) {
 		t.Fatal(err)
 	}
 	defer reply.Body.Close()
-	if err := json.NewDecoder(reply.Body).Decode(&status); err != nil {
+	var report struct{ Devices []pageStatus }
+	if err := json.NewDecoder(reply.Body).Decode(&report); err != nil {
 		t.Fatal(err)
 	}
-	return status
+	return report.Devices[0]
 }

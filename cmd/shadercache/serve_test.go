@@ -28,6 +28,7 @@ import (
 	"github.com/shadercache/shadercache/internal/faultgl"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/status"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -432,12 +433,13 @@ func TestStatusPages(t *testing.T) {
 		}
 		return string(body)
 	}
-	var status server.Status
-	if err := json.Unmarshal([]byte(page("/status")), &status); err != nil || status.Counters.Jobs != 1 || len(status.Sessions) != 1 || status.GPU != s.result.GPU {
-		t.Errorf("%v, %+v", err, status)
+	var report status.Report
+	err := json.Unmarshal([]byte(page("/status")), &report)
+	if own := report.Devices[0]; err != nil || own.Counters.Jobs != 1 || len(own.Sessions) != 1 || own.GPU != s.result.GPU {
+		t.Errorf("%v, %+v", err, report)
 	}
 	metrics := page("/metrics")
-	for _, line := range []string{"shadercache_server_jobs_total 1", "shadercache_server_sessions 1", "process_resident_memory_bytes ", "go_goroutines "} {
+	for _, line := range []string{"shadercache_server_jobs_total{device=\"0\"} 1", "shadercache_server_sessions{device=\"0\"} 1", "process_resident_memory_bytes ", "go_goroutines "} {
 		if !strings.Contains(metrics, "\n"+line) {
 			t.Errorf("no %q in the metrics", line)
 		}

@@ -5,12 +5,16 @@ import (
 	"errors"
 	"net"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/placement"
 	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/server/status"
 	"github.com/shadercache/shadercache/server/supervisor"
@@ -18,8 +22,9 @@ import (
 
 const serveWorkerName = "serve-worker"
 
-// The descriptors that a worker inherits: the socket of clients, that of the status pages
-// where there are any, and the link with the supervisor.
+// The first descriptor that a worker inherits. A worker that accepts clients itself has the
+// socket of clients there, then that of the status pages where there are any, then the link
+// with the supervisor; a worker of several has the link alone.
 const firstInherited = 3
 
 func newServeWorker(o *options) *cobra.Command {
@@ -34,8 +39,71 @@ func newServeWorker(o *options) *cobra.Command {
 	f.add(cmd)
 	cmd.Flags().Uint64Var(&f.generation, "generation", 1, "number of the worker")
 	cmd.Flags().StringVar(&f.ended, "ended", "", "why the worker before it ended")
+	cmd.Flags().IntVar(&f.number, "number", 0, "number of its device")
+	cmd.Flags().IntVar(&f.devices, "devices", 0, "number of devices with a worker each; 0: it accepts clients itself")
 	cmd.RunE = func(*cobra.Command, []string) error { return o.serveWorker(f) }
 	return cmd
+}
+
+// workerEnds are what a worker serves by.
+type workerEnds struct {
+	link    *supervisor.Link
+	clients server.Listener
+	pages   net.Listener      // nil: none
+	placed  *placement.Worker // nil: it accepts clients itself
+	over    func()            // waits until the supervisor has ended
+}
+
+// inheritedEnds returns the ends of a worker that accepts clients itself.
+func (f *serveFlags) inheritedEnds() (*workerEnds, error) {
+	l, err := socket.FromFile(os.NewFile(firstInherited, "socket"))
+	if err != nil {
+		return nil, err
+	}
+	e, next := &workerEnds{clients: l}, uintptr(firstInherited+1)
+	if f.status != "" {
+		file := os.NewFile(next, "status")
+		if e.pages, err = net.FileListener(file); err != nil {
+			return nil, err
+		}
+		file.Close()
+		next++
+	}
+	if e.link, err = supervisor.OpenLink(next); err != nil {
+		return nil, err
+	}
+	e.over = e.link.Ended
+	return e, nil
+}
+
+// placedEnds returns the ends of one worker of several.
+func (o *options) placedEnds(f *serveFlags) (*workerEnds, error) {
+	link, err := supervisor.OpenLink(firstInherited)
+	if err != nil {
+		return nil, err
+	}
+	w, err := placement.NewWorker(link, o.deviceUUID())
+	if err != nil {
+		return nil, err
+	}
+	e := &workerEnds{link: link, clients: w, placed: w, over: func() { <-w.Over() }}
+	if f.status != "" {
+		e.pages = w.Pages()
+	}
+	return e, nil
+}
+
+// deviceUUID returns the UUID of the device of --device, or "" where the driver has none.
+func (o *options) deviceUUID() string {
+	list, err := glctx.Devices()
+	if err != nil {
+		return "" // opening the context returns the reason
+	}
+	d, err := glctx.FindDevice(list, o.Device)
+	if err != nil {
+		return ""
+	}
+	return d.UUID
 }
 
 // serveWorker serves until a signal, the end of the supervisor, idle exit, or a lost
@@ -43,41 +111,59 @@ func newServeWorker(o *options) *cobra.Command {
 func (o *options) serveWorker(f serveFlags) error {
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	l, err := socket.FromFile(os.NewFile(firstInherited, "socket"))
+	g, err := o.openWorker(f)
 	if err != nil {
 		return err
 	}
-	var pages net.Listener
-	next := uintptr(firstInherited + 1)
-	if f.status != "" {
-		file := os.NewFile(next, "status")
-		if pages, err = net.FileListener(file); err != nil {
-			return err
-		}
-		file.Close()
-		next++
+	ends, err := o.workerEnds(&f)
+	if err != nil {
+		return errors.Join(err, g.Close())
 	}
-	link := supervisor.OpenLink(next)
 	go func() {
-		link.Ended()
+		ends.over()
 		stop()
 	}()
+	s := server.New(g.GPU, o.serverOptions(f, ends))
+	if ends.pages != nil {
+		defer status.Serve(ends.pages, status.Of(s)).Close()
+	}
+	ends.link.Ready(g.Name())
+	return o.endWorker(g, ends.link, s.Serve(ctx, ends.clients))
+}
+
+// shareTime is how long the worker of one device waits for another one that compiles the
+// program that it needs, and makes no progress.
+const shareTime = 5 * time.Second
+
+// openWorker opens the GPU of a worker. Those of several devices compile a program once.
+func (o *options) openWorker(f serveFlags) (*cli.GPU, error) {
+	var programs cache.Options
+	if f.devices > 0 {
+		programs.ShareCompiles = shareTime
+	}
+	o.NoCompilerThreads = true // an idle server takes no CPU time
 	// The server's watchdog notices a hang sooner; while a program is compiled the
 	// executor makes no progress either.
-	o.NoCompilerThreads = true // an idle server takes no CPU time
-	g, err := o.OpenExecutor(executor.Options{Timeout: server.MaxCompileTime})
-	if err != nil {
-		return err
+	return o.OpenBoth(executor.Options{Timeout: server.MaxCompileTime}, programs)
+}
+
+func (o *options) workerEnds(f *serveFlags) (*workerEnds, error) {
+	if f.devices > 0 {
+		return o.placedEnds(f)
 	}
-	s := server.New(g.GPU, server.Options{
+	return f.inheritedEnds()
+}
+
+func (o *options) serverOptions(f serveFlags, ends *workerEnds) server.Options {
+	options := server.Options{
 		IdleExit: f.idleExit, HangTime: f.hangTime, Generation: f.generation, Ended: f.ended,
+		Device:  server.Device{Number: f.number, Count: f.devices, UUID: o.deviceUUID()},
 		Version: cli.ReadVersion().Version, Tracer: o.Tracer(), Logger: o.Logger(),
-	})
-	if pages != nil {
-		defer status.Serve(pages, s).Close()
 	}
-	link.Ready(g.Name())
-	return o.endWorker(g, link, s.Serve(ctx, l))
+	if ends.placed != nil {
+		options.Names, options.SessionEnded = ends.placed, ends.placed.SessionEnded
+	}
+	return options
 }
 
 // endWorker closes the GPU, unless the context is lost: then its thread may never return

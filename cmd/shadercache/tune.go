@@ -42,8 +42,9 @@ that crashes the driver is reported and left out from then on.
 Problems that were tuned before are not tuned again without --again. --budget
 bounds the search for each problem; the most promising candidates come first and
 the rest is skipped. --exact leaves out the algorithms with a larger error than
-a sum of products, such as Winograd F(4,3), and stores its result apart. The
-programs of the winners are stored too.
+a sum of products, such as Winograd F(4,3), and --no-cpu those that the CPU
+computes without a kernel, which are candidates on software drivers; both store
+their results apart. The programs of the winners are stored too.
 
 --table adds the winners to a file in the format of conv2d/defaults.json, the
 table of choices for drivers that were not tuned.
@@ -62,10 +63,15 @@ const tuneExample = `  shadercache tune gemm 1024x1024x1024,ta skinny
 
 // tuneFlags are the flags of tune.
 type tuneFlags struct {
-	budget            time.Duration
-	runs              int
-	again, all, exact bool
-	table             string
+	budget       time.Duration
+	runs         int
+	again, all   bool
+	exact, noCPU bool
+	table        string
+}
+
+func (f tuneFlags) restriction() conv2d.Restriction {
+	return conv2d.Restriction{Exact: f.exact, NoCPU: f.noCPU}
 }
 
 // tuneResult is what tune prints.
@@ -82,6 +88,7 @@ type tuneResult struct {
 type tunedResult struct {
 	Problem    string           `json:"problem"`
 	Exact      bool             `json:"exact"`
+	NoCPU      bool             `json:"no_cpu"`
 	Known      bool             `json:"known"` // tuned before
 	Kept       bool             `json:"kept"`  // stored
 	Best       tune.Candidate   `json:"best"`
@@ -101,7 +108,7 @@ type tunedResult struct {
 func newTune(o *options) *cobra.Command {
 	f := tuneFlags{budget: 30 * time.Second}
 	cmd := &cobra.Command{
-		Use:                   "tune [conv2d|gemm] SHAPE... [--budget TIME] [--runs N] [--again] [--all] [--exact] [--table FILE]",
+		Use:                   "tune [conv2d|gemm] SHAPE... [--budget TIME] [--runs N] [--again] [--all] [--exact] [--no-cpu] [--table FILE]",
 		DisableFlagsInUseLine: true,
 		Short:                 "Find and store the fastest way to compute a problem",
 		Long:                  tuneUsage,
@@ -113,6 +120,7 @@ func newTune(o *options) *cobra.Command {
 	flags.BoolVar(&f.again, "again", false, "tune problems again that were tuned before")
 	flags.BoolVar(&f.all, "all", false, "show every candidate")
 	flags.BoolVar(&f.exact, "exact", false, "only algorithms with the error of a sum of products")
+	flags.BoolVar(&f.noCPU, "no-cpu", false, "on software drivers, only algorithms with kernels")
 	flags.StringVar(&f.table, "table", "", "table of choices to add the winners to")
 	_ = cmd.MarkFlagFilename("table", "json")
 	cmd.ValidArgs = append([]string{conv2d.Conv2DKind, conv2d.GEMMKind}, conv2d.WorkloadNames()...)
@@ -162,15 +170,15 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		}
 	}
 	for i, s := range shapes {
-		known, there := conv2d.Tuned(g.Context.Info(), s, f.exact, g.Cache.Store())
+		known, there := conv2d.Tuned(g.Context.Info(), s, f.restriction(), g.Cache.Store())
 		if there && !f.again {
-			line := knownResult(s, f.exact, known)
+			line := knownResult(s, f.restriction(), known)
 			r.Problems = append(r.Problems, line)
 			winners = append(winners, tune.Result{Problem: line.Problem, Best: line.Best})
 			continue
 		}
 		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
-		found, err := tune.Search(ctx, g.Context, g.Cache, s, tune.Options{Budget: f.budget, Runs: f.runs, Exact: f.exact, Progress: bar.show})
+		found, err := tune.Search(ctx, g.Context, g.Cache, s, tune.Options{Budget: f.budget, Runs: f.runs, Exact: f.exact, NoCPU: f.noCPU, Progress: bar.show})
 		bar.finish()
 		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
 			break
@@ -255,7 +263,7 @@ func (b *tuneBar) finish() {
 
 func newTunedResult(found tune.Result, all bool) tunedResult {
 	r := tunedResult{
-		Problem: found.Problem, Exact: found.Exact, Best: found.Best,
+		Problem: found.Problem, Exact: found.Exact, NoCPU: found.NoCPU, Best: found.Best,
 		Timer: found.Timer, Check: found.Check, Elapsed: found.Elapsed, all: found.Candidates,
 	}
 	if all {
@@ -327,8 +335,8 @@ func (p *tunedResult) printCandidates(w io.Writer) {
 }
 
 // knownResult returns the result for a problem that was tuned before.
-func knownResult(s conv2d.Shape, exact bool, t binary.Tuning) tunedResult {
-	r := tunedResult{Problem: s.String(), Exact: exact, Known: true, Kept: true, Right: t.Candidates}
+func knownResult(s conv2d.Shape, restriction conv2d.Restriction, t binary.Tuning) tunedResult {
+	r := tunedResult{Problem: s.String(), Exact: restriction.Exact, NoCPU: restriction.NoCPU, Known: true, Kept: true, Right: t.Candidates}
 	// conv2d.Tuned has decoded it before.
 	_ = json.Unmarshal(t.Choice, &r.Best.Choice)
 	r.Best.Verdict, r.Best.Nanos, r.Best.GFLOPS, r.Best.MaxError = tune.Measured, t.Nanos, t.GFLOPS, t.MaxError

@@ -67,7 +67,7 @@ func TestRowChecker(t *testing.T) {
 	seed := newSeed(t)
 	info := glctx.Info{MaxStorage: 1 << 30, MaxInvocations: 1024, MaxGroups: [3]int32{65535, 65535, 65535}}
 	for _, s := range sampleShapes {
-		space, err := conv2d.NewSearchSpace(s, info, false)
+		space, err := conv2d.NewSearchSpace(s, info, conv2d.Restriction{})
 		if err != nil {
 			t.Fatal(err)
 		}

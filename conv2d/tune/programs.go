@@ -77,12 +77,8 @@ func (p *candidatePrograms) compile(ctx context.Context, sequences []kernel.Sequ
 // compileTime returns how long the programs of a sequence took to compile. One that
 // another candidate has too counts for both.
 func (p *candidatePrograms) compileTime(s kernel.Sequence) (sum time.Duration) {
-	seen := map[shader.Key]bool{}
-	for _, step := range s.All() {
-		if key := step.Source.Key(); !seen[key] {
-			seen[key] = true
-			sum += p.took[key]
-		}
+	for _, source := range s.Sources() {
+		sum += p.took[source.Key()]
 	}
 	return sum
 }
@@ -101,11 +97,11 @@ func (p *candidatePrograms) missing(sequences []kernel.Sequence) []*shader.Sourc
 	var missing []*shader.Source
 	seen := map[shader.Key]bool{}
 	for _, s := range sequences {
-		for _, step := range s.All() {
-			key := step.Source.Key()
+		for _, source := range s.Sources() {
+			key := source.Key()
 			if _, there := p.byKey[key]; !there && !seen[key] {
 				seen[key] = true
-				missing = append(missing, step.Source)
+				missing = append(missing, source)
 			}
 		}
 	}

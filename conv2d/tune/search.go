@@ -175,8 +175,8 @@ func (s *search) compareBatch(ctx context.Context, choices []conv2d.Choice, left
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for _, step := range b.sequence.All() {
-			b.err = errors.Join(b.err, failures[step.Source.Key()])
+		for _, source := range b.sequence.Sources() {
+			b.err = errors.Join(b.err, failures[source.Key()])
 		}
 		candidate, err := s.candidate(b)
 		if err != nil {
@@ -257,7 +257,7 @@ func (s *search) measureOn(gl *glctx.GL, c *Candidate, b builtChoice) error {
 		run.timed().device.PoisonOutput(gl)
 	}
 	took, whole, err := s.time(run)
-	if err != nil {
+	if err = errors.Join(err, run.Err()); err != nil {
 		c.fail(err)
 		return fatal(err)
 	}
@@ -381,7 +381,7 @@ func (s *search) sort() {
 
 func (s *search) result() Result {
 	return Result{
-		Problem: s.space.Shape().String(), Exact: s.options.Exact, Candidates: s.found,
+		Problem: s.space.Shape().String(), Exact: s.options.Exact, NoCPU: s.options.NoCPU, Candidates: s.found,
 		Timer: s.bench.clock.name(), Check: s.bench.coverage(), shape: s.space.Shape(),
 	}
 }

@@ -157,7 +157,7 @@ func TestSearchOfLargeProblems(t *testing.T) {
 	referenceProducts = 1
 	device := gltest.Open(t)
 	for _, s := range []conv2d.Shape{conv2d.GEMMProblem{M: 40, N: 36, K: 44}.Shape(), sampleShapes[1]} {
-		space, err := conv2d.NewSearchSpace(s, device.Info(), false)
+		space, err := conv2d.NewSearchSpace(s, device.Info(), conv2d.Restriction{})
 		if err != nil {
 			t.Fatal(err)
 		}

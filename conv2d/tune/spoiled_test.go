@@ -85,7 +85,7 @@ func searchSpoiled(
 func newSpoiledSearch(
 	c *glctx.Context, programs executor.Programs, s conv2d.Shape, o Options, spoil map[string]func(s *kernel.Sequence), names ...string,
 ) (*search, error) {
-	space, err := conv2d.NewSearchSpace(s, c.Info(), o.Exact)
+	space, err := conv2d.NewSearchSpace(s, c.Info(), o.restriction())
 	if err != nil {
 		return nil, err
 	}

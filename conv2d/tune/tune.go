@@ -38,6 +38,9 @@ type Options struct {
 	// Exact leaves out the algorithms that may err by more than conv2d.Tolerance.
 	Exact bool
 
+	// NoCPU leaves out the algorithms that the CPU computes without a kernel.
+	NoCPU bool
+
 	// Only are the choices to compare. Default: all candidates of all algorithms.
 	Only []conv2d.Choice
 
@@ -107,6 +110,7 @@ func (c Candidate) right() bool { return c.Verdict == Measured || c.Verdict == S
 type Result struct {
 	Problem    string        `json:"problem"` // as conv2d.Shape prints it
 	Exact      bool          `json:"exact"`
+	NoCPU      bool          `json:"no_cpu"`
 	Best       Candidate     `json:"best"`
 	Candidates []Candidate   `json:"candidates"` // the best first; those that are not right last
 	Timer      string        `json:"timer"`      // "gpu", or "wall" where the driver's clock cannot be used
@@ -131,7 +135,7 @@ type Result struct {
 // the result so far. It fails for an invalid problem, when ctx ends, and with
 // shader.ErrContextLost.
 func Search(ctx context.Context, c *glctx.Context, programs executor.Programs, s conv2d.Shape, o Options) (Result, error) {
-	space, err := conv2d.NewSearchSpace(s, c.Info(), o.Exact)
+	space, err := conv2d.NewSearchSpace(s, c.Info(), o.restriction())
 	if err != nil {
 		return Result{}, err
 	}
@@ -142,11 +146,15 @@ func Search(ctx context.Context, c *glctx.Context, programs executor.Programs, s
 	return search.run(ctx)
 }
 
-// Tune searches as [Search] does, for a plan, and keeps the result. Exact is that of
-// the request.
+func (o Options) restriction() conv2d.Restriction {
+	return conv2d.Restriction{Exact: o.Exact, NoCPU: o.NoCPU}
+}
+
+// Tune searches as [Search] does, for a plan, and keeps the result. The restriction is that
+// of the request.
 func (o *Options) Tune(ctx context.Context, r conv2d.TuneRequest) (conv2d.Choice, error) {
 	options := *o
-	options.Exact = r.Exact
+	options.Exact, options.NoCPU = r.Exact, r.NoCPU
 	result, err := Search(ctx, r.Context, r.Programs, r.Shape, options)
 	if err == nil {
 		// A table that cannot be written to costs the next process a search.
@@ -180,7 +188,7 @@ func (r Result) Keep(to conv2d.Tunings) error {
 		}
 	}
 	return to.PutTuning(binary.Tuning{
-		Problem:    conv2d.TuningKey(r.shape, r.Exact),
+		Problem:    conv2d.TuningKey(r.shape, conv2d.Restriction{Exact: r.Exact, NoCPU: r.NoCPU}),
 		Choice:     choice,
 		Nanos:      r.Best.Nanos,
 		GFLOPS:     r.Best.GFLOPS,

@@ -4,22 +4,14 @@ package interpreter
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"fmt"
-	"strconv"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
-
-//go:embed kernels
-var kernels embed.FS
-
-// lanes is LANES of interpreter.comp.
-const lanes = 64
 
 // Storage bindings of machine.glsl, and indices of Interpreter.buffers.
 const (
@@ -58,13 +50,14 @@ const registerRows = 32
 // The instructions done before an error count; another run may follow, unless the context
 // was lost. When ctx ends, a run returns after the batches in flight.
 type Interpreter struct {
-	context *glctx.Context
-	options Options
-	program *cache.Handle
+	context  *glctx.Context
+	options  Options
+	programs executor.Programs
 
 	mu struct {
 		glctx.Mutex
 		closed   bool
+		program  *cache.Handle // that runs the code, and nil before Load
 		buffers  [bindings]glctx.Buffer
 		report   glctx.Staging // of submissions: see submission.go
 		code     []uint32      // as loaded
@@ -78,22 +71,22 @@ type Interpreter struct {
 	}
 }
 
-// New makes machines. programs is a cache over context. It returns an error for options
-// beyond the limits of the device, and shader.ErrOutOfMemory.
+// New makes machines. programs is a cache over context, which Load gets the kernel from. It
+// returns an error for options beyond the limits of the device, and shader.ErrOutOfMemory.
 func New(ctx context.Context, context *glctx.Context, programs executor.Programs, o Options) (*Interpreter, error) {
 	o = o.withDefaults(context.Info())
 	if err := o.validate(context.Info()); err != nil {
 		return nil, err
 	}
-	source, err := o.source()
-	if err != nil {
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	handle, err := programs.Get(ctx, source)
-	if err != nil {
-		return nil, fmt.Errorf("interpreter: get %s: %w", source.Name(), err)
-	}
-	v := &Interpreter{context: context, options: o, program: handle}
+	return newInterpreter(context, programs, o)
+}
+
+// newInterpreter is New for options that were validated.
+func newInterpreter(context *glctx.Context, programs executor.Programs, o Options) (*Interpreter, error) {
+	v := &Interpreter{context: context, options: o, programs: programs}
 	v.mu.Context = context
 	v.mu.breaks, v.mu.handlers = map[int]bool{}, map[uint16]Handler{}
 	v.mu.cycles = make([]uint64, o.Machines)
@@ -101,32 +94,6 @@ func New(ctx context.Context, context *glctx.Context, programs executor.Programs
 		return nil, errors.Join(fmt.Errorf("interpreter: %d machines with %d bytes each: %w", o.Machines, o.MemoryBytes, err), v.Close())
 	}
 	return v, nil
-}
-
-func (o Options) source() (*shader.Source, error) {
-	file, defines := "kernels/interpreter.comp", shader.Defines{"LANES": strconv.Itoa(lanes)}
-	if o.MachinePerGroup {
-		file, defines = "kernels/interpreter_group.comp", shader.Defines{}
-	}
-	if o.Vectors {
-		defines["VECTORS"] = "1"
-	}
-	if o.TraceEntries > 0 {
-		defines["TRACE"] = strconv.Itoa(o.TraceEntries)
-	}
-	if o.Watchpoints {
-		defines["WATCH"] = "1"
-	}
-	if o.Int64 {
-		defines["INT64"] = "1"
-	}
-	if o.RegisterArray {
-		defines["REGISTERS"] = "IN_ARRAY"
-	}
-	if o.Prefetch {
-		defines["AHEAD"] = "1"
-	}
-	return shader.ReadSource(kernels, file, defines)
 }
 
 // allocate makes the buffers, except that of the code.
@@ -166,7 +133,9 @@ func (v *Interpreter) Close() error {
 		return nil
 	}
 	v.mu.closed = true
-	v.program.Release()
+	if v.mu.program != nil {
+		v.mu.program.Release()
+	}
 	err := v.context.Do(func(gl *glctx.GL) error {
 		for _, b := range v.mu.buffers {
 			gl.DeleteBuffer(b)

@@ -13,17 +13,28 @@ import (
 
 // Load writes code, little-endian instructions, to the memory of every machine at base, a
 // multiple of 8, and resets the machines: other memory, registers, flags and counts are
-// 0, the program counter is base, breakpoints and the watched range are removed.
+// 0, the program counter is base, breakpoints and the watched range are removed. The kernel
+// has what the code needs; it is loaded, or compiled, at the first code that needs this.
 func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error {
 	if err := checkCode(code, base, v.options.MemoryBytes); err != nil {
 		return err
 	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	raw := make([]uint32, len(code)/4)
 	for i := range raw {
 		raw[i] = binary.LittleEndian.Uint32(code[4*i:])
 	}
+	program, err := v.getProgram(ctx, raw)
+	if err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	replaced := program
+	defer func() {
+		if replaced != nil {
+			replaced.Release()
+		}
+	}()
 	return v.doGLLocked(ctx, func(gl *glctx.GL) error {
 		decoded, err := gl.NewBuffer(16*len(raw), glctx.Bytes(kernelCode(raw, nil, v.options.Vectors)))
 		if err != nil {
@@ -32,6 +43,7 @@ func (v *Interpreter) Load(ctx context.Context, code []byte, base uint64) error 
 		gl.DeleteBuffer(v.mu.buffers[bindCode])
 		v.mu.buffers[bindCode] = decoded
 		v.mu.code, v.mu.base = raw, base
+		replaced, v.mu.program = v.mu.program, program
 		clear(v.mu.breaks)
 		v.mu.watch = wordRange{}
 		clear(v.mu.cycles)

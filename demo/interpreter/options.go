@@ -43,7 +43,7 @@ type Options struct {
 	TraceMachine int
 
 	// Int64 adds with 64-bit integers of GL_ARB_gpu_shader_int64, instead of two 32-bit
-	// halves. New fails where the driver lacks it. The result is the same.
+	// halves. Load fails where the driver lacks it. The result is the same.
 	Int64 bool
 
 	// Watchpoints compiles the checks for Watch: two comparisons with every store.

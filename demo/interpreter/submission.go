@@ -63,7 +63,7 @@ type submissionReport struct {
 
 // submit submits dispatches. The first submission of a run resumes the machines.
 func (v *Interpreter) submit(gl *glctx.GL, p *runPlan, slot int, first bool) (*submission, error) {
-	program := v.program.Program()
+	program := v.mu.program.Program()
 	gl.UseProgram(program)
 	for i, b := range v.mu.buffers {
 		if b.Size > 0 {

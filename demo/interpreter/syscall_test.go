@@ -131,6 +131,7 @@ func TestNoSyscallIsSkipped(t *testing.T) {
 
 func TestBreakpointsAndTrace(t *testing.T) {
 	v := newMachines(t, Options{Machines: 2, MemoryBytes: 1024, BatchCycles: 7, TraceEntries: 4, TraceMachine: 1})
+	v.checkKnown(t)
 	if err := v.Break(t.Context(), 0); !errors.Is(err, ErrNoCode) {
 		t.Error(err)
 	}
@@ -197,6 +198,7 @@ func TestWatchpoints(t *testing.T) {
 		b.ne l
 		hlt  #0`)
 	p := newPair(t, Options{Machines: 40, MemoryBytes: 1024, BatchCycles: 50, DispatchCycles: 30, Watchpoints: true}, code, 0)
+	p.checkKnown(t)
 	for name, run := range forms(p.Interpreter) {
 		if err := p.Load(t.Context(), code, 0); err != nil {
 			t.Fatal(err)

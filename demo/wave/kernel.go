@@ -47,6 +47,7 @@ func (r *Reference) Kernel() (resident.Kernel, error) {
 			{Block: "Damping", Init: glctx.Bytes(r.damping), Constant: true},
 			{Block: "Tiles", Init: glctx.Bytes(r.tiles())},
 		},
+		Check: o.checkSession,
 	}, nil
 }
 

@@ -6,12 +6,11 @@ import (
 	"context"
 	"embed"
 	"fmt"
-	"strconv"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/kernelset"
-	"github.com/shadercache/shadercache/shader"
 )
 
 //go:embed kernels
@@ -23,13 +22,9 @@ type simPrograms struct {
 }
 
 // getPrograms returns the programs of a simulation. The caller releases them.
-func getPrograms(ctx context.Context, from executor.Programs, o Options) (simPrograms, error) {
-	tiles := shader.Defines{"LOCAL": strconv.Itoa(o.Local), "RADIUS": strconv.Itoa(PulseRadius)}
-	handles, err := kernelset.Get(ctx, from, kernels,
-		kernelset.Kernel{Name: "wave_step", Defines: tiles},
-		kernelset.Kernel{Name: "wave_excite", Defines: tiles},
-		kernelset.Kernel{Name: "wave_inspect", Defines: tiles},
-		kernelset.Kernel{Name: "wave_read"})
+func getPrograms(ctx context.Context, c *glctx.Context, from executor.Programs, o Options) (simPrograms, error) {
+	k := knownKernels{c, o.Local}
+	handles, err := kernelset.Get(ctx, from, kernels, k.step(), k.excite(), k.inspect(), k.read())
 	if err != nil {
 		return simPrograms{}, fmt.Errorf("wave: %w", err)
 	}

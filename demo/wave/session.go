@@ -7,14 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/resident"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // Session is the simulation as a session of package resident: it can be saved, continued
@@ -40,9 +38,8 @@ func NewSession(ctx context.Context, c *glctx.Context, programs executor.Program
 	if err != nil {
 		return nil, err
 	}
-	local := shader.Defines{"LOCAL": strconv.Itoa(o.Local), "RADIUS": strconv.Itoa(PulseRadius)}
-	handles, err := kernelset.Get(ctx, programs, kernels,
-		kernelset.Kernel{Name: "wave_excite", Defines: local}, kernelset.Kernel{Name: "wave_inspect", Defines: local})
+	k := knownKernels{c, o.Local}
+	handles, err := kernelset.Get(ctx, programs, kernels, k.excite(), k.inspect())
 	if err != nil {
 		return nil, fmt.Errorf("wave: %w", err)
 	}
@@ -170,7 +167,7 @@ func (s *Session) dispatch(ctx context.Context, job tileJob) error {
 			gl.BindStorage(uint32(binding), state[block])
 		}
 		gl.BindStorage(5, state["Tiles"])
-		s.setUniforms(gl, job)
+		s.options.useProgram(gl, job.program, job.count)
 		gl.MemoryBarrier(glctx.BarrierStorage)
 		gl.Dispatch(uint32(s.options.tiles()), 1, 1)
 		gl.MemoryBarrier(glctx.BarrierStorage | glctx.BarrierUpdate)
@@ -179,12 +176,12 @@ func (s *Session) dispatch(ctx context.Context, job tileJob) error {
 	})
 }
 
-func (s *Session) setUniforms(gl *glctx.GL, job tileJob) {
-	gl.UseProgram(job.program)
-	o := s.options
+// useProgram makes a program current and sets its uniforms.
+func (o Options) useProgram(gl *glctx.GL, program uint32, count int) {
+	gl.UseProgram(program)
 	for name, value := range map[string]int{"width": o.Width, "height": o.Height, "tilesX": o.TilesX,
-		"blockW": o.blockW(), "blockH": o.blockH(), "count": job.count} {
-		gl.SetInt(gl.UniformLocation(job.program, name), int32(value))
+		"blockW": o.blockW(), "blockH": o.blockH(), "count": count} {
+		gl.SetInt(gl.UniformLocation(program, name), int32(value))
 	}
-	gl.SetFloat(gl.UniformLocation(job.program, "courant2"), o.courant2())
+	gl.SetFloat(gl.UniformLocation(program, "courant2"), o.courant2())
 }

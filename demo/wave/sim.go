@@ -38,7 +38,7 @@ func New(ctx context.Context, e *executor.Executor, programs executor.Programs, 
 	}
 	s := &Sim{executor: e, options: o}
 	s.mu.Context = e.Context()
-	if s.programs, err = getPrograms(ctx, programs, o); err != nil {
+	if s.programs, err = getPrograms(ctx, e.Context(), programs, o); err != nil {
 		return nil, err
 	}
 	if s.memory, err = newMemory(e, o); err != nil {

@@ -62,18 +62,20 @@ func (s *Sim) Mesh() devices.Mesh { return s.mesh }
 func (s *Sim) Steps() int { return s.steps }
 
 func (s *Sim) getPrograms(ctx context.Context) (err error) {
-	if s.start, err = s.get(ctx, "wave3d_start"); err == nil {
-		s.step, err = s.get(ctx, "wave3d_step")
+	if s.start, err = s.get(ctx, "wave3d_start", (*knownBlock).start); err == nil {
+		s.step, err = s.get(ctx, "wave3d_step", (*knownBlock).step)
 	}
 	return err
 }
 
-func (s *Sim) get(ctx context.Context, name string) (shadercache.Program, error) {
+func (s *Sim) get(ctx context.Context, name string, check func(*knownBlock) error) (shadercache.Program, error) {
 	source, err := source(name)
 	if err != nil {
 		return nil, err
 	}
-	return s.group.Get(ctx, source)
+	return s.group.GetChecked(ctx, source, func(_ context.Context, gpu *shadercache.GPU, program uint32) error {
+		return checkKnown(gpu, program, check)
+	})
 }
 
 // source returns a kernel with block.glsl in it.

@@ -112,6 +112,7 @@ func TestMeasureWritesEveryLog(t *testing.T) {
 		case "host-parts.txt", "startup-split.txt", "ticks.json", "ticks-before.json", "ticks-woken.json", "ticks-polled.json",
 			"tune-compared.json", "tune-full.json": // of docs/bench/host-h200.md
 		case "server-idle.txt", "server-round-trip.txt": // of docs/server.md
+		case "gemm-turns.txt", "gemm-exponential.json": // BenchmarkGEMMPeer and tune, of docs/bench/llvmpipe-kernels.md
 		case "gpu-memory.txt", "together.txt", "zipf.txt": // benchmarks of package glctx, of docs/measurements.md
 		case "interpreter-lengths.json", "interpreter-vectors.json": // of docs/interpreter.md
 		case "trial.txt": // scripts/trial writes it

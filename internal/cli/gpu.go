@@ -40,7 +40,12 @@ func (o *Options) OpenGPU(c cache.Options) (*GPU, error) {
 
 // OpenExecutor opens a GPU with an executor.
 func (o *Options) OpenExecutor(e executor.Options) (*GPU, error) {
-	return o.open(shadercache.Options{Executor: e})
+	return o.OpenBoth(e, cache.Options{})
+}
+
+// OpenBoth opens a GPU with an executor and options of the cache.
+func (o *Options) OpenBoth(e executor.Options, c cache.Options) (*GPU, error) {
+	return o.open(shadercache.Options{Executor: e, Cache: c})
 }
 
 // open opens the GPU that the global flags choose. An unusable cache directory is not an

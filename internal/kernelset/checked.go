@@ -58,7 +58,7 @@ func CheckLater(context.Context, uint32) error { return shader.ErrCheckLater }
 // programs in order.
 func GetChecked(ctx context.Context, programs executor.Programs, files fs.FS, check func(context.Context, []*cache.Handle) error, list ...Kernel) ([]*cache.Handle, error) {
 	for i := range list {
-		list[i].check = CheckLater
+		list[i].Check = CheckLater
 	}
 	var handles []*cache.Handle
 	get := func() (_ []*cache.Handle, err error) {

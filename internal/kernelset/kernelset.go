@@ -20,8 +20,7 @@ type Kernel struct {
 	File    string            // default: Name with .comp
 	Texts   map[string]string // files of the folder that are replaced: see shader.Overlay
 	Defines shader.Defines
-
-	check shader.Check
+	Check   shader.Check // known answer: see shader.Source.WithCheck; GetChecked sets it
 }
 
 // Get returns the programs of the kernels in the folder of kernels of files, in order.
@@ -53,7 +52,7 @@ func (k Kernel) get(ctx context.Context, programs executor.Programs, folder fs.F
 	if err != nil {
 		return nil, err
 	}
-	handle, err := programs.Get(ctx, source.WithName(k.Name).WithCheck(k.check))
+	handle, err := programs.Get(ctx, source.WithName(k.Name).WithCheck(k.Check))
 	if err != nil {
 		return nil, fmt.Errorf("get %s: %w", k.Name, err)
 	}

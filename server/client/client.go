@@ -33,6 +33,16 @@ type Options struct {
 
 	// Name appears in the server's status. Default: the name of the executable.
 	Name string
+
+	// Device is the device of the server that the session is for: its number in the server,
+	// from 0, or its UUID, as shadercache devices prints it. Dial returns ErrNotFound where
+	// no such device serves. Default: the device with the fewest sessions.
+	Device string
+
+	// Near is the name of a buffer: without Device, the session is on the device that has it,
+	// where there is one. A named buffer is on one device; sessions of another one get
+	// ErrOtherDevice for its name. Default: none.
+	Near string
 }
 
 // Client is a session with a server. Close ends it.
@@ -77,6 +87,9 @@ type Welcome struct {
 	Limits      wire.Limits
 	ZeroCopy    bool   // jobs use operands in a Memory in place: see Memory
 	Ended       string // why the worker before this one ended
+	Number      int    // of the session's device in the server, from 0
+	Devices     int    // that the server has
+	UUID        string // of the device, 32 hexadecimal digits; "" where the driver has none
 }
 
 // Dial connects to a server. It returns ErrNoServer where none listens, ErrVersion,
@@ -125,7 +138,7 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 	c := &Client{conn: conn, options: o, done: make(chan struct{})}
 	c.mu.calls = map[uint64]*call{}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
-	err = c.hello(o.Name)
+	err = c.hello(&o)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -147,9 +160,14 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 }
 
 // hello opens the session.
-func (c *Client) hello(name string) error {
-	name = name[max(0, len(name)-wire.MaxText):]
-	frame, err := wire.AppendFrame(nil, wire.TypeHello, 1, &wire.Hello{Oldest: wire.Version, Newest: wire.Version, Client: []byte(name)})
+func (c *Client) hello(o *Options) error {
+	if max(len(o.Device), len(o.Near)) > wire.MaxText {
+		return fmt.Errorf("%w: a device or a name of more than %d bytes", ErrInvalid, wire.MaxText)
+	}
+	name := o.Name[max(0, len(o.Name)-wire.MaxText):]
+	frame, err := wire.AppendFrame(nil, wire.TypeHello, 1, &wire.Hello{
+		Oldest: wire.Version, Newest: wire.Version, Client: []byte(name), Device: []byte(o.Device), Near: []byte(o.Near),
+	})
 	if err != nil {
 		return err
 	}
@@ -178,6 +196,7 @@ func (c *Client) hello(name string) error {
 	c.mu.request = 1
 	c.welcome = Welcome{
 		m.Session, m.Generation, string(m.Server), string(m.Device), string(m.Label), m.Fingerprint, m.Limits, m.ZeroCopy, string(m.Ended),
+		int(m.Number), int(m.Devices), string(m.UUID),
 	}
 	return nil
 }

@@ -47,6 +47,9 @@ var (
 	ErrLost = errors.New("the server lost its GL context")
 	// ErrDraining is returned when the server shuts down.
 	ErrDraining = errors.New("the server shuts down")
+	// ErrOtherDevice is returned for a named buffer that is on another device of the server:
+	// see Options.Near.
+	ErrOtherDevice = errors.New("the buffer is on another device of the server")
 	// ErrInternal is returned for a fault of the server or the driver.
 	ErrInternal = errors.New("the server failed")
 	// ErrMalformed is returned when one side sent what is not of the protocol.
@@ -58,7 +61,7 @@ var sentinels = map[wire.Code]error{
 	wire.CodeDeadline: ErrDeadline, wire.CodeCancelled: ErrCancelled, wire.CodeNotFound: ErrNotFound,
 	wire.CodeExists: ErrExists, wire.CodeInvalid: ErrInvalid, wire.CodeOutOfMemory: ErrOutOfMemory,
 	wire.CodeConflict: ErrConflict, wire.CodeLost: ErrLost, wire.CodeDraining: ErrDraining,
-	wire.CodeInternal: ErrInternal, wire.CodeCompile: ErrInvalid,
+	wire.CodeInternal: ErrInternal, wire.CodeOtherDevice: ErrOtherDevice, wire.CodeCompile: ErrInvalid,
 }
 
 // Error is an error of the server.

@@ -4,6 +4,7 @@ package client
 
 import (
 	"context"
+	"strconv"
 	"sync"
 	"time"
 
@@ -34,7 +35,7 @@ func (c *Client) Preload(ctx context.Context, sources []*shader.Source, done fun
 			session := c
 			if i > 0 {
 				var err error
-				if session, err = dial(ctx, Options{Path: c.options.Path, Name: c.options.Name}); err != nil {
+				if session, err = dial(ctx, Options{Path: c.options.Path, Name: c.options.Name, Device: strconv.Itoa(c.welcome.Number)}); err != nil {
 					return // the others do its part
 				}
 				defer session.Close()

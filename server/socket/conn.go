@@ -37,14 +37,39 @@ const (
 	oobFiles = wire.MaxFiles
 )
 
-// NewConn returns the connection over a socket. It returns ErrOtherUser, wrapped, and
-// closes the socket, where the peer has another user id.
-func NewConn(u *net.UnixConn) (*Conn, error) {
+// NewConn returns the connection over a socket, of which the bytes of first, at most those of
+// a hello, were read already. It returns ErrOtherUser, wrapped, and closes the socket, where
+// the peer has another user id.
+func NewConn(u *net.UnixConn, first []byte) (*Conn, error) {
 	if err := checkPeer(u); err != nil {
 		u.Close()
 		return nil, err
 	}
-	return &Conn{unix: u, in: make([]byte, readSize), oob: make([]byte, unix.CmsgSpace(4*oobFiles))}, nil
+	c := &Conn{unix: u, in: make([]byte, readSize), oob: make([]byte, unix.CmsgSpace(4*oobFiles))}
+	c.to = copy(c.in, first)
+	return c, nil
+}
+
+// ReadHello reads the frame of a hello and nothing behind it, so that another process can
+// continue, and returns its bytes and its content. Where the first bytes are no hello it
+// returns those that it read and an empty one: what continues refuses them.
+func ReadHello(u *net.UnixConn) (frame []byte, hello wire.Hello, err error) {
+	frame = make([]byte, wire.HeaderSize, wire.MaxHello)
+	if _, err := io.ReadFull(u, frame); err != nil {
+		return nil, hello, err
+	}
+	h, err := wire.ParseHeader(frame)
+	if err != nil || h.Type != wire.TypeHello || h.Size > wire.MaxHello-wire.HeaderSize {
+		return frame, hello, nil
+	}
+	frame = frame[:wire.HeaderSize+int(h.Size)]
+	if _, err := io.ReadFull(u, frame[wire.HeaderSize:]); err != nil {
+		return nil, hello, err
+	}
+	if hello.Decode(frame[wire.HeaderSize:]) != nil {
+		hello = wire.Hello{}
+	}
+	return frame, hello, nil
 }
 
 // Dial connects to the server at path, whose directory must be private.
@@ -60,7 +85,7 @@ func Dial(ctx context.Context, path string) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewConn(c.(*net.UnixConn))
+	return NewConn(c.(*net.UnixConn), nil)
 }
 
 // checkPeer compares the user id of the peer, when it connected or listened, with ours.

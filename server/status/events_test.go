@@ -51,14 +51,18 @@ func listen(t *testing.T, ctx context.Context, url string) (*http.Response, func
 		if end, err := lines.ReadString('\n'); err != nil || end != "\n" || !strings.HasPrefix(data, "data: ") {
 			t.Fatalf("%q, %q, %v: not an event", data, end, err)
 		}
-		return s, json.Unmarshal([]byte(data[len("data: "):]), &s)
+		var r Report
+		if err := json.Unmarshal([]byte(data[len("data: "):]), &r); err != nil {
+			return s, err
+		}
+		return r.Devices[0], nil
 	}
 }
 
 // TestEventsFollowTheServer reads events: each has the status of its time. Those who listen
 // are limited in number, and one that leaves makes room.
 func TestEventsFollowTheServer(t *testing.T) {
-	e := newEvents(&working{})
+	e := newEvents(Of(&working{}))
 	e.every = time.Millisecond
 	pages := httptest.NewServer(e)
 	defer func() { pages.CloseClientConnections(); pages.Close() }()
@@ -98,7 +102,7 @@ func TestEventsFollowTheServer(t *testing.T) {
 // TestAPageThatDoesNotRead keeps a connection open and reads nothing: its place is free after
 // the limit.
 func TestAPageThatDoesNotRead(t *testing.T) {
-	e := newEvents(&working{clients: 20_000}) // of megabytes: more than the kernel buffers
+	e := newEvents(Of(&working{clients: 20_000})) // of megabytes: more than the kernel buffers
 	e.every, e.limit = time.Millisecond, 50*time.Millisecond
 	pages := httptest.NewServer(e)
 	defer func() { pages.CloseClientConnections(); pages.Close() }()
@@ -123,7 +127,7 @@ func TestAPageThatDoesNotRead(t *testing.T) {
 // and run no other script.
 func TestThePageNeedsNothingElse(t *testing.T) {
 	recorded := httptest.NewRecorder()
-	handler(&working{}).ServeHTTP(recorded, httptest.NewRequest("GET", "/", nil))
+	handler(Of(&working{})).ServeHTTP(recorded, httptest.NewRequest("GET", "/", nil))
 	html, policy := recorded.Body.String(), recorded.Header().Get("Content-Security-Policy")
 	if recorded.Code != 200 || recorded.Header().Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Errorf("%d %v", recorded.Code, recorded.Header())

@@ -3,12 +3,14 @@
 package status
 
 import (
+	"strconv"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/shadercache/shadercache/server"
 )
 
-// metric is one value of a server's status.
+// metric is one value of a worker's status, with the number of its device as a label.
 type metric struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
@@ -16,7 +18,7 @@ type metric struct {
 }
 
 func newMetric(name, help string, kind prometheus.ValueType, value func(*server.Status) float64) metric {
-	return metric{prometheus.NewDesc("shadercache_server_"+name, help, nil, nil), kind, value}
+	return metric{prometheus.NewDesc("shadercache_server_"+name, help, []string{"device"}, nil), kind, value}
 }
 
 func counter(name, help string, value func(*server.Status) uint64) metric {
@@ -26,6 +28,14 @@ func counter(name, help string, value func(*server.Status) uint64) metric {
 func gauge(name, help string, value func(*server.Status) float64) metric {
 	return newMetric(name, help, prometheus.GaugeValue, value)
 }
+
+// serving is there for each device, the others for those that serve.
+var serving = gauge("device_serves", "Whether the device has a worker that serves.", func(s *server.Status) float64 {
+	if s.Error != "" {
+		return 0
+	}
+	return 1
+})
 
 var metrics = []metric{
 	gauge("sessions", "Connected clients.", func(s *server.Status) float64 { return float64(len(s.Sessions)) }),
@@ -65,14 +75,21 @@ var metrics = []metric{
 type collector struct{ source Source }
 
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
+	descs <- serving.desc
 	for _, m := range metrics {
 		descs <- m.desc
 	}
 }
 
 func (c *collector) Collect(values chan<- prometheus.Metric) {
-	status := c.source.Status()
-	for _, m := range metrics {
-		values <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&status))
+	for _, s := range c.source.Status().Devices {
+		device := strconv.Itoa(s.Device)
+		values <- prometheus.MustNewConstMetric(serving.desc, serving.kind, serving.value(&s), device)
+		if s.Error != "" {
+			continue
+		}
+		for _, m := range metrics {
+			values <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(&s), device)
+		}
 	}
 }

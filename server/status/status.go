@@ -5,11 +5,12 @@
 // link HTTP.
 //
 //	/              a page for people, which the events keep up to date
-//	/events        server.Status as JSON, once a second, as server-sent events
+//	/events        Report as JSON, once a second, as server-sent events
 //	/healthz       200 while the server accepts clients, else 503
-//	/status        server.Status as JSON
+//	/status        Report as JSON
 //	/metrics       for Prometheus
-//	/debug/pprof/  profiles
+//	/debug/pprof/  profiles of the process that serves the pages
+//	/device/N/     all of these of the worker of device N, where that is another process
 package status
 
 import (
@@ -17,6 +18,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,8 +28,27 @@ import (
 	"github.com/shadercache/shadercache/server"
 )
 
-// Source has the state that is served. *server.Server is one.
-type Source interface{ Status() server.Status }
+// Report is the state of a server: of the workers of all its devices, in their order.
+type Report struct {
+	Devices []server.Status `json:"devices"`
+}
+
+// accepts reports whether clients are accepted: by one worker at least.
+func (r Report) accepts() bool {
+	return slices.ContainsFunc(r.Devices, func(s server.Status) bool { return s.Error == "" && !s.Draining })
+}
+
+// Source has the state that is served: [Of] one worker, or [OfWorkers].
+type Source interface{ Status() Report }
+
+// Of returns the source of a worker's own state. *server.Server is one.
+func Of(worker interface{ Status() server.Status }) Source { return own{worker} }
+
+type own struct {
+	worker interface{ Status() server.Status }
+}
+
+func (o own) Status() Report { return Report{[]server.Status{o.worker.Status()}} }
 
 // Serve serves the pages on l until the caller closes the result.
 func Serve(l net.Listener, source Source) *http.Server {
@@ -41,8 +62,8 @@ func handler(source Source) http.Handler {
 	mux.Handle("GET /{$}", livePage)
 	mux.Handle("GET /events", newEvents(source))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if source.Status().Draining {
-			http.Error(w, "the server shuts down", http.StatusServiceUnavailable)
+		if !source.Status().accepts() {
+			http.Error(w, "the server shuts down, or none of its devices serves", http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = w.Write([]byte("ok\n"))
@@ -56,6 +77,9 @@ func handler(source Source) http.Handler {
 	metrics := prometheus.NewPedanticRegistry()
 	metrics.MustRegister(&collector{source}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	if workers, ok := source.(*Workers); ok {
+		mux.Handle("GET /device/{number}/", workers)
+	}
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

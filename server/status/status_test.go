@@ -31,7 +31,7 @@ func serve(t *testing.T, of server.Status) (*source, func(method, path string) (
 	}
 	s := &source{}
 	s.status.Store(&of)
-	pages := status.Serve(l, s)
+	pages := status.Serve(l, status.Of(s))
 	t.Cleanup(func() { pages.Close() })
 	return s, func(method, path string) (int, string) {
 		t.Helper()
@@ -83,8 +83,8 @@ func TestHealth(t *testing.T) {
 func TestStatusPage(t *testing.T) {
 	_, get := serve(t, sample())
 	code, body := get("GET", "/status")
-	var got server.Status
-	if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 || !reflect.DeepEqual(got, sample()) {
+	var got status.Report
+	if err := json.Unmarshal([]byte(body), &got); err != nil || code != 200 || !reflect.DeepEqual(got.Devices, []server.Status{sample()}) {
 		t.Errorf("%d, %v\n%s", code, err, body)
 	}
 }
@@ -106,7 +106,7 @@ func TestMetrics(t *testing.T) {
 		name, _, _ := strings.Cut(n.Type().Field(i).Tag.Get("json"), ",")
 		switch name {
 		case "busy_ns": // in seconds, as Prometheus has it
-			if line := fmt.Sprintf("\nshadercache_server_busy_seconds_total %v\n", float64(n.Field(i).Uint())/1e9); !strings.Contains(body, line) {
+			if line := fmt.Sprintf("\nshadercache_server_busy_seconds_total{device=\"0\"} %v\n", float64(n.Field(i).Uint())/1e9); !strings.Contains(body, line) {
 				t.Errorf("there is no line %q", line)
 			}
 			continue
@@ -116,7 +116,7 @@ func TestMetrics(t *testing.T) {
 		want[name+"_total"] = int(n.Field(i).Uint())
 	}
 	for name, value := range want {
-		if line := fmt.Sprintf("\nshadercache_server_%s %d\n", name, value); !strings.Contains(body, line) {
+		if line := fmt.Sprintf("\nshadercache_server_%s{device=\"0\"} %d\n", name, value); !strings.Contains(body, line) {
 			t.Errorf("there is no line %q", line)
 		}
 	}

@@ -32,12 +32,23 @@ type Options struct {
 	// Ready is called when the first worker serves, with what it said.
 	Ready func(text string)
 
+	// Follower follows the workers. Default: nothing does.
+	Follower Follower
+
 	// StopTime is the time that a worker has to end after SIGTERM before it is killed.
 	// Default: 40 s, more than a server drains.
 	StopTime time.Duration
 
 	// Logger receives the end of workers. Default: nothing is logged.
 	Logger *slog.Logger
+}
+
+// Follower follows the workers of one [Run], which calls its methods one after the other.
+// They must not wait for a worker.
+type Follower interface {
+	Serves(l *Link)      // a worker serves: messages can be sent to it until Ended
+	Received(m Message)  // a worker has sent a message that is not for Run
+	Ended(reason string) // the worker has ended, or is about to: it may be called twice
 }
 
 // ErrWorker is returned by Run, wrapped, when workers end before they serve.
@@ -70,10 +81,13 @@ func Run(ctx context.Context, o Options) error {
 		}
 		started := time.Now()
 		done := o.watch(ctx, w)
+		ended = w.reason()
+		if o.Follower != nil {
+			o.Follower.Ended(ended)
+		}
 		if done {
 			return nil
 		}
-		ended = w.reason()
 		o.Logger.Warn("the worker ended; another one starts", "generation", generation, "reason", ended)
 		if failures++; w.served {
 			failures = 0
@@ -95,12 +109,13 @@ func Run(ctx context.Context, o Options) error {
 
 // worker is one worker process.
 type worker struct {
-	cmd    *exec.Cmd
-	lines  chan line  // what it says; closed when it says nothing more
-	exited chan error // its end
-	err    error      // of its end
-	served bool
-	lost   string // the loss that it reported
+	cmd      *exec.Cmd
+	link     *Link
+	messages chan Message // what it sends; closed when it sends nothing more
+	exited   chan error   // its end
+	err      error        // of its end
+	served   bool
+	lost     string // the loss that it reported
 }
 
 func (o *Options) start(generation uint64, ended string) (*worker, error) {
@@ -120,8 +135,8 @@ func (o *Options) start(generation uint64, ended string) (*worker, error) {
 		ours.Close()
 		return nil, err
 	}
-	w := &worker{cmd: cmd, lines: make(chan line), exited: make(chan error, 1)}
-	go readLines(ours, w.lines)
+	w := &worker{cmd: cmd, link: ours, messages: make(chan Message), exited: make(chan error, 1)}
+	go receiveAll(ours, w.messages)
 	go func() { w.exited <- cmd.Wait() }()
 	return w, nil
 }
@@ -130,23 +145,15 @@ func (o *Options) start(generation uint64, ended string) (*worker, error) {
 func (o *Options) watch(ctx context.Context, w *worker) (done bool) {
 	stop, stopping := ctx.Done(), false
 	var kill <-chan time.Time
-	lines := w.lines
+	messages := w.messages
 	for {
 		select {
-		case l, ok := <-lines:
+		case m, ok := <-messages:
 			if !ok {
-				lines = nil
+				messages = nil
 				continue
 			}
-			switch l.word {
-			case wordReady:
-				w.served = true
-				if o.Ready != nil {
-					o.Ready(l.text)
-					o.Ready = nil
-				}
-			case wordLost:
-				w.lost = l.text
+			if o.receive(w, m); m.Word == wordLost {
 				kill = time.After(lostGrace)
 			}
 		case <-stop:
@@ -156,17 +163,38 @@ func (o *Options) watch(ctx context.Context, w *worker) (done bool) {
 		case <-kill:
 			_ = w.cmd.Process.Kill()
 		case w.err = <-w.exited:
-			if lines != nil {
-				for l := range lines { // what it said last
-					if l.word == wordLost {
-						w.lost = l.text
-					} else {
-						w.served = true
-					}
+			if messages != nil {
+				for m := range messages { // what it sent last
+					o.receive(w, m)
 				}
 			}
 			return stopping || w.err == nil
 		}
+	}
+}
+
+// receive handles a message of a worker.
+func (o *Options) receive(w *worker, m Message) {
+	switch m.Word {
+	case wordReady:
+		w.served = true
+		if o.Follower != nil {
+			o.Follower.Serves(w.link)
+		}
+		if o.Ready != nil {
+			o.Ready(m.Text)
+			o.Ready = nil
+		}
+		return
+	case wordLost:
+		w.lost = m.Text
+		if o.Follower != nil {
+			o.Follower.Ended(m.Text)
+		}
+		return
+	}
+	if o.Follower != nil {
+		o.Follower.Received(m)
 	}
 }
 

@@ -34,7 +34,10 @@ func TestMain(m *testing.M) {
 
 // work runs a script in a worker, which inherits one file, and the link after it.
 func work(script []string) {
-	link := supervisor.OpenLink(4)
+	link, err := supervisor.OpenLink(4)
+	if err != nil {
+		os.Exit(8)
+	}
 	for _, word := range script {
 		switch word {
 		case "ready":
@@ -52,6 +55,14 @@ func work(script []string) {
 			}()
 			<-stop
 			os.Exit(0)
+		case "answer":
+			m, err := link.Receive()
+			if err == nil {
+				err = link.Send(supervisor.Message{Word: "got", Text: fmt.Sprint(m.Word, " ", len(m.Text), " ", m.File != nil)})
+			}
+			if err != nil {
+				os.Exit(7)
+			}
 		case "deaf":
 			signal.Ignore(syscall.SIGTERM)
 		case "write":
@@ -151,6 +162,34 @@ func TestTheFirstWorkerHasToServe(t *testing.T) {
 	s, err := run(t.Context(), t, supervisor.Options{}, "ready 1", "6")
 	if !errors.Is(err, supervisor.ErrWorker) || len(s.ended) != 6 {
 		t.Errorf("after %d workers: %v", len(s.ended), err)
+	}
+}
+
+// follower records its calls.
+type follower struct{ events []string }
+
+func (f *follower) Serves(l *supervisor.Link) {
+	null, err := os.Open(os.DevNull)
+	if err == nil {
+		err = l.Send(supervisor.Message{Word: "file", Text: strings.Repeat("x", 5000), File: null})
+		null.Close()
+	}
+	f.events = append(f.events, fmt.Sprint("serves ", err))
+}
+func (f *follower) Received(m supervisor.Message) { f.events = append(f.events, m.Word+" "+m.Text) }
+func (f *follower) Ended(reason string)           { f.events = append(f.events, "ended "+reason) }
+
+// TestFollower has a worker that answers a message, and one that loses its context: that it
+// ends is known as soon as it reports it.
+func TestFollower(t *testing.T) {
+	t.Parallel()
+	f := &follower{}
+	if _, err := run(t.Context(), t, supervisor.Options{Follower: f}, "ready answer lost 1", "0"); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"serves <nil>", "got file 4096 true", "ended the context is lost", "ended the context is lost", "ended the worker did not start: <nil>"}
+	if strings.Join(f.events, "; ") != strings.Join(want, "; ") {
+		t.Errorf("%q, want %q", f.events, want)
 	}
 }
 

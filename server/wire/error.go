@@ -21,13 +21,14 @@ const (
 	CodeLost                        // the worker ends: its context was lost or a kernel did not end; the session ends
 	CodeDraining                    // the server shuts down and accepts nothing new
 	CodeInternal                    // a fault of the server or the driver
+	CodeOtherDevice                 // the named buffer is on another device of the server
 )
 
 var codeNames = [...]string{
 	CodeMalformed: "malformed", CodeVersion: "version", CodeQuota: "quota", CodeDeadline: "deadline",
 	CodeCancelled: "cancelled", CodeNotFound: "not found", CodeExists: "exists", CodeInvalid: "invalid",
 	CodeCompile: "compile", CodeOutOfMemory: "out of memory", CodeConflict: "conflict", CodeLost: "lost",
-	CodeDraining: "draining", CodeInternal: "internal",
+	CodeDraining: "draining", CodeInternal: "internal", CodeOtherDevice: "other device",
 }
 
 // String returns the name of the code, as docs/protocol.md has it.

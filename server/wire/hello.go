@@ -5,29 +5,54 @@ import "fmt"
 // Magic is the first field of a Hello, "SHDC" in the order of bytes.
 const Magic = 0x43444853
 
-// Hello is the first request of a client. Its layout is the same in all versions of the
-// protocol.
+// Hello is the first request of a client. The layout of its first fields, up to Client, is the
+// same in all versions of the protocol. What follows them depends on the version, and is left
+// out where the client asks for no device.
 type Hello struct {
 	Oldest, Newest uint16 // versions that the client speaks
 	Client         []byte // name for the server's status, such as "python"
+
+	Device []byte // number or UUID of the server's device that the session is for; empty: any
+	Near   []byte // name of a buffer, on whose device the session is placed where there is one
+
+	Other []byte // what follows Client in a hello without a common version, not read
 }
+
+// MaxHello is the most bytes of the frame of a Hello.
+const MaxHello = HeaderSize + 8 + 3*(2+MaxText)
 
 // Append appends the body to b.
 func (m *Hello) Append(b []byte) []byte {
 	b = appendU32(b, Magic)
 	b = appendU16(b, m.Oldest)
 	b = appendU16(b, m.Newest)
-	return appendText(b, m.Client)
+	b = appendText(b, m.Client)
+	if len(m.Device)+len(m.Near) > 0 {
+		b = appendText(appendText(b, m.Device), m.Near)
+	}
+	return append(b, m.Other...)
 }
 
-// Decode fills m in from a body.
+// Decode fills m in from a body. Of a hello without a common version it reads the first
+// fields.
 func (m *Hello) Decode(body []byte) error {
 	f := fields{rest: body}
+	m.Device, m.Near, m.Other = nil, nil, nil
 	if f.u32() != Magic {
 		f.fail("a hello without the magic number")
 	}
 	m.Oldest, m.Newest = f.u16(), f.u16()
 	m.Client = f.text(MaxText)
+	switch {
+	case f.err != nil || len(f.rest) == 0:
+	case m.CheckVersion() != nil:
+		m.Other = f.take(len(f.rest))
+	default:
+		m.Device, m.Near = f.text(MaxText), f.text(MaxText)
+		if f.err == nil && len(m.Device)+len(m.Near) == 0 {
+			f.fail("a hello with two empty texts")
+		}
+	}
 	return f.end()
 }
 
@@ -43,6 +68,9 @@ type Welcome struct {
 	Limits      Limits
 	ZeroCopy    bool   // jobs use operands in shared memory in place
 	Ended       []byte // why the worker before this one ended; empty: it did not, or ended as it should
+	Number      uint32 // of the session's device in the server, from 0
+	Devices     uint32 // that the server has
+	UUID        []byte // of the device, 32 hexadecimal digits; empty where the driver has none
 }
 
 // Limits are the quotas of a session.
@@ -71,7 +99,9 @@ func (m *Welcome) Append(b []byte) []byte {
 		b = appendU64(b, v)
 	}
 	b = appendBool(b, m.ZeroCopy)
-	return appendText(b, m.Ended)
+	b = appendText(b, m.Ended)
+	b = appendU32(appendU32(b, m.Number), m.Devices)
+	return appendText(b, m.UUID)
 }
 
 // Decode fills m in from a body.
@@ -86,6 +116,8 @@ func (m *Welcome) Decode(body []byte) error {
 	}
 	m.ZeroCopy = f.flag()
 	m.Ended = f.text(MaxText)
+	m.Number, m.Devices = f.u32(), f.u32()
+	m.UUID = f.text(MaxText)
 	return f.end()
 }
 

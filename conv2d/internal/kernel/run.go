@@ -83,6 +83,7 @@ type Run struct {
 	FirstNanos float64
 
 	gl       *glctx.GL
+	failure  error // of a call of the host
 	sequence Sequence
 	programs map[shader.Key]uint32
 	memory   buffers
@@ -132,8 +133,10 @@ func (r *Run) Checked(t *DeviceTensors) ([]float32, error) {
 	}
 	start := time.Now()
 	for _, s := range r.sequence.All() {
-		r.use(s, t)
-		r.start(s)
+		r.do(s, t)
+	}
+	if r.failure != nil {
+		return nil, r.failure
 	}
 	if err := Wait(r.gl); err != nil {
 		return nil, err
@@ -199,6 +202,40 @@ func (r *Run) CheckSemaphores() error {
 	return r.checkCanary(r.scratch[Semaphores], n)
 }
 
+// do makes a step.
+func (r *Run) do(s Step, t *DeviceTensors) {
+	if s.Host != nil {
+		r.onHost(s, t)
+		return
+	}
+	r.use(s, t)
+	r.start(s)
+}
+
+// onHost makes a call of the host, unless one has failed.
+func (r *Run) onHost(s Step, t *DeviceTensors) {
+	if r.failure != nil {
+		return
+	}
+	ranges := make([]glctx.HostRange, len(s.Bindings))
+	for i, b := range s.Bindings {
+		buffer := r.buffer(b.Role, t)
+		ranges[i] = glctx.HostRange{Buffer: buffer, Len: buffer.Size}
+	}
+	r.failure = r.gl.OnHost(ranges, s.Host.Call)
+}
+
+// buffer returns the buffer of a role.
+func (r *Run) buffer(role Role, t *DeviceTensors) glctx.Buffer {
+	if buffer, ok := r.scratch[role]; ok {
+		return buffer
+	}
+	return t.byRole[role]
+}
+
+// Err returns the error of a call of the host that failed, after which no other one is made.
+func (r *Run) Err() error { return r.failure }
+
 func (r *Run) program(s Step) uint32 { return r.programs[s.Source.Key()] }
 
 // use makes the program of a step current, with its uniforms and buffers.
@@ -209,11 +246,7 @@ func (r *Run) use(s Step, t *DeviceTensors) {
 
 func (r *Run) bind(s Step, t *DeviceTensors) {
 	for _, b := range s.Bindings {
-		buffer, ok := r.scratch[b.Role]
-		if !ok {
-			buffer = t.byRole[b.Role]
-		}
-		r.gl.BindStorage(b.Index, buffer)
+		r.gl.BindStorage(b.Index, r.buffer(b.Role, t))
 	}
 }
 
@@ -230,12 +263,17 @@ func (r *Run) Repeat(t *DeviceTensors, n int) {
 	steps := r.sequence.Steps
 	users := map[uint32]int{}
 	for _, s := range steps {
-		users[r.program(s)]++
-		r.use(s, t)
+		if s.Host == nil {
+			users[r.program(s)]++
+			r.use(s, t)
+		}
 	}
 	for range n {
 		for _, s := range steps {
 			switch {
+			case s.Host != nil:
+				r.onHost(s, t)
+				continue
 			case len(steps) == 1:
 			case users[r.program(s)] > 1:
 				r.use(s, t)

@@ -40,12 +40,20 @@ type Binding struct {
 	Role  Role
 }
 
-// Step is one dispatch.
+// Step is one dispatch, or one call of the host.
 type Step struct {
 	Source   *shader.Source
+	Host     *executor.HostCall // nil: Source. It gets the memory of Bindings, in this order
 	Groups   [3]int
 	Uniforms []executor.Uniform
 	Bindings []Binding
+}
+
+func (s Step) name() string {
+	if s.Host != nil {
+		return s.Host.Name
+	}
+	return s.Source.Name()
 }
 
 // Use makes a program of the step's source the current one and sets its uniforms.
@@ -78,11 +86,26 @@ type Sequence struct {
 // All returns the steps of Prepare and then Steps.
 func (s Sequence) All() []Step { return slices.Concat(s.Prepare, s.Steps) }
 
+// Sources returns the sources of the programs of all steps, each once.
+func (s Sequence) Sources() []*shader.Source {
+	var list []*shader.Source
+	seen := map[shader.Key]bool{}
+	for _, step := range s.All() {
+		if step.Host == nil && !seen[step.Source.Key()] {
+			seen[step.Source.Key()] = true
+			list = append(list, step.Source)
+		}
+	}
+	return list
+}
+
 // CheckLater marks the programs as those that a plan checks: see cache.Cache.CheckTogether.
 func (s Sequence) CheckLater() {
 	for _, steps := range [][]Step{s.Prepare, s.Steps} {
 		for i := range steps {
-			steps[i].Source = steps[i].Source.WithCheck(kernelset.CheckLater)
+			if steps[i].Host == nil {
+				steps[i].Source = steps[i].Source.WithCheck(kernelset.CheckLater)
+			}
 		}
 	}
 }
@@ -122,7 +145,7 @@ func (s Sequence) Validate(maxStorage int64) error {
 				continue
 			}
 			if before, known := at[b.Role]; known && before != b.Index {
-				return fmt.Errorf("%s has its input or output at two bindings", step.Source.Name())
+				return fmt.Errorf("%s has its input or output at two bindings", step.name())
 			}
 			at[b.Role] = b.Index
 		}

@@ -7,16 +7,21 @@ import (
 	"sync/atomic"
 )
 
-// For calls work once for every number from 0 to n-1, on all processors, and waits.
+// For calls work once for every number from 0 to n-1, on all processors, and waits. The
+// calling goroutine works too: what others begin too late for does not delay it.
 func For(n int, work func(i int)) {
 	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(n, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				work(int(i))
-			}
-		})
+	var pending sync.WaitGroup
+	pending.Add(n)
+	worker := func() {
+		for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+			work(int(i))
+			pending.Done()
+		}
 	}
-	workers.Wait()
+	for range min(n, runtime.GOMAXPROCS(0)) - 1 {
+		go worker()
+	}
+	worker()
+	pending.Wait()
 }

@@ -24,15 +24,16 @@ void vectorPut(uint number, uint element, uvec2 value) { vectors[vectorPlace(num
 
 #include "vector.glsl"
 
-void executeVector(uvec4 instruction) {
+bool executeVector(uvec4 instruction) {
     VectorOrder order = prepareVector(instruction);
     if (signal == SIGNAL_FAULT) {
-        return;
+        return false;
     }
     for (uint element = 0u; element < uint(VECTOR); ++element) {
         executeElement(order, element);
     }
     complete(33u, pc + 1u);
+    return signal == SIGNAL_RUNNING;
 }
 #endif
 
@@ -45,18 +46,8 @@ void main() {
         put(i, kept[i * machines + machine]);
     }
     put(32u, uvec2(0u));
-    for (uint i = 0u; i < most && signal == SIGNAL_RUNNING; ++i) {
-        uvec4 instruction;
-        if (!fetch(instruction)) {
-            break;
-        }
-#if VECTORS
-        if ((instruction.x & 7u) == KIND_VECTOR) {
-            executeVector(instruction);
-            continue;
-        }
-#endif
-        execute(instruction);
+    for (uint i = 0u; i < most; ++i) {
+#include "step.glsl"
     }
     for (uint i = 0u; i < uint(SLOTS_KEPT); ++i) {
         kept[i * machines + machine] = get(i);

@@ -43,36 +43,30 @@ shared bool runs; // the machine does instructions in this batch
 
 bool stored = false; // the leader stored to memory since the last order
 
-// publish publishes an instruction on vectors, or stops the machine.
-void publish(uint turn, uvec4 instruction) {
+uint turn = 0u; // of the instruction that is published next
+
+// executeVector publishes an instruction on vectors, or stops the machine. Either ends the
+// leader's loop.
+bool executeVector(uvec4 instruction) {
     VectorOrder order = prepareVector(instruction);
     if (signal == SIGNAL_FAULT) {
-        return;
+        return false;
     }
     orderWord[turn] = order.word;
     orderA[turn] = order.a;
     orderB[turn] = order.b;
     orderWhat[turn] = order.what;
     complete(33u, pc + 1u);
+    return false;
 }
 
 // runToOrder does instructions until one is on vectors, and publishes that one. The leader
 // calls it.
-void runToOrder(uint turn) {
+void runToOrder() {
     orderWhat[turn] = ORDER_END; // where a driver ends the loop too
     // lint:leader what is not on vectors has nothing for other lanes
     for (uint i = done; i < most && signal == SIGNAL_RUNNING; ++i) {
-        uvec4 instruction;
-        if (!fetch(instruction)) {
-            break;
-        }
-        uint kind = instruction.x & 7u;
-        if (kind == KIND_VECTOR) {
-            publish(turn, instruction);
-            break;
-        }
-        stored = stored || kind == KIND_STORE;
-        execute(instruction);
+#include "step.glsl"
     }
     if (stored) {
         memoryBarrierBuffer();
@@ -83,9 +77,9 @@ void runToOrder(uint turn) {
 // runBatch does the instructions of the batch. All invocations call it.
 void runBatch(uint lane) {
     for (uint i = 0u; i <= budget; ++i) {
-        uint turn = i & 1u;
+        turn = i & 1u;
         if (lane == 0u) {
-            runToOrder(turn);
+            runToOrder();
         }
         barrier();
         uint what = orderWhat[turn];

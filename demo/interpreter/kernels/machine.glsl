@@ -78,6 +78,11 @@
 #define TRACE 0
 #endif
 
+// 0: there are no loads and stores.
+#ifndef MEMORY
+#define MEMORY 1
+#endif
+
 // 1: instructions on vectors are executed; else they are undefined.
 #ifndef VECTORS
 #define VECTORS MACHINE_PER_GROUP
@@ -312,28 +317,6 @@ void endBatch() {
     }
 }
 
-// fetch reads the instruction at pc, and returns false where the machine stops before it.
-bool fetch(out uvec4 instruction) {
-    instruction = uvec4(0u);
-    if (pc >= codeCount) {
-        signal = SIGNAL_FAULT;
-        detail = FAULT_PC;
-        return false;
-    }
-#if AHEAD
-    instruction = ahead;
-    ahead = code[min(pc + 1u, codeCount - 1u)];
-#else
-    instruction = code[pc];
-#endif
-    if ((instruction.x & BREAKPOINT) != 0u && pc != resumedAt) {
-        signal = SIGNAL_BREAK;
-        return false;
-    }
-    resumedAt = 0xFFFFFFFFu;
-    return true;
-}
-
 // fault stops the machine at an access.
 void fault(uint reason, uvec2 at) {
     signal = SIGNAL_FAULT;
@@ -361,42 +344,6 @@ uint checkAccess(uvec2 at, uint count, bool isStore) {
     return word;
 }
 
-// branchTo continues at another instruction.
-void branchTo(inout uint nextPC, uint to) {
-    nextPC = to;
-#if AHEAD
-    ahead = code[min(to, codeCount - 1u)];
-#endif
-}
-
-// executeSum does an addition, or the access whose address it is.
-void executeSum(uvec4 instruction) {
-    uint what = instruction.x, kind = what & 7u, written = what >> 8 & 63u;
-    uvec2 a = get(what >> 14 & 63u);
-    uvec2 b = get(what >> 20 & 63u) | instruction.yz;
-    bool minus = (what & SUBTRACT) != 0u;
-    uint carry = minus ? 1u : 0u;
-    b = minus ? ~b : b;
-    uvec2 result = sum(a, b, carry);
-    if (kind != KIND_SUM) {
-        uint word = checkAccess(result, 1u, kind == KIND_STORE);
-        if (signal == SIGNAL_FAULT) {
-            return;
-        }
-        if (kind == KIND_LOAD) {
-            put(written, memory[memoryAt(word)]);
-        } else {
-            memory[memoryAt(word)] = get(written);
-        }
-        return;
-    }
-    put(written, result);
-    if ((what & SET_FLAGS) != 0u) {
-        uint overflow = ((a.y ^ result.y) & (b.y ^ result.y)) >> 31;
-        flags = result.y >> 31 << 3 | ((result.x | result.y) == 0u ? 4u : 0u) | carry << 1 | overflow;
-    }
-}
-
 // complete counts an instruction that was done, and continues at nextPC.
 void complete(uint written, uint nextPC) {
     ++done;
@@ -404,29 +351,4 @@ void complete(uint written, uint nextPC) {
     traceInstruction(pc, written);
 #endif
     pc = nextPC;
-}
-
-// execute does an instruction that is not on vectors.
-void execute(uvec4 instruction) {
-    uint kind = instruction.x & 7u, nextPC = pc + 1u;
-    if (kind == KIND_BRANCH) {
-        if ((instruction.z >> flags & 1u) != 0u) {
-            branchTo(nextPC, instruction.y);
-        }
-    } else if (kind <= KIND_STORE) {
-        executeSum(instruction);
-        if (signal == SIGNAL_FAULT) {
-            return;
-        }
-    } else {
-        detail = instruction.y;
-        if (kind > KIND_HALT) {
-            signal = SIGNAL_FAULT;
-            detail = FAULT_UNDEFINED;
-            return;
-        }
-        signal = kind == KIND_HALT ? SIGNAL_HALT : SIGNAL_SYSCALL;
-        nextPC = pc;
-    }
-    complete(instruction.x >> 8 & 63u, nextPC);
 }

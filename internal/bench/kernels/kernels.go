@@ -25,6 +25,7 @@ type Options struct {
 	Tune        bool            // tune problems that were not tuned, first
 	Budget      time.Duration   // of each search
 	Exact       bool            // only algorithms with the error of a sum of products
+	NoCPU       bool            // no algorithm that the CPU computes without a kernel
 	PeerFile    string          // times of a peer
 	PeerCommand string          // program that measures a peer's times
 	PeerEach    bool            // run it after each row instead of after all
@@ -173,25 +174,25 @@ func (r *run) row(s conv2d.Shape) (Row, string, error) {
 // search measures the choice of a plan, or with Tune the fastest of all choices, which
 // it stores. It sets what was chosen and how it was checked.
 func (r *run) search(s conv2d.Shape, row *Row) (tune.Result, error) {
-	choice, basis, err := conv2d.Choose(r.ctx, r.gpu.Context, r.gpu.Cache, s, conv2d.PlanOptions{Exact: r.Exact, Tunings: r.tunings})
+	choice, basis, err := conv2d.Choose(r.ctx, r.gpu.Context, r.gpu.Cache, s, conv2d.PlanOptions{Exact: r.Exact, NoCPU: r.NoCPU, Tunings: r.tunings})
 	if err != nil {
 		return tune.Result{}, err
 	}
 	row.Algorithm, row.Basis = choice.String(), basis
-	if _, known := conv2d.Tuned(r.gpu.Context.Info(), s, r.Exact, r.tunings); r.Tune && !known {
+	if _, known := conv2d.Tuned(r.gpu.Context.Info(), s, conv2d.Restriction{Exact: r.Exact, NoCPU: r.NoCPU}, r.tunings); r.Tune && !known {
 		if choice, err = r.tune(s); err != nil {
 			return tune.Result{}, err
 		}
 		row.Algorithm, row.Basis = choice.String(), conv2d.ByTuning
 	}
-	found, err := tune.Search(r.ctx, r.gpu.Context, r.gpu.Cache, s, tune.Options{Only: []conv2d.Choice{choice}, Exact: r.Exact, CheckTimed: true})
+	found, err := tune.Search(r.ctx, r.gpu.Context, r.gpu.Cache, s, tune.Options{Only: []conv2d.Choice{choice}, Exact: r.Exact, NoCPU: r.NoCPU, CheckTimed: true})
 	row.Check = found.Check
 	return found, err
 }
 
 // tune finds the fastest of all choices and stores it.
 func (r *run) tune(s conv2d.Shape) (conv2d.Choice, error) {
-	found, err := tune.Search(r.ctx, r.gpu.Context, r.gpu.Cache, s, tune.Options{Budget: r.Budget, Exact: r.Exact})
+	found, err := tune.Search(r.ctx, r.gpu.Context, r.gpu.Cache, s, tune.Options{Budget: r.Budget, Exact: r.Exact, NoCPU: r.NoCPU})
 	if err != nil {
 		return conv2d.Choice{}, err
 	}

@@ -229,15 +229,12 @@ func (r *interpreterRun) series(s interpreterSeries) error {
 	o := s.options
 	o.MemoryBytes = interpreterMemory
 	v, err := interpreter.New(r.ctx, r.context, r.programs, o)
-	if o.Int64 && errors.As(err, new(*shader.CompileError)) {
-		return nil // the driver has no 64-bit integers: no row
-	}
 	if err != nil {
 		return err
 	}
-	err = r.seriesOn(machines{v, o, uint64(s.cycles)}, s)
-	if closed := v.Close(); err == nil {
-		err = closed
+	err = errors.Join(r.seriesOn(machines{v, o, uint64(s.cycles)}, s), v.Close())
+	if o.Int64 && errors.As(err, new(*shader.CompileError)) {
+		return nil // the driver has no 64-bit integers: no row
 	}
 	return err
 }
