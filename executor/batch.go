@@ -6,6 +6,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/futex"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -53,7 +54,9 @@ type batch struct {
 	held     atomic.Int32 // jobs with data in the slot: not waited for, released or moved
 	resolved atomic.Bool  // err and jobs are final
 	err      error
-	waiters  waiterList // guarded by Executor.mu
+	waiters  waiterList // guarded by Executor.mu, as is slept
+	slept    bool       // a thread sleeps until the batch is resolved
+	sleeper  futex.Sleeper
 }
 
 type batchState uint8
@@ -340,5 +343,9 @@ func (b *batch) resolve(err error) {
 		b.err = err
 		b.resolved.Store(true)
 		b.waiters.wake()
+		if b.slept {
+			b.slept = false
+			b.sleeper.Wake()
+		}
 	}
 }

@@ -46,7 +46,9 @@
 //
 //	up to 300 us    it spins, and Wait spins for up to 60 us before it sleeps:
 //	                sleeping and waking would take longer
-//	longer          it sleeps until then; about one poll in ten comes too early
+//	longer          it sleeps until then; about one poll in ten comes too early. Up to
+//	                2 ms its thread and that of Wait sleep in the kernel, where Go has
+//	                four processors or more: that wakes two threads a job
 //	MaxDelay        it sleeps for longer while the GPU has work, so that one poll
 //	                serves several jobs
 //

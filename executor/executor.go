@@ -28,13 +28,13 @@ type Executor struct {
 
 	// Stages: copies of large batches beside kernels.
 	staged     bool
+	maySpin    bool // Wait may spin: it takes no CPU time from the GPU
 	programs   Programs
 	copierOnce sync.Once
 	copier     *cache.Handle // the copying kernel, from the first large job on
 	hasCopier  atomic.Bool   // large batches run in stages
 
 	hostAccess     *hostAccess
-	timer          *timerFD
 	pump           func(*glctx.GL) // runPump, made once
 	pumpPosted     atomic.Bool     // the pump is posted to the GL thread
 	startRequested atomic.Bool     // the pump starts stages, besides polling
@@ -46,9 +46,10 @@ type Executor struct {
 	submitWakesPump atomic.Bool // the GPU can take the next job at once
 
 	// See batch.spin.
-	spinHint    atomic.Bool  // the last stage was so short that Wait spins before it sleeps
+	lastStage   atomic.Int64 // nanoseconds that the last stage took
 	spinning    atomic.Bool  // a goroutine in Wait spins
 	spinBackoff atomic.Int32 // number of calls of Wait that do not spin
+	spinMisses  atomic.Int32 // spins in a row without success
 
 	mu struct {
 		sync.Mutex
@@ -91,22 +92,19 @@ func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 	e.uploads, e.downloads = newPieceStaging(), newPieceStaging()
 	e.align = max(wordBytes, e.info.StorageAlignment, e.info.UniformAlignment)
 	e.options.SlotBytes = padded(e.options.SlotBytes, e.align)
+	e.maySpin = !e.info.Software() || o.test.spin
 	e.staged = e.options.Depth >= stagedDepth && !e.info.Software() || o.test.staged
 	if err := e.prepare(); err != nil {
 		e.release()
 		return nil, fmt.Errorf("executor: %w", err)
 	}
-	e.background.Go(func() { e.timer.run(e.postPump) })
 	e.background.Go(e.failWithContext)
 	e.submitWakesPump.Store(true)
 	return e, nil
 }
 
 // prepare makes the parts of an executor. release frees those that were made.
-func (e *Executor) prepare() (err error) {
-	if e.timer, err = newTimerFD(); err != nil {
-		return err
-	}
+func (e *Executor) prepare() error {
 	return e.context.Do(func(gl *glctx.GL) error {
 		for range e.options.Depth {
 			s, err := newSlot(gl, e.options.SlotBytes)
@@ -116,8 +114,7 @@ func (e *Executor) prepare() (err error) {
 			e.slots = append(e.slots, s)
 			e.mu.free = append(e.mu.free, s)
 		}
-		e.pipeline.prepare(gl, e)
-		return gl.Err()
+		return errors.Join(e.pipeline.prepare(gl, e), gl.Err())
 	})
 }
 
@@ -137,8 +134,8 @@ func (e *Executor) release() {
 	if e.copier != nil {
 		e.copier.Release()
 	}
-	if e.timer != nil {
-		e.timer.close()
+	if t := e.pipeline.timer; t != nil {
+		t.Close()
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/futex"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -100,7 +101,7 @@ func (b *batch) claim(index int) bool {
 // wait waits until the batch is resolved. It returns nil or ctx.Err().
 func (b *batch) wait(ctx context.Context) error {
 	pending := b.e.context.Pending()
-	if pending == nil && b.e.spinHint.Load() && b.spin() {
+	if pending == nil && b.waitShortly() {
 		return nil
 	}
 	b.e.mu.Lock()
@@ -113,10 +114,50 @@ func (b *batch) wait(ctx context.Context) error {
 	return b.e.sleep(ctx, w, &b.waiters, noTimeout, pending)
 }
 
+// waitShortly waits, where stages are short, in a way that is for short ones, and reports
+// whether the batch is resolved.
+func (b *batch) waitShortly() bool {
+	switch last := time.Duration(b.e.lastStage.Load()); {
+	case last == 0 || last >= maxThreadSleep:
+		return false
+	case last < maxSpin:
+		return b.e.maySpin && b.spin()
+	}
+	return futex.MaySleep() && b.sleepThread()
+}
+
+// maxThreadSleep is the longest sleep of a thread in Wait, and by how much it notices late
+// that its context has ended: no more than Go's timers are late.
+const maxThreadSleep = futex.ShortSleep
+
+// sleepThread sleeps for up to maxThreadSleep until the batch is resolved, if it is the next
+// one to be, and reports whether it is resolved. The GL thread wakes the thread of the
+// caller without Go's scheduler.
+func (b *batch) sleepThread() bool {
+	e := b.e
+	e.mu.Lock()
+	if b.resolved.Load() {
+		e.mu.Unlock()
+		return true
+	}
+	if len(e.mu.live) == 0 || e.mu.live[0] != b || b.slept {
+		e.mu.Unlock()
+		return false
+	}
+	b.slept = true
+	b.sleeper.Prepare(maxThreadSleep)
+	e.mu.Unlock()
+	b.sleeper.Sleep(maxThreadSleep)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	b.slept = false
+	return b.resolved.Load()
+}
+
 // spin polls for up to maxSpin whether the batch is resolved, if it is the next one
 // to be: sleeping and waking take longer than a short stage. It reports whether the
-// batch is resolved. One goroutine spins at a time. When one has spun without
-// success the next calls do not spin, because there may be too few CPUs for it.
+// batch is resolved. One goroutine spins at a time. The more have spun in a row without
+// success the more of the next calls do not spin, because there may be too few CPUs.
 func (b *batch) spin() bool {
 	e := b.e
 	if e.spinBackoff.Load() > 0 {
@@ -133,17 +174,21 @@ func (b *batch) spin() bool {
 	for start := time.Now(); time.Since(start) < maxSpin; {
 		for range 64 {
 			if b.resolved.Load() {
+				e.spinMisses.Store(0)
 				return true
 			}
 		}
 	}
-	e.spinBackoff.Store(spinBackoffCalls)
+	misses := min(e.spinMisses.Load()+1, mostSpinMisses)
+	e.spinMisses.Store(misses)
+	e.spinBackoff.Store(1<<(misses-1) - 1)
 	return false
 }
 
-// spinBackoffCalls is the number of calls of Wait that sleep at once after one has
-// spun without success.
-const spinBackoffCalls = 16
+// mostSpinMisses is the number of spins in a row without success after which the number of
+// calls of Wait that sleep at once, 15, doubles no more. A single one costs one sleep: Go's
+// monitor stops the GL thread for a moment every 10 ms.
+const mostSpinMisses = 5
 
 // deliver delivers the outputs of a job of a resolved batch. Its data is claimed, or
 // moved.

@@ -18,7 +18,7 @@ type pipeline struct {
 	recorder  recorder
 	queries   []glctx.Query // spare
 	pollFence pollFence
-	maySpin   bool // Wait may spin: it takes no CPU time from the GPU
+	timer     *glctx.Timer // runs the pump for the next poll
 
 	completed time.Duration // when the last stage was found complete
 	progress  time.Duration // when a stage was last found complete, or started on an idle GPU
@@ -45,14 +45,15 @@ func (e *Executor) stageLimit() int {
 	return maxStages
 }
 
-func (p *pipeline) prepare(gl *glctx.GL, e *Executor) {
+func (p *pipeline) prepare(gl *glctx.GL, e *Executor) (err error) {
 	p.e, p.created = e, time.Now()
 	p.pollFence = e.options.test.pollFence
 	if p.pollFence == nil {
 		p.pollFence = func(gl *glctx.GL, f glctx.Fence) (bool, error) { return gl.WaitFence(f, 0) }
 	}
-	p.maySpin = !gl.Info().Software() || e.options.test.spin
 	p.recorder.prepare(e)
+	p.timer, err = gl.NewTimer(e.runTimer)
+	return err
 }
 
 // free deletes the pipeline's GL objects. The pump does nothing from then on.
@@ -133,7 +134,7 @@ func (p *pipeline) updateEstimate(n int) {
 	began := max(s.began, p.completed)
 	p.progress = p.now()
 	p.completed = p.progress
-	p.e.spinHint.Store(p.maySpin && elapsed < maxSpin)
+	p.e.lastStage.Store(int64(elapsed))
 	switch e := p.estimates.of(s); {
 	case e.measured && p.e.options.MaxDelay > 0:
 		e.limit(n, elapsed, n < len(p.stages))

@@ -31,6 +31,13 @@ func (e *Executor) postPump() {
 	}
 }
 
+// runTimer is runPump when its timer expires, unless the pump is posted.
+func (e *Executor) runTimer(gl *glctx.GL) {
+	if !e.pumpPosted.Swap(true) {
+		e.runPump(gl)
+	}
+}
+
 // runPump completes finished stages and starts those that are ready, and schedules the
 // next poll. It runs on the GL thread and never waits, but for short stages: it polls
 // until they are complete, as long as it delays no other callback.
@@ -40,11 +47,12 @@ func (e *Executor) runPump(gl *glctx.GL) {
 		e.pumpPosted.Store(false)
 		return
 	}
+	p.recorder.begin(gl)
 	delay := pollNow
 	for delay == pollNow {
 		e.counts.polls.Add(1)
 		requested := e.startRequested.Swap(false)
-		if p.completeStages(gl) || requested || p.partlyStarted() {
+		if p.completeStages(gl) && !p.idle() || requested || p.partlyStarted() {
 			for p.startNext(gl) {
 			}
 		}
@@ -58,9 +66,15 @@ func (e *Executor) runPump(gl *glctx.GL) {
 		e.postPump()
 	case delay != noPoll:
 		e.counts.sleeps.Add(1)
-		e.timer.set(delay)
+		p.timer.Set(delay)
 		gl.ExpectIdle()
 	}
+}
+
+// idle reports whether there is nothing to start, and the next Submit wakes the pump. It takes
+// no lock: the goroutine that has waited for the last job has it in that moment.
+func (p *pipeline) idle() bool {
+	return len(p.stages) == 0 && p.e.submitWakesPump.Load() && p.e.Queued() == 0
 }
 
 // Results of nextPoll besides a time.

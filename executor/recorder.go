@@ -24,11 +24,14 @@ type recorder struct {
 
 	wroteMapped bool // a kernel of the stage writes memory that the host reads
 
-	// State of the context, valid during one stage.
-	program uint32
+	// State of the context, valid until another callback runs.
+	callback uint64 // see glctx.GL.OthersRan
+	program  uint32
+	storage  [trackedBindings]binding
+
+	// The same, valid during one stage.
 	values  []value // uniforms of the program that are set, with their words
 	words   []byte
-	storage [trackedBindings]binding
 	sampled uint64 // texture units with a sampler, one bit for each; the last for all others
 }
 
@@ -46,11 +49,18 @@ func (r *recorder) prepare(e *Executor) {
 	r.e, r.barrier, r.kinds = e, 1, glctx.BarrierStorage|glctx.BarrierCommand
 }
 
+// begin begins a callback of the pump.
+func (r *recorder) begin(gl *glctx.GL) {
+	if gl.OthersRan(&r.callback) {
+		r.program, r.storage = 0, [trackedBindings]binding{}
+	}
+}
+
 // stage records a stage, without its fence. It stores the error of a job in the job
 // and returns errors that belong to no job.
 func (r *recorder) stage(gl *glctx.GL, s *stage) error {
-	_ = gl.Err() // errors of earlier callbacks
-	r.program, r.values, r.storage = 0, nil, [trackedBindings]binding{}
+	_ = gl.Err() // of earlier calls
+	r.values = nil
 	if s.whole != nil {
 		r.wholeBatch(gl, s)
 		return gl.Err()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/glctx/futex"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -152,6 +153,7 @@ func (c *Context) run(started chan<- error) {
 	// Never unlocked: the thread ends with the goroutine, so that no other goroutine
 	// runs on a thread with GL state.
 	runtime.LockOSThread()
+	futex.SleepExactly()
 	defer close(c.stopped)
 	c.thread.Store(threadID())
 	defer c.thread.Store(0)
@@ -230,6 +232,7 @@ func (c *Context) runBatch(batch []job) {
 const longCallback = 100 * time.Microsecond
 
 func (c *Context) runJob(j job) {
+	c.gl.callbacks++
 	if j.post != nil {
 		j.post(c.gl)
 		return
@@ -329,6 +332,15 @@ func (c *Context) doContext(ctx context.Context, fn func(gl *GL) error) error {
 // queued. Without it the thread spins for up to 100 us, which makes a Do that follows
 // closely faster.
 func (gl *GL) ExpectIdle() { gl.c.queue.expectIdle = true }
+
+// OthersRan reports whether, since a callback in which *last was set so, others have run: they
+// may have bound what they like. It sets *last for this callback. Between the callbacks of an
+// adopted context its owner uses it.
+func (gl *GL) OthersRan(last *uint64) bool {
+	before := *last
+	*last = gl.callbacks
+	return gl.c.schedule != nil || before == 0 || gl.callbacks-before > 1
+}
 
 // Alone reports whether the GL thread is the context's own and no other callback is
 // queued: a callback may then poll for something for as long as Alone holds.

@@ -19,6 +19,7 @@ type GL struct {
 	c          *Context
 	zeros      Buffer // indirect arguments of a dispatch without groups
 	debugError error  // the first error that debugCheck found
+	callbacks  uint64 // that have begun
 }
 
 // Info returns [Context.Info].

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/shadercache/shadercache/glctx/futex"
 )
 
 // Waking a sleeping thread costs 30 to 60 us, so both sides spin before they sleep:
@@ -29,8 +31,11 @@ type job struct {
 // the GL thread takes them.
 type queue struct {
 	waiting    atomic.Bool // there are jobs: read without the lock while spinning
+	_          [64]byte    // a line of the CPU's cache: spinning does not slow the rest down
 	expectIdle bool        // the next take does not spin; used by the GL thread only
 	sparse     bool        // the last job came later than threadSpin; likewise
+	timers     []*Timer    // likewise
+	yielded    time.Time   // when yield had an effect; likewise
 
 	mu struct {
 		sync.Mutex
@@ -40,10 +45,10 @@ type queue struct {
 		slept    time.Duration // until a job came; waking up takes longer
 		closed   bool
 	}
-	wake chan struct{} // one token to wake the GL thread
+	sleeper futex.Sleeper // of the GL thread
 }
 
-func newQueue() *queue { return &queue{wake: make(chan struct{}, 1)} }
+func newQueue() *queue { return new(queue) }
 
 // put appends a job and reports whether the queue was open, and whether the GL thread
 // slept.
@@ -61,7 +66,7 @@ func (q *queue) put(j job) (open, slept bool) {
 	}
 	q.mu.Unlock()
 	if slept {
-		q.wake <- struct{}{}
+		q.sleeper.Wake()
 	}
 	return true, slept
 }
@@ -75,32 +80,78 @@ func (q *queue) putFirst(jobs []job) {
 }
 
 // take waits for jobs and returns all of them, in order, or false when the queue is
-// closed and empty. It spins before it sleeps where jobs come closely, unless expectIdle
-// is set, which it resets. spare is reused for later jobs.
+// closed and empty; or the callbacks of timers whose time has come. It spins before it
+// sleeps where jobs come closely, unless expectIdle is set, which it resets. spare is reused
+// for later jobs.
 func (q *queue) take(spare []job) ([]job, bool) {
 	for {
+		due, next := q.dueTimers(spare[:0])
+		if len(due) > 0 {
+			return due, true
+		}
+		if q.yield(next) {
+			continue
+		}
 		if !q.expectIdle && !q.sparse {
-			q.sparse = !spinUntil(&q.waiting, threadSpin)
+			if q.sparse = !spinUntil(&q.waiting, min(threadSpin, next)); q.sparse && next != futex.NoLimit {
+				continue // next is less now
+			}
 		}
 		q.expectIdle = false
-		q.mu.Lock()
-		if q.mu.slept > 0 {
-			q.sparse, q.mu.slept = q.mu.slept > threadSpin, 0
+		batch, open, ready := q.takeOrSleep(spare, next)
+		if ready {
+			return batch, open
 		}
-		if batch := q.mu.jobs; len(batch) > 0 {
-			q.mu.jobs = spare[:0]
-			q.waiting.Store(false)
-			q.mu.Unlock()
-			return batch, true
-		}
-		if q.mu.closed {
-			q.mu.Unlock()
-			return nil, false
-		}
-		q.mu.sleeping, q.mu.asleep = true, time.Now()
-		q.mu.Unlock()
-		<-q.wake
+		q.sleeper.Sleep(next)
+		q.awake()
 	}
+}
+
+// A goroutine that has not passed Go's scheduler for 10 ms is stopped by Go's monitor, which
+// polls every 20 us for a while then. Sleeps in the kernel do not count, so the GL thread yields
+// before that. It takes up to yieldLead.
+const (
+	yieldInterval = 6 * time.Millisecond
+	yieldLead     = 150 * time.Microsecond
+)
+
+// yield yields where it is time for that, and where the next timer leaves the time. It reports
+// whether it did.
+func (q *queue) yield(next time.Duration) bool {
+	if next == futex.NoLimit || next < yieldLead || q.waiting.Load() || time.Since(q.yielded) < yieldInterval {
+		return false
+	}
+	q.yielded = time.Now()
+	runtime.Gosched()
+	return true
+}
+
+// takeOrSleep returns what take returns, or reports that the GL thread is to sleep until the
+// next timer.
+func (q *queue) takeOrSleep(spare []job, next time.Duration) (batch []job, open, ready bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.mu.slept > 0 {
+		q.sparse, q.mu.slept = q.mu.slept > threadSpin, 0
+	}
+	if batch := q.mu.jobs; len(batch) > 0 {
+		q.mu.jobs = spare[:0]
+		q.waiting.Store(false)
+		return batch, true, true
+	}
+	if q.mu.closed {
+		return nil, false, true
+	}
+	q.mu.sleeping, q.mu.asleep = true, time.Now()
+	q.sleeper.Prepare(next)
+	return nil, true, false
+}
+
+// awake ends a sleep that no job has ended.
+func (q *queue) awake() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.mu.sleeping = false
 }
 
 // tryTake is take without the wait.
@@ -124,7 +175,7 @@ func (q *queue) close() bool {
 	q.mu.closed = true
 	if q.mu.sleeping {
 		q.mu.sleeping = false
-		q.wake <- struct{}{}
+		q.sleeper.Wake()
 	}
 	return true
 }

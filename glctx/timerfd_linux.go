@@ -1,6 +1,4 @@
-//go:build linux
-
-package executor
+package glctx
 
 import (
 	"fmt"
@@ -43,7 +41,7 @@ func (t *timerFD) set(d time.Duration) {
 	}
 	spec := unix.ItimerSpec{Value: unix.NsecToTimespec(max(1, d.Nanoseconds()))}
 	if err := unix.TimerfdSettime(t.mu.fd, 0, &spec, nil); err != nil {
-		panic(fmt.Sprintf("executor: set a timer to %v: %v", d, err))
+		panic(fmt.Sprintf("glctx: set a timer to %v: %v", d, err))
 	}
 }
 
