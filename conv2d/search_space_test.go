@@ -20,7 +20,7 @@ func TestSearchStartsWithTheShippedChoice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		space, err := NewSearchSpace(shape, info, false)
+		space, err := NewSearchSpace(shape, info, Restriction{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -36,7 +36,7 @@ func TestSearchStartsWithTheShippedChoice(t *testing.T) {
 		}
 		other := info
 		other.GPU = "Another"
-		space, err = NewSearchSpace(shape, other, false)
+		space, err = NewSearchSpace(shape, other, Restriction{})
 		if err != nil || space.Choices()[0] != space.task.choices()[0] {
 			t.Errorf("%s on a driver of no family: first %v, %v", name, space.Choices()[0], err)
 		}

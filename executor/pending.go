@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/glctx/futex"
+	"github.com/shadercache/shadercache/internal/futex"
 	"github.com/shadercache/shadercache/trace"
 )
 

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/glctx/futex"
+	"github.com/shadercache/shadercache/internal/futex"
 )
 
 // A completed batch wakes the thread that sleeps in Wait, one sleeps at a time, and a context

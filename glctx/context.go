@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/glctx/futex"
+	"github.com/shadercache/shadercache/internal/futex"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shadercache/shadercache/glctx/futex"
+	"github.com/shadercache/shadercache/internal/futex"
 )
 
 // Waking a sleeping thread costs 30 to 60 us, so both sides spin before they sleep:

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shadercache/shadercache/glctx/futex"
+	"github.com/shadercache/shadercache/internal/futex"
 )
 
 // Timer runs a callback on the GL thread at a time, within about 10 us: Go's own timers have
