@@ -258,6 +258,9 @@ func (o *options) verifyMachines(ctx context.Context, v *interpreter.Interpreter
 	bar := o.NewProgress(total, "comparing with the CPU")
 	verifier := interpreter.Verifier{Machines: v, MemoryBytes: f.options.MemoryBytes, Setup: f.setup, States: r.states,
 		Served: printCall, Progress: func(cycles int) { _ = bar.Add(cycles) }}
+	if f.timeout == 0 && len(f.setup.Breakpoints) == 0 {
+		verifier.Cycles = f.cycles
+	}
 	r.wrong, err = verifier.Verify(ctx)
 	good := r.wrong < 0
 	r.Verified = &good

@@ -87,6 +87,16 @@ func TestVerifierFindsTheFirstMachineThatDiffers(t *testing.T) {
 	if err := setup.Apply(ctx, v); err != nil {
 		t.Fatal(err)
 	}
+	idle, err := v.MachineStates(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cycles, want := range map[uint64]int{0: -1, 100: 0} {
+		verifier := Verifier{Machines: v, MemoryBytes: 4096, Setup: setup, States: idle, Cycles: cycles, Served: 1}
+		if m, err := verifier.Verify(ctx); m != want || err != nil {
+			t.Errorf("machines that did nothing, of %d instructions: machine %d, %v", cycles, m, err)
+		}
+	}
 	v.Handle(1, func(*Call) error { return nil })
 	if _, err := v.RunForm(ctx, "standard", 100, 100, 0); err != nil {
 		t.Fatal(err)
@@ -96,7 +106,7 @@ func TestVerifierFindsTheFirstMachineThatDiffers(t *testing.T) {
 		t.Fatal(err)
 	}
 	var cycles atomic.Int64
-	verifier := Verifier{Machines: v, MemoryBytes: 4096, Setup: setup, States: states, Served: 1, Progress: func(n int) { cycles.Add(int64(n)) }}
+	verifier := Verifier{Machines: v, MemoryBytes: 4096, Setup: setup, States: states, Cycles: 100, Served: 1, Progress: func(n int) { cycles.Add(int64(n)) }}
 	if m, err := verifier.Verify(ctx); m != -1 || err != nil || cycles.Load() != 4*70 {
 		t.Errorf("machine %d, %v, %d instructions", m, err, cycles.Load())
 	}

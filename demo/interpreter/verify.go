@@ -19,6 +19,11 @@ type Verifier struct {
 	Setup       Setup
 	States      []MachineState // of all machines, from Interpreter.MachineStates
 
+	// Cycles is the number of instructions that the machines were to do, or 0 where a time-out
+	// or a breakpoint may have ended the run before. A machine that did fewer without a reason
+	// of its own to stop is wrong.
+	Cycles uint64
+
 	// Served is the number of the system call that the host serves without a change
 	// to the machine.
 	Served uint16
@@ -82,15 +87,19 @@ func (v *Verifier) verifyRange(ctx context.Context, first, n int) (int, error) {
 
 // equal reports whether a machine is as the CPU computes it. z is nil without vectors.
 func (v *Verifier) equal(ctx context.Context, machine int, memory []byte, z *VectorRegisters) (bool, error) {
+	got := v.States[machine]
+	if got.Cycles < v.Cycles && (got.Signal == SignalRunning || got.Signal == SignalCheckpoint) {
+		return false, nil
+	}
 	want, err := v.Setup.reference(machine, v.MemoryBytes)
 	if err != nil {
 		return false, err
 	}
 	want.Vectors = v.Machines.options.Vectors
-	if err := v.replay(ctx, want, v.States[machine]); err != nil {
+	if err := v.replay(ctx, want, got); err != nil {
 		return false, err
 	}
-	return want.MachineState == v.States[machine] && bytes.Equal(want.Memory, memory) && (z == nil || *z == want.Z), nil
+	return want.MachineState == got && bytes.Equal(want.Memory, memory) && (z == nil || *z == want.Z), nil
 }
 
 // replay runs a machine on the CPU until it has done as many instructions as got.
