@@ -17,11 +17,11 @@ Workloads:
   start     processes that load --programs programs, warm: with one GPU, and on
             all at the same time; medians by process
   small     independent jobs of 4 KiB each way, with a kernel of --kernel-us
-  large     the same with --large-bytes each way, that the host copies from and to
-            memory of the caller, and that are made and read in place
+  large     the same with --large-bytes each way, copied from and to memory of
+            the caller; and the same made and read in place
   conv      convolutions of ResNet for --images images, split by images; tensors
-            stay on the GPUs, and "a share" is what one GPU reaches with its part
-            of the images alone
+            stay on the GPUs. "a share" is what one GPU reaches with its part of
+            the images alone
   gemm      a product of square matrices with a side of --matrix, split by rows;
             matrices stay on the GPUs, and from slices, which the host gathers
   wave      a 3-D wave, --side cells cubed, divided into blocks whose faces go

@@ -111,11 +111,15 @@ func TestMeasureWritesEveryLog(t *testing.T) {
 		case "gemm-loops.txt", "gemm-large.json": // of docs/bench/gemm-h200.md
 		case "turns.txt": // BenchmarkTurns of package conv2d, of docs/bench/gemm-h200.md and conv-h200.md
 		case "host-parts.txt", "startup-split.txt", "ticks.json", "ticks-before.json", "ticks-woken.json", "ticks-polled.json",
-			"tune-compared.json", "tune-full.json": // of docs/bench/host-h200.md
-		case "server-idle.txt", "server-round-trip.txt": // of docs/server.md
+			"tune-compared.json", "tune-full.json", "host-sleep.txt": // of docs/bench/host-h200.md
+		case "server-idle.txt", "server-round-trip.txt", "server-devices.txt": // of docs/server.md
+		case "devices.txt", "devices-messages.json", "devices-messages-2.json", "devices-messages-before.json",
+			"devices-wave.json", "devices-wave-before.json", "devices-wave-forms.txt": // of docs/devices.md
+		case "clients-python.txt": // of docs/clients.md
+		case "known-answers.txt", "multibind.txt": // benchmarks of the demos and of package glctx
 		case "gemm-turns.txt", "gemm-exponential.json": // BenchmarkGEMMPeer and tune, of docs/bench/llvmpipe-kernels.md
 		case "gpu-memory.txt", "together.txt", "zipf.txt": // benchmarks of package glctx, of docs/measurements.md
-		case "interpreter-lengths.json", "interpreter-vectors.json": // of docs/interpreter.md
+		case "interpreter-lengths.json", "interpreter-vectors.json", "interpreter-kernels.txt", "interpreter-parts.txt": // of docs/interpreter.md
 		case "trial.txt": // scripts/trial writes it
 		default:
 			if !slices.Contains(files, name) {
