@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -44,21 +45,7 @@ func TestCommandOnTwoDrivers(t *testing.T) {
 func TestInterruptOfTurns(t *testing.T) {
 	t.Parallel()
 	deliverSignals(t)
-	gltest.Open(t)
-	device := strings.Join(gltest.Devices(3), ",")
-	cmd := selfAs(t, "shadercache", "bench", "executor", "--workloads", "small", "--seconds", "0.5", "--device", device, "--dir", t.TempDir())
-	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(out)
-	if line, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(line, "== GPU ") {
-		t.Fatalf("%q, %v", line, err)
-	}
+	cmd, lines := startTurns(t, "0.5")
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -72,4 +59,46 @@ func TestInterruptOfTurns(t *testing.T) {
 	if !ok || exit.ExitCode() != cli.ExitFailed {
 		t.Errorf("the command ended with %v", exit)
 	}
+}
+
+// The process of the GPU whose turn it is ends when that of the command is killed.
+func TestKilledTurns(t *testing.T) {
+	t.Parallel()
+	cmd, _ := startTurns(t, "20")
+	child := 0
+	eventually(t, "the process of a GPU is started", func() bool {
+		for _, child = range childrenOf(t, cmd.Process.Pid) {
+			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
+			if err == nil && strings.Contains(string(line), "--device=") { // not one of package os
+				return true
+			}
+		}
+		return false
+	})
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	eventually(t, "it ends", func() bool { _, alive := parentOf(child); return !alive })
+}
+
+// startTurns starts a benchmark on three GPUs, each of whose rows takes so many seconds, and
+// returns when the first has its turn.
+func startTurns(t *testing.T, seconds string) (*exec.Cmd, *bufio.Reader) {
+	gltest.Open(t)
+	device := strings.Join(gltest.Devices(3), ",")
+	cmd := selfAs(t, "shadercache", "bench", "executor", "--workloads", "small", "--seconds", seconds, "--device", device, "--dir", t.TempDir())
+	cmd.Env = append(os.Environ(), "TMPDIR="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	if line, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(line, "== GPU ") {
+		t.Fatalf("%q, %v", line, err)
+	}
+	return cmd, lines
 }
