@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
@@ -28,12 +29,7 @@ type HostCall struct {
 // UsesStorage reports whether a dispatch uses what is bound to a storage binding.
 func (d *Dispatch) UsesStorage(binding uint32) bool {
 	if d.Host != nil {
-		for _, b := range d.Host.Bindings {
-			if b == binding {
-				return true
-			}
-		}
-		return false
+		return slices.Contains(d.Host.Bindings, binding)
 	}
 	for _, r := range d.Program.Interface().Resources {
 		if r.Kind == shader.StorageBuffer && r.Binding == int32(binding) {
