@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -11,7 +12,10 @@ import (
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
-const driverCheck = "driver"
+const (
+	driverCheck = "driver"
+	unknown     = "unknown" // in place of a text that there is not
+)
 
 // examineDevices examines the GPUs of --device, each with a context. For all they are those
 // that EGL lists, also software. environment has what is wrong with its variables.
@@ -92,10 +96,10 @@ func (r *Report) examineModels(o *cli.Options, dir *binary.Dir) (unused bool) {
 // the findings about it.
 func (r *Report) printDevices(w io.Writer) {
 	for i, d := range r.Devices {
-		fmt.Fprintf(w, "\n%s: %s\n", &d, cli.EscapeName(unknown(d.Name)))
-		fmt.Fprintf(w, "\tUUID\t%s\n", unknown(d.UUID))
-		fmt.Fprintf(w, "\tmemory\t%s\n", unknown(cli.GPUMemoryText(d.Memory())))
-		fmt.Fprintf(w, "\tfolder\t%s, %s\n", cli.EscapeName(unknown(d.Folder)), cli.Plural(d.Programs, "program"))
+		fmt.Fprintf(w, "\n%s: %s\n", &d, cli.EscapeName(cmp.Or(d.Name, unknown)))
+		fmt.Fprintf(w, "\tUUID\t%s\n", cmp.Or(d.UUID, unknown))
+		fmt.Fprintf(w, "\tmemory\t%s\n", cmp.Or(cli.GPUMemoryText(d.Memory()), unknown))
+		fmt.Fprintf(w, "\tfolder\t%s, %s\n", cli.EscapeName(cmp.Or(d.Folder, unknown)), cli.Plural(d.Programs, "program"))
 		if first := slices.IndexFunc(r.Devices, func(other cli.DeviceLine) bool { return other.Index == d.Index }); first == i {
 			r.printFindings(w, d.Option())
 		}
@@ -106,12 +110,4 @@ func (r *Report) printDevices(w io.Writer) {
 			r.printFindings(w, about)
 		}
 	}
-}
-
-// unknown returns a text, or "unknown" for none.
-func unknown(text string) string {
-	if text == "" {
-		return "unknown"
-	}
-	return text
 }

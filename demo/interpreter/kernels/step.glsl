@@ -2,7 +2,7 @@
 // loop where the machine stops before the instruction, or after it. Functions that return
 // early would be slower: see docs/interpreter.md. The including file defines, with VECTORS:
 //
-//   bool executeVector(uvec4 instruction)   does it, and returns whether the loop goes on
+//   bool executeVector(uvec4 instruction)   executes it and reports whether the loop continues
 
 if (pc >= codeCount) {
     signal = SIGNAL_FAULT;
