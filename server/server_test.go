@@ -376,7 +376,10 @@ func TestServerDrains(t *testing.T) {
 		}
 		pending = append(pending, submitted)
 	}
-	eventually(t, "read", func() bool { return f.Status().Counters.Requests >= 51 })
+	eventually(t, "accepted", func() bool { // the counter of the server has them before they are
+		sessions := f.Status().Sessions
+		return len(sessions) == 1 && sessions[0].Requests >= 51
+	})
 	f.stop()
 	for i, each := range pending {
 		if err := each.Wait(t.Context()); err != nil {
