@@ -22,7 +22,7 @@ UNRACED  := 'DoesNotAllocate|OtherSystems|FindsErrors'
 FUZZTIME ?= 20s
 FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/crashlog \
 	./drivercache/nvidia ./bundle ./glctx ./conv2d ./conv2d/imaging ./resident ./demo/interpreter \
-	./recording ./remote ./server/wire ./server/ring ./trace
+	./recording ./remote ./remote/http ./server/wire ./server/ring ./trace
 SAMPLE   := conv2d/imaging/sample.png
 
 .DEFAULT_GOAL := help
