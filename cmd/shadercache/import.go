@@ -124,7 +124,7 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	dir, err := binary.OpenDir(path)
+	dir, err := cli.OpenDir(path)
 	if err != nil {
 		return nil, err
 	}
