@@ -3,6 +3,7 @@
 package glctx
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -38,6 +39,7 @@ type loadBench struct {
 	buffer Buffer
 	times  map[string][]time.Duration
 	began  time.Time
+	err    error // of the library's own prime
 }
 
 // benchPrograms opens a context and returns the binaries of 32 programs, whose machine code
@@ -78,9 +80,10 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 // benchmarkParts measures the parts of a load, and dispatches after it: the first and the
-// tenth, each until the GPU has finished, with several ways to prime before.
+// tenth, each until the GPU has finished, with several ways to prime before: "own" is
+// that of a load.
 func benchmarkParts(b *testing.B, c *Context, format uint32, payloads [][]byte) {
-	for _, primer := range []string{"none", "indirect", "indirect, bound", "indirect, finish", "bound, 1x0"} {
+	for _, primer := range []string{"own", "none", "indirect", "indirect, bound", "indirect, finish", "bound, 1x0"} {
 		b.Run(primer, func(b *testing.B) {
 			l := loadBench{times: map[string][]time.Duration{}}
 			err := c.Do(func(gl *GL) (err error) {
@@ -94,7 +97,7 @@ func benchmarkParts(b *testing.B, c *Context, format uint32, payloads [][]byte) 
 						l.load(format, payload, primer)
 					}
 				}
-				return gl.Err()
+				return errors.Join(l.err, gl.Err())
 			})
 			if err != nil {
 				b.Fatal(err)
@@ -196,6 +199,9 @@ func (l *loadBench) load(format uint32, payload []byte, primer string) {
 
 func (l *loadBench) prime(program uint32, primer string) {
 	switch primer {
+	case "own":
+		l.err = errors.Join(l.err, l.gl.prime(&shader.Program{ID: program}))
+		return
 	case "none":
 		return
 	case "bound, 1x0":
