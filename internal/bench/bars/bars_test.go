@@ -18,7 +18,9 @@ var result = struct {
 	Fence map[string]any `json:"fence"`
 }{[]row{{1, "a", 10}, {3, "b, c", 25.5}, {3, "d", 30}}, map[string]any{"us": 15.5, "name": "x"}}
 
-func bar(figure string, least, most float64) Bar { return Bar{figure, &least, &most} }
+func bar(figure string, least, most float64) Bar {
+	return Bar{Figure: figure, AtLeast: &least, AtMost: &most}
+}
 
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {

@@ -5,8 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
+
+	"github.com/shadercache/shadercache/internal/bench/gobench"
 )
 
 // logs reads raw output below root and joins its errors. Its types have only the fields
@@ -182,29 +183,9 @@ type stealLog struct {
 
 func (l *logs) steal(name string) stealLog { return readLog[stealLog](l, name) }
 
-// goBench returns the lines of Go's benchmarks in a log: by name without the number of
-// processors, the figures of all runs by their unit.
-func (l *logs) goBench(name string) map[string]map[string][]float64 {
+// goBench returns the figures of Go's benchmarks in a log.
+func (l *logs) goBench(name string) gobench.Figures {
 	data, err := os.ReadFile(filepath.Join(l.root, name))
 	l.err = errors.Join(l.err, err)
-	lines := map[string]map[string][]float64{}
-	for line := range strings.Lines(string(data)) {
-		words := strings.Fields(line)
-		if len(words) < 4 || !strings.HasPrefix(words[0], "Benchmark") {
-			continue
-		}
-		bench := strings.TrimPrefix(words[0], "Benchmark")
-		if at := strings.LastIndex(bench, "-"); at > 0 {
-			bench = bench[:at]
-		}
-		if lines[bench] == nil {
-			lines[bench] = map[string][]float64{}
-		}
-		for i := 2; i+1 < len(words); i += 2 {
-			if v, err := strconv.ParseFloat(words[i], 64); err == nil {
-				lines[bench][words[i+1]] = append(lines[bench][words[i+1]], v)
-			}
-		}
-	}
-	return lines
+	return gobench.Read(string(data))
 }
