@@ -164,12 +164,13 @@ func (t *Table) names() (names []string) {
 	return names
 }
 
-// reasons returns why figures are missing, a line for each.
+// reasons returns why figures are missing, each once.
 func (t *Table) reasons() (lines []string) {
-	for _, r := range t.Rows {
-		for i, c := range r.Cells {
-			if c.Missing != "" {
-				lines = append(lines, fmt.Sprintf("%s, %s: %s", t.names()[i], r.Row, c.Missing))
+	for i, name := range t.names() {
+		for _, r := range t.Rows {
+			line := name + ": " + r.Cells[i].Missing
+			if r.Cells[i].Missing != "" && !slices.Contains(lines, line) {
+				lines = append(lines, line)
 			}
 		}
 	}

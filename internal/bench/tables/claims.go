@@ -24,11 +24,6 @@ func claims(l *logs) []claim {
 	return all
 }
 
-// newClaim returns a sentence of a file.
-func newClaim(file, format string, values ...any) claim {
-	return claim{file, fmt.Sprintf(format, values...)}
-}
-
 func startupClaims(l *logs) []claim {
 	at, one := l.startup("h200/startup-preload.json"), l.startup("h200/startup.json")
 	here, hereAt := l.startup("llvmpipe/startup.json"), l.startup("llvmpipe/startup-preload.json")
@@ -152,7 +147,7 @@ func kernelClaims(l *logs) []claim {
 // convClaims are the last columns of the history of the convolutions.
 func convClaims(l *logs) []claim {
 	var list []claim
-	for i, r := range l.kernels("h200/conv2d.json").Rows {
+	for i, r := range l.kernels("h200/conv2d-version2.json").Rows {
 		if i < resnetShapes {
 			list = append(list, newClaim("docs/bench/conv-h200.md", "| %.1f | %.1f | **%.2f** |", 1e3*r.Millis, 1e3*r.PeerMillis, r.Ratio))
 		}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/shadercache/shadercache/internal/bench/bars"
+)
+
+const (
+	// limitsPage has the bars beside what was measured.
+	limitsPage = "docs/bench/limits.md"
+
+	// barsFile has the bars.
+	barsFile = "docs/bench/bars.json"
+)
+
+// limitsText returns the page with its table. It fails where a row that is missed has no
+// explanation below.
+func limitsText(root string) (string, error) {
+	list, err := bars.Read(filepath.Join(root, barsFile))
+	if err != nil {
+		return "", err
+	}
+	var folders []string
+	for _, name := range []string{"h200", "h100", "llvmpipe"} {
+		folder := filepath.Join(root, "docs", "logs", name)
+		if _, err := os.Stat(folder); err == nil {
+			folders = append(folders, folder)
+		}
+	}
+	old, err := os.ReadFile(filepath.Join(root, limitsPage))
+	if err != nil {
+		return "", err
+	}
+	t := bars.NewTable(list, folders)
+	text, err := fill(string(old), map[string]string{"limits": t.Markdown()})
+	if err != nil {
+		return "", err
+	}
+	return text, explained(text, t)
+}
+
+// explained returns an error with the rows that are missed on a machine and have no
+// paragraph, which begins with their name and links to a page or a log that shows why.
+func explained(text string, t *bars.Table) error {
+	var lost []string
+	for _, r := range t.Rows {
+		missed := slices.ContainsFunc(r.Cells, func(c bars.Cell) bool { return c.Verdict == bars.Missed })
+		_, rest, found := strings.Cut(text, "\n- **"+r.Row+"**")
+		paragraph, _, _ := strings.Cut(rest, "\n- **")
+		if missed && !(found && strings.Contains(paragraph, "](")) {
+			lost = append(lost, r.Row)
+		}
+	}
+	if len(lost) > 0 {
+		return fmt.Errorf("%s does not say, with a link, why these are missed:\n%s", limitsPage, strings.Join(lost, "\n"))
+	}
+	return nil
+}
