@@ -110,7 +110,8 @@ func TestMeasureWritesEveryLog(t *testing.T) {
 		case "resident-first.json", "resident-unfenced.json", "resident-before.json", "resident-short.json": // of the same benchmark as resident.json
 		case "server-ring.txt": // of the same benchmark as server.txt
 		case "replay.json", "replay-mesa25.json", "record.txt": // scripts/replay-trial, and a C program of package recorder
-		case "startup-beside-peers.json", "host-before.txt", "driver-calls.txt": // of docs/bench/host-h200.md
+		case "executor-e026472.json", "dispatch-e026472.json", "executor-soak-e026472.json",
+			"startup-cuda-e026472.txt", "startup-vulkan-e026472.txt", "startup-beside-peers.json", "host-before.txt", "driver-calls.txt": // of docs/bench/host-h200.md
 		case "gemm-loops.txt", "gemm-large.json": // of docs/bench/gemm-h200.md
 		case "turns.txt": // BenchmarkTurns of package conv2d, of docs/bench/gemm-h200.md and conv-h200.md
 		case "host-parts.txt", "startup-split.txt", "ticks.json", "ticks-before.json", "ticks-woken.json", "ticks-polled.json",

@@ -194,13 +194,18 @@ func (r Row) bounds() string {
 		case b.AtMost != nil:
 			bounds = append(bounds, digits(*b.AtMost))
 		default:
-			bounds = append(bounds, "")
+			bounds = append(bounds, "-")
 		}
 	}
-	if len(slices.Compact(slices.Clone(bounds))) == 1 {
-		return bounds[0]
+	return joined(bounds)
+}
+
+// joined returns texts of a cell, once where they are equal.
+func joined(texts []string) string {
+	if len(slices.Compact(slices.Clone(texts))) == 1 {
+		return texts[0]
 	}
-	return strings.Join(bounds, "; ")
+	return strings.Join(texts, "; ")
 }
 
 // text returns the figures of a cell with its verdict, and the number of its origin.
@@ -214,10 +219,13 @@ func (c Cell) text(o *origins) string {
 		}
 	}
 	text := strings.Join(figures, "; ")
+	if !slices.ContainsFunc(figures, func(f string) bool { return f != "-" }) {
+		return "-"
+	}
 	if c.Verdict == Met || c.Verdict == Missed {
 		text += " " + string(c.Verdict)
 	}
-	if c.Origin != nil && strings.Trim(text, "-; ") != "" {
+	if c.Origin != nil {
 		text += fmt.Sprintf(" [%d]", o.number(*c.Origin))
 	}
 	return text

@@ -130,7 +130,7 @@ func TestTable(t *testing.T) {
 | fence, us | at least 2.00 | 4.00 met [1] |
 | fence and more | 10.0 | 4.00; - [1] |
 | software | 2.00 | - |
-| peer, ms |  | 99.0 [1] |
+| peer, ms | - | 99.0 [1] |
 | all | 2.00 | - |
 | gone | 2.00 | - |
 

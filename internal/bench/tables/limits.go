@@ -61,3 +61,16 @@ func explained(text string, t *bars.Table) error {
 	}
 	return nil
 }
+
+// limitsClaims are the sentences of the page with figures of the driver without the library.
+func limitsClaims(l *logs) []claim {
+	const log = "h200/driver-calls.txt"
+	word := l.number(log, `kernel writes word, flush, poll mapped +median +([0-9.]+)`)
+	three := l.number(log, `ticks depth 3, word: ([0-9.]+) us`)
+	most, least := l.number(log, `batches of +64, [^:]*with copies: ([0-9.]+) us`), l.number(log, `batches of 256, [^:]*with copies: ([0-9.]+) us`)
+	return []claim{
+		newClaim(limitsPage, "and the host that polls it, take %.1f us without the library", word),
+		newClaim(limitsPage, "a kernel that only writes one word takes %.1f us", three),
+		newClaim(limitsPage, "the kernel take %.1f to %.1f us each in large batches", least, most),
+	}
+}

@@ -3,8 +3,11 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/shadercache/shadercache/internal/bench/gobench"
@@ -188,4 +191,16 @@ func (l *logs) goBench(name string) gobench.Figures {
 	data, err := os.ReadFile(filepath.Join(l.root, name))
 	l.err = errors.Join(l.err, err)
 	return gobench.Read(string(data))
+}
+
+// number returns what the group of a pattern matches in a text.
+func (l *logs) number(name, pattern string) (v float64) {
+	data, err := os.ReadFile(filepath.Join(l.root, name))
+	if m := regexp.MustCompile(pattern).FindSubmatch(data); err == nil && m != nil {
+		v, err = strconv.ParseFloat(string(m[1]), 64)
+	} else if err == nil {
+		err = fmt.Errorf("%s has no %s", name, pattern)
+	}
+	l.err = errors.Join(l.err, err)
+	return v
 }
