@@ -50,7 +50,7 @@ esac`, dir, "900")
 		"dispatch.json          FAILED ", "shadercache: it broke\n",
 		"tune-gemm.json         skipped ", "cache.txt              skipped ",
 		"executor-soak.json     ok ",
-		"\ntick, us  25.0  24.0 met\n1 failed, 0 cut short, 13 skipped, ",
+		"\ntick, us  25.0  24.0 met\n1 failed, 0 cut short, 14 skipped, ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in\n%s", want, out)
