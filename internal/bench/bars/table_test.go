@@ -112,6 +112,8 @@ func TestReadLog(t *testing.T) {
 func TestTable(t *testing.T) {
 	two, ten := 2.0, 10.0
 	list := []Bar{
+		{Row: "jobs, the worse first", Log: "a.json", Figure: "rows[depth=8].ms", AtMost: &two},
+		{Row: "jobs, the worse first", Log: "a.json", Figure: "rows[depth=2].ms", AtMost: &ten},
 		{Row: "jobs", Unit: "ms", Log: "a.json", Figure: "rows[depth=2].ms", Over: "rows[depth=2].jobs", AtMost: &two},
 		{Row: "jobs", Unit: "ms", Log: "a.json", Figure: "rows[depth=3].ms", Over: "rows[depth=3].jobs", AtMost: &two},
 		{Row: "fence", Unit: "us", Log: "a.json", Figure: "fence", AtLeast: &two, On: OnGPU},
@@ -126,6 +128,7 @@ func TestTable(t *testing.T) {
 	got := NewTable(list, []string{written(t, map[string]string{"a.json": gpuLog, "b.txt": peersLog})}).Markdown()
 	want := `| what | bar | h200 |
 |---|---|---|
+| jobs, the worse first | 2.00; 10.0 | **8.00; 6.00 missed [1]** |
 | jobs, ms | 2.00 | **2.00; 3.00 missed [1]** |
 | fence, us | at least 2.00 | 4.00 met [1] |
 | fence and more | 10.0 | 4.00; - [1] |
