@@ -25,23 +25,27 @@ func limitsText(root string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var folders []string
+	old, err := os.ReadFile(filepath.Join(root, limitsPage))
+	if err != nil {
+		return "", err
+	}
+	t := bars.NewTable(list, logFolders(root))
+	text, err := fill(string(old), map[string]string{"limits": t.Markdown()})
+	if err != nil {
+		return "", err
+	}
+	return text, explained(text, t)
+}
+
+// logFolders returns the folders of logs that there are, a column each.
+func logFolders(root string) (folders []string) {
 	for _, name := range []string{"h200", "h100", "llvmpipe"} {
 		folder := filepath.Join(root, "docs", "logs", name)
 		if _, err := os.Stat(folder); err == nil {
 			folders = append(folders, folder)
 		}
 	}
-	old, err := os.ReadFile(filepath.Join(root, limitsPage))
-	if err != nil {
-		return "", err
-	}
-	t := bars.NewTable(list, folders)
-	text, err := fill(string(old), map[string]string{"limits": t.Markdown()})
-	if err != nil {
-		return "", err
-	}
-	return text, explained(text, t)
+	return folders
 }
 
 // explained returns an error with the rows that are missed on a machine and have no
