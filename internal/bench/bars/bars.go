@@ -1,4 +1,9 @@
-// Package bars compares the figures of a benchmark's result with bars from a file.
+// Package bars compares the figures of a benchmark's result with bars from a file, and those
+// of folders of logs as a table.
+//
+// A figure is found by its path in the JSON of a result: names of fields with dots between
+// them. Behind the name of a list, brackets select the elements that have all the given
+// values: rows[kernel_us=2,depth=3].jobs_per_s. At least one must.
 package bars
 
 import (
@@ -13,23 +18,14 @@ import (
 	"text/tabwriter"
 )
 
-// Bar is a bound of one figure, or of several.
+// Bar is a bound of one figure, or of several. Without at_least and at_most a bar of a row is
+// shown, and not compared.
 type Bar struct {
-	// Row names what bars that follow each other measure, for tables; Unit is that of
-	// their figures. Log is the file of scripts/measure that has the figure: a bar with
-	// a log is for the benchmark that writes it, one without for any.
-	Row  string `json:"row,omitempty"`
-	Unit string `json:"unit,omitempty"`
-	Log  string `json:"log,omitempty"`
-
-	// On is the kind of device that the bound is for: "gpu", or "software" for a driver
-	// that runs kernels on the CPU; "" for both.
-	On string `json:"on,omitempty"`
-
-	// Figure is the path of a number in the result: names of fields with dots between
-	// them. Behind the name of a list, brackets select the elements that have all the
-	// given values: rows[kernel_us=2,depth=3].jobs_per_s. At least one must.
-	Figure string `json:"figure"`
+	Row    string `json:"row,omitempty"`  // what it measures, with the bars beside it that have the same
+	Unit   string `json:"unit,omitempty"` // of the figure
+	Log    string `json:"log,omitempty"`  // file of scripts/measure with the figure: the bar is for the benchmark that writes it
+	On     string `json:"on,omitempty"`   // "gpu" or "software": the devices that it is for; none: all
+	Figure string `json:"figure"`         // path of a number in the log
 
 	First int     `json:"first,omitempty"` // how many elements count, where not all; fewer are an error
 	Minus string  `json:"minus,omitempty"` // path of what is subtracted from the figure
@@ -37,9 +33,8 @@ type Bar struct {
 	Times float64 `json:"times,omitempty"` // factor of the figure, to have it in Unit
 	Of    string  `json:"of,omitempty"`    // what counts of several: "geomean", "least", "median" or "most"; "" each
 
-	// One of them at least, unless the bar has a row: then it is shown, and not compared.
-	AtLeast *float64 `json:"at_least,omitempty"`
-	AtMost  *float64 `json:"at_most,omitempty"`
+	AtLeast *float64 `json:"at_least,omitempty"` // the figure that a result needs
+	AtMost  *float64 `json:"at_most,omitempty"`  // the figure that a result may have
 }
 
 // Read reads bars from a file: a JSON list of Bar.

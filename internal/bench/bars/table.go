@@ -17,10 +17,10 @@ type Table struct {
 
 // Row is what bars that follow each other measure.
 type Row struct {
-	Row   string `json:"row"`
-	Unit  string `json:"unit"`
-	Bars  []Bar  `json:"bars"`
-	Cells []Cell `json:"cells"`
+	Row   string `json:"row"`   // what it measures
+	Unit  string `json:"unit"`  // of all figures; "" for a ratio
+	Bars  []Bar  `json:"bars"`  // one for each figure
+	Cells []Cell `json:"cells"` // one for each folder
 }
 
 // Cell are the figures of a folder.
