@@ -32,12 +32,22 @@ type log struct {
 	origin *Origin // nil: it does not say
 }
 
+// errNoLog is returned where there is no file.
+var errNoLog = errors.New("there is no such log")
+
+// gpu returns the name of the device, "" where the log does not have it.
+func (l *log) gpu() string {
+	fields, _ := l.root.(map[string]any)
+	name, _ := fields["gpu"].(string)
+	return name
+}
+
 // readLog reads a file. Texts become JSON: see textLog. One whose results were wrong is an
 // error.
 func readLog(path string) (*log, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, errors.New("there is no such log")
+		return nil, errNoLog
 	} else if err != nil {
 		return nil, err
 	}

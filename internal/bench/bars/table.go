@@ -29,6 +29,8 @@ type Cell struct {
 	Verdict Verdict    `json:"verdict"`           // met, missed, not measured, or no bar
 	Missing string     `json:"missing,omitempty"` // why there is no figure, where the bar is for the device
 	Origin  *Origin    `json:"origin"`            // of the log
+
+	software bool // the log is of a software driver
 }
 
 // Verdict compares the figures of a cell with their bars.
@@ -58,7 +60,23 @@ func NewTable(list []Bar, folders []string) *Table {
 			t.Rows[i].Cells = append(t.Rows[i].Cells, newCell(t.Rows[i].Bars, folder))
 		}
 	}
+	for i := range folders {
+		t.forgiveSoftware(i)
+	}
 	return t
+}
+
+// forgiveSoftware drops the reasons for missing logs that a folder of a software driver need
+// not have.
+func (t *Table) forgiveSoftware(folder int) {
+	if !slices.ContainsFunc(t.Rows, func(r Row) bool { return r.Cells[folder].software }) {
+		return
+	}
+	for _, r := range t.Rows {
+		if c := &r.Cells[folder]; r.Bars[0].On == OnGPU && c.Origin == nil {
+			c.Missing = ""
+		}
+	}
 }
 
 // newCell compares a folder's log with the bars of a row.
@@ -69,7 +87,7 @@ func newCell(list []Bar, folder string) Cell {
 		c.Verdict, c.Missing = NotMeasured, list[0].Log+": "+err.Error()
 		return c
 	}
-	c.Origin = l.origin
+	c.Origin, c.software = l.origin, isSoftware(l.gpu())
 	for i, b := range list {
 		if !b.isFor(l.root) {
 			c.Verdict = NotMeasured
@@ -164,15 +182,23 @@ func (t *Table) names() (names []string) {
 	return names
 }
 
-// reasons returns why figures are missing, each once.
+// reasons returns why figures are missing, each once, and the logs that there are not in one
+// line.
 func (t *Table) reasons() (lines []string) {
 	for i, name := range t.names() {
+		var logs, others []string
 		for _, r := range t.Rows {
-			line := name + ": " + r.Cells[i].Missing
-			if r.Cells[i].Missing != "" && !slices.Contains(lines, line) {
-				lines = append(lines, line)
+			switch c := r.Cells[i]; {
+			case c.Missing == r.Bars[0].Log+": "+errNoLog.Error():
+				logs = append(logs, r.Bars[0].Log)
+			case c.Missing != "":
+				others = append(others, name+": "+c.Missing)
 			}
 		}
+		if len(logs) > 0 {
+			lines = append(lines, name+": there is no "+strings.Join(slices.Compact(logs), ", "))
+		}
+		lines = append(lines, slices.Compact(others)...)
 	}
 	return lines
 }

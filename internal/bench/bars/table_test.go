@@ -138,12 +138,31 @@ func TestTable(t *testing.T) {
 | gone | 2.00 | - |
 
 - [1] NVIDIA H200, 580.1; Xeon, 16 CPUs; 2026-11-23; revision abc
+- h200: there is no none.json
 - h200: a.json: more: the result has no more
 - h200: a.json: rows.ms: 3 figures
-- h200: none.json: there is no such log
 `
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// A folder of a software driver needs no logs that only GPUs have bars for.
+func TestTableOfSoftware(t *testing.T) {
+	two := 2.0
+	software := strings.Replace(gpuLog, "NVIDIA H200/PCIe/SSE2", "llvmpipe (LLVM 15.0.6, 256 bits)", 1)
+	list := []Bar{
+		{Row: "fence", Log: "a.json", Figure: "fence", AtLeast: &two},
+		{Row: "gone", Log: "none.json", Figure: "x", On: OnGPU},
+		{Row: "gone for all", Log: "none.txt", Figure: "x"},
+	}
+	table := NewTable(list, []string{written(t, map[string]string{"a.json": software}), written(t, map[string]string{"a.json": gpuLog})})
+	for i, want := range [][2]string{{"", ""}, {"", "none.json: there is no such log"}, {"none.txt: there is no such log", "none.txt: there is no such log"}} {
+		for k, c := range table.Rows[i].Cells {
+			if c.Missing != want[k] {
+				t.Errorf("row %d, folder %d: %q, want %q", i, k, c.Missing, want[k])
+			}
+		}
 	}
 }
 
