@@ -37,7 +37,7 @@ func (b Bar) values(root any) ([]float64, error) {
 		return nil, err
 	}
 	if b.First > len(values) {
-		return nil, fmt.Errorf("there are %d of %d figures", len(values), b.First)
+		return nil, fmt.Errorf("%s has %d of %d figures", b.Figure, len(values), b.First)
 	}
 	if b.First > 0 {
 		values = values[:b.First]
@@ -60,7 +60,7 @@ func (b Bar) values(root any) ([]float64, error) {
 			values[i] *= b.Times
 		}
 		if math.IsNaN(values[i]) || math.IsInf(values[i], 0) {
-			return nil, errors.New("it is no number")
+			return nil, fmt.Errorf("%s is no number", b.Figure)
 		}
 	}
 	return values, nil

@@ -95,7 +95,7 @@ func newCell(list []Bar, folder string) Cell {
 		}
 		values, err := b.values(l.root)
 		if err != nil || len(values) > 1 {
-			c.Missing = fmt.Sprintf("%s: %s: %v", b.Log, b.Figure, oneFigure(err, len(values)))
+			c.Missing = fmt.Sprintf("%s: %v", b.Log, b.oneFigure(err, len(values)))
 			c.Verdict = worse(c.Verdict, NotMeasured)
 			continue
 		}
@@ -106,9 +106,9 @@ func newCell(list []Bar, folder string) Cell {
 }
 
 // oneFigure returns err, or what is wrong with several figures.
-func oneFigure(err error, n int) error {
+func (b Bar) oneFigure(err error, n int) error {
 	if err == nil {
-		err = fmt.Errorf("%d figures", n)
+		err = fmt.Errorf("%s has %d figures", b.Figure, n)
 	}
 	return err
 }

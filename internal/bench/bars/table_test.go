@@ -139,8 +139,8 @@ func TestTable(t *testing.T) {
 
 - [1] NVIDIA H200, 580.1; Xeon, 16 CPUs; 2026-11-23; revision abc
 - h200: there is no none.json
-- h200: a.json: more: the result has no more
-- h200: a.json: rows.ms: 3 figures
+- h200: a.json: the result has no more
+- h200: a.json: rows.ms has 3 figures
 `
 	if got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
