@@ -51,6 +51,9 @@ func (c *Context) WatchFirstDispatch(watch func(program uint32) (done func())) (
 
 // add makes a program fresh.
 func (f *firstDispatches) add(program uint32) {
+	if hackNoWatch {
+		return
+	}
 	if f.fresh == nil {
 		f.fresh = map[uint32]int{}
 	}
