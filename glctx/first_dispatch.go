@@ -51,9 +51,6 @@ func (c *Context) WatchFirstDispatch(watch func(program uint32) (done func())) (
 
 // add makes a program fresh.
 func (f *firstDispatches) add(program uint32) {
-	if hackNoWatch {
-		return
-	}
 	if f.fresh == nil {
 		f.fresh = map[uint32]int{}
 	}

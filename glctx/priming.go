@@ -2,8 +2,6 @@ package glctx
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,8 +25,6 @@ import (
 // NVIDIA's driver starts them only when it is called, for all contexts: with a second
 // call, while another thread uses a context, it crashes (docs/drivers.md).
 var compilerThreads sync.Once
-var hackNoPrime = strings.Contains(os.Getenv("SC_HACK"), "noprime")
-var hackNoWatch = strings.Contains(os.Getenv("SC_HACK"), "nowatch")
 
 // preparePriming makes the buffer of three zero counts.
 func (gl *GL) preparePriming() error {
@@ -54,9 +50,6 @@ func (gl *GL) endPriming() { gl45.DeleteBuffers(1, &gl.zeros.ID) }
 // prime primes a program. It restores the current program and the indirect binding of
 // an adopted context. In other contexts no code relies on state of earlier callbacks.
 func (gl *GL) prime(p *shader.Program) error {
-	if hackNoPrime {
-		return nil
-	}
 	began := time.Now()
 	region := gl.c.begin(trace.Prime)
 	defer func() { region.End() }()
