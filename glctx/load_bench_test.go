@@ -5,6 +5,7 @@ package glctx
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ func BenchmarkLoad(b *testing.B) {
 // benchmarkParts measures the parts of a load, and dispatches after it: the first and the
 // tenth, each until the GPU has finished, with several ways to prime before.
 func benchmarkParts(b *testing.B, c *Context, format uint32, payloads [][]byte) {
-	for _, primer := range []string{"none", "indirect", "indirect, bound", "indirect, finish", "bound, 1x0"} {
+	for _, primer := range []string{"none", "indirect", "indirect, bound", "indirect, flush", "indirect, flush, idle", "indirect, idle", "indirect, finish", "bound, 1x0", "bound, 1x0, flush, idle"} {
 		b.Run(primer, func(b *testing.B) {
 			l := loadBench{times: map[string][]time.Duration{}}
 			err := c.Do(func(gl *GL) (err error) {
@@ -182,7 +183,6 @@ func (l *loadBench) load(format uint32, payload []byte, primer string) {
 	}
 	l.part("interface")
 	l.prime(p.ID, primer)
-	l.part("prime")
 	for i := range 10 {
 		l.began = time.Now()
 		l.dispatch(p.ID, 1, 1)
@@ -195,6 +195,18 @@ func (l *loadBench) load(format uint32, payload []byte, primer string) {
 }
 
 func (l *loadBench) prime(program uint32, primer string) {
+	primer, idle := strings.CutSuffix(primer, ", idle")
+	primer, flush := strings.CutSuffix(primer, ", flush")
+	defer func() {
+		if flush {
+			l.gl.Flush()
+		}
+		l.part("prime")
+		if idle {
+			time.Sleep(2 * time.Millisecond)
+		}
+		l.began = time.Now()
+	}()
 	switch primer {
 	case "none":
 		return
