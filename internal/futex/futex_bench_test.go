@@ -1,0 +1,54 @@
+//go:build linux
+
+package futex
+
+import (
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// BenchmarkSleep measures what a sleep of a millisecond costs: CPU time of the process, and
+// by how much it ends late. "syscall" tells Go's runtime that the thread is in a system call,
+// "raw" does not, and "timer" is a sleep of the goroutine.
+func BenchmarkSleep(b *testing.B) {
+	const limit = time.Millisecond
+	futexWait := func(call func(trap, a, b, c, d, e, f uintptr) (uintptr, uintptr, syscall.Errno)) func() {
+		return func() {
+			var word uint32
+			timeout := unix.NsecToTimespec(limit.Nanoseconds())
+			_, _, _ = call(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&word)), waitPrivate, 0, uintptr(unsafe.Pointer(&timeout)), 0, 0)
+		}
+	}
+	for name, sleep := range map[string]func(){
+		"syscall": futexWait(syscall.Syscall6),
+		"raw":     futexWait(syscall.RawSyscall6),
+		"timer":   func() { time.Sleep(limit) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			SleepExactly()
+			before, start := cpuTime(b), time.Now()
+			for range b.N {
+				sleep()
+			}
+			late := time.Since(start) - time.Duration(b.N)*limit
+			b.ReportMetric(float64((cpuTime(b)-before).Nanoseconds())/1e3/float64(b.N), "cpu-us/op")
+			b.ReportMetric(float64(late.Nanoseconds())/1e3/float64(b.N), "late-us/op")
+		})
+	}
+}
+
+// cpuTime returns the CPU time of this process.
+func cpuTime(b *testing.B) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
