@@ -262,7 +262,7 @@ func (p *pipeline) nextStage() (stage, bool) {
 	e.mu.Lock()
 	defer e.unlock()
 	onGPU := len(p.stages)
-	e.submitWakesPump.Store(onGPU < limit)
+	e.submitWakesPump.Store(onGPU < limit && !p.busyAfterPoll())
 	if e.mu.failure != nil || p.partlyStarted() && onGPU >= limit {
 		return stage{}, false
 	}
@@ -283,6 +283,16 @@ func (p *pipeline) nextStage() (stage, bool) {
 		return stage{up: e.dequeue()}, true
 	}
 	return stage{whole: e.dequeue()}, true
+}
+
+// busyAfterPoll reports whether the GPU has work for long after the next poll, which then
+// starts what is submitted meanwhile: that saves waking the GL thread twice for a job.
+func (p *pipeline) busyAfterPoll() bool {
+	if len(p.stages) < 2 || p.partlyStarted() {
+		return false
+	}
+	next := p.estimates.of(&p.stages[1])
+	return next.measured && next.duration >= maxSpinStage
 }
 
 // readyBatch returns the batch that may start, or nil. While the GPU has enough
