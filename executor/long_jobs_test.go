@@ -42,19 +42,29 @@ func BenchmarkLongJobs(b *testing.B) {
 	for _, o := range []Options{{Depth: 1}, {Depth: 2}, {Depth: 3}, {Depth: 8}, {Depth: 16, MaxDelay: 6 * time.Millisecond}} {
 		b.Run(fmt.Sprintf("depth=%d/delay=%v", o.Depth, o.MaxDelay), func(b *testing.B) {
 			o.SlotJobs, o.SlotBytes = 1, 4*longWords
-			benchmarkLong(b, o)
+			benchmarkLong(b, o, o.Depth, time.Millisecond)
 		})
 	}
 }
 
-func benchmarkLong(b *testing.B, o Options) {
+// BenchmarkShortJobs is BenchmarkLongJobs with kernels of 2 us, in batches.
+func BenchmarkShortJobs(b *testing.B) {
+	for _, depth := range []int{2, 3, 8} {
+		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
+			o := Options{Depth: depth, SlotJobs: 256, SlotBytes: 256 * 4 * longWords}
+			benchmarkLong(b, o, (depth-1)*o.SlotJobs, 2*time.Microsecond)
+		})
+	}
+}
+
+func benchmarkLong(b *testing.B, o Options, pending int, length time.Duration) {
 	f := newFixture(b, o)
 	h := f.program("rounds", rounds, nil)
-	long := &longJobs{f: f, jobs: make([]longJob, o.Depth), rounds: f.roundsFor(h, time.Millisecond)}
+	long := &longJobs{f: f, jobs: make([]longJob, pending), rounds: f.roundsFor(h, length)}
 	for i := range long.jobs {
 		long.jobs[i].prepare(h, long.rounds)
 	}
-	long.do(50)
+	long.do(max(50, 4*pending))
 	gl := f.glThread()
 	caller, before, polls := int64(syscall.Gettid()), threadUses(b), f.Stats()
 	b.ResetTimer()
