@@ -220,6 +220,9 @@ func (p *pipeline) startNext(gl *glctx.GL) bool {
 		gl.WriteTimestamp(s.end)
 	}
 	s.fence = gl.NewFence()
+	if len(p.stages) == 0 {
+		p.recorder.afterFence(gl)
+	}
 	gl.Flush()
 	s.began = p.now()
 	if err != nil {

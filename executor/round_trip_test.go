@@ -28,6 +28,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	r.onThread(b, "bound, polled", func(gl *glctx.GL) { r.bind(gl); r.dispatch(gl); r.poll(gl) })
 	r.onThread(b, "barrier, bound", func(gl *glctx.GL) { r.barrier(gl); r.bind(gl); r.dispatch(gl); r.wait(gl) })
 	r.onThread(b, "barrier, bound, polled", func(gl *glctx.GL) { r.barrier(gl); r.bind(gl); r.dispatch(gl); r.poll(gl) })
+	r.onThread(b, "bound, polled, barrier behind", func(gl *glctx.GL) { r.bind(gl); r.dispatch(gl); r.pollBarrier(gl) })
 	b.Run("callback", func(b *testing.B) {
 		for b.Loop() {
 			_ = f.context.Do(func(*glctx.GL) error { return nil })
@@ -124,8 +125,15 @@ func (r *roundTrip) wait(gl *glctx.GL) {
 }
 
 // poll polls for it, as the executor does.
-func (r *roundTrip) poll(gl *glctx.GL) {
+func (r *roundTrip) poll(gl *glctx.GL) { r.pollAfter(gl, func() {}) }
+
+// pollBarrier polls for it, with the barrier for the next dispatch behind the fence.
+func (r *roundTrip) pollBarrier(gl *glctx.GL) { r.pollAfter(gl, func() { r.barrier(gl) }) }
+
+// pollAfter makes a fence, calls behind, and polls.
+func (r *roundTrip) pollAfter(gl *glctx.GL, behind func()) {
 	fence := gl.NewFence()
+	behind()
 	gl.Flush()
 	for done := false; !done; {
 		done, _ = gl.WaitFence(fence, 0)
