@@ -29,6 +29,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	r.onThread(b, "barrier, bound", func(gl *glctx.GL) { r.barrier(gl); r.bind(gl); r.dispatch(gl); r.wait(gl) })
 	r.onThread(b, "barrier, bound, polled", func(gl *glctx.GL) { r.barrier(gl); r.bind(gl); r.dispatch(gl); r.poll(gl) })
 	r.onThread(b, "bound, polled, barrier behind", func(gl *glctx.GL) { r.bind(gl); r.dispatch(gl); r.pollBarrier(gl) })
+	r.onThread(b, "bound, polled, checked", func(gl *glctx.GL) { r.bind(gl); r.dispatch(gl); r.poll(gl); _ = gl.CheckLost() })
 	b.Run("callback", func(b *testing.B) {
 		for b.Loop() {
 			_ = f.context.Do(func(*glctx.GL) error { return nil })
