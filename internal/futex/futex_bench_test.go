@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,16 +16,12 @@ import (
 // "raw" does not, and "timer" is a sleep of the goroutine.
 func BenchmarkSleep(b *testing.B) {
 	const limit = time.Millisecond
-	futexWait := func(call func(trap, a, b, c, d, e, f uintptr) (uintptr, uintptr, syscall.Errno)) func() {
-		return func() {
-			var word uint32
-			timeout := unix.NsecToTimespec(limit.Nanoseconds())
-			_, _, _ = call(unix.SYS_FUTEX, uintptr(unsafe.Pointer(&word)), waitPrivate, 0, uintptr(unsafe.Pointer(&timeout)), 0, 0)
-		}
-	}
+	timeout := unix.NsecToTimespec(limit.Nanoseconds())
+	var s Sleeper
+	s.Prepare(limit)
 	for name, sleep := range map[string]func(){
-		"syscall": futexWait(syscall.Syscall6),
-		"raw":     futexWait(syscall.RawSyscall6),
+		"syscall": func() { _ = unix.ClockNanosleep(unix.CLOCK_MONOTONIC, 0, &timeout, nil) },
+		"raw":     func() { s.sleepThread(limit) },
 		"timer":   func() { time.Sleep(limit) },
 	} {
 		b.Run(name, func(b *testing.B) {
