@@ -5,6 +5,7 @@ package executor
 import (
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/glctx"
 )
@@ -41,6 +42,42 @@ func TestSmallJobsUseMappedMemory(t *testing.T) {
 		}
 		if got := binary.NativeEndian.Uint32(first[:]) == poisonWord; got != test.want {
 			t.Errorf("%s: used in place: %v", name, got)
+		}
+	}
+}
+
+// The faster form is used once both were measured, and a slow one is not tried again soon.
+func TestTrialFindsTheFasterForm(t *testing.T) {
+	const us = time.Microsecond
+	for name, test := range map[string]struct {
+		took  [dataForms]time.Duration
+		want  form
+		tried int // jobs in place among the first 2*trialJobs
+	}{
+		"in place is faster": {[dataForms]time.Duration{22 * us, 17 * us}, inPlace, trialJobs},
+		"copies are faster":  {[dataForms]time.Duration{22 * us, 24 * us}, copied, trialJobs},
+		"in place is slow":   {[dataForms]time.Duration{31 * us, 70 * us}, copied, 1},
+		"not worth a trial":  {[dataForms]time.Duration{mostTrial + us, us}, copied, 0},
+	} {
+		var x trial
+		jobs := func(n int) (inPlaces int) {
+			for range n {
+				f := x.next()
+				x.observe(f, test.took[f]+time.Duration(x.jobs[f])*us) // the first was the fastest
+				inPlaces += int(f)
+			}
+			return inPlaces
+		}
+		if got := jobs(2 * trialJobs); got != test.tried {
+			t.Errorf("%s: %d jobs of the trial in place, not %d", name, got, test.tried)
+		}
+		if got := jobs(100); got != 100*int(test.want) {
+			t.Errorf("%s: %d of 100 jobs in place", name, got)
+		}
+		jobs(trialAgain)
+		test.took = [dataForms]time.Duration{20 * us, 10 * us} // the kernels do other work
+		if got := jobs(3 * trialAgain); name != "not worth a trial" && got < trialAgain {
+			t.Errorf("%s: the trial is not repeated: %d jobs in place", name, got)
 		}
 	}
 }

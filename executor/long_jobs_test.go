@@ -190,6 +190,7 @@ func (f *fixture) roundsFor(h *cache.Handle, limit time.Duration) uint32 {
 			start := time.Now()
 			for range 5 {
 				gl.Dispatch(longWords/256, 1, 1)
+				gl.MemoryBarrier(glctx.BarrierStorage) // one after the other
 			}
 			gl.Finish()
 			n = min(max(n*5*float64(limit)/float64(time.Since(start)), 1), most)

@@ -132,7 +132,11 @@ func (p *pipeline) updateEstimate(n int) {
 	s := &p.stages[0]
 	elapsed := p.age(s)
 	began := max(s.began, p.completed)
-	p.progress = p.now()
+	now := p.now()
+	if s.tried && n == 1 {
+		p.estimates.of(s).trial.observe(s.form, now-p.progress)
+	}
+	p.progress = now
 	p.completed = p.progress
 	p.e.lastStage.Store(int64(elapsed))
 	switch e := p.estimates.of(s); {
@@ -203,6 +207,7 @@ func (p *pipeline) startNext(gl *glctx.GL) bool {
 	if !ok {
 		return false
 	}
+	p.chooseForm(&s)
 	if len(p.stages) == 0 {
 		p.progress = p.now()
 	}

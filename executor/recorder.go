@@ -89,12 +89,12 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
 	b := s.whole
 	r.poison(gl, b)
-	inPlace := r.e.usesInPlace(b)
-	if b.upBytes() > 0 && !inPlace {
+	mapped := s.form == inPlace
+	if b.upBytes() > 0 && !mapped {
 		gl.Copy(b.slot.up.Buffer, b.upFrom, b.slot.inputs, b.upFrom, b.upBytes())
 	}
 	r.e.markTrace(gl, s, uploadEnd)
-	if inPlace {
+	if mapped {
 		r.inputs, r.outputs = b.slot.up.Buffer, b.slot.down.Buffer
 		r.commands(gl, b)
 	} else {
@@ -105,7 +105,7 @@ func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
 		r.synchronize(gl, glctx.BarrierAllKinds)
 		r.wroteMapped = false
 	}
-	if b.downBytes() > 0 && !inPlace {
+	if b.downBytes() > 0 && !mapped {
 		gl.Copy(b.slot.outputs, b.downFrom, b.slot.down.Buffer, b.downFrom, b.downBytes())
 	}
 }
