@@ -45,6 +45,7 @@ type scheduler struct {
 	endedEarly   bool // the last tick ended before its steps were done
 	emptyTicks   int  // ticks in a row without a step
 	workSoon     bool // the last wake-up came within workSpin
+	yielded      time.Time
 }
 
 // loop serves requests at boundaries, where no tick runs, and runs bursts of ticks in
@@ -189,8 +190,19 @@ func (sc *scheduler) burst() error {
 			return err
 		}
 		over = over || ended // the queued submissions end early for the same reason
-		// With one CPU, this goroutine and the GL thread's would wake each other without
-		// end where ticks are short, and no other goroutine would run.
+		sc.yield()
+	}
+}
+
+// yieldInterval is the time between two yields of a burst: each wakes a thread that searches
+// for work, which takes some microseconds.
+const yieldInterval = time.Millisecond
+
+// yield lets other goroutines run. With few CPUs, this one and the GL thread's would wake each
+// other without end where ticks are short.
+func (sc *scheduler) yield() {
+	if now := time.Now(); now.Sub(sc.yielded) > yieldInterval || sc.synchronous || runtime.GOMAXPROCS(0) == 1 {
+		sc.yielded = now
 		runtime.Gosched()
 	}
 }

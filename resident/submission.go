@@ -89,11 +89,14 @@ func (sc *scheduler) issue(f submission, count int) error {
 		if !f.untimed {
 			f.last = sc.gl.timestamps.write(gl)
 		}
+		if unfenced {
+			gl.Flush() // first: the barrier takes its time while the tick runs
+		}
 		gl.MemoryBarrier(glctx.BarrierAllKinds)
 		if !unfenced {
 			f.fence = gl.NewFence()
+			gl.Flush()
 		}
-		gl.Flush()
 		f.Issue = time.Since(f.Submitted)
 		switch {
 		case unfenced:

@@ -121,12 +121,15 @@ func TestAPendingStopEndsATickBeforeItBegins(t *testing.T) {
 	}
 }
 
-// TestAStopEndsAChain requests a stop after the last poll of all groups.
+// TestAStopEndsAChain requests a stop after the last poll of all groups: the next dispatch
+// does nothing, and ends the chain.
 func TestAStopEndsAChain(t *testing.T) {
 	f := newFixture(t)
 	sc := stopper(f, 1, 0, 49, 0, 0, 1)
-	if v := tick(t, sc, singleTick(0, 50), true); v.Most != 50 {
-		t.Errorf("%+v", v)
+	for _, clear := range []bool{true, false} {
+		if v := tick(t, sc, singleTick(0, 50), clear); v.Most != 50 {
+			t.Errorf("%+v", v)
+		}
 	}
 	if n := workWords(t, sc)[wire.AtNextGroups]; n != 0 {
 		t.Errorf("the next of a chain has %d groups", n)
@@ -189,12 +192,12 @@ func TestOtherGroupsPollTheDoorbell(t *testing.T) {
 	}
 }
 
-// TestHeartbeatOfATick counts heartbeats: one for each sixteen polls, one at the end.
+// TestHeartbeatOfATick counts heartbeats: one for each four polls, one at the end.
 func TestHeartbeatOfATick(t *testing.T) {
 	f := newFixture(t)
 	sc := stopper(f, 2, noGroup, 0, 0, 0, 1)
 	beats := uint32(0)
-	for i, test := range []struct{ budget, beats uint32 }{{1, 2}, {16, 2}, {17, 3}, {33, 4}} {
+	for i, test := range []struct{ budget, beats uint32 }{{1, 2}, {4, 2}, {5, 3}, {33, 10}} {
 		c := singleTick(0, test.budget)
 		c.Epoch += uint32(i)
 		tick(t, sc, c, true)
