@@ -403,25 +403,26 @@ void residentEnd(uint done, bool halted, bool idle, bool worked) {
     bool final = residentLastPhase == residentBaseHere.w;
     uint least = halted ? ~0u : done;
     uvec3 of = uvec3(halted ? 1u : 0u, idle || halted ? 1u : 0u, worked ? 1u : 0u);
-    if (gl_NumWorkGroups.x == 1u) {
-        residentWriteStatus(final, least, done, of);
-        return;
-    }
-    atomicMin(residentArrivedLeast, least);
-    atomicMax(residentArrivedMost, done);
-    atomicAdd(residentArrivedHalted, of.x);
-    atomicAdd(residentArrivedIdle, of.y);
-    atomicAdd(residentArrivedActive, of.z);
-    memoryBarrierBuffer();
-    if (atomicAdd(residentArrived, 1u) == gl_NumWorkGroups.x - 1u) {
-        // All others have arrived. Each exchange also prepares the next tick.
+    bool last = gl_NumWorkGroups.x == 1u;
+    if (!last) {
+        atomicMin(residentArrivedLeast, least);
+        atomicMax(residentArrivedMost, done);
+        atomicAdd(residentArrivedHalted, of.x);
+        atomicAdd(residentArrivedIdle, of.y);
+        atomicAdd(residentArrivedActive, of.z);
         memoryBarrierBuffer();
-        residentArrived = 0u;
-        least = atomicExchange(residentArrivedLeast, ~0u);
-        done = atomicExchange(residentArrivedMost, 0u);
-        of.x = atomicExchange(residentArrivedHalted, 0u);
-        of.y = atomicExchange(residentArrivedIdle, 0u);
-        of.z = atomicExchange(residentArrivedActive, 0u);
+        last = atomicAdd(residentArrived, 1u) == gl_NumWorkGroups.x - 1u;
+        if (last) {
+            memoryBarrierBuffer();
+            residentArrived = 0u;
+            least = atomicExchange(residentArrivedLeast, ~0u); // for the next tick
+            done = atomicExchange(residentArrivedMost, 0u);
+            of.x = atomicExchange(residentArrivedHalted, 0u);
+            of.y = atomicExchange(residentArrivedIdle, 0u);
+            of.z = atomicExchange(residentArrivedActive, 0u);
+        }
+    }
+    if (last) {
         residentWriteStatus(final, least, done, of);
     }
 }
