@@ -39,7 +39,7 @@ type scheduler struct {
 
 	checkpointed time.Time
 	advanced     bool // steps were done since the last preemption
-	clearRun     bool // the next submission clears what the last run left
+	clearRun     bool // the next submission clears what ticks before left in device memory
 	clearClaims  bool // and the claims of the last epoch
 	statusLeads  bool // the status includes a queued submission, whose fence is pending
 	endedEarly   bool // the last tick ended before its steps were done
@@ -172,7 +172,6 @@ func (sc *scheduler) publishStatus() {
 // first tick is always submitted, so that requests cannot keep the session from its
 // work.
 func (sc *scheduler) burst() error {
-	sc.mail.clearStop()
 	target := sc.beginBurst()
 	over := false
 	for first := true; ; first = false {
@@ -207,9 +206,13 @@ func (sc *scheduler) yield() {
 	}
 }
 
-// beginBurst begins an epoch where the last one is full, writes the command block, and
-// returns the steps of the epoch to reach.
+// beginBurst withdraws a stop request, begins an epoch where the last one is full, writes the
+// command block, and returns the steps of the epoch to reach.
 func (sc *scheduler) beginBurst() uint32 {
+	stopped := sc.mail.clearStop()
+	// Signals, relayed stops, and that a chain or a step is over outlast their tick. Clearing
+	// takes a transfer before the first tick, so it is left out where there is none of them.
+	sc.clearRun = sc.clearRun || stopped || sc.status.Kind != wire.SignalRunning || sc.mode.Actual == Chain || sc.kernel.lockstep()
 	goal := sc.run.goalOf()
 	if sc.status.Least >= sc.options.test.epochSteps && sc.status.Halted < sc.kernel.Groups {
 		sc.base += uint64(sc.status.Least)
@@ -221,7 +224,7 @@ func (sc *scheduler) beginBurst() uint32 {
 	fresh := sc.status.Least == 0 && sc.status.Most == 0
 	target := uint32(min(goal-sc.base, uint64(sc.options.test.epochSteps)))
 	sc.writeCommand(wire.Command{Target: target, Budget: 1, Flags: sc.commandFlags()})
-	sc.clearRun, sc.clearClaims = true, fresh && sc.kernel.Claim
+	sc.clearClaims = fresh && sc.kernel.Claim
 	return target
 }
 
@@ -272,7 +275,6 @@ func (sc *scheduler) alignGroups() error {
 			least, still = v.Least, 0
 		}
 		sc.counts.alignments.Add(1)
-		sc.mail.clearStop()
 		sc.beginBurst()
 		sc.writeCommand(wire.Command{Target: v.Most, Budget: v.Most - v.Least,
 			Flags: sc.commandFlags()&^wire.FlagWaitMessage | wire.FlagKeepIdle | wire.FlagSkipIdle})

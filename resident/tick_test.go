@@ -136,6 +136,43 @@ func TestAStopEndsAChain(t *testing.T) {
 	}
 }
 
+// TestARelayedStopIsClearedBeforeTheNextRun has group 0 relay a stop in a tick of the
+// scheduler: the groups do all steps of the next one. Without a stop nothing is cleared.
+func TestARelayedStopIsClearedBeforeTheNextRun(t *testing.T) {
+	f := newFixture(t)
+	o := quick
+	o.Capabilities = &Capabilities{HostWritesSeen: true}
+	_, sc := f.stopped(Kernel{Source: MustSource("stopper", stopperText, nil), Groups: 3, State: []State{
+		{Block: "Script", Init: glctx.Bytes([]uint32{noGroup, 0, 0, 0, 1})}, {Block: "Counts", Bytes: 12}}}, o)
+	if err := sc.run.startRun(0); err != nil {
+		t.Fatal(err)
+	}
+	burst := func(stop bool) {
+		target := sc.beginBurst()
+		if stop {
+			sc.mail.requestStop()
+		}
+		err := sc.submitSteps(10, 10, false)
+		if err == nil {
+			_, err = sc.completeOldest(target)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, stop := range []bool{false, true} {
+		burst(stop)
+	}
+	if w := workWords(t, sc); w[wire.AtStopRelayed] != 1 {
+		t.Errorf("relayed are %d", w[wire.AtStopRelayed])
+	}
+	burst(false)
+	wantWords(t, held(t, sc, "Counts", 3), []uint32{20, 20, 20})
+	if sc.beginBurst(); sc.clearRun {
+		t.Error("the next run clears what no tick left")
+	}
+}
+
 // TestGroupZeroSeesAStopAtItsNextPoll requests a stop within a tick, which group 0 relays
 // to the other groups.
 func TestGroupZeroSeesAStopAtItsNextPoll(t *testing.T) {
