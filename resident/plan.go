@@ -115,11 +115,12 @@ func (c *config) divide(steps uint64) (budget uint32, count int) {
 	return uint32(min(perDispatch, epochSteps)), count
 }
 
-// A flush takes some 7 us of the GPU's time on an H200, and a dispatch behind another one 2: so
-// ticks that are queued, and shorter than queuedTime, are submitted several at once.
+// A flush takes some 7 us of the GPU's time on an H200, also behind another one, and a dispatch
+// behind another one 2.6: so ticks that are queued are submitted several at once, as many as
+// take queuedTime.
 const (
-	queuedTime      = 250 * time.Microsecond
-	maxQueuedRounds = 8
+	queuedTime      = time.Millisecond
+	maxQueuedRounds = 16
 )
 
 // queuedRounds returns how many dispatches of Options.Budget a submission has where others
@@ -129,7 +130,7 @@ func (sc *scheduler) queuedRounds() uint64 {
 		return 1
 	}
 	one := max(sc.estimator.Expect(uint64(sc.options.Budget)*sc.stepsPerRound()), 1)
-	return uint64(min(max(queuedTime/one, 1), maxQueuedRounds))
+	return uint64(min(max(min(queuedTime, sc.tickTime())/one, 1), maxQueuedRounds))
 }
 
 // tickTime returns how long a submission that ends by itself should take.

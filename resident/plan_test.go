@@ -30,7 +30,7 @@ func TestStepsAreDividedIntoDispatches(t *testing.T) {
 		"more than counts": {config{}, 1 << 40, epochSteps, 1},
 		"queued":           {config{mode: Mode{Actual: Double}, options: Options{Budget: 7}}, 50, 7, 8},
 		"one queued":       {config{mode: Mode{Actual: Triple}, options: Options{Budget: 7}}, 7, 7, 1},
-		"an alignment":     {config{mode: Mode{Actual: Triple}, options: Options{Budget: 7}}, 800, 100, 8},
+		"an alignment":     {config{mode: Mode{Actual: Triple}, options: Options{Budget: 7}}, 800, 50, 16},
 		"not queued":       {config{options: Options{Budget: 7}}, 50, 50, 1},
 	} {
 		if budget, count := c.config.divide(c.steps); budget != c.budget || count != c.count {
@@ -56,7 +56,8 @@ func TestShortTicksAreQueuedTogether(t *testing.T) {
 		"not seen":   {config{mode: Mode{Actual: Triple}, options: Options{Budget: 10}}, 10 * time.Microsecond, 1},
 		"not known":  {config{mode: Mode{Actual: Triple}, options: seen}, 0, 1},
 	} {
-		sc := &scheduler{config: &c.config}
+		c.config.options.TickTime = defaultTickTime
+		sc := &scheduler{config: &c.config, run: newRunState(0)}
 		sc.estimator.Observe(10, pace.Bounds{Most: c.tick})
 		if got := sc.queuedRounds(); got != c.want {
 			t.Errorf("%s: %d dispatches, not %d", name, got, c.want)

@@ -89,6 +89,9 @@ const workSpin = pace.LongestSpin
 // message of a caller that has its answer does: waking a goroutine takes 15 us or more.
 // A software driver needs the CPU itself.
 func (sc *scheduler) waitForWork() {
+	if sc.run.woken.Swap(false) {
+		runtime.Gosched() // this thread runs the caller at once, another one would have to be woken
+	}
 	began := time.Now()
 	for sc.workSoon && time.Since(began) < workSpin {
 		for range 64 {

@@ -57,6 +57,10 @@ void main() {
         uint y[N];
         for (int i = 0; i < N; ++i) { y[i] = atomicAdd(device[0][i], 0u); }
         for (int i = 0; i < N; ++i) { x += y[i]; }
+#elif PART == 9
+        for (int i = 0; i < N; ++i) { mapped[40 + i].yz = uvec2(i, 1); }
+#elif PART == 10
+        for (int i = 0; i < N; ++i) { mapped[40 + i] = uvec4(i, 1, 2, 3); }
 #elif PART == 8
         for (int i = 0; i < N; ++i) { mapped[40 + i].x = device[i].x; }
 #endif
@@ -69,7 +73,7 @@ void main() {
 // host sees its last word.
 func BenchmarkTrips(b *testing.B) {
 	for part, name := range []string{"load of mapped memory", "load of device memory", "mapped vectors by one lane", "mapped store and fence",
-		"device store and fence", "device atomics at once", "mapped vectors by lanes", "mapped and device vectors by lanes", "device load and mapped store"} {
+		"device store and fence", "device atomics at once", "mapped vectors by lanes", "mapped and device vectors by lanes", "device load and mapped store", "half a mapped vector", "mapped vector"} {
 		for _, n := range []int{0, 1, 2, 4} {
 			if n == 0 && part > 0 || n > 2 && part == 6 {
 				continue

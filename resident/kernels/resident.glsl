@@ -68,6 +68,7 @@ uniform uint residentLastPhase;
 // Invocations of a group: gl_WorkGroupSize is not known here, before the kernel's layout.
 uniform uint residentInvocations;
 
+uint residentFlags = 0u;            // of the command
 uint residentPhase = 0u;            // of the current step
 uvec2 residentStepNow = uvec2(0u);  // argument of residentStep
 uint residentReceives = 0u;         // calls so far, which select a shared pair below
@@ -77,6 +78,7 @@ uint residentSentHere = 0u;
 uint residentTakenHere = 0u;
 bool residentForwarding = false;    // the next message is being forwarded to other groups
 uint residentBeats = 0u;
+uint residentDoneShown = 0u;        // steps that the host sees
 uint residentForwardSeen = 0u;      // other leaders: number of the last forwarded message
 uint residentActiveLanes = 0u;
 uint residentBarriersPassed = 0u;   // of the leader's group: see residentWaitAllGroups
@@ -105,7 +107,7 @@ uint residentStep(uvec2 step);
 
 bool residentLeader() { return gl_LocalInvocationIndex == 0u; }
 
-bool residentFlag(uint bit) { return (residentBaseHere.z & bit) != 0u; }
+bool residentFlag(uint bit) { return (residentFlags & bit) != 0u; }
 
 #include "resident_mail.glsl"
 
@@ -171,6 +173,7 @@ void residentBegin() {
         }
     }
     barrier();
+    residentFlags = residentBaseHere.z;
     if (!residentLeader()) {
         return;
     }
@@ -186,11 +189,13 @@ void residentBegin() {
     }
 }
 
-// residentShowProgress updates the heartbeat and the steps of group 0, in one store, at
-// every fourth poll: a poll waits for a load over the bus, and a store does not.
+// residentShowProgress updates the heartbeat and the steps of group 0 at every fourth poll: a
+// poll waits for a load over the bus, and a store does not.
 void residentShowProgress(uint polls, uint at) {
     if (gl_WorkGroupID.x == 0u && polls % 4u == 0u) {
-        residentSharedLines[RESIDENT_LINE_PROGRESS].xy = uvec2(++residentBeats, at);
+        ++residentBeats;
+        residentDoneShown = at;
+        residentStoreProgress();
     }
 }
 
@@ -378,12 +383,11 @@ void residentWriteStatus(bool final, uint least, uint most, uvec3 of) {
     if (raised != 0u) {
         signal = uvec2(residentRaisedArgument, residentRaisedSource);
     }
-    residentSharedLines[RESIDENT_LINE_STATUS] = uvec4(least, most, raised, signal.x);
-    residentSharedLines[RESIDENT_LINE_STATUS + 1u] = uvec4(signal.y, of.x, of.y, residentCommandHere.x);
-    residentActive = of.z;
-    residentSpoiled = spoiled;
+    residentSharedLines[RESIDENT_LINE_STATUS + 1u] = uvec4(least, most, raised, signal.x);
+    residentSharedLines[RESIDENT_LINE_STATUS + 2u] = uvec4(signal.y, of.x, of.y, residentCommandHere.x);
+    residentSharedLines[RESIDENT_LINE_STATUS + 3u] = uvec4(of.z, spoiled, 0u, 0u);
     memoryBarrierBuffer();
-    residentTicks = ticks;
+    residentTicks = uvec4(ticks, 0u, 0u, 0u);
 }
 
 // residentEnd stores the progress of the group. The leader calls it.
@@ -407,9 +411,13 @@ void residentEnd(uint done, bool halted, bool idle, bool worked) {
     if (!last) {
         atomicMin(residentArrivedLeast, least);
         atomicMax(residentArrivedMost, done);
-        atomicAdd(residentArrivedHalted, of.x);
-        atomicAdd(residentArrivedIdle, of.y);
-        atomicAdd(residentArrivedActive, of.z);
+        if (of.y != 0u) { // all groups write to one place: nothing is added in vain
+            atomicAdd(residentArrivedHalted, of.x);
+            atomicAdd(residentArrivedIdle, of.y);
+        }
+        if (worked) {
+            atomicAdd(residentArrivedActive, 1u);
+        }
         memoryBarrierBuffer();
         last = atomicAdd(residentArrived, 1u) == gl_NumWorkGroups.x - 1u;
         if (last) {

@@ -74,17 +74,17 @@ layout(std430, binding = 5) coherent volatile buffer ResidentShared {
 #define residentSent residentSharedLines[4].w // messages put into the outbox
 // Line status, written by leader of the last group to end a tick.
 #define RESIDENT_LINE_STATUS 8u
-#define residentLeast residentSharedLines[8].x // steps since the base that every group has done; all ones: all have halted
-#define residentMost residentSharedLines[8].y // steps since the base of the group that has done most
-#define residentKind residentSharedLines[8].z // kind of the signal; 0: none
-#define residentArgument residentSharedLines[8].w // argument of the signal
-#define residentSource residentSharedLines[9].x // group that raised the signal
-#define residentHalted residentSharedLines[9].y // groups that have halted
-#define residentIdle residentSharedLines[9].z // groups that had nothing to do in their last step
-#define residentEpoch residentSharedLines[9].w // epoch of the command that was executed
-#define residentActive residentSharedLines[10].x // groups that did a step in this tick
-#define residentSpoiled residentSharedLines[10].y // reasons why the state is wrong, of this tick or before, as bits; 0: it is right
-#define residentTicks residentSharedLines[10].z // ticks that have ended; written last
+#define residentTicks residentSharedLines[8] // x: ticks that have ended; written last
+#define residentLeast residentSharedLines[9].x // steps since the base that every group has done; all ones: all have halted
+#define residentMost residentSharedLines[9].y // steps since the base of the group that has done most
+#define residentKind residentSharedLines[9].z // kind of the signal; 0: none
+#define residentArgument residentSharedLines[9].w // argument of the signal
+#define residentSource residentSharedLines[10].x // group that raised the signal
+#define residentHalted residentSharedLines[10].y // groups that have halted
+#define residentIdle residentSharedLines[10].z // groups that had nothing to do in their last step
+#define residentEpoch residentSharedLines[10].w // epoch of the command that was executed
+#define residentActive residentSharedLines[11].x // groups that did a step in this tick
+#define residentSpoiled residentSharedLines[11].y // reasons why the state is wrong, of this tick or before, as bits; 0: it is right
 
 // Device memory, which groups share.
 layout(std430, binding = 6) coherent volatile buffer ResidentWork {

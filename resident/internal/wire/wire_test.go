@@ -68,7 +68,7 @@ func TestCommandAndStatus(t *testing.T) {
 	if s.Budget() != 30 || s[AtCommand+1] != 20 || s[AtBase+2] != 70 {
 		t.Errorf("command %v", s[AtCommand:AtCommand+8])
 	}
-	for at := AtLeast; at <= AtTicks; at++ {
+	for at := AtTicks; at <= AtSpoiled; at++ {
 		s[at] = uint32(at)
 	}
 	want := Status{AtTicks, AtLeast, AtMost, AtKind, AtArgument, AtSource, AtHalted, AtIdle, AtEpoch, AtActive, AtSpoiled}

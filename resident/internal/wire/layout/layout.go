@@ -129,6 +129,7 @@ var Blocks = []Block{
 				{"Sent", 1, "messages put into the outbox"},
 			}},
 			{"status", "leader of the last group to end a tick", []Field{
+				{"Ticks", 4, "x: ticks that have ended; written last"},
 				{"Least", 1, "steps since the base that every group has done; all ones: all have halted"},
 				{"Most", 1, "steps since the base of the group that has done most"},
 				{"Kind", 1, "kind of the signal; 0: none"},
@@ -139,7 +140,6 @@ var Blocks = []Block{
 				{"Epoch", 1, "epoch of the command that was executed"},
 				{"Active", 1, "groups that did a step in this tick"},
 				{"Spoiled", 1, "reasons why the state is wrong, of this tick or before, as bits; 0: it is right"},
-				{"Ticks", 1, "ticks that have ended; written last"},
 			}},
 		},
 		Arrays: []Array{
