@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -191,9 +192,40 @@ func median(list []time.Duration) time.Duration {
 }
 
 // BenchmarkPacedSteps measures single steps at 1,000 a second, by re-dispatched ticks: their
-// time, and the CPU time of each thread of the process.
+// time, and the CPU time of the threads of the process, with the times that they slept. The
+// first row has the pauses without steps.
 func BenchmarkPacedSteps(b *testing.B) {
-	f := newFixture(b)
+	for _, steps := range []bool{false, true} {
+		b.Run(fmt.Sprintf("steps %t", steps), func(b *testing.B) {
+			s := newFixture(b).tickSession(b)
+			run(b, s, 100)
+			var times []time.Duration
+			before, began := threadTimes(b), time.Now()
+			for next := time.Now(); b.Loop(); next = next.Add(time.Millisecond) {
+				time.Sleep(time.Until(next))
+				start := time.Now()
+				if steps {
+					run(b, s, 1)
+				}
+				times = append(times, time.Since(start))
+			}
+			wall, sum, text := time.Since(began), time.Duration(0), ""
+			for thread, t := range threadTimes(b) {
+				if d := t.spent - before[thread].spent; d > wall/1000 {
+					sum += d
+					text += fmt.Sprintf("  %.2f%% %.2f sleeps a step", 100*d.Seconds()/wall.Seconds(), float64(t.slept-before[thread].slept)/float64(len(times)))
+				}
+			}
+			b.Log(text)
+			b.ReportMetric(float64(median(times).Nanoseconds())/1e3, "us-step")
+			b.ReportMetric(100*sum.Seconds()/wall.Seconds(), "cpu-%")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// tickSession returns a session of ticks of a millisecond, on a driver that was probed.
+func (f *fixture) tickSession(b *testing.B) *Session {
 	caps, err := Probe(b.Context(), f.context, f.cache, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -202,42 +234,69 @@ func BenchmarkPacedSteps(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := f.session(k, Options{TickTime: time.Millisecond, Poll: 4, Capabilities: caps})
-	run(b, s, 100)
-	var times []time.Duration
-	before, began := threadTimes(b), time.Now()
-	for next := time.Now(); b.Loop(); next = next.Add(time.Millisecond) {
-		time.Sleep(time.Until(next))
-		start := time.Now()
-		run(b, s, 1)
-		times = append(times, time.Since(start))
-	}
-	wall, sum := time.Since(began), time.Duration(0)
-	for thread, spent := range threadTimes(b) {
-		if d := spent - before[thread]; d > 0 {
-			sum += d
-			b.Logf("thread %s: %.2f%%", thread, 100*d.Seconds()/wall.Seconds())
-		}
-	}
-	b.ReportMetric(float64(median(times).Nanoseconds())/1e3, "us-step")
-	b.ReportMetric(100*sum.Seconds()/wall.Seconds(), "cpu-%")
-	b.ReportMetric(0, "ns/op")
+	return f.session(k, Options{TickTime: time.Millisecond, Poll: 4, Capabilities: caps})
 }
 
-// threadTimes returns the CPU time of each thread.
-func threadTimes(b *testing.B) map[string]time.Duration {
-	files, _ := filepath.Glob("/proc/self/task/*/schedstat")
-	times := map[string]time.Duration{}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
+// BenchmarkTickGaps measures ticks of a millisecond: how many steps they have, and how often
+// the host slept, polled a fence and overslept.
+func BenchmarkTickGaps(b *testing.B) {
+	s := newFixture(b).tickSession(b)
+	if err := s.Start(0); err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(300 * time.Millisecond)
+	before, began := s.Stats(), time.Now()
+	var stalls []time.Duration // between two changes of the progress
+	last, changed := s.Progress(), time.Now()
+	for b.Loop() {
+		for i := 0; i < 1<<14; i++ {
+			if p := s.Progress(); p != last {
+				now := time.Now()
+				stalls, last, changed = append(stalls, now.Sub(changed)), p, now
+			}
+		}
+	}
+	after, wall := s.Stats(), time.Since(began)
+	slices.Sort(stalls)
+	ticks := float64(after.Ticks - before.Ticks)
+	b.ReportMetric(wall.Seconds()*1e6/ticks, "us-tick")
+	b.ReportMetric(float64(after.Sleeps-before.Sleeps)/ticks, "sleeps/tick")
+	b.ReportMetric(float64(after.Polls-before.Polls)/ticks, "polls/tick")
+	for _, q := range []int{50, 90, 97, 99} {
+		b.ReportMetric(float64(stalls[(len(stalls)-1)*q/100].Nanoseconds())/1e3, fmt.Sprintf("us-stall-%d%%", q))
+	}
+	b.ReportMetric(float64(len(stalls))/ticks, "changes/tick")
+	b.ReportMetric(0, "ns/op")
+	if _, err := s.Stop(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// threadTime is the CPU time of a thread, and how often it slept.
+type threadTime struct {
+	spent time.Duration
+	slept int
+}
+
+// threadTimes returns the times of each thread.
+func threadTimes(b *testing.B) map[string]threadTime {
+	folders, _ := filepath.Glob("/proc/self/task/*")
+	times := map[string]threadTime{}
+	for _, folder := range folders {
+		text, err := os.ReadFile(filepath.Join(folder, "schedstat"))
+		status, failed := os.ReadFile(filepath.Join(folder, "status"))
+		if err != nil || failed != nil {
 			continue // it ended
 		}
 		var spent int64
 		if _, err := fmt.Sscan(string(text), &spent); err != nil {
 			b.Fatal(err)
 		}
-		times[filepath.Base(filepath.Dir(file))] = time.Duration(spent)
+		t := threadTime{spent: time.Duration(spent)}
+		if _, after, ok := strings.Cut(string(status), "\nvoluntary_ctxt_switches:"); ok {
+			_, _ = fmt.Sscan(after, &t.slept) // 0 where there is no such line
+		}
+		times[folder] = t
 	}
 	return times
 }
