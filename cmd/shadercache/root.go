@@ -69,7 +69,7 @@ func newRoot(o *options) *cobra.Command {
 		newReport(o), newAssert(o), newExec(o), newEnv(o), newLint(o), newSelftest(o), newTune(o), newBench(o), newVersion(o), newMan(o))
 	addCompletion(root)
 	root.SetHelpCommand(newHelp())
-	cli.FitHelp(root)
+	o.FitHelp(root)
 	return root
 }
 

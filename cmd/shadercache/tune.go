@@ -43,8 +43,8 @@ computes without a kernel, which are candidates on software drivers; both store
 their results apart. The programs of the winners are stored too.
 
 --table adds the winners to a file in the format of conv2d/defaults.json, the
-table of choices for drivers that were not tuned. It has one choice for all GPUs
-of a maker: several GPUs in --device must not be two models of one.
+table of choices for GPUs that were not tuned. It has one list a model, so two
+GPUs of one model in --device must also have one driver.
 
 With several GPUs in --device, or all, problems are tuned for each model among
 them. GPUs of one model divide the problems and measure at the same time, each

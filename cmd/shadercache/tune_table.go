@@ -40,10 +40,11 @@ func addToTable(gpu, file string, winners []tune.Result) error {
 	})
 }
 
-// checkTable checks, before a long search, that the winners of all models can be added to a
-// table: of two models of a family, one would replace those of the other.
+// checkTable checks, before a long search, that the winners of all groups of equal GPUs can be
+// added to a table, which has one list a model: with two drivers of one model the winners of one
+// would replace those of the other.
 func checkTable(file string, models []cli.Model) error {
-	families := map[string]string{}
+	seen := map[string]string{}
 	for _, m := range models {
 		first := m.Devices[0]
 		if first.Err != nil {
@@ -52,12 +53,12 @@ func checkTable(file string, models []cli.Model) error {
 		if err := addToTable(first.Name, file, nil); err != nil {
 			return err
 		}
-		family := conv2d.TableFamily(glctx.Info{GPU: first.Name})
-		if other, twice := families[family]; twice {
-			return cli.Hint(fmt.Errorf("tune: --table has one choice of a problem for %s, and GPUs %s and %s are two models of it", family, other, first.Option()),
-				"give --device GPUs of one model")
+		name := conv2d.TableModel(glctx.Info{GPU: first.Name})
+		if other, twice := seen[name]; twice {
+			return cli.Hint(fmt.Errorf("tune: --table has one choice of a problem for %s, and GPUs %s and %s, which are tuned apart, are both of it", name, other, first.Option()),
+				"give --device one of the two")
 		}
-		families[family] = first.Option()
+		seen[name] = first.Option()
 	}
 	return nil
 }
