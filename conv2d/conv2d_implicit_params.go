@@ -10,12 +10,14 @@ import (
 // conv2d_implicit.comp cuts its product among groups and invocations. The kernel's
 // file describes them.
 type ImplicitParams struct {
+	Ahead     int `json:"ahead,omitempty"` // 2: loads are two steps ahead of the product
 	BK        int `json:"bk"`
 	BM        int `json:"bm"`
 	BN        int `json:"bn"`
 	Buffers   int `json:"buffers"`
 	Clamp     int `json:"clamp"`
-	Fused     int `json:"fused,omitempty"` // 1: the last group of a tile adds the parts of Split
+	Fused     int `json:"fused,omitempty"`  // 1: the last group of a tile adds the parts of Split
+	Gather    int `json:"gather,omitempty"` // 1: slices exchange all sums at once
 	Slices    int `json:"slices"`
 	Split     int `json:"split"`
 	TapsFirst int `json:"taps_first"`
@@ -49,6 +51,8 @@ func (t ImplicitParams) validate() error {
 		return fmt.Errorf("conv2d: %d buffers, must be 1 or 2", t.Buffers)
 	case t.Fused > 1 || t.Fused == 1 && t.Split == 1:
 		return fmt.Errorf("conv2d: fused is %d with %d parts, must be 0, or 1 with several", t.Fused, t.Split)
+	case t.Ahead != 0 && t.Ahead != 2 || t.Gather > 1:
+		return fmt.Errorf("conv2d: ahead is %d, must be 0 or 2", t.Ahead)
 	case t.TapsFirst > 1 || t.Clamp > 1 || t.Unroll > 1:
 		return fmt.Errorf("conv2d: taps_first is %d, clamp %d, unroll %d: each must be 0 or 1", t.TapsFirst, t.Clamp, t.Unroll)
 	}
@@ -66,5 +70,9 @@ func (t ImplicitParams) sharedBytes() int {
 	if t.Fused == 1 {
 		bytes += semaphoreBytes
 	}
-	return bytes + 4*t.BM*t.BN*(t.Slices-1)/t.Slices
+	exchanged := 4 * t.BM * t.BN * (t.Slices - 1)
+	if t.Gather == 0 {
+		exchanged /= t.Slices
+	}
+	return bytes + exchanged
 }

@@ -76,6 +76,18 @@
 #define BUFFERS 2
 #endif
 
+// Steps that are on their way into registers while a group computes one. With 2 a step has
+// twice the time to arrive, and takes twice the registers.
+#ifndef AHEAD
+#define AHEAD 1
+#endif
+
+// 1: the slices of a part exchange all of their sums at once, not share by share: fewer
+// barriers for SLICES times the shared memory.
+#ifndef GATHER
+#define GATHER 0
+#endif
+
 // 1: rows in the order r, s, c, and c fills up to a multiple of BK, so that a step
 // lies under one tap. 0: rows in the order c, r, s, for few channels.
 #ifndef TAPS_FIRST
@@ -251,12 +263,17 @@ shared vec4 pixels0[BK][VN];
 #if BUFFERS == 2
 shared vec4 weights1[BK][VM];
 shared vec4 pixels1[BK][VN];
+#define READ_BARRIER
+#else
+#define weights1 weights0
+#define pixels1 pixels0
+#define READ_BARRIER barrier();
 #endif
 #if TABLE
 shared uvec2 places[STEPS * BK];
 #endif
 #if SLICES > 1
-shared vec4 exchange[SLICES - 1][SHARE][THREADS];
+shared vec4 exchange[SLICES - 1][GATHER == 1 ? VECTORS : SHARE][THREADS];
 #endif
 #if LAST_ADDS
 shared uint ticket;
@@ -298,11 +315,11 @@ vec4 activate(vec4 x) {
 #define PIXEL(v, j) ((v) + (j) * VN)
 #endif
 
-// Copies of a step, into the registers nextWeights and nextPixels.
-#define LOAD_WEIGHTS(step)                                                              \
+// Copies of a step, into registers.
+#define LOAD_WEIGHTS(step, toWeights)                                                   \
     for (int i = 0; i < LOADS_M; ++i) {                                                 \
         if (COPIES_M(i)) {                                                              \
-            nextWeights[i] = weights[weightsAt + ((step) * BK + i * ROWS_M) * (FILTERS_PADDED / 4)]; \
+            toWeights[i] = weights[weightsAt + ((step) * BK + i * ROWS_M) * (FILTERS_PADDED / 4)]; \
         }                                                                               \
     }
 
@@ -322,15 +339,15 @@ vec4 activate(vec4 x) {
 #endif
 
 #if VECTOR
-#define LOAD_PIXELS(step)                                                               \
+#define LOAD_PIXELS(step, toPixels)                                                     \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
         int c = (step) * BK + rowN + i * ROWS_N;                                        \
         bool there = COPIES_N(i) && (GROUP_CHANNELS % BK == 0 || c < GROUP_CHANNELS);   \
-        nextPixels[i] = inputs[there ? origin + c * (HEIGHT * WIDTH / 4) : 0];          \
-        nextPixels[i] = mix(vec4(0.0), nextPixels[i], bvec4(there));                    \
+        toPixels[i] = inputs[there ? origin + c * (HEIGHT * WIDTH / 4) : 0];            \
+        toPixels[i] = mix(vec4(0.0), toPixels[i], bvec4(there));                        \
     }
 #elif TAPS_FIRST
-#define LOAD_PIXELS(step)                                                               \
+#define LOAD_PIXELS(step, toPixels)                                                     \
     uint tap = uint(step) / CHANNEL_STEPS;                                              \
     int firstC = int(uint(step) % CHANNEL_STEPS) * BK;                                  \
     int r = int(tap / FILTER_S);                                                        \
@@ -341,15 +358,15 @@ vec4 activate(vec4 x) {
         int at = tapAt + i * (ROWS_N * HEIGHT * WIDTH);                                 \
         bool there = GROUP_CHANNELS % BK == 0 || firstC + rowN + i * ROWS_N < GROUP_CHANNELS; \
         uint bits = COPIES_N(i) && there ? tapBits : NOWHERE;                           \
-        TAKE_FOUR(nextPixels[i])                                                        \
+        TAKE_FOUR(toPixels[i])                                                          \
     }
 #else
-#define LOAD_PIXELS(step)                                                               \
+#define LOAD_PIXELS(step, toPixels)                                                     \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
         uvec2 place = PLACE(COPIES_N(i) ? uint((step) * BK + rowN + i * ROWS_N) : 0u);  \
         int at = int(place.x);                                                          \
         uint bits = COPIES_N(i) ? place.y : NOWHERE;                                    \
-        TAKE_FOUR(nextPixels[i])                                                        \
+        TAKE_FOUR(toPixels[i])                                                          \
     }
 
 // What at and bits are for a row in the order c, r, s.
@@ -367,17 +384,17 @@ uvec2 placeOf(uint row) {
 #endif
 #endif
 
-#define LOAD(step) { LOAD_WEIGHTS(step) LOAD_PIXELS(step) }
+#define LOAD(step, toWeights, toPixels) { LOAD_WEIGHTS(step, toWeights) LOAD_PIXELS(step, toPixels) }
 
-#define STORE(sharedWeights, sharedPixels)                                              \
+#define STORE(fromWeights, fromPixels, sharedWeights, sharedPixels)                        \
     for (int i = 0; i < LOADS_M; ++i) {                                                 \
         if (COPIES_M(i)) {                                                              \
-            sharedWeights[rowM + i * ROWS_M][vectorM] = nextWeights[i];                 \
+            sharedWeights[rowM + i * ROWS_M][vectorM] = fromWeights[i];                 \
         }                                                                               \
     }                                                                                   \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
         if (COPIES_N(i)) {                                                              \
-            sharedPixels[rowN + i * ROWS_N][vectorN] = nextPixels[i];                   \
+            sharedPixels[rowN + i * ROWS_N][vectorN] = fromPixels[i];                   \
         }                                                                               \
     }
 
@@ -402,24 +419,35 @@ uvec2 placeOf(uint row) {
         }                                                                               \
     }
 
-// One slice adds up its share, which the others give it. Written out for each slice,
-// not a loop: an index of sum that is no constant would put it into memory.
-#define GATHER(owner)                                                                   \
+// Each slice adds up its share, which the others give it. Written out for each slice, not
+// a loop: an index of sum that is no constant would put it into memory.
+#define GIVE(owner, at)                                                                 \
     if (slice != owner) {                                                               \
         uint other = slice > owner ? slice - 1 : slice;                                 \
         for (int i = 0; i < SHARE; ++i) {                                               \
-            exchange[other][i][thread] = sum[owner * SHARE + i];                        \
+            exchange[other][at + i][thread] = sum[owner * SHARE + i];                   \
         }                                                                               \
-    }                                                                                   \
-    barrier();                                                                          \
+    }
+#define ADD_SHARE(owner, at)                                                            \
     if (slice == owner) {                                                               \
         for (int other = 0; other < SLICES - 1; ++other) {                              \
             for (int i = 0; i < SHARE; ++i) {                                           \
-                sum[owner * SHARE + i] += exchange[other][i][thread];                   \
+                sum[owner * SHARE + i] += exchange[other][at + i][thread];              \
             }                                                                           \
         }                                                                               \
-    }                                                                                   \
+    }
+#define GATHER_ONE(owner)                                                               \
+    GIVE(owner, 0)                                                                      \
+    barrier();                                                                          \
+    ADD_SHARE(owner, 0)                                                                 \
     barrier();
+#if SLICES == 4
+#define EACH_SLICE(step) step(0) step(1) step(2) step(3)
+#else
+#define EACH_SLICE(step) step(0) step(1)
+#endif
+#define GIVE_OWN(owner) GIVE(owner, owner * SHARE)
+#define ADD_OWN(owner) ADD_SHARE(owner, owner * SHARE)
 
 void main() {
     // Divisions are unsigned: signed ones take branches.
@@ -492,26 +520,56 @@ void main() {
     vec4 nextPixels[LOADS_N];
     int step = part * PART;
     int last = min(step + PART, STEPS);
-    LOAD(step)
-    STORE(weights0, pixels0)
+    LOAD(step, nextWeights, nextPixels)
+#if AHEAD == 2
+    vec4 laterWeights[LOADS_M];
+    vec4 laterPixels[LOADS_N];
+    if (step + 1 < last) {
+        LOAD(step + 1, laterWeights, laterPixels)
+    }
+#endif
+    STORE(nextWeights, nextPixels, weights0, pixels0)
     barrier();
-#if BUFFERS == 2
+#if AHEAD == 2
+    for (; step < last; step += 2) {
+        if (step + 2 < last) {
+            LOAD(step + 2, nextWeights, nextPixels)
+        }
+        MULTIPLY(weights0, pixels0)
+        READ_BARRIER
+        if (step + 1 < last) {
+            STORE(laterWeights, laterPixels, weights1, pixels1)
+        }
+        barrier();
+        if (step + 1 < last) {
+            if (step + 3 < last) {
+                LOAD(step + 3, laterWeights, laterPixels)
+            }
+            MULTIPLY(weights1, pixels1)
+        }
+        READ_BARRIER
+        if (step + 2 < last) {
+            STORE(nextWeights, nextPixels, weights0, pixels0)
+        }
+        barrier();
+    }
+#elif BUFFERS == 2
     for (; step < last; step += 2) {
         if (step + 1 < last) {
-            LOAD(step + 1)
+            LOAD(step + 1, nextWeights, nextPixels)
         }
         MULTIPLY(weights0, pixels0)
         if (step + 1 < last) {
-            STORE(weights1, pixels1)
+            STORE(nextWeights, nextPixels, weights1, pixels1)
         }
         barrier();
         if (step + 1 < last) {
             if (step + 2 < last) {
-                LOAD(step + 2)
+                LOAD(step + 2, nextWeights, nextPixels)
             }
             MULTIPLY(weights1, pixels1)
             if (step + 2 < last) {
-                STORE(weights0, pixels0)
+                STORE(nextWeights, nextPixels, weights0, pixels0)
             }
         }
         barrier();
@@ -519,23 +577,24 @@ void main() {
 #else
     for (; step < last; ++step) {
         if (step + 1 < last) {
-            LOAD(step + 1)
+            LOAD(step + 1, nextWeights, nextPixels)
         }
         MULTIPLY(weights0, pixels0)
         barrier();
         if (step + 1 < last) {
-            STORE(weights0, pixels0)
+            STORE(nextWeights, nextPixels, weights0, pixels0)
         }
         barrier();
     }
 #endif
 
 #if SLICES > 1
-    GATHER(0)
-    GATHER(1)
-#if SLICES == 4
-    GATHER(2)
-    GATHER(3)
+#if GATHER == 1
+    EACH_SLICE(GIVE_OWN)
+    barrier();
+    EACH_SLICE(ADD_OWN)
+#else
+    EACH_SLICE(GATHER_ONE)
 #endif
 #endif
 
