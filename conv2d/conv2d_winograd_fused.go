@@ -196,11 +196,3 @@ func (w fusedWinograd) step(on device) kernel.Step {
 		Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Packed.At(1), kernel.Output.At(2)},
 	}
 }
-
-// fusedCandidates returns the blocks of the shortest estimated times.
-func fusedCandidates(w winograd, on device) []FusedParams {
-	if on.software || w.check() != nil || !w.pays() {
-		return nil
-	}
-	return nil
-}

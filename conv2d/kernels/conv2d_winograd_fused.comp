@@ -67,7 +67,7 @@
 // Passes in which the sums change from invocations that have a frequency to invocations
 // that have a tile. More take less shared memory.
 #ifndef PASSES
-#define PASSES 2
+#define PASSES 4
 #endif
 
 // 1: V is stored as floats, else as vectors of which floats are written.
