@@ -41,7 +41,6 @@ type FusedParams struct {
 	BM      int `json:"bm"`
 	BN      int `json:"bn"`
 	Buffers int `json:"buffers"`
-	Scalar  int `json:"scalar"`
 	Split   int `json:"split"`
 	TM      int `json:"tm"`
 	TN      int `json:"tn"`
@@ -59,8 +58,8 @@ func (t FusedParams) validate() error {
 		return fmt.Errorf("conv2d: a block of %dx%d does not divide into parts of %dx%d", t.BM, t.BN, t.TM, t.TN)
 	case t.Buffers != 1 && t.Buffers != 2:
 		return fmt.Errorf("conv2d: %d buffers, must be 1 or 2", t.Buffers)
-	case t.Split < 1 || t.Scalar > 1:
-		return fmt.Errorf("conv2d: split is %d, scalar %d: must be at least 1, and 0 or 1", t.Split, t.Scalar)
+	case t.Split < 1:
+		return fmt.Errorf("conv2d: split is %d, must be at least 1", t.Split)
 	}
 	return nil
 }
@@ -146,7 +145,7 @@ func (w fusedWinograd) workspace() int {
 // sharedBytes is the shared memory of a group that exchanges its sums in that many passes.
 func (w fusedWinograd) sharedBytes(passes int) int {
 	t := w.block
-	bytes := 4 * w.frequencies() * (t.Buffers*t.BK*(t.BM+t.BN) + t.BM/passes*t.BN)
+	bytes := 4 * w.frequencies() * max(t.Buffers*t.BK*(t.BM+t.BN), t.BM/passes*t.BN)
 	if t.Split > 1 {
 		bytes += semaphoreBytes
 	}

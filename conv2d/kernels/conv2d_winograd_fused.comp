@@ -67,12 +67,7 @@
 // Passes in which the sums change from invocations that have a frequency to invocations
 // that have a tile. More take less shared memory.
 #ifndef PASSES
-#define PASSES 4
-#endif
-
-// 1: V is stored as floats, else as vectors of which floats are written.
-#ifndef SCALAR
-#define SCALAR 0
+#define PASSES 1
 #endif
 
 #ifndef CHANNELS
@@ -171,29 +166,14 @@ uniform int images; // N
 uniform int steps;  // of BK channels; no constant, so that their loop stays one
 
 // Vector (k, i, f, m) of U has filters 4 * (i * THREADS_M + m) and on; vector (k, j, f, n)
-// of V has tiles 4 * (j * THREADS_N + n) and on.
+// of V, which comes behind U, has tiles 4 * (j * THREADS_N + n) and on.
 #define AT_M(k, i) ((((k) * (TM / 4) + (i)) * FREQUENCIES + frequency) * THREADS_M + threadM)
-#define AT_N(k, j) ((((k) * (TN / 4) + (j)) * FREQUENCIES + frequency) * THREADS_N + threadN)
+#define AT_N(k, j, f, n) (STEP_M + (((k) * (TN / 4) + (j)) * FREQUENCIES + (f)) * THREADS_N + (n))
 
-#if SCALAR
-#define VECTOR_N float
-#define FLOATS_N 4
-#define READ_N(from, at) vec4(from[4 * (at)], from[4 * (at) + 1], from[4 * (at) + 2], from[4 * (at) + 3])
-#define WRITE_N(to, at, e, x) to[4 * (at) + (e)] = x;
-#else
-#define VECTOR_N vec4
-#define FLOATS_N 1
-#define READ_N(from, at) from[at]
-#define WRITE_N(to, at, e, x) to[at][e] = x;
-#endif
-
-shared vec4 weights0[STEP_M];
-shared VECTOR_N tiles0[FLOATS_N * FREQUENCIES * STEP_N / 4];
-#if BUFFERS == 2
-shared vec4 weights1[STEP_M];
-shared VECTOR_N tiles1[FLOATS_N * FREQUENCIES * STEP_N / 4];
-#endif
-shared vec4 exchange[FREQUENCIES * UNITS / 4];
+// Steps of U and V, and after the last one the sums of a pass.
+#define STEP (STEP_M + FREQUENCIES * STEP_N / 4)
+#define EXCHANGED (FREQUENCIES * UNITS / 4)
+shared vec4 pool[BUFFERS * STEP > EXCHANGED ? BUFFERS * STEP : EXCHANGED];
 
 // transpose(B) times one line, and transpose(A) times one line, in place.
 #if TILE == 4
@@ -275,10 +255,10 @@ float activate(float x) {
         }                                                                               \
     }
 
-#define STORE(step, toWeights, toTiles)                                                 \
+#define STORE(step, to)                                                                 \
     for (int i = 0; i < LOADS_M; ++i) {                                                 \
         if (COPIES_M(i)) {                                                              \
-            toWeights[self + i * INVOCATIONS] = nextWeights[i];                         \
+            pool[to + self + i * INVOCATIONS] = nextWeights[i];                         \
         }                                                                               \
     }                                                                                   \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
@@ -296,7 +276,7 @@ float activate(float x) {
                 transformInput(LINE(next, i * FREQUENCIES + y * SIDE, 1));              \
             }                                                                           \
             for (int f = 0; f < FREQUENCIES; ++f) {                                     \
-                WRITE_N(toTiles, ((k * (TN / 4) + tileJ) * FREQUENCIES + f) * THREADS_N + tileN, tileE, next[i * FREQUENCIES + f]) \
+                pool[to + AT_N(k, tileJ, f, tileN)][tileE] = next[i * FREQUENCIES + f]; \
             }                                                                           \
         }                                                                               \
     }
@@ -305,14 +285,14 @@ float activate(float x) {
     for (int j = 0; j < TN / 4; ++j) {                                                  \
         sum[(row) * (TN / 4) + j] += (x) * right[j];                                    \
     }
-#define MULTIPLY(fromWeights, fromTiles)                                                \
+#define MULTIPLY(from)                                                                  \
     for (int k = 0; k < BK; ++k) {                                                      \
         vec4 right[TN / 4];                                                             \
         for (int j = 0; j < TN / 4; ++j) {                                              \
-            right[j] = READ_N(fromTiles, AT_N(k, j));                                   \
+            right[j] = pool[from + AT_N(k, j, frequency, threadN)];                     \
         }                                                                               \
         for (int i = 0; i < TM / 4; ++i) {                                              \
-            vec4 left = fromWeights[AT_M(k, i)];                                        \
+            vec4 left = pool[from + AT_M(k, i)];                                        \
             ADD(4 * i, left.x)                                                          \
             ADD(4 * i + 1, left.y)                                                      \
             ADD(4 * i + 2, left.z)                                                      \
@@ -389,25 +369,25 @@ void main() {
     int step = part * perPart;
     int last = min(step + perPart, steps);
     LOAD(step)
-    STORE(step, weights0, tiles0)
+    STORE(step, 0)
     barrier();
 #if BUFFERS == 2
     for (; step < last; step += 2) {
         if (step + 1 < last) {
             LOAD(step + 1)
         }
-        MULTIPLY(weights0, tiles0)
+        MULTIPLY(0)
         if (step + 1 < last) {
-            STORE(step + 1, weights1, tiles1)
+            STORE(step + 1, STEP)
         }
         barrier();
         if (step + 1 < last) {
             if (step + 2 < last) {
                 LOAD(step + 2)
             }
-            MULTIPLY(weights1, tiles1)
+            MULTIPLY(STEP)
             if (step + 2 < last) {
-                STORE(step + 2, weights0, tiles0)
+                STORE(step + 2, 0)
             }
         }
         barrier();
@@ -417,10 +397,10 @@ void main() {
         if (step + 1 < last) {
             LOAD(step + 1)
         }
-        MULTIPLY(weights0, tiles0)
+        MULTIPLY(0)
         barrier();
         if (step + 1 < last) {
-            STORE(step + 1, weights0, tiles0)
+            STORE(step + 1, 0)
         }
         barrier();
     }
@@ -433,7 +413,7 @@ void main() {
     for (int pass = 0; pass < PASSES; ++pass) {
         for (int i = 0; i < ROWS; ++i) {
             for (int j = 0; j < TN / 4; ++j) {
-                exchange[((frequency * THREADS_M + threadM) * ROWS + i) * (BN / 4) + j * THREADS_N + threadN] =
+                pool[((frequency * THREADS_M + threadM) * ROWS + i) * (BN / 4) + j * THREADS_N + threadN] =
                     sum[(pass * ROWS + i) * (TN / 4) + j];
             }
         }
@@ -443,7 +423,7 @@ void main() {
             if (UNITS % INVOCATIONS == 0 || unit < UNITS) {
                 float m[FREQUENCIES];
                 for (int f = 0; f < FREQUENCIES; ++f) {
-                    m[f] = exchange[f * (UNITS / 4) + unit / 4][unit % 4];
+                    m[f] = pool[f * (UNITS / 4) + unit / 4][unit % 4];
                 }
                 for (int x = 0; x < SIDE; ++x) {
                     transformOutput(LINE(m, x, SIDE));
