@@ -10,7 +10,6 @@ import (
 // conv2d_implicit.comp cuts its product among groups and invocations. The kernel's
 // file describes them.
 type ImplicitParams struct {
-	Ahead     int `json:"ahead,omitempty"` // 2: loads are two steps ahead of the product
 	BK        int `json:"bk"`
 	BM        int `json:"bm"`
 	BN        int `json:"bn"`
@@ -51,8 +50,8 @@ func (t ImplicitParams) validate() error {
 		return fmt.Errorf("conv2d: %d buffers, must be 1 or 2", t.Buffers)
 	case t.Fused > 1 || t.Fused == 1 && t.Split == 1:
 		return fmt.Errorf("conv2d: fused is %d with %d parts, must be 0, or 1 with several", t.Fused, t.Split)
-	case t.Ahead != 0 && t.Ahead != 2 || t.Gather > 1:
-		return fmt.Errorf("conv2d: ahead is %d, must be 0 or 2", t.Ahead)
+	case t.Gather > 1 || t.Gather == 1 && t.Slices == 1:
+		return fmt.Errorf("conv2d: gather is %d with %d slices, must be 0, or 1 with several", t.Gather, t.Slices)
 	case t.TapsFirst > 1 || t.Clamp > 1 || t.Unroll > 1:
 		return fmt.Errorf("conv2d: taps_first is %d, clamp %d, unroll %d: each must be 0 or 1", t.TapsFirst, t.Clamp, t.Unroll)
 	}

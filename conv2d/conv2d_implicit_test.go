@@ -72,11 +72,11 @@ func TestImplicitOnOddProblems(t *testing.T) {
 var testTiles = []ImplicitParams{
 	{BM: 128, BN: 128, BK: 8, TM: 8, TN: 8, Split: 1, Slices: 1, Buffers: 2, TapsFirst: 1, Clamp: 1},
 	{BM: 64, BN: 64, BK: 16, TM: 8, TN: 4, Split: 2, Slices: 1, Buffers: 1, TapsFirst: 0, Clamp: 1},
-	{BM: 64, BN: 24, BK: 16, TM: 4, TN: 4, Split: 1, Slices: 2, Buffers: 1, TapsFirst: 1, Ahead: 2, Gather: 1},
+	{BM: 64, BN: 24, BK: 16, TM: 4, TN: 4, Split: 1, Slices: 2, Buffers: 1, TapsFirst: 1, Gather: 1},
 	{BM: 128, BN: 16, BK: 8, TM: 4, TN: 4, Split: 1, Slices: 2, Buffers: 1, TapsFirst: 1, Clamp: 1},
 	{BM: 64, BN: 96, BK: 8, TM: 4, TN: 8, Split: 1, Slices: 1, Buffers: 1, TapsFirst: 0, Clamp: 1},
 	{BM: 64, BN: 8, BK: 16, TM: 8, TN: 4, Split: 1, Slices: 4, Buffers: 2, TapsFirst: 0, Clamp: 1},
-	{BM: 32, BN: 56, BK: 32, TM: 8, TN: 4, Split: 3, Slices: 4, Buffers: 2, TapsFirst: 1, Ahead: 2},
+	{BM: 32, BN: 56, BK: 32, TM: 8, TN: 4, Split: 3, Slices: 4, Buffers: 2, TapsFirst: 1},
 	{BM: 32, BN: 48, BK: 8, TM: 8, TN: 8, Split: 4, Slices: 2, Buffers: 2, TapsFirst: 0, Clamp: 1},
 }
 

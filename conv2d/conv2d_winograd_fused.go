@@ -64,6 +64,9 @@ func (t FusedParams) validate() error {
 	return nil
 }
 
+// maxPasses is the most passes of conv2d_winograd_fused.comp.
+const maxPasses = 8
+
 // fusedWinograd is a convolution by tiles, cut into blocks of filters and tiles.
 type fusedWinograd struct {
 	winograd
@@ -99,7 +102,7 @@ func (w fusedWinograd) checkBlock(on device) error {
 		return fmt.Errorf("conv2d: a block needs %d invocations in a group, this device allows %d, of which each has one of %d tiles",
 			n, on.maxInvocations, w.block.BN)
 	case w.passes(on) == 0:
-		return fmt.Errorf("conv2d: a block needs %d bytes of shared memory, this device has %d", w.sharedBytes(w.block.TM), on.sharedBytes)
+		return fmt.Errorf("conv2d: a block needs %d bytes of shared memory, this device has %d", w.sharedBytes(maxPasses), on.sharedBytes)
 	case w.block.Split > 1 && (w.block.Split-1)*perPart >= w.steps():
 		return fmt.Errorf("conv2d: %d steps do not divide into %d parts", w.steps(), w.block.Split)
 	case product(w.groupCount(), w.frequencies(), w.channelsPadded(), w.filtersPadded()) > maxWorkspace,
@@ -145,7 +148,7 @@ func (w fusedWinograd) workspace() int {
 // sharedBytes is the shared memory of a group that exchanges its sums in that many passes.
 func (w fusedWinograd) sharedBytes(passes int) int {
 	t := w.block
-	bytes := 4 * w.frequencies() * max(t.Buffers*t.BK*(t.BM+t.BN), t.BM/passes*t.BN)
+	bytes := 4 * w.frequencies() * (t.Buffers*t.BK*t.BM + max(t.Buffers*t.BK*t.BN, t.BM*t.BN/passes))
 	if t.Split > 1 {
 		bytes += semaphoreBytes
 	}
@@ -154,8 +157,8 @@ func (w fusedWinograd) sharedBytes(passes int) int {
 
 // passes returns the fewest passes in which the sums fit into shared memory, 0 for none.
 func (w fusedWinograd) passes(on device) int {
-	for passes := 1; passes <= w.block.TM; passes *= 2 {
-		if w.block.TM%passes == 0 && w.sharedBytes(passes) <= on.sharedBytes {
+	for passes := 1; passes <= maxPasses; passes *= 2 {
+		if w.sharedBytes(passes) <= on.sharedBytes {
 			return passes
 		}
 	}

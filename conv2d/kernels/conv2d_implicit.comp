@@ -76,12 +76,6 @@
 #define BUFFERS 2
 #endif
 
-// Steps that are on their way into registers while a group computes one. With 2 a step has
-// twice the time to arrive, and takes twice the registers.
-#ifndef AHEAD
-#define AHEAD 1
-#endif
-
 // 1: the slices of a part exchange all of their sums at once, not share by share: fewer
 // barriers for SLICES times the shared memory.
 #ifndef GATHER
@@ -263,11 +257,6 @@ shared vec4 pixels0[BK][VN];
 #if BUFFERS == 2
 shared vec4 weights1[BK][VM];
 shared vec4 pixels1[BK][VN];
-#define READ_BARRIER
-#else
-#define weights1 weights0
-#define pixels1 pixels0
-#define READ_BARRIER barrier();
 #endif
 #if TABLE
 shared uvec2 places[STEPS * BK];
@@ -315,11 +304,11 @@ vec4 activate(vec4 x) {
 #define PIXEL(v, j) ((v) + (j) * VN)
 #endif
 
-// Copies of a step, into registers.
-#define LOAD_WEIGHTS(step, toWeights)                                                   \
+// Copies of a step, into the registers nextWeights and nextPixels.
+#define LOAD_WEIGHTS(step)                                                              \
     for (int i = 0; i < LOADS_M; ++i) {                                                 \
         if (COPIES_M(i)) {                                                              \
-            toWeights[i] = weights[weightsAt + ((step) * BK + i * ROWS_M) * (FILTERS_PADDED / 4)]; \
+            nextWeights[i] = weights[weightsAt + ((step) * BK + i * ROWS_M) * (FILTERS_PADDED / 4)]; \
         }                                                                               \
     }
 
@@ -339,15 +328,15 @@ vec4 activate(vec4 x) {
 #endif
 
 #if VECTOR
-#define LOAD_PIXELS(step, toPixels)                                                     \
+#define LOAD_PIXELS(step)                                                               \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
         int c = (step) * BK + rowN + i * ROWS_N;                                        \
         bool there = COPIES_N(i) && (GROUP_CHANNELS % BK == 0 || c < GROUP_CHANNELS);   \
-        toPixels[i] = inputs[there ? origin + c * (HEIGHT * WIDTH / 4) : 0];            \
-        toPixels[i] = mix(vec4(0.0), toPixels[i], bvec4(there));                        \
+        nextPixels[i] = inputs[there ? origin + c * (HEIGHT * WIDTH / 4) : 0];          \
+        nextPixels[i] = mix(vec4(0.0), nextPixels[i], bvec4(there));                    \
     }
 #elif TAPS_FIRST
-#define LOAD_PIXELS(step, toPixels)                                                     \
+#define LOAD_PIXELS(step)                                                               \
     uint tap = uint(step) / CHANNEL_STEPS;                                              \
     int firstC = int(uint(step) % CHANNEL_STEPS) * BK;                                  \
     int r = int(tap / FILTER_S);                                                        \
@@ -358,15 +347,15 @@ vec4 activate(vec4 x) {
         int at = tapAt + i * (ROWS_N * HEIGHT * WIDTH);                                 \
         bool there = GROUP_CHANNELS % BK == 0 || firstC + rowN + i * ROWS_N < GROUP_CHANNELS; \
         uint bits = COPIES_N(i) && there ? tapBits : NOWHERE;                           \
-        TAKE_FOUR(toPixels[i])                                                          \
+        TAKE_FOUR(nextPixels[i])                                                        \
     }
 #else
-#define LOAD_PIXELS(step, toPixels)                                                     \
+#define LOAD_PIXELS(step)                                                               \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
         uvec2 place = PLACE(COPIES_N(i) ? uint((step) * BK + rowN + i * ROWS_N) : 0u);  \
         int at = int(place.x);                                                          \
         uint bits = COPIES_N(i) ? place.y : NOWHERE;                                    \
-        TAKE_FOUR(toPixels[i])                                                          \
+        TAKE_FOUR(nextPixels[i])                                                        \
     }
 
 // What at and bits are for a row in the order c, r, s.
@@ -384,17 +373,17 @@ uvec2 placeOf(uint row) {
 #endif
 #endif
 
-#define LOAD(step, toWeights, toPixels) { LOAD_WEIGHTS(step, toWeights) LOAD_PIXELS(step, toPixels) }
+#define LOAD(step) { LOAD_WEIGHTS(step) LOAD_PIXELS(step) }
 
-#define STORE(fromWeights, fromPixels, sharedWeights, sharedPixels)                        \
+#define STORE(sharedWeights, sharedPixels)                                              \
     for (int i = 0; i < LOADS_M; ++i) {                                                 \
         if (COPIES_M(i)) {                                                              \
-            sharedWeights[rowM + i * ROWS_M][vectorM] = fromWeights[i];                 \
+            sharedWeights[rowM + i * ROWS_M][vectorM] = nextWeights[i];                 \
         }                                                                               \
     }                                                                                   \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
         if (COPIES_N(i)) {                                                              \
-            sharedPixels[rowN + i * ROWS_N][vectorN] = fromPixels[i];                   \
+            sharedPixels[rowN + i * ROWS_N][vectorN] = nextPixels[i];                   \
         }                                                                               \
     }
 
@@ -520,56 +509,26 @@ void main() {
     vec4 nextPixels[LOADS_N];
     int step = part * PART;
     int last = min(step + PART, STEPS);
-    LOAD(step, nextWeights, nextPixels)
-#if AHEAD == 2
-    vec4 laterWeights[LOADS_M];
-    vec4 laterPixels[LOADS_N];
-    if (step + 1 < last) {
-        LOAD(step + 1, laterWeights, laterPixels)
-    }
-#endif
-    STORE(nextWeights, nextPixels, weights0, pixels0)
+    LOAD(step)
+    STORE(weights0, pixels0)
     barrier();
-#if AHEAD == 2
-    for (; step < last; step += 2) {
-        if (step + 2 < last) {
-            LOAD(step + 2, nextWeights, nextPixels)
-        }
-        MULTIPLY(weights0, pixels0)
-        READ_BARRIER
-        if (step + 1 < last) {
-            STORE(laterWeights, laterPixels, weights1, pixels1)
-        }
-        barrier();
-        if (step + 1 < last) {
-            if (step + 3 < last) {
-                LOAD(step + 3, laterWeights, laterPixels)
-            }
-            MULTIPLY(weights1, pixels1)
-        }
-        READ_BARRIER
-        if (step + 2 < last) {
-            STORE(nextWeights, nextPixels, weights0, pixels0)
-        }
-        barrier();
-    }
-#elif BUFFERS == 2
+#if BUFFERS == 2
     for (; step < last; step += 2) {
         if (step + 1 < last) {
-            LOAD(step + 1, nextWeights, nextPixels)
+            LOAD(step + 1)
         }
         MULTIPLY(weights0, pixels0)
         if (step + 1 < last) {
-            STORE(nextWeights, nextPixels, weights1, pixels1)
+            STORE(weights1, pixels1)
         }
         barrier();
         if (step + 1 < last) {
             if (step + 2 < last) {
-                LOAD(step + 2, nextWeights, nextPixels)
+                LOAD(step + 2)
             }
             MULTIPLY(weights1, pixels1)
             if (step + 2 < last) {
-                STORE(nextWeights, nextPixels, weights0, pixels0)
+                STORE(weights0, pixels0)
             }
         }
         barrier();
@@ -577,12 +536,12 @@ void main() {
 #else
     for (; step < last; ++step) {
         if (step + 1 < last) {
-            LOAD(step + 1, nextWeights, nextPixels)
+            LOAD(step + 1)
         }
         MULTIPLY(weights0, pixels0)
         barrier();
         if (step + 1 < last) {
-            STORE(nextWeights, nextPixels, weights0, pixels0)
+            STORE(weights0, pixels0)
         }
         barrier();
     }

@@ -67,7 +67,7 @@
 // Passes in which the sums change from invocations that have a frequency to invocations
 // that have a tile. More take less shared memory.
 #ifndef PASSES
-#define PASSES 1
+#define PASSES 4
 #endif
 
 #ifndef CHANNELS
@@ -132,13 +132,13 @@
 #define COPIES_M(i) (STEP_M % INVOCATIONS == 0 || self + uint((i) * INVOCATIONS) < STEP_M)
 #define COPIES_N(i) (STEP_N % INVOCATIONS == 0 || self + uint((i) * INVOCATIONS) < STEP_N)
 
-// Rows of an invocation in a pass, and tiles of outputs of a group.
-#define ROWS (TM / PASSES)
-#define UNITS (BM / PASSES * BN)
+// Sums of an invocation in a pass, and tiles of outputs of a group in a pass.
+#define SUMS (TM * TN / PASSES)
+#define UNITS (LANES * SUMS)
 
 #define BLOCKS_M ((GROUP_FILTERS + BM - 1) / BM)
 
-#if TM % 4 != 0 || TN % 4 != 0 || BM % TM != 0 || BN % TN != 0 || TM % PASSES != 0
+#if TM % 4 != 0 || TN % 4 != 0 || BM % TM != 0 || BN % TN != 0 || TM * TN % PASSES != 0 || PASSES > 8
 #error the block does not divide
 #endif
 #if INVOCATIONS % BN != 0
@@ -166,14 +166,15 @@ uniform int images; // N
 uniform int steps;  // of BK channels; no constant, so that their loop stays one
 
 // Vector (k, i, f, m) of U has filters 4 * (i * THREADS_M + m) and on; vector (k, j, f, n)
-// of V, which comes behind U, has tiles 4 * (j * THREADS_N + n) and on.
+// of V has tiles j * THREADS_N + n and on, BN / 4 apart. V is stored as floats: one of a
+// vector with a variable index would take the driver memory.
 #define AT_M(k, i) ((((k) * (TM / 4) + (i)) * FREQUENCIES + frequency) * THREADS_M + threadM)
-#define AT_N(k, j, f, n) (STEP_M + (((k) * (TN / 4) + (j)) * FREQUENCIES + (f)) * THREADS_N + (n))
+#define AT_N(k, j, f, n) (4 * ((((k) * (TN / 4) + (j)) * FREQUENCIES + (f)) * THREADS_N + (n)))
+#define FLOATS_N (FREQUENCIES * STEP_N)
 
-// Steps of U and V, and after the last one the sums of a pass.
-#define STEP (STEP_M + FREQUENCIES * STEP_N / 4)
-#define EXCHANGED (FREQUENCIES * UNITS / 4)
-shared vec4 pool[BUFFERS * STEP > EXCHANGED ? BUFFERS * STEP : EXCHANGED];
+// Steps of U and V; after the last one, the sums of a pass in place of V.
+shared vec4 weightsOf[BUFFERS * STEP_M];
+shared float floats[BUFFERS * FLOATS_N > INVOCATIONS * SUMS ? BUFFERS * FLOATS_N : INVOCATIONS * SUMS];
 
 // transpose(B) times one line, and transpose(A) times one line, in place.
 #if TILE == 4
@@ -255,10 +256,10 @@ float activate(float x) {
         }                                                                               \
     }
 
-#define STORE(step, to)                                                                 \
+#define STORE(step, buffer)                                                             \
     for (int i = 0; i < LOADS_M; ++i) {                                                 \
         if (COPIES_M(i)) {                                                              \
-            pool[to + self + i * INVOCATIONS] = nextWeights[i];                         \
+            weightsOf[buffer * STEP_M + self + i * INVOCATIONS] = nextWeights[i];       \
         }                                                                               \
     }                                                                                   \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
@@ -276,7 +277,7 @@ float activate(float x) {
                 transformInput(LINE(next, i * FREQUENCIES + y * SIDE, 1));              \
             }                                                                           \
             for (int f = 0; f < FREQUENCIES; ++f) {                                     \
-                pool[to + AT_N(k, tileJ, f, tileN)][tileE] = next[i * FREQUENCIES + f]; \
+                floats[buffer * FLOATS_N + AT_N(k, tileJ, f, tileN) + tileE] = next[i * FREQUENCIES + f]; \
             }                                                                           \
         }                                                                               \
     }
@@ -285,14 +286,15 @@ float activate(float x) {
     for (int j = 0; j < TN / 4; ++j) {                                                  \
         sum[(row) * (TN / 4) + j] += (x) * right[j];                                    \
     }
-#define MULTIPLY(from)                                                                  \
+#define READ_N(at) vec4(floats[at], floats[(at) + 1], floats[(at) + 2], floats[(at) + 3])
+#define MULTIPLY(buffer)                                                                \
     for (int k = 0; k < BK; ++k) {                                                      \
         vec4 right[TN / 4];                                                             \
         for (int j = 0; j < TN / 4; ++j) {                                              \
-            right[j] = pool[from + AT_N(k, j, frequency, threadN)];                     \
+            right[j] = READ_N(buffer * FLOATS_N + AT_N(k, j, frequency, threadN));      \
         }                                                                               \
         for (int i = 0; i < TM / 4; ++i) {                                              \
-            vec4 left = pool[from + AT_M(k, i)];                                        \
+            vec4 left = weightsOf[buffer * STEP_M + AT_M(k, i)];                        \
             ADD(4 * i, left.x)                                                          \
             ADD(4 * i + 1, left.y)                                                      \
             ADD(4 * i + 2, left.z)                                                      \
@@ -302,11 +304,12 @@ float activate(float x) {
 
 int firstTile, firstFilter, group;
 
-// Stores a tile of outputs of the unit-th filter and tile of a pass, with TILE vectors.
-void finish(int pass, uint unit, float v[TILE * TILE]) {
-    uint tile = uint(firstTile) + unit % BN;
-    uint row = unit / BN % ROWS + pass * ROWS;
-    int k = firstFilter + int((row / 4 * THREADS_M + unit / (BN * ROWS)) * 4 + row % 4);
+// Stores a tile of outputs of a group: the unit-th in the order of sums and their lanes.
+void finish(uint unit, float v[TILE * TILE]) {
+    uint lane = unit % LANES, at = unit / LANES;
+    uint row = at / TN;
+    uint tile = uint(firstTile) + at % 4 * (BN / 4) + at % TN / 4 * THREADS_N + lane % THREADS_N;
+    int k = firstFilter + int((row / 4 * THREADS_M + lane / THREADS_N) * 4 + row % 4);
     if (tile >= images * (TILES_P * TILES_Q) || (GROUP_FILTERS % BM != 0 && k >= GROUP_FILTERS)) {
         return;
     }
@@ -327,6 +330,46 @@ void finish(int pass, uint unit, float v[TILE * TILE]) {
     }
 }
 
+// What becomes of a tile of outputs of this group.
+#if SPLIT > 1
+#define KEEP(unit, v)                                                                   \
+    for (int i = 0; i < TILE * TILE / 4; ++i) {                                         \
+        partial[mine + (part * (TILE * TILE / 4) + i) * (BM * BN) + unit] =             \
+            vec4(v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]);                   \
+    }
+#else
+#define KEEP(unit, v) finish(unit, v);
+#endif
+
+// Written out for each pass, not a loop: an index of sum that is no constant would put it
+// into memory.
+#define PASS(pass)                                                                      \
+    for (int i = 0; i < SUMS; ++i) {                                                    \
+        floats[i * INVOCATIONS + self] = sum[(pass * SUMS + i) / 4][(pass * SUMS + i) % 4]; \
+    }                                                                                   \
+    barrier();                                                                          \
+    for (uint first = 0u; first < UNITS; first += INVOCATIONS) {                        \
+        uint unit = first + self;                                                       \
+        if (UNITS % INVOCATIONS == 0 || unit < UNITS) {                                 \
+            float m[FREQUENCIES];                                                       \
+            for (int f = 0; f < FREQUENCIES; ++f) {                                     \
+                m[f] = floats[unit / LANES * INVOCATIONS + f * LANES + unit % LANES];   \
+            }                                                                           \
+            for (int x = 0; x < SIDE; ++x) {                                            \
+                transformOutput(LINE(m, x, SIDE));                                      \
+            }                                                                           \
+            float v[TILE * TILE];                                                       \
+            for (int y = 0; y < TILE; ++y) {                                            \
+                transformOutput(LINE(m, y * SIDE, 1));                                  \
+                for (int x = 0; x < TILE; ++x) {                                        \
+                    v[y * TILE + x] = m[y * SIDE + x];                                  \
+                }                                                                       \
+            }                                                                           \
+            KEEP(pass * UNITS + unit, v)                                                \
+        }                                                                               \
+    }                                                                                   \
+    barrier();
+
 void main() {
     // Divisions are unsigned: signed ones take branches.
     uint self = gl_LocalInvocationIndex;
@@ -342,7 +385,7 @@ void main() {
     // The tile of V that this invocation makes, of channel + BK*step and on: where its rows
     // and columns lie, and which of them are inside, bit y and bit 16 + x.
     uint tileOf = self % BN;
-    uint tileJ = tileOf / (4 * THREADS_N), tileN = tileOf / 4 % THREADS_N, tileE = tileOf % 4;
+    uint tileJ = tileOf % (BN / 4) / THREADS_N, tileN = tileOf % THREADS_N, tileE = tileOf / (BN / 4);
     int channel = int(self / BN);
     uint tile = uint(firstTile) + tileOf;
     tile = tile < images * (TILES_P * TILES_Q) ? tile : 0u; // its result is not stored
@@ -378,14 +421,14 @@ void main() {
         }
         MULTIPLY(0)
         if (step + 1 < last) {
-            STORE(step + 1, STEP)
+            STORE(step + 1, 1)
         }
         barrier();
         if (step + 1 < last) {
             if (step + 2 < last) {
                 LOAD(step + 2)
             }
-            MULTIPLY(STEP)
+            MULTIPLY(1)
             if (step + 2 < last) {
                 STORE(step + 2, 0)
             }
@@ -410,43 +453,20 @@ void main() {
     int block = (group * int(gl_NumWorkGroups.y) + int(gl_WorkGroupID.y)) * int(gl_NumWorkGroups.x) + int(gl_WorkGroupID.x);
     int mine = block * (SPLIT * BM * BN * TILE * TILE / 4);
 #endif
-    for (int pass = 0; pass < PASSES; ++pass) {
-        for (int i = 0; i < ROWS; ++i) {
-            for (int j = 0; j < TN / 4; ++j) {
-                pool[((frequency * THREADS_M + threadM) * ROWS + i) * (BN / 4) + j * THREADS_N + threadN] =
-                    sum[(pass * ROWS + i) * (TN / 4) + j];
-            }
-        }
-        barrier();
-        for (uint first = 0u; first < UNITS; first += INVOCATIONS) {
-            uint unit = first + self;
-            if (UNITS % INVOCATIONS == 0 || unit < UNITS) {
-                float m[FREQUENCIES];
-                for (int f = 0; f < FREQUENCIES; ++f) {
-                    m[f] = pool[f * (UNITS / 4) + unit / 4][unit % 4];
-                }
-                for (int x = 0; x < SIDE; ++x) {
-                    transformOutput(LINE(m, x, SIDE));
-                }
-                float v[TILE * TILE];
-                for (int y = 0; y < TILE; ++y) {
-                    transformOutput(LINE(m, y * SIDE, 1));
-                    for (int x = 0; x < TILE; ++x) {
-                        v[y * TILE + x] = m[y * SIDE + x];
-                    }
-                }
-#if SPLIT > 1
-                for (int i = 0; i < TILE * TILE / 4; ++i) {
-                    partial[mine + ((part * PASSES + pass) * (TILE * TILE / 4) + i) * UNITS + unit] =
-                        vec4(v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]);
-                }
-#else
-                finish(pass, unit, v);
+    PASS(0)
+#if PASSES > 1
+    PASS(1)
 #endif
-            }
-        }
-        barrier();
-    }
+#if PASSES > 2
+    PASS(2)
+    PASS(3)
+#endif
+#if PASSES > 4
+    PASS(4)
+    PASS(5)
+    PASS(6)
+    PASS(7)
+#endif
 
 #if SPLIT > 1
     // The group that counts the last part sees every part that was counted.
@@ -456,7 +476,7 @@ void main() {
         ticket = atomicAdd(semaphores[block], 1u);
     }
     barrier();
-    if (ticket != SPLIT - 1) {
+    if (ticket != uint(SPLIT - 1)) {
         return;
     }
     memoryBarrierBuffer();
@@ -464,24 +484,19 @@ void main() {
         semaphores[block] = 0u; // for the next dispatch
     }
     // Always in the same order; that of this group comes from memory too.
-    for (int pass = 0; pass < PASSES; ++pass) {
-        for (uint first = 0u; first < UNITS; first += INVOCATIONS) {
-            uint unit = first + self;
-            if (UNITS % INVOCATIONS == 0 || unit < UNITS) {
-                float v[TILE * TILE];
-                for (int i = 0; i < TILE * TILE / 4; ++i) {
-                    vec4 total = vec4(0.0);
-                    for (int other = 0; other < SPLIT; ++other) {
-                        total += partial[mine + ((other * PASSES + pass) * (TILE * TILE / 4) + i) * UNITS + unit];
-                    }
-                    v[4 * i] = total.x;
-                    v[4 * i + 1] = total.y;
-                    v[4 * i + 2] = total.z;
-                    v[4 * i + 3] = total.w;
-                }
-                finish(pass, unit, v);
+    for (uint unit = self; unit < BM * BN; unit += INVOCATIONS) {
+        float v[TILE * TILE];
+        for (int i = 0; i < TILE * TILE / 4; ++i) {
+            vec4 total = vec4(0.0);
+            for (int other = 0; other < SPLIT; ++other) {
+                total += partial[mine + (other * (TILE * TILE / 4) + i) * (BM * BN) + unit];
             }
+            v[4 * i] = total.x;
+            v[4 * i + 1] = total.y;
+            v[4 * i + 2] = total.z;
+            v[4 * i + 3] = total.w;
         }
+        finish(unit, v);
     }
 #endif
 }
