@@ -50,6 +50,7 @@ type search struct {
 	best     float64   // nanoseconds; 0 until a candidate was measured
 	least    float64   // of the costs: see Candidate.cost
 	runs     float64   // see Options.Runs
+	spent    Spent
 }
 
 func newSearch(c *glctx.Context, programs executor.Programs, space conv2d.SearchSpace, o Options) (*search, error) {
@@ -92,12 +93,14 @@ func (s *search) run(ctx context.Context) (Result, error) {
 
 // open computes the references and puts the tensors on the device.
 func (s *search) open() error {
+	start := time.Now()
 	s.bench.sets = newTestSets(s.space, s.options.Seed)
 	budget := s.options.Budget
 	if budget <= 0 {
 		budget = defaultBudget
 	}
 	s.deadline = time.Now().Add(budget)
+	defer addSince(start, &s.spent.Reference)
 	return s.context.Do(s.bench.open)
 }
 
@@ -168,8 +171,10 @@ func (s *search) compareBatch(ctx context.Context, choices []conv2d.Choice, left
 		sequences[i] = built[i].sequence
 	}
 	failures := map[shader.Key]error{}
-	if !s.spent() {
+	if !s.isSpent() {
+		start := time.Now()
 		failures = s.programs.compile(ctx, sequences)
+		addSince(start, &s.spent.Compile)
 	}
 	for i, b := range built {
 		if err := ctx.Err(); err != nil {
@@ -211,7 +216,7 @@ func (s *search) candidate(b builtChoice) (Candidate, error) {
 		c.fail(b.err)
 		return c, nil
 	}
-	if s.spent() {
+	if s.isSpent() {
 		return c, nil
 	}
 	if c.Compile = s.programs.compileTime(b.sequence); s.least > 0 && float64(c.Compile)/s.runs >= s.least {
@@ -222,8 +227,8 @@ func (s *search) candidate(b builtChoice) (Candidate, error) {
 	return c, err
 }
 
-// spent reports whether the budget is spent. One candidate is measured in any case.
-func (s *search) spent() bool { return s.best > 0 && time.Now().After(s.deadline) }
+// isSpent reports whether the budget is spent. One candidate is measured in any case.
+func (s *search) isSpent() bool { return s.best > 0 && time.Now().After(s.deadline) }
 
 func (c *Candidate) fail(err error) { c.Verdict, c.Reason = Failed, err.Error() }
 
@@ -240,6 +245,7 @@ func (s *search) measure(c *Candidate, b builtChoice) error {
 }
 
 func (s *search) measureOn(gl *glctx.GL, c *Candidate, b builtChoice) error {
+	start := time.Now()
 	run, err := s.bench.load(gl, b.sequence, s.programs.byKey)
 	if err != nil {
 		c.fail(err)
@@ -250,13 +256,16 @@ func (s *search) measureOn(gl *glctx.GL, c *Candidate, b builtChoice) error {
 	}
 	defer func() { s.leave(gl, run) }()
 	report, err := run.check(b.tolerance)
+	addSince(start, &s.spent.Check)
 	if right, err := c.setReport(report, err, ""); !right {
 		return err
 	}
 	if s.options.CheckTimed {
 		run.timed().device.PoisonOutput(gl)
 	}
+	start = time.Now()
 	took, whole, err := s.time(run)
+	addSince(start, &s.spent.Time)
 	if err = errors.Join(err, run.Err()); err != nil {
 		c.fail(err)
 		return fatal(err)
@@ -346,7 +355,7 @@ func (s *search) final(ctx context.Context) error {
 	s.sort()
 	for i := range s.found[:min(len(s.found), finalists)] {
 		again := Candidate{Choice: s.found[i].Choice, Compile: s.found[i].Compile}
-		if s.found[i].Verdict != Measured || len(s.found) == 1 || s.spent() || ctx.Err() != nil {
+		if s.found[i].Verdict != Measured || len(s.found) == 1 || s.isSpent() || ctx.Err() != nil {
 			break
 		}
 		built := s.build(again.Choice)
@@ -382,6 +391,6 @@ func (s *search) sort() {
 func (s *search) result() Result {
 	return Result{
 		Problem: s.space.Shape().String(), Exact: s.options.Exact, NoCPU: s.options.NoCPU, Candidates: s.found,
-		Timer: s.bench.clock.name(), Check: s.bench.coverage(), shape: s.space.Shape(),
+		Timer: s.bench.clock.name(), Check: s.bench.coverage(), Spent: s.spent, shape: s.space.Shape(),
 	}
 }

@@ -116,9 +116,21 @@ type Result struct {
 	Timer      string        `json:"timer"`      // "gpu", or "wall" where the driver's clock cannot be used
 	Check      string        `json:"check"`      // the part of each result that was compared
 	Elapsed    time.Duration `json:"elapsed_ns"`
+	Spent      Spent         `json:"spent"` // the parts of Elapsed
 
 	shape conv2d.Shape
 }
+
+// Spent is what a search spent its time on.
+type Spent struct {
+	Reference time.Duration `json:"reference_ns"` // inputs, and their results on the CPU
+	Compile   time.Duration `json:"compile_ns"`   // until the programs of candidates were ready
+	Check     time.Duration `json:"check_ns"`     // first runs, and comparing their results
+	Time      time.Duration `json:"time_ns"`      // timed runs
+}
+
+// addSince adds the time since start to a part.
+func addSince(start time.Time, part *time.Duration) { *part += time.Since(start) }
 
 // Search finds the fastest choice for a problem on a context. programs is a cache
 // over the context, or nil. Every candidate is compiled, run in poisoned memory,
