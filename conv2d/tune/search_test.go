@@ -73,6 +73,10 @@ func TestSearchCountsWrongCandidatesAsNothing(t *testing.T) {
 	if r.Best.Choice.Algorithm != "direct" || r.Best.Verdict != Measured || r.Best.Nanos <= 0 || r.Best.GFLOPS <= 0 || r.Problem != s.String() || r.Check != "every element" {
 		t.Errorf("best is %+v of %s, checked %s", r.Best, r.Problem, r.Check)
 	}
+	if spent := r.Spent; spent.Reference <= 0 || spent.Compile <= 0 || spent.Check <= 0 || spent.Time <= 0 ||
+		spent.Reference+spent.Compile+spent.Check+spent.Time > r.Elapsed {
+		t.Errorf("of %v it spent %+v", r.Elapsed, spent)
+	}
 	want := map[string]struct {
 		verdict Verdict
 		reason  string

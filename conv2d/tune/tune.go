@@ -24,9 +24,8 @@ import (
 type Options struct {
 	// Budget ends the search: candidates that were not reached by then are skipped.
 	// The likeliest of each algorithm come first. A candidate that compiles or runs is not
-	// interrupted, but no more are compiled together than the rest of the budget has time
-	// for, by the mean so far; and the reference on the CPU is not part of the budget. Default:
-	// 30 s.
+	// interrupted, but none begins that is likely to take longer than the rest of the
+	// budget, by the mean so far. One candidate is measured in any case. Default: 30 s.
 	Budget time.Duration
 
 	// Runs is the number of runs over which the compile of a candidate has to pay: the
@@ -62,6 +61,14 @@ const (
 	defaultRuns   = 1_000_000
 	softwareRuns  = 10_000
 )
+
+// budget returns Budget, or its default.
+func (o Options) budget() time.Duration {
+	if o.Budget <= 0 {
+		return defaultBudget
+	}
+	return o.Budget
+}
 
 // breakEven returns Runs, or its default on a device.
 func (o Options) breakEven(info glctx.Info) float64 {
