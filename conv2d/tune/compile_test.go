@@ -53,7 +53,7 @@ func TestCompilesEndWithTheBudget(t *testing.T) {
 		{took: took, best: 1, left: time.Hour, found: found, compiles: alone, want: 10},
 		{took: took, best: 1, left: 10 * time.Second, found: found, compiles: alone, want: 3},
 		{took: took, best: 1, left: 4 * time.Second, found: found, compiles: sideBySide, want: 7},
-		{took: took, best: 1, left: time.Second, found: found, compiles: alone, want: 0},
+		{took: took, best: 1, left: 2 * time.Second, found: found, compiles: sideBySide, want: 0},
 		{took: took, best: 1, left: 10 * time.Second, found: found, compiles: alone, compared: measured{2, 2 * time.Second}, want: 2},
 		{took: took, best: 1e9, left: time.Minute, found: found, compiles: alone, want: 4}, // ten batches of a second each
 		{took: took, best: 1, left: time.Minute, found: found, compiles: sideBySide, compared: measured{2, 2}, full: true, want: 5},
