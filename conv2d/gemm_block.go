@@ -19,6 +19,8 @@ var (
 	gemmReduce string
 	//go:embed kernels/gemm_pack.comp
 	gemmPack string
+	//go:embed kernels/gemm_turn.comp
+	gemmTurn string
 )
 
 // gemmBlockAlgorithm is the matrix product by tiles in shared memory, for every
@@ -97,8 +99,8 @@ func newBlockPlan(p GEMMProblem, params BlockParams, on device) (blockPlan, erro
 	if b.split < 1 || b.split > 1024 {
 		return b, fmt.Errorf("conv2d: gemm_block: split is %d", b.split)
 	}
-	if b.packA > 6 || b.packB > 2 || b.panel > maxPanel {
-		return b, fmt.Errorf("conv2d: gemm_block: pack_a is %d, pack_b %d, panel %d: at most 6, 2 and %d", b.packA, b.packB, b.panel, maxPanel)
+	if b.packA > 9 || b.packB > 2 || b.panel > maxPanel {
+		return b, fmt.Errorf("conv2d: gemm_block: pack_a is %d, pack_b %d, panel %d: at most 9, 2 and %d", b.packA, b.packB, b.panel, maxPanel)
 	}
 	if b.fused < 0 || b.fused > maxFused {
 		return b, fmt.Errorf("conv2d: gemm_block: fused is %d, must be from 0 to %d", b.fused, maxFused)
@@ -166,7 +168,7 @@ func gemmBlockSequence(p GEMMProblem, params BlockParams, on device) (kernel.Seq
 	}
 	r := kernel.Sequence{WorkspaceLen: b.workspace, SemaphoreCount: b.semaphores}
 	if b.packA > 0 {
-		r.Steps = append(r.Steps, packStep(p.a(), kernel.Input, !p.TransA, b.kPad, b.mPad, b.blockA(), 0, packWalk(b.packA)))
+		r.Steps = append(r.Steps, b.turnOrPack(p.a(), kernel.Input, !p.TransA, b.kPad, b.mPad, b.blockA(), 0, packWalk(b.packA)))
 	}
 	if b.packB > 0 {
 		r.Steps = append(r.Steps, packStep(p.b(), kernel.Weights, p.TransB, b.kPad, b.nPad, b.blockB(), b.offsetB, 0))
@@ -206,6 +208,18 @@ func packWalk(pack int) int {
 		return 2
 	}
 	return 0
+}
+
+func (b blockPlan) turnOrPack(s stored, from kernel.Role, turn bool, height, width, block, offset, walk int) kernel.Step {
+	step := packStep(s, from, turn, height, width, block, offset, walk)
+	if b.packA >= 7 && turn && s.vector() == 4 {
+		step.Source = shader.MustSource("gemm_turn", gemmTurn, shader.Defines{"WALK": strconv.Itoa(b.packA - 7)})
+		step.Groups = [3]int{ceilDiv(width, 128), ceilDiv(height, 32), s.matrices()}
+		step.Uniforms = kernel.Ints{
+			{"rows", s.rows}, {"columns", s.columns}, {"ld", s.ld}, {"stride", s.stride},
+			{"height", height}, {"width", width}, {"offset", offset}}.Uniforms()
+	}
+	return step
 }
 
 // packStep copies a matrix to height x width elements of the workspace, in blocks of

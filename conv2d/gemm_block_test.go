@@ -98,7 +98,7 @@ func TestGEMMBlockInPanels(t *testing.T) {
 	r := newRig(t)
 	base := blockShape{16, 16, 4, 4, 4, 1, 1}.params(1)
 	forms := []Params{
-		with(base, "panel", 4), with(base, "panel", 8, "pack_a", 2), with(base, "panel", 16, "pack_a", 1),
+		with(base, "panel", 4, "pack_a", 7), with(base, "pack_a", 8), with(base, "pack_a", 9), with(base, "panel", 8, "pack_a", 2), with(base, "panel", 16, "pack_a", 1),
 		with(base, "panel", 2, "pack_a", 2, "pack_b", 2, "split", 3, "fused", 2), with(base, "panel", 3, "pack_b", 2, "split", 2),
 	}
 	problems := []GEMMProblem{
@@ -135,7 +135,7 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 		{with(good, "slices", 3), "there is no block"},
 		{with(good, "fused", maxFused+1), "fused is 9, must be from 0 to 8"},
 		{with(good, "fused", -1), "parameter fused is -1"},
-		{with(good, "panel", maxPanel+1), "panel 65: at most 6, 2 and 64"},
+		{with(good, "panel", maxPanel+1), "panel 65: at most 9, 2 and 64"},
 		{with(good, "pack_b", 3), "pack_b 3"},
 		{with(blockShape{64, 64, 64, 8, 4, 1, 1}.params(2), "fused", 2), "no shared memory to add up its parts"},
 	}
