@@ -33,12 +33,8 @@ type BlockParams struct {
 	BM    int `json:"bm"`     // rows of the tile of C of a group
 	BN    int `json:"bn"`     // columns of that tile
 	Fused int `json:"fused"`  // 0: a second dispatch adds the parts; else the last group of a tile reads Fused parts at a time
-	PackA int `json:"pack_a"` // 1: A is copied first, transposed and padded; 2 to 6: see packWalk
-	PackB int `json:"pack_b"` // 1: B is copied first, padded; 2: block by block
-
-	// Panel is the number of rows of blocks of C that groups take column by column, so
-	// that those at work share more of A and of B in the second-level cache. 0 means 1.
-	Panel int `json:"panel,omitempty"`
+	PackA int `json:"pack_a"` // 1: A is copied first, transposed, padded, and cut into tiles of BM columns
+	PackB int `json:"pack_b"` // 1: B is copied first, padded
 
 	// Slices is the number of invocations that share the elements of C of an
 	// invocation, each with a part of every step (slice-K): 1, 2 or 4. 0 means 1.
@@ -71,8 +67,7 @@ type blockPlan struct {
 	GEMMProblem
 	shape        blockShape
 	split, fused int // fused: 0 without parts
-	packA, packB int
-	panel        int
+	packA, packB bool
 
 	mPad, nPad, kPad int // full pieces
 	offsetB, offsetP int // of packed B and of partial sums in the workspace
@@ -84,14 +79,11 @@ type blockPlan struct {
 // shared memory, aligned as vectors are.
 const semaphoreBytes = 16
 
-// maxPanel is far beyond any panel that makes sense.
-const maxPanel = 64
-
 // maxFused is the most parts at a time that leave registers for other values.
 const maxFused = 8
 
 func newBlockPlan(p GEMMProblem, params BlockParams, on device) (blockPlan, error) {
-	b := blockPlan{GEMMProblem: p, split: params.Split, fused: params.Fused, packA: params.PackA, packB: params.PackB, panel: orOne(params.Panel)}
+	b := blockPlan{GEMMProblem: p, split: params.Split, fused: params.Fused, packA: params.PackA == 1, packB: params.PackB == 1}
 	b.shape = blockShape{params.BM, params.BN, params.BK, params.TM, params.TN, params.Stages, orOne(params.Slices)}
 	if err := b.shape.validate(on); err != nil {
 		return b, err
@@ -99,14 +91,11 @@ func newBlockPlan(p GEMMProblem, params BlockParams, on device) (blockPlan, erro
 	if b.split < 1 || b.split > 1024 {
 		return b, fmt.Errorf("conv2d: gemm_block: split is %d", b.split)
 	}
-	if b.packA > 9 || b.packB > 2 || b.panel > maxPanel {
-		return b, fmt.Errorf("conv2d: gemm_block: pack_a is %d, pack_b %d, panel %d: at most 9, 2 and %d", b.packA, b.packB, b.panel, maxPanel)
-	}
 	if b.fused < 0 || b.fused > maxFused {
 		return b, fmt.Errorf("conv2d: gemm_block: fused is %d, must be from 0 to %d", b.fused, maxFused)
 	}
 	if p.depth() == 0 { // nothing to pack and to split
-		b.packA, b.packB, b.split = 0, 0, 1
+		b.packA, b.packB, b.split = false, false, 1
 	}
 	if b.split == 1 {
 		b.fused = 0
@@ -115,14 +104,11 @@ func newBlockPlan(p GEMMProblem, params BlockParams, on device) (blockPlan, erro
 		return b, fmt.Errorf("conv2d: gemm_block: a block %+v leaves no shared memory to add up its parts: take fused=0", b.shape)
 	}
 	b.mPad, b.nPad, b.kPad = roundUp(p.M, b.shape.bm), roundUp(p.N, b.shape.bn), roundUp(p.K, b.shape.bk)
-	if b.packA == 6 {
-		b.mPad += 32
-	}
 	size := int64(0)
-	if b.packA > 0 {
+	if b.packA {
 		size = product(b.kPad, b.mPad, p.a().matrices())
 	}
-	if b.packB > 0 {
+	if b.packB {
 		b.offsetB = int(min(size, maxElements))
 		size = saturatedSum(size, product(b.kPad, b.nPad, p.b().matrices()))
 	}
@@ -130,7 +116,7 @@ func newBlockPlan(p GEMMProblem, params BlockParams, on device) (blockPlan, erro
 	switch {
 	case b.fused > 0:
 		size = saturatedSum(size, product(orOne(p.Batch), b.split, b.mPad, b.nPad))
-		b.semaphores = ceilDiv(p.M, b.shape.bm) * (b.nPad / b.shape.bn) * orOne(p.Batch)
+		b.semaphores = b.mPad / b.shape.bm * (b.nPad / b.shape.bn) * orOne(p.Batch)
 	case b.split > 1:
 		size = saturatedSum(size, product(orOne(p.Batch), b.split, p.M, p.N))
 	}
@@ -151,7 +137,7 @@ func (s stored) matrices() int {
 
 func (s blockShape) validate(on device) error {
 	if s.bm < 4 || s.bn < 4 || s.bk < 4 || s.tm < 4 || s.tn < 4 || s.bk%4 != 0 || s.tm%4 != 0 || s.tn%4 != 0 ||
-		s.bm%s.tm != 0 || s.bn%s.tn != 0 || s.slices != 1 && s.slices != 2 && s.slices != 4 && s.slices != 8 || s.bk%s.slices != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
+		s.bm%s.tm != 0 || s.bn%s.tn != 0 || s.slices != 1 && s.slices != 2 && s.slices != 4 || s.bk%s.slices != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
 		return fmt.Errorf("conv2d: gemm_block: there is no block %+v", s)
 	}
 	if !s.fits(on) {
@@ -167,11 +153,11 @@ func gemmBlockSequence(p GEMMProblem, params BlockParams, on device) (kernel.Seq
 		return kernel.Sequence{}, err
 	}
 	r := kernel.Sequence{WorkspaceLen: b.workspace, SemaphoreCount: b.semaphores}
-	if b.packA > 0 {
-		r.Steps = append(r.Steps, b.turnOrPack(p.a(), kernel.Input, !p.TransA, b.kPad, b.mPad, b.blockA(), 0, packWalk(b.packA)))
+	if b.packA {
+		r.Steps = append(r.Steps, b.copyA())
 	}
-	if b.packB > 0 {
-		r.Steps = append(r.Steps, packStep(p.b(), kernel.Weights, p.TransB, b.kPad, b.nPad, b.blockB(), b.offsetB, 0))
+	if b.packB {
+		r.Steps = append(r.Steps, packStep(p.b(), kernel.Weights, p.TransB, b.kPad, b.nPad, b.nPad, b.offsetB))
 	}
 	r.Steps = append(r.Steps, b.block())
 	if b.split > 1 && b.fused == 0 {
@@ -185,52 +171,26 @@ func gemmBlockSequence(p GEMMProblem, params BlockParams, on device) (kernel.Seq
 	return r, nil
 }
 
-// blockA and blockB return the columns of a block of a packed matrix, which are its row
-// length.
-func (b blockPlan) blockA() int { return blockWidth(b.packA, b.shape.bm, b.mPad) }
-func (b blockPlan) blockB() int { return blockWidth(b.packB, b.shape.bn, b.nPad) }
-
-func blockWidth(pack, block, width int) int {
-	if pack == 2 || pack == 5 {
-		return block
-	}
-	return width
-}
-
-// packWalk is the order in which the groups of gemm_pack take their tiles: along the rows of
-// the copy, with pack 3 along those of the matrix, with 4 to 6 in panels; with 2 and 5 the
-// copy is made block by block, with 6 its rows are 32 elements longer.
-func packWalk(pack int) int {
-	switch pack {
-	case 3:
-		return 1
-	case 4, 5, 6:
-		return 2
-	}
-	return 0
-}
-
-func (b blockPlan) turnOrPack(s stored, from kernel.Role, turn bool, height, width, block, offset, walk int) kernel.Step {
-	step := packStep(s, from, turn, height, width, block, offset, walk)
-	if b.packA >= 7 && turn && s.vector() == 4 {
-		step.Source = shader.MustSource("gemm_turn", gemmTurn, shader.Defines{"WALK": strconv.Itoa(b.packA - 7)})
-		step.Groups = [3]int{ceilDiv(width, 128), ceilDiv(height, 32), s.matrices()}
-		step.Uniforms = kernel.Ints{
-			{"rows", s.rows}, {"columns", s.columns}, {"ld", s.ld}, {"stride", s.stride},
-			{"height", height}, {"width", width}, {"offset", offset}}.Uniforms()
+// copyA copies A to K x M, tile by tile.
+func (b blockPlan) copyA() kernel.Step {
+	s := b.a()
+	step := packStep(s, kernel.Input, !b.TransA, b.kPad, b.mPad, b.shape.bm, 0)
+	if !b.TransA && s.vector() == 4 {
+		step.Source = shader.MustSource("gemm_turn", gemmTurn, nil)
+		step.Groups = [3]int{ceilDiv(b.kPad, 32), ceilDiv(b.mPad, 128), s.matrices()}
 	}
 	return step
 }
 
-// packStep copies a matrix to height x width elements of the workspace, in blocks of
-// block columns.
-func packStep(s stored, from kernel.Role, turn bool, height, width, block, offset, walk int) kernel.Step {
+// packStep copies a matrix to height x width elements of the workspace, in tiles of tile
+// columns, one behind the other.
+func packStep(s stored, from kernel.Role, turn bool, height, width, tile, offset int) kernel.Step {
 	return kernel.Step{
-		Source: shader.MustSource("gemm_pack", gemmPack, shader.Defines{"TURN": onOff(turn), "WALK": strconv.Itoa(walk)}),
+		Source: shader.MustSource("gemm_pack", gemmPack, shader.Defines{"TURN": onOff(turn)}),
 		Groups: [3]int{ceilDiv(width, 32), ceilDiv(height, 32), s.matrices()},
 		Uniforms: kernel.Ints{
 			{"rows", s.rows}, {"columns", s.columns}, {"ld", s.ld}, {"stride", s.stride},
-			{"height", height}, {"width", width}, {"block", block}, {"offset", offset}}.Uniforms(),
+			{"height", height}, {"width", width}, {"columnsOfTile", tile}, {"offset", offset}}.Uniforms(),
 		Bindings: []kernel.Binding{from.At(0), kernel.Workspace.At(1)},
 	}
 }
@@ -240,7 +200,7 @@ func (b blockPlan) block() kernel.Step {
 	d := shader.Defines{
 		"BM": strconv.Itoa(s.bm), "BN": strconv.Itoa(s.bn), "BK": strconv.Itoa(s.bk),
 		"TM": strconv.Itoa(s.tm), "TN": strconv.Itoa(s.tn),
-		"STAGES": strconv.Itoa(s.stages), "SLICES": strconv.Itoa(s.slices), "SPLIT": strconv.Itoa(b.split), "PANEL": strconv.Itoa(b.panel),
+		"STAGES": strconv.Itoa(s.stages), "SLICES": strconv.Itoa(s.slices), "SPLIT": strconv.Itoa(b.split),
 		"TRANS_A": onOff(b.TransA), "VECTOR_A": strconv.Itoa(a.vector()),
 		"TRANS_B": onOff(b.TransB), "VECTOR_B": strconv.Itoa(m.vector()),
 		"EDGE_A": onOff(b.M%s.bm != 0 || b.K%s.bk != 0), "EDGE_B": onOff(b.N%s.bn != 0 || b.K%s.bk != 0),
@@ -248,16 +208,15 @@ func (b blockPlan) block() kernel.Step {
 	}
 	from, to := []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1)}, []kernel.Binding{outputBinding}
 	lda, ldb, strideA, strideB := a.ld, m.ld, a.stride, m.stride
-	apartA, apartB := 0, 0
-	if b.packA > 0 {
+	gapA := 0
+	if b.packA {
 		d["TRANS_A"], d["VECTOR_A"], d["EDGE_A"] = "1", "4", "0"
-		from[0].Role, lda, strideA = kernel.Workspace, b.blockA(), a.packedStride(b.kPad*b.mPad)
-		apartA = b.blockApart(b.packA, b.shape.bm)
+		from[0].Role, lda, strideA = kernel.Workspace, s.bm, a.packedStride(b.kPad*b.mPad)
+		gapA = (b.kPad - 1) * s.bm
 	}
-	if b.packB > 0 {
+	if b.packB {
 		d["TRANS_B"], d["VECTOR_B"], d["EDGE_B"] = "0", "4", "0"
-		from[1].Role, ldb, strideB = kernel.Workspace, b.blockB(), m.packedStride(b.kPad*b.nPad)
-		apartB = b.blockApart(b.packB, b.shape.bn)
+		from[1].Role, ldb, strideB = kernel.Workspace, b.nPad, m.packedStride(b.kPad*b.nPad)
 	}
 	if b.split > 1 && b.fused == 0 {
 		to = []kernel.Binding{partialBinding}
@@ -271,22 +230,13 @@ func (b blockPlan) block() kernel.Step {
 	}
 	uniforms := kernel.Ints{{"M", b.M}, {"N", b.N}, {"K", b.depth()}, {"lda", lda}, {"ldb", ldb}, {"ldc", c.ld},
 		{"strideA", strideA}, {"strideB", strideB}, {"strideC", c.stride},
-		{"apartA", apartA}, {"apartB", apartB}, {"offsetA", 0}, {"offsetB", b.offsetB}, {"offsetPartial", b.offsetP}}.Uniforms()
+		{"gapA", gapA}, {"offsetA", 0}, {"offsetB", b.offsetB}, {"offsetPartial", b.offsetP}}.Uniforms()
 	return kernel.Step{
 		Source:   shader.MustSource(partName(s.name(), b.split, b.fused), gemmBlock, d),
 		Groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},
 		Uniforms: append(uniforms, b.factors()...),
 		Bindings: append(from, to...),
 	}
-}
-
-// blockApart is how far a block of a packed matrix lies behind the last one, beyond
-// its own width.
-func (b blockPlan) blockApart(pack, block int) int {
-	if pack == 2 || pack == 5 {
-		return (b.kPad - 1) * block
-	}
-	return 0
 }
 
 // packedStride is the distance of packed matrices: none where there is one only.

@@ -90,29 +90,6 @@ func TestGEMMBlockInSlices(t *testing.T) {
 	}
 }
 
-// TestGEMMBlockInPanels has groups take the blocks in panels of every width: of more rows
-// than there are, with a last panel that is lower, and with a single one; in batches, in
-// parts, and from matrices that were packed block by block.
-func TestGEMMBlockInPanels(t *testing.T) {
-	t.Parallel()
-	r := newRig(t)
-	base := blockShape{16, 16, 4, 4, 4, 1, 1}.params(1)
-	forms := []Params{
-		with(base, "panel", 4, "pack_a", 7), with(base, "pack_a", 8), with(base, "pack_a", 9), with(base, "panel", 8, "pack_a", 2), with(base, "panel", 16, "pack_a", 1),
-		with(base, "panel", 2, "pack_a", 2, "pack_b", 2, "split", 3, "fused", 2), with(base, "panel", 3, "pack_b", 2, "split", 2),
-	}
-	problems := []GEMMProblem{
-		plain(16*11-3, 45, 9), plain(16*16, 16*5, 12),
-		{M: 16*9 + 1, N: 35, K: 10, Batch: 2, StrideA: (16*9 + 1) * 10, StrideB: 0, StrideC: (16*9 + 1) * 35, Bias: RowBias, Activation: ReLU},
-		{M: 67, N: 130, K: 14, TransA: true, TransB: true, Batch: 2, StrideA: 67 * 14, StrideB: 130 * 14, StrideC: 67 * 130},
-	}
-	for i, p := range problems {
-		some := gemmBlockAlgorithm
-		some.candidates = func(GEMMProblem, device) []Params { return inTurn(forms, i, len(problems)) }
-		checkGEMM(t, r, some, p)
-	}
-}
-
 func TestGEMMBlockPassesSpecialsOn(t *testing.T) {
 	r := newRig(t)
 	p := GEMMProblem{M: 33, N: 8, K: 4, Activation: ReLU}
@@ -135,8 +112,6 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 		{with(good, "slices", 3), "there is no block"},
 		{with(good, "fused", maxFused+1), "fused is 9, must be from 0 to 8"},
 		{with(good, "fused", -1), "parameter fused is -1"},
-		{with(good, "panel", maxPanel+1), "panel 65: at most 9, 2 and 64"},
-		{with(good, "pack_b", 3), "pack_b 3"},
 		{with(blockShape{64, 64, 64, 8, 4, 1, 1}.params(2), "fused", 2), "no shared memory to add up its parts"},
 	}
 	for _, test := range tests {

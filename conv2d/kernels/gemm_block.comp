@@ -29,10 +29,6 @@
 //
 //   grid     x: blocks along N     y: blocks along M     z: batch * SPLIT
 //
-// With PANEL > 1 the groups take the blocks in panels of PANEL rows of blocks, column
-// by column within a panel, and not row by row. GPUs start groups in their order, so
-// those that run at the same time read fewer different rows of B for each of A.
-//
 // With SLICES > 1, SLICES invocations share the TM x TN elements (slice-K): each takes
 // its part of every step, and in the end they add up their sums.
 //
@@ -82,11 +78,6 @@
 // FUSED of them before it adds the first.
 #ifndef FUSED
 #define FUSED 0
-#endif
-
-// Rows of blocks of a panel; 1: no panels.
-#ifndef PANEL
-#define PANEL 1
 #endif
 
 // 1: A is stored K x M, B is stored N x K.
@@ -141,8 +132,8 @@
 #if TM % 4 != 0 || TN % 4 != 0 || BM % TM != 0 || BN % TN != 0 || BK % 4 != 0
 #error BK, TM and TN must be multiples of 4, and TM and TN must divide BM and BN
 #endif
-#if SLICES != 1 && SLICES != 2 && SLICES != 4 && SLICES != 8 || BK % SLICES != 0
-#error SLICES must be 1, 2, 4 or 8, and divide BK
+#if SLICES != 1 && SLICES != 2 && SLICES != 4 || BK % SLICES != 0
+#error SLICES must be 1, 2 or 4, and divide BK
 #endif
 
 #define THREADS_X (BN / TN)
@@ -205,7 +196,7 @@ uniform int M, N, K;
 uniform int lda, ldb, ldc;
 uniform int offsetA, offsetB, offsetPartial;
 uniform int strideA, strideB, strideC; // from one matrix of a batch to the next
-uniform int apartA, apartB; // more than rows or columns of a block, from one block to the next
+uniform int gapA; // between the rows of a block of op(A) and those of the next, where A was packed
 uniform float alpha, beta;
 
 shared vec4 a0[BK * BM / 4];
@@ -532,20 +523,6 @@ void addParts(int block, int last, int first) {
 }
 #endif
 
-// The block of this group: its column and row among all blocks.
-uvec2 blockOfGroup() {
-#if PANEL > 1
-    uint wide = gl_NumWorkGroups.x;
-    uint group = gl_WorkGroupID.y * wide + gl_WorkGroupID.x;
-    uint top = group / (PANEL * wide) * PANEL;
-    uint high = min(uint(PANEL), gl_NumWorkGroups.y - top); // the last panel may be lower
-    uint within = group - top * wide;
-    return uvec2(within / high, top + within % high);
-#else
-    return gl_WorkGroupID.xy;
-#endif
-}
-
 void main() {
     self = gl_LocalInvocationIndex;
     slice = int(self / uint(LANES));
@@ -553,11 +530,10 @@ void main() {
     int tx = int(uint(lane) % uint(THREADS_X));
     int ty = int(uint(lane) / uint(THREADS_X));
     int batch = int(gl_WorkGroupID.z / uint(SPLIT));
-    uvec2 here = blockOfGroup();
-    blockRow = int(here.y) * BM;
-    blockColumn = int(here.x) * BN;
-    baseA = offsetA + batch * strideA + int(here.y) * apartA;
-    baseB = offsetB + batch * strideB + int(here.x) * apartB;
+    blockRow = int(gl_WorkGroupID.y) * BM;
+    blockColumn = int(gl_WorkGroupID.x) * BN;
+    baseA = offsetA + batch * strideA + int(gl_WorkGroupID.y) * gapA;
+    baseB = offsetB + batch * strideB;
     // Every part but the last is as long as the others, in whole steps; the last
     // ones may be empty.
     int part = ((K + BK - 1) / BK + SPLIT - 1) / SPLIT * BK;
