@@ -5,6 +5,7 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -37,7 +38,7 @@ type BlockParams struct {
 	PackB int `json:"pack_b"` // 1: B is copied first, padded
 
 	// Slices is the number of invocations that share the elements of C of an
-	// invocation, each with a part of every step (slice-K): 1, 2 or 4. 0 means 1.
+	// invocation, each with a part of every step (slice-K): 1, 2, 4 or 8. 0 means 1.
 	Slices int `json:"slices,omitempty"`
 
 	Split  int `json:"split"`  // parts of K that are summed up side by side, then added (split-K)
@@ -137,7 +138,7 @@ func (s stored) matrices() int {
 
 func (s blockShape) validate(on device) error {
 	if s.bm < 4 || s.bn < 4 || s.bk < 4 || s.tm < 4 || s.tn < 4 || s.bk%4 != 0 || s.tm%4 != 0 || s.tn%4 != 0 ||
-		s.bm%s.tm != 0 || s.bn%s.tn != 0 || s.slices != 1 && s.slices != 2 && s.slices != 4 || s.bk%s.slices != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
+		s.bm%s.tm != 0 || s.bn%s.tn != 0 || !slices.Contains([]int{1, 2, 4, 8}, s.slices) || s.bk%s.slices != 0 || s.tm*s.tn/4%s.slices != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
 		return fmt.Errorf("conv2d: gemm_block: there is no block %+v", s)
 	}
 	if !s.fits(on) {

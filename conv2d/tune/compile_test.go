@@ -52,7 +52,7 @@ func TestCompilesEndWithTheBudget(t *testing.T) {
 		{took: took, left: time.Second, want: leastAtOnce}, // one candidate is measured in any case
 		{took: took, best: 1, left: time.Hour, found: found, compiles: alone, want: 10},
 		{took: took, best: 1, left: 10 * time.Second, found: found, compiles: alone, want: 3},
-		{took: took, best: 1, left: 4 * time.Second, found: found, compiles: sideBySide, want: 7},
+		{took: took, best: 1, left: 5 * time.Second, found: found, compiles: sideBySide, want: 9},
 		{took: took, best: 1, left: 2 * time.Second, found: found, compiles: sideBySide, want: 0},
 		{took: took, best: 1, left: 10 * time.Second, found: found, compiles: alone, compared: measured{2, 2 * time.Second}, want: 2},
 		{took: took, best: 1e9, left: time.Minute, found: found, compiles: alone, want: 4}, // ten batches of a second each

@@ -145,10 +145,10 @@ func (s *search) atOnce(left time.Duration) int {
 }
 
 // expected returns how long n more candidates are likely to take: to compile, side by side
-// as the earlier ones, but no less than one alone, and to be compared.
+// as the earlier ones, but no less than the slowest alone, and to be compared.
 func (s *search) expected(n int) time.Duration {
 	compile := time.Duration(n) * s.spent.Compile / time.Duration(max(1, len(s.found)))
-	return max(compile, s.programs.average()) + time.Duration(n)*s.comparison()
+	return max(compile, s.programs.slowest()) + time.Duration(n)*s.comparison()
 }
 
 // comparison returns how long it takes to compare a candidate, by the mean so far. Before the
