@@ -340,7 +340,33 @@ func (s *search) time(run *benchRun) (nanos float64, whole bool, err error) {
 	if s.leader == nil {
 		return run.time(s.best)
 	}
-	return run.compare(s.leader, s.best)
+	if nanos, whole, err = run.compare(s.leader, s.best); err != nil || !run.compared {
+		return nanos, whole, err
+	}
+	factor := s.correct(run.leader)
+	run.least, run.most = factor*run.least, factor*run.most
+	return factor * nanos, whole, nil
+}
+
+// correct lowers the times so far where the fastest candidate has become faster, because the
+// GPU's clock was lower when it was measured. It returns the factor.
+func (s *search) correct(leader float64) float64 {
+	if leader > settled*s.best {
+		return 1
+	}
+	factor := leader / s.best
+	s.best, s.least = leader, 0
+	for i := range s.found {
+		c := &s.found[i]
+		if !c.right() {
+			continue
+		}
+		c.Nanos, c.LeastNanos, c.MostNanos, c.GFLOPS = factor*c.Nanos, factor*c.LeastNanos, factor*c.MostNanos, c.GFLOPS/factor
+		if cost := c.cost(s.runs); s.least == 0 || cost < s.least {
+			s.least = cost
+		}
+	}
+	return factor
 }
 
 // setLeader replaces the run that others are compared with.

@@ -184,6 +184,21 @@ func TestMedian(t *testing.T) {
 	}
 }
 
+// TestTimesFollowTheClock has the fastest candidate become faster while it is compared: the
+// times so far are those of a lower clock.
+func TestTimesFollowTheClock(t *testing.T) {
+	first := Candidate{Verdict: Measured, Nanos: 1000, LeastNanos: 900, MostNanos: 1100, GFLOPS: 3}
+	for leader, factor := range map[float64]float64{500: 0.5, 990: 1, 1200: 1} {
+		s := search{runs: 1, best: 1000, least: 1000, found: []Candidate{first, {Verdict: Slow, Nanos: 4000}, {Verdict: Failed}}}
+		got := s.correct(leader)
+		c := s.found[0]
+		if got != factor || s.best != 1000*factor || s.least != 1000*factor || c.Nanos != 1000*factor || c.LeastNanos != 900*factor ||
+			c.MostNanos != 1100*factor || c.GFLOPS != 3/factor || s.found[1].Nanos != 4000*factor || s.found[2].Nanos != 0 {
+			t.Errorf("beside others it takes %v: factor %v, best %v, %+v", leader, got, s.best, s.found)
+		}
+	}
+}
+
 // TestOthersAreComparedWithTheFastest searches among equal candidates, with a workspace each:
 // those after the first are compared with the fastest, and in the end the fastest are
 // measured in full. For figures that are published every one is.
