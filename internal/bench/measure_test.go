@@ -109,6 +109,7 @@ func TestMeasureWritesEveryLog(t *testing.T) {
 		case "replay.json", "replay-mesa25.json", "record.txt": // scripts/replay-trial, and a C program of package recorder
 		case "startup-beside-peers.json", "host-before.txt", "driver-calls.txt": // of docs/bench/host-h200.md
 		case "gemm-loops.txt", "gemm-large.json": // of docs/bench/gemm-h200.md
+		case "turns-16384.txt", "turns-gemm.txt", "turns-gemm-2.txt", "tune-short-gemm.json", "tune-short-conv.json": // of docs/bench/gemm-h200.md and docs/tuning.md
 		case "turns.txt": // BenchmarkTurns of package conv2d, of docs/bench/gemm-h200.md and conv-h200.md
 		case "host-parts.txt", "startup-split.txt", "ticks.json", "ticks-before.json", "ticks-woken.json", "ticks-polled.json",
 			"tune-compared.json", "tune-full.json", "host-sleep.txt": // of docs/bench/host-h200.md
