@@ -93,6 +93,7 @@ type device struct {
 	software       bool // the GPU is the CPU
 	host           bool // the host can compute in the GPU's buffers, by package sgemm
 	nvidia         bool
+	model          string // of the shipped table: see TableModel
 	sharedBytes    int
 	maxInvocations int
 	maxGroups      [3]int32
@@ -105,6 +106,7 @@ func deviceOf(info glctx.Info) device {
 		software:       info.Software(),
 		host:           info.Software() && sgemm.Supported(),
 		nvidia:         strings.Contains(info.GPU, "NVIDIA"),
+		model:          TableModel(info),
 		sharedBytes:    info.MaxSharedBytes,
 		maxInvocations: int(info.MaxInvocations),
 		maxGroups:      info.MaxGroups,
