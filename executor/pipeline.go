@@ -19,7 +19,6 @@ type pipeline struct {
 	queries   []glctx.Query // spare
 	pollFence pollFence
 	timer     *glctx.Timer // runs the pump for the next poll
-	burst     int          // polls of a fence, one after the other
 
 	completed time.Duration // when the last stage was found complete
 	progress  time.Duration // when a stage was last found complete, or started on an idle GPU
@@ -97,12 +96,10 @@ func (p *pipeline) completeStages(gl *glctx.GL) bool {
 		}
 		return false
 	}
-	now := p.now()
-	p.estimates.of(&p.stages[0]) // by its batch, which is reused when it is complete
+	p.updateEstimate(n)
 	for i := range n {
 		p.completeStage(gl, &p.stages[i])
 	}
-	p.updateEstimate(n, now)
 	for i := range n {
 		gl.DeleteFence(p.stages[i].fence) // takes a microsecond, so after waiters are woken
 	}
@@ -115,9 +112,6 @@ func (p *pipeline) countSignalled(gl *glctx.GL) (n int, err error) {
 	for ; n < len(p.stages); n++ {
 		s := &p.stages[n]
 		signalled, err := p.pollFence(gl, s.fence)
-		for i := 1; i < p.burst && n == 0 && !signalled && err == nil; i++ {
-			signalled, err = p.pollFence(gl, s.fence)
-		}
 		if err != nil {
 			return 0, err
 		}
@@ -133,11 +127,12 @@ func (p *pipeline) countSignalled(gl *glctx.GL) (n int, err error) {
 }
 
 // updateEstimate adjusts the estimate for the oldest stage when n stages were found
-// complete in one poll, at now.
-func (p *pipeline) updateEstimate(n int, now time.Duration) {
+// complete in one poll.
+func (p *pipeline) updateEstimate(n int) {
 	s := &p.stages[0]
+	elapsed := p.age(s)
 	began := max(s.began, p.completed)
-	elapsed := now - began
+	now := p.now()
 	if s.tried && n == 1 {
 		p.estimates.of(s).trial.observe(s.form, now-p.progress)
 	}
@@ -230,9 +225,6 @@ func (p *pipeline) startNext(gl *glctx.GL) bool {
 		gl.WriteTimestamp(s.end)
 	}
 	s.fence = gl.NewFence()
-	if len(p.stages) == 0 {
-		p.recorder.afterFence(gl)
-	}
 	gl.Flush()
 	s.began = p.now()
 	if err != nil {

@@ -20,8 +20,6 @@ type recorder struct {
 	// in uniform blocks add theirs, for good: a barrier of fewer kinds would count as one
 	// for all.
 	kinds    uint32
-	behind   uint64 // number of the last barrier that was inserted behind a fence
-	repeats  bool   // the stage needs the barrier before it
 	samplers map[glctx.SamplerState]glctx.Sampler
 
 	wroteMapped bool // a kernel of the stage writes memory that the host reads
@@ -64,7 +62,7 @@ func (r *recorder) begin(gl *glctx.GL) {
 // and returns errors that belong to no job.
 func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 	_ = gl.Err() // of earlier calls
-	r.values, r.repeats = nil, false
+	r.values = nil
 	if s.whole != nil {
 		r.wholeBatch(gl, s)
 		return gl.Err()
@@ -107,15 +105,6 @@ func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
 	}
 	if b.downBytes() > 0 && !mapped {
 		gl.Copy(b.slot.outputs, b.downFrom, b.slot.down.Buffer, b.downFrom, b.downBytes())
-	}
-}
-
-// afterFence inserts the barrier that the next job needs where it uses memory as this one did,
-// which needed one: behind the fence, the GPU executes it while the host has the result.
-func (r *recorder) afterFence(gl *glctx.GL) {
-	if r.repeats {
-		r.synchronize(gl, r.kinds)
-		r.behind = r.barrier
 	}
 }
 
@@ -216,10 +205,7 @@ func (r *recorder) hazard(c *command, binds []bind) bool {
 
 // isHazard reports whether a barrier is needed before a use of an object.
 func (r *recorder) isHazard(o *object, readOnly bool) bool {
-	conflict := func(barrier uint64) bool { return o.writtenAt == barrier || o.readAt == barrier && !readOnly }
-	hazard := conflict(r.barrier)
-	r.repeats = r.repeats || hazard || r.behind == r.barrier && conflict(r.barrier-1)
-	return hazard
+	return o.writtenAt == r.barrier || o.readAt == r.barrier && !readOnly
 }
 
 // uses records a use of an object by a kernel.
