@@ -81,8 +81,8 @@ func (o *options) tuneSeveral(cmd *cobra.Command, shapes []conv2d.Shape, f tuneF
 // changedFlags returns the flags of the command alone that were given, but the table: one
 // process writes that.
 func changedFlags(cmd *cobra.Command) (list []string) {
-	cmd.LocalNonPersistentFlags().Visit(func(f *pflag.Flag) {
-		if f.Name != "table" {
+	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) { // its Visit visits none
+		if f.Changed && f.Name != "table" {
 			list = append(list, "--"+f.Name+"="+f.Value.String())
 		}
 	})

@@ -120,7 +120,7 @@ func TestMeasureWritesEveryLog(t *testing.T) {
 			"tune-compared.json", "tune-full.json", "host-sleep.txt", "host-threads.txt", "host-forms.txt": // of docs/bench/host-h200.md
 		case "server-idle.txt", "server-round-trip.txt", "server-devices.txt": // of docs/server.md
 		case "devices.txt", "devices-messages.json", "devices-messages-2.json", "devices-messages-before.json",
-			"devices-wave.json", "devices-wave-before.json", "devices-wave-forms.txt": // of docs/devices.md
+			"devices-wave.json", "devices-wave-before.json", "devices-wave-forms.txt", "devices-one.txt", "devices-conv.txt": // of docs/devices.md
 		case "clients-python.txt": // of docs/clients.md
 		case "known-answers.txt", "multibind.txt": // benchmarks of the demos and of package glctx
 		case "gemm-turns.txt", "gemm-exponential.json": // BenchmarkGEMMPeer and tune, of docs/bench/llvmpipe-kernels.md
