@@ -54,7 +54,7 @@ func gemmSkinnyCandidates(p GEMMProblem, on device) []SkinnyParams {
 	}
 	var list []SkinnyParams
 	if p.K <= shortK && product(orOne(p.Batch), p.M, p.N) <= smallC {
-		for _, s := range []struct{ rows, lanes, slices int }{{1, 32, 4}, {1, 32, 2}, {1, 32, 1}, {2, 32, 4}, {1, 64, 2}, {4, 32, 4}} {
+		for _, s := range []struct{ rows, lanes, slices int }{{2, 32, 8}, {1, 32, 4}, {1, 32, 2}, {1, 32, 1}, {2, 32, 4}, {1, 64, 2}, {4, 32, 4}} {
 			r := skinnyPlan{GEMMProblem: p, height: min(s.rows, p.M), lanes: s.lanes, slices: s.slices, split: 1, fused: 1}
 			r.ahead = min(maxSkinnyAhead, ceilDiv(p.K, s.slices))
 			list = append(list, r.params())

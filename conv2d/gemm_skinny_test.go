@@ -61,7 +61,7 @@ func TestGEMMSkinnyCandidates(t *testing.T) {
 	if !slices.ContainsFunc(long, func(p SkinnyParams) bool { return p.Fused == 0 }) {
 		t.Errorf("a row, and no second dispatch: %v", long)
 	}
-	if first := gemmSkinnyCandidates(plain(16, 900, 27), on)[0]; first.Rows != 1 || first.Split != 1 || first.Slices*first.Ahead < 27 {
+	if first := gemmSkinnyCandidates(plain(16, 900, 27), on)[0]; first.Rows != 2 || first.Split != 1 || first.Slices*first.Ahead < 27 {
 		t.Errorf("a small product: %v", first)
 	}
 	for _, p := range []GEMMProblem{plain(5, 1<<14, 32), plain(5, 4, shortK+1)} {

@@ -45,14 +45,7 @@ func (p Problem) outputRows() int { return p.N * p.K * p.P() }
 func (p Problem) expectedRow(input, weights, bias []float32, row int) Expected {
 	plane, y := row/p.P(), row%p.P()
 	line := referenceLine{p, plane / p.K, plane % p.K, y, input, weights}
-	if orOne(p.StrideW) == 1 {
-		return line.outputs(bias)
-	}
-	e := newExpected(p.Q())
-	for x := range e.Values {
-		e.Values[x], e.Magnitudes[x] = line.output(x, bias)
-	}
-	return e
+	return line.outputs(bias)
 }
 
 // expectedElement computes the i-th element of the output, and its magnitude.
@@ -83,20 +76,28 @@ func (l referenceLine) output(q int, bias []float32) (value, magnitude float64) 
 	return l.Activation.Apply(sum), l.Activation.magnitude(magnitude)
 }
 
-// outputs is the outputs of all columns of a convolution with a stride of 1 across, to the
-// bit: each sum has the same order.
+// outputs is the outputs of all columns, to the bit: each sum has the same order.
 func (l referenceLine) outputs(bias []float32) Expected {
-	e, start := newExpected(l.Q()), l.start(bias)
+	e, start, across := newExpected(l.Q()), l.start(bias), orOne(l.StrideW)
+	under := make([]float32, len(e.Values)) // the elements under one tap
 	for q := range e.Values {
 		e.Values[q], e.Magnitudes[q] = start, math.Abs(start)
 	}
 	l.rows(func(line, taps []float32) {
 		for s, tap := range taps {
 			left := s*orOne(l.DilationW) - l.PadW // of the first column
-			first, last := max(0, -left), min(len(e.Values), l.W-left)
-			if first < last {
-				daxpy.Add(e.Values[first:], e.Magnitudes[first:], line[first+left:last+left], float64(tap))
+			first, last := ceilDiv(max(0, -left), across), min(len(e.Values), ceilDiv(max(0, l.W-left), across))
+			if first >= last {
+				continue
 			}
+			x := line[first*across+left:]
+			if across > 1 {
+				for q := range last - first {
+					under[q] = x[q*across]
+				}
+				x = under
+			}
+			daxpy.Add(e.Values[first:], e.Magnitudes[first:], x[:last-first], float64(tap))
 		}
 	})
 	for q := range e.Values {

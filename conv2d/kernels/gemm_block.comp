@@ -199,16 +199,17 @@ uniform int strideA, strideB, strideC; // from one matrix of a batch to the next
 uniform int gapA; // between the rows of a block of op(A) and those of the next, where A was packed
 uniform float alpha, beta;
 
-// The pieces of op(A) and op(B) that a group copies, and behind the last step the sums that
-// its slices add up, in the same memory.
-#define PIECE_A (BK * BM / 4)
-#define PIECE_B (BK * BN / 4)
-#define PIECES (STAGES * (PIECE_A + PIECE_B))
-#define EXCHANGED (SLICES > 1 ? SLICES * SLICES * LANES : 0)
-shared vec4 memory[PIECES > EXCHANGED ? PIECES : EXCHANGED];
-const int a0 = 0, b0 = PIECE_A;
-const int a1 = PIECE_A + PIECE_B, b1 = a1 + PIECE_A;
-#define EXCHANGE(from, to) memory[((from) * SLICES + (to)) * LANES + lane]
+// One array for all of them would be slower: a driver has to assume then that the pieces that
+// are stored are those that are read.
+shared vec4 a0[BK * BM / 4];
+shared vec4 b0[BK * BN / 4];
+#if STAGES == 2
+shared vec4 a1[BK * BM / 4];
+shared vec4 b1[BK * BN / 4];
+#endif
+#if SLICES > 1
+shared vec4 exchange[SLICES][SLICES][LANES];
+#endif
 #if LAST_ADDS
 shared uint ticket;
 #endif
@@ -331,13 +332,13 @@ void fetch(int step) {
 // The columns of a block become rows. Only whole vectors are written: a component
 // with a variable index is a branch on some drivers.
 #define TURN(to, first, row, block, at) \
-    memory[to + first] = vec4(block[at].x, block[at + 1].x, block[at + 2].x, block[at + 3].x); \
-    memory[to + first + row] = vec4(block[at].y, block[at + 1].y, block[at + 2].y, block[at + 3].y); \
-    memory[to + first + 2 * row] = vec4(block[at].z, block[at + 1].z, block[at + 2].z, block[at + 3].z); \
-    memory[to + first + 3 * row] = vec4(block[at].w, block[at + 1].w, block[at + 2].w, block[at + 3].w);
+    to[first] = vec4(block[at].x, block[at + 1].x, block[at + 2].x, block[at + 3].x); \
+    to[first + row] = vec4(block[at].y, block[at + 1].y, block[at + 2].y, block[at + 3].y); \
+    to[first + 2 * row] = vec4(block[at].z, block[at + 1].z, block[at + 2].z, block[at + 3].z); \
+    to[first + 3 * row] = vec4(block[at].w, block[at + 1].w, block[at + 2].w, block[at + 3].w);
 
 #if TRANS_A
-#define STORE_A(to, unit, i) memory[to + DEPTH_A(unit) * (BM / 4) + WIDTH_A(unit)] = fetchedA[i];
+#define STORE_A(to, unit, i) to[DEPTH_A(unit) * (BM / 4) + WIDTH_A(unit)] = fetchedA[i];
 #else
 #define STORE_A(to, unit, i) \
     int first = DEPTH_A(unit) * BM + WIDTH_A(unit); \
@@ -348,7 +349,7 @@ void fetch(int step) {
     int first = DEPTH_B(unit) * BN + WIDTH_B(unit); \
     TURN(to, first, BN / 4, fetchedB, 4 * i)
 #else
-#define STORE_B(to, unit, i) memory[to + DEPTH_B(unit) * (BN / 4) + WIDTH_B(unit)] = fetchedB[i];
+#define STORE_B(to, unit, i) to[DEPTH_B(unit) * (BN / 4) + WIDTH_B(unit)] = fetchedB[i];
 #endif
 
 #define STORE(toA, toB) \
@@ -377,10 +378,10 @@ void fetch(int step) {
         int depth = SLICE * (BK / SLICES) + k; \
         vec4 rows[TM / 4], columns[TN / 4]; \
         for (int i = 0; i < TM / 4; ++i) { \
-            rows[i] = memory[fromA + depth * (BM / 4) + i * THREADS_Y + ty]; \
+            rows[i] = fromA[depth * (BM / 4) + i * THREADS_Y + ty]; \
         } \
         for (int j = 0; j < TN / 4; ++j) { \
-            columns[j] = memory[fromB + depth * (BN / 4) + j * THREADS_X + tx]; \
+            columns[j] = fromB[depth * (BN / 4) + j * THREADS_X + tx]; \
         } \
         for (int i = 0; i < TM; ++i) { \
             for (int j = 0; j < TN / 4; ++j) { \
@@ -478,12 +479,12 @@ void addSlices() {
 #else
     for (int i = 0; i < MINE; ++i) {
         for (int j = 0; j < SLICES; ++j) {
-            EXCHANGE(slice, j) = sum[(i * SLICES + j) / (TN / 4)][(i * SLICES + j) % (TN / 4)];
+            exchange[slice][j][lane] = sum[(i * SLICES + j) / (TN / 4)][(i * SLICES + j) % (TN / 4)];
         }
         barrier();
-        mine[i] = EXCHANGE(0, slice);
+        mine[i] = exchange[0][slice][lane];
         for (int other = 1; other < SLICES; ++other) {
-            mine[i] += EXCHANGE(other, slice);
+            mine[i] += exchange[other][slice][lane];
         }
         barrier();
     }
