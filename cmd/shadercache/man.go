@@ -32,6 +32,7 @@ func newMan(o *options) *cobra.Command {
 			if err := cli.NoStdout(cmd, args[0]); err != nil {
 				return err
 			}
+			o.CompleteHelp(cmd.Root())
 			pages, err := cli.WriteManPages(args[0], cmd.Root())
 			if err != nil {
 				return err

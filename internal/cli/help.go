@@ -12,20 +12,36 @@ import (
 // HelpWidth is the width of help pages, in columns.
 const HelpWidth = 80
 
-// FitHelp makes usage lines, examples and flags of root and of the commands below it fit in
-// HelpWidth. Texts (Long) have to fit as they are written. Examples are changed now, so that
-// documentation and manual pages have the same lines. Call it when all commands were added.
-func FitHelp(root *cobra.Command) {
+// FitHelp makes help pages of root and of the commands below it fit in HelpWidth: see
+// CompleteHelp.
+func (o *Options) FitHelp(root *cobra.Command) {
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		o.CompleteHelp(root)
 		return writeUsage(cmd.OutOrStderr(), cmd)
 	})
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		o.CompleteHelp(root)
 		out := cmd.OutOrStdout()
 		if text := strings.TrimSpace(cmd.Long); text != "" {
 			fmt.Fprintf(out, "%s\n\n", text)
 		}
 		_ = writeUsage(out, cmd)
 	})
+}
+
+// CompleteHelp makes examples of root and of the commands below it fit in HelpWidth, where
+// texts (Long) have to fit as they are written, and appends the fields of results to the
+// texts. Help pages do that themselves: most starts show none, and it takes half a
+// millisecond. What else reads texts or examples calls it before, when all commands were
+// added; the second call does nothing.
+func (o *Options) CompleteHelp(root *cobra.Command) {
+	if o.helpComplete {
+		return
+	}
+	o.helpComplete = true
+	for _, r := range o.Results {
+		r.Command.Long += "\n\n" + r.help()
+	}
 	fitCommand(root)
 }
 

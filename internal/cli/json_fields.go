@@ -30,22 +30,25 @@ type JSONField struct {
 	GoName string
 }
 
-// WithResult registers the type of result as what cmd prints with --json, and appends
-// its fields to the help. It returns cmd.
+// WithResult registers the type of result as what cmd prints with --json. CompleteHelp
+// appends its fields to the help. It returns cmd.
 func (o *Options) WithResult(cmd *cobra.Command, result any) *cobra.Command {
 	return o.WithFlagResult(cmd, "", result)
 }
 
 // WithFlagResult is WithResult for the result that a flag selects.
 func (o *Options) WithFlagResult(cmd *cobra.Command, flag string, result any) *cobra.Command {
-	t := reflect.TypeOf(result)
-	o.Results = append(o.Results, JSONResult{cmd, flag, t})
-	lead := "JSON fields: "
-	if flag != "" {
-		lead = "JSON fields with " + flag + ": "
-	}
-	cmd.Long += "\n\n" + wrap(lead+outline(JSONFields(t))+".", 80)
+	o.Results = append(o.Results, JSONResult{cmd, flag, reflect.TypeOf(result)})
 	return cmd
+}
+
+// help returns the paragraph of a result in the help of its command.
+func (r JSONResult) help() string {
+	lead := "JSON fields: "
+	if r.Flag != "" {
+		lead = "JSON fields with " + r.Flag + ": "
+	}
+	return wrap(lead+outline(JSONFields(r.Type))+".", HelpWidth)
 }
 
 // JSONFields returns the fields of the JSON object that encoding/json makes of a struct,

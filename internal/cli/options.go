@@ -27,7 +27,8 @@ type Options struct {
 	command trace.Region
 
 	// Results are what commands print with --json, see WithResult.
-	Results []JSONResult
+	Results      []JSONResult
+	helpComplete bool // see CompleteHelp
 }
 
 // ContextKind is a flag with the kind of context that a command opens.

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"io"
 	"strconv"
+	"sync"
 
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/internal/style"
@@ -16,9 +17,11 @@ import (
 //go:embed page.html
 var pageText string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"ms": readableMillis, "rate": readableRate, "bytes": cli.ReadableBytes, "style": style.Sheet,
-}).Parse(pageText))
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"ms": readableMillis, "rate": readableRate, "bytes": cli.ReadableBytes, "style": style.Sheet,
+	}).Parse(pageText))
+})
 
 // page is what the template shows.
 type page struct {
@@ -73,7 +76,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		p.addBefore(r.Before, r.Start)
 	}
 	p.addParts()
-	if err := pageTemplate.Execute(w, p); err != nil {
+	if err := pageTemplate().Execute(w, p); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil

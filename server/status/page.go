@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"net/http"
 	"regexp"
+	"sync"
 
 	"github.com/shadercache/shadercache/internal/style"
 )
@@ -17,8 +18,8 @@ import (
 //go:embed page.html
 var pageText string
 
-// livePage is the page, which the events fill: one file without parts from elsewhere.
-var livePage = newPage(pageText)
+// livePage returns the page, which the events fill: one file without parts from elsewhere.
+var livePage = sync.OnceValue(func() page { return newPage(pageText) })
 
 // page is a page that loads nothing and runs no script but its own.
 type page struct {
@@ -26,14 +27,13 @@ type page struct {
 	policy string // Content-Security-Policy
 }
 
-var element = regexp.MustCompile(`(?s)<(script|style)>(.*?)</(?:script|style)>`)
-
 func newPage(text string) page {
 	var html bytes.Buffer
 	made := template.Must(template.New("page").Funcs(template.FuncMap{"style": style.Sheet}).Parse(text))
 	if err := made.Execute(&html, nil); err != nil {
 		panic(err) // the template has no data
 	}
+	element := regexp.MustCompile(`(?s)<(script|style)>(.*?)</(?:script|style)>`)
 	policy := "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 	for _, part := range element.FindAllSubmatch(html.Bytes(), -1) {
 		sum := sha256.Sum256(part[2])

@@ -59,7 +59,7 @@ func Serve(l net.Listener, source Source) *http.Server {
 
 func handler(source Source) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /{$}", livePage)
+	mux.Handle("GET /{$}", livePage())
 	mux.Handle("GET /events", newEvents(source))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !source.Status().accepts() {

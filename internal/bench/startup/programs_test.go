@@ -3,6 +3,9 @@ package startup
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/shadercache/shadercache/shader"
@@ -54,6 +57,28 @@ func TestProgramsDiffer(t *testing.T) {
 		programs, err := Programs(n, 32<<10)
 		if err != nil || len(programs) != n {
 			t.Errorf("asked for %d: %d programs, %v", n, len(programs), err)
+		}
+	}
+}
+
+// The peer that calls nothing but the driver has the same texts.
+func TestThePeerInOpenGLHasTheSameTexts(t *testing.T) {
+	compiler, err := exec.LookPath("cc")
+	if err != nil {
+		t.Skip(err)
+	}
+	peer := filepath.Join(t.TempDir(), "startup-gl")
+	if out, err := exec.Command(compiler, "-o", peer, "../peers/startup/startup_gl.c", "-ldl", "-lm").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	programs, err := Programs(48, guaranteedSharedBytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range programs {
+		text, err := exec.Command(peer, "--text", "../../../conv2d/kernels/gemm_tiled.comp", strconv.Itoa(i)).Output()
+		if err != nil || string(text) != p.Source.Text() {
+			t.Fatalf("%s has another text, %v:\n%.200s", p.Source.Name(), err, text)
 		}
 	}
 }
