@@ -116,7 +116,7 @@ func TestMeasureWritesEveryLog(t *testing.T) {
 		case "turns-16384.txt", "turns-gemm.txt", "turns-gemm-2.txt", "tune-short-gemm.json", "tune-short-conv.json": // of docs/bench/gemm-h200.md and docs/tuning.md
 		case "turns.txt": // BenchmarkTurns of package conv2d, of docs/bench/gemm-h200.md and conv-h200.md
 		case "host-parts.txt", "startup-split.txt", "startup-calls.txt", "ticks.json", "ticks-before.json", "ticks-woken.json", "ticks-polled.json",
-			"ticks-one-trip.json", "ticks-one-trip-2.json", "ticks-one-trip-before.txt", "ticks-trips.txt",
+			"ticks-one-trip.json", "ticks-one-trip-2.json", "ticks-one-trip-before.txt", "ticks-preempt.json", "ticks-trips.txt",
 			"tune-compared.json", "tune-full.json", "host-sleep.txt", "host-threads.txt", "host-forms.txt": // of docs/bench/host-h200.md
 		case "server-idle.txt", "server-round-trip.txt", "server-devices.txt": // of docs/server.md
 		case "devices.txt", "devices-messages.json", "devices-messages-2.json", "devices-messages-before.json",
