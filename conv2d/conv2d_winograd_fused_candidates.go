@@ -15,8 +15,8 @@ var (
 	fusedSplits  = []int{1, 2, 3, 4, 6, 8}
 )
 
-// fusedDepth is the channels of a step of every candidate: steps of 4 were slower with every
-// block (docs/bench/conv-h200.md), and those of 16 leave large blocks no shared memory.
+// fusedDepth is the channels of a step of every candidate: steps of 4 were slower with most
+// blocks (docs/bench/conv-h200.md), and those of 16 leave large blocks no shared memory.
 const fusedDepth = 8
 
 // maxFusedCandidates bounds the blocks that a search compiles and runs.
