@@ -109,6 +109,7 @@ func (f *fixture) texture(shape glctx.TextureShape) *Texture {
 var modes = map[string]Options{
 	"batches": {SlotBytes: 1 << 16, test: testOptions{poison: true}},
 	"alone":   {SlotBytes: 1 << 16, Depth: 1, test: testOptions{poison: true}},
+	"inPlace": {SlotBytes: 1 << 16, Depth: 1, test: testOptions{poison: true, inPlace: true}},
 	"stages":  {SlotBytes: 1 << 16, Depth: 6, test: testOptions{poison: true, staged: true}},
 }
 

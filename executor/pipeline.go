@@ -132,7 +132,11 @@ func (p *pipeline) updateEstimate(n int) {
 	s := &p.stages[0]
 	elapsed := p.age(s)
 	began := max(s.began, p.completed)
-	p.progress = p.now()
+	now := p.now()
+	if s.tried && n == 1 {
+		p.estimates.of(s).trial.observe(s.form, now-p.progress)
+	}
+	p.progress = now
 	p.completed = p.progress
 	p.e.lastStage.Store(int64(elapsed))
 	switch e := p.estimates.of(s); {
@@ -203,6 +207,7 @@ func (p *pipeline) startNext(gl *glctx.GL) bool {
 	if !ok {
 		return false
 	}
+	p.chooseForm(&s)
 	if len(p.stages) == 0 {
 		p.progress = p.now()
 	}
@@ -262,7 +267,7 @@ func (p *pipeline) nextStage() (stage, bool) {
 	e.mu.Lock()
 	defer e.unlock()
 	onGPU := len(p.stages)
-	e.submitWakesPump.Store(onGPU < limit)
+	e.submitWakesPump.Store(onGPU < limit && !p.busyAfterPoll())
 	if e.mu.failure != nil || p.partlyStarted() && onGPU >= limit {
 		return stage{}, false
 	}
@@ -283,6 +288,16 @@ func (p *pipeline) nextStage() (stage, bool) {
 		return stage{up: e.dequeue()}, true
 	}
 	return stage{whole: e.dequeue()}, true
+}
+
+// busyAfterPoll reports whether the GPU has work for long after the next poll, which then
+// starts what is submitted meanwhile: that saves waking the GL thread twice for a job.
+func (p *pipeline) busyAfterPoll() bool {
+	if len(p.stages) < 2 || p.partlyStarted() {
+		return false
+	}
+	next := p.estimates.of(&p.stages[1])
+	return next.measured && next.duration >= maxSpinStage
 }
 
 // readyBatch returns the batch that may start, or nil. While the GPU has enough

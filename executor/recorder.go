@@ -30,6 +30,8 @@ type recorder struct {
 	storage  [trackedBindings]binding
 
 	// The same, valid during one stage.
+	inputs  glctx.Buffer // of the batch whose commands are recorded, as is outputs
+	outputs glctx.Buffer
 	values  []value // uniforms of the program that are set, with their words
 	words   []byte
 	sampled uint64 // texture units with a sampler, one bit for each; the last for all others
@@ -73,7 +75,7 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 		r.copyRange(gl, b.slot.outputs, b.slot.down.Buffer, b.downFrom, b.downBytes())
 	}
 	if s.run != nil {
-		r.commands(gl, s.run)
+		r.onDevice(gl, s.run)
 	}
 	r.synchronize(gl, glctx.BarrierAllKinds)
 	r.wroteMapped = false
@@ -85,17 +87,23 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
 	b := s.whole
 	r.poison(gl, b)
-	if b.upBytes() > 0 {
+	mapped := s.form == inPlace
+	if b.upBytes() > 0 && !mapped {
 		gl.Copy(b.slot.up.Buffer, b.upFrom, b.slot.inputs, b.upFrom, b.upBytes())
 	}
 	r.e.markTrace(gl, s, uploadEnd)
-	r.commands(gl, b)
+	if mapped {
+		r.inputs, r.outputs = b.slot.up.Buffer, b.slot.down.Buffer
+		r.commands(gl, b)
+	} else {
+		r.onDevice(gl, b)
+	}
 	r.e.markTrace(gl, s, kernelEnd)
 	if b.downBytes() > 0 || r.wroteMapped {
 		r.synchronize(gl, glctx.BarrierAllKinds)
 		r.wroteMapped = false
 	}
-	if b.downBytes() > 0 {
+	if b.downBytes() > 0 && !mapped {
 		gl.Copy(b.slot.outputs, b.downFrom, b.slot.down.Buffer, b.downFrom, b.downBytes())
 	}
 }
@@ -112,10 +120,17 @@ func (r *recorder) poison(gl *glctx.GL, b *batch) {
 	if fresh {
 		gl.Fill(b.slot.inputs, poisonWord)
 		gl.Fill(b.slot.outputs, poisonWord)
+		gl.Fill(b.slot.down.Buffer, poisonWord)
 	}
 }
 
 const poisonWord = 0x7fc0_dead // a NaN that no test kernel computes
+
+// onDevice records the dispatches of a batch whose data is on the device.
+func (r *recorder) onDevice(gl *glctx.GL, b *batch) {
+	r.inputs, r.outputs = b.slot.inputs, b.slot.outputs
+	r.commands(gl, b)
+}
 
 // commands records the dispatches of a batch.
 func (r *recorder) commands(gl *glctx.GL, b *batch) {
@@ -149,7 +164,7 @@ func (r *recorder) command(gl *glctx.GL, b *batch, c, last *command) error {
 	}
 	r.useProgram(gl, c.program)
 	for i := range binds {
-		r.bind(gl, b.slot, &binds[i])
+		r.bind(gl, &binds[i])
 	}
 	r.bindImages(gl, images)
 	if err := r.bindTextures(gl, textures); err != nil {
@@ -223,16 +238,16 @@ func (r *recorder) useProgram(gl *glctx.GL, program uint32) {
 	}
 }
 
-func (r *recorder) bind(gl *glctx.GL, s *slot, b *bind) {
+func (r *recorder) bind(gl *glctx.GL, b *bind) {
 	switch b.from {
 	case slotInputs:
-		r.bindStorage(gl, b.binding, s.inputs, b.span)
+		r.bindStorage(gl, b.binding, r.inputs, b.span)
 	case slotOutputs:
-		r.bindStorage(gl, b.binding, s.outputs, b.span)
+		r.bindStorage(gl, b.binding, r.outputs, b.span)
 	case slotParams:
-		gl.BindUniformsRange(b.binding, s.inputs, b.offset, b.size)
+		gl.BindUniformsRange(b.binding, r.inputs, b.offset, b.size)
 	case slotCounters:
-		gl.BindCounters(b.binding, s.outputs, b.offset, b.size)
+		gl.BindCounters(b.binding, r.outputs, b.offset, b.size)
 	case deviceMemory:
 		r.bindStorage(gl, b.binding, b.memory.buffer, b.span)
 		r.wroteMapped = r.wroteMapped || b.memory.isMapped() && !b.readOnly

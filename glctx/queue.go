@@ -35,7 +35,6 @@ type queue struct {
 	expectIdle bool        // the next take does not spin; used by the GL thread only
 	sparse     bool        // the last job came later than threadSpin; likewise
 	timers     []*Timer    // likewise
-	yielded    time.Time   // when yield had an effect; likewise
 
 	mu struct {
 		sync.Mutex
@@ -89,9 +88,6 @@ func (q *queue) take(spare []job) ([]job, bool) {
 		if len(due) > 0 {
 			return due, true
 		}
-		if q.yield(next) {
-			continue
-		}
 		if !q.expectIdle && !q.sparse {
 			if q.sparse = !spinUntil(&q.waiting, min(threadSpin, next)); q.sparse && next != futex.NoLimit {
 				continue // next is less now
@@ -105,25 +101,6 @@ func (q *queue) take(spare []job) ([]job, bool) {
 		q.sleeper.Sleep(next)
 		q.awake()
 	}
-}
-
-// A goroutine that has not passed Go's scheduler for 10 ms is stopped by Go's monitor, which
-// polls every 20 us for a while then. Sleeps in the kernel do not count, so the GL thread yields
-// before that. It takes up to yieldLead.
-const (
-	yieldInterval = 6 * time.Millisecond
-	yieldLead     = 150 * time.Microsecond
-)
-
-// yield yields where it is time for that, and where the next timer leaves the time. It reports
-// whether it did.
-func (q *queue) yield(next time.Duration) bool {
-	if next == futex.NoLimit || next < yieldLead || q.waiting.Load() || time.Since(q.yielded) < yieldInterval {
-		return false
-	}
-	q.yielded = time.Now()
-	runtime.Gosched()
-	return true
 }
 
 // takeOrSleep returns what take returns, or reports that the GL thread is to sleep until the
@@ -183,18 +160,18 @@ func (q *queue) close() bool {
 // call is one Do that waits for its callback.
 type call struct {
 	finished atomic.Bool
-	done     chan struct{}
+	sleeper  futex.Sleeper // of the caller; a wake may be late, when the call is used again
 	err      error
 	panicked any
 }
 
-var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
+var calls = sync.Pool{New: func() any { return new(call) }}
 
 func newCall() *call { return calls.Get().(*call) }
 
 func (c *call) finish() {
 	c.finished.Store(true)
-	c.done <- struct{}{}
+	c.sleeper.Wake()
 }
 
 // wait waits for the callback, with spin or without, and returns its error. A panic of
@@ -203,7 +180,9 @@ func (c *call) wait(spin bool) error {
 	if spin {
 		spinUntil(&c.finished, callerSpin)
 	}
-	<-c.done
+	if !c.finished.Load() {
+		c.sleep()
+	}
 	err, panicked := c.err, c.panicked
 	c.err, c.panicked = nil, nil
 	c.finished.Store(false)
@@ -212,6 +191,30 @@ func (c *call) wait(spin bool) error {
 		panic(panicked)
 	}
 	return err
+}
+
+// callerSleeps is set while the thread of a caller sleeps.
+var callerSleeps atomic.Bool
+
+// sleep returns when the callback has finished. For a short one the thread sleeps in the
+// kernel: a goroutine is woken 50 us later, since another thread has to take it from the
+// processor of the GL thread. One thread of the process does so at a time, because it keeps
+// its processor.
+func (c *call) sleep() {
+	if futex.MaySleep() && callerSleeps.CompareAndSwap(false, true) {
+		c.sleepFor(futex.ShortSleep)
+		callerSleeps.Store(false)
+	}
+	for !c.finished.Load() {
+		c.sleepFor(futex.NoLimit)
+	}
+}
+
+func (c *call) sleepFor(limit time.Duration) {
+	c.sleeper.Prepare(limit)
+	if !c.finished.Load() {
+		c.sleeper.Sleep(limit)
+	}
 }
 
 // spinUntil returns when flag is set or limit has passed, and reports whether it is set.

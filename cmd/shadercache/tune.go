@@ -106,6 +106,7 @@ type tunedResult struct {
 	Timer      string           `json:"timer"`
 	Check      string           `json:"check"`
 	Elapsed    time.Duration    `json:"elapsed_ns"`
+	Spent      tune.Spent       `json:"spent"`
 	Candidates []tune.Candidate `json:"candidates,omitempty"` // with --all
 	Error      string           `json:"error,omitempty"`
 	Device     string           `json:"device,omitempty"` // of several: that measured it, or found it tuned before
@@ -252,7 +253,7 @@ func (b *tuneBar) finish() {
 func newTunedResult(found tune.Result, all bool) tunedResult {
 	r := tunedResult{
 		Problem: found.Problem, Exact: found.Exact, NoCPU: found.NoCPU, Best: found.Best,
-		Timer: found.Timer, Check: found.Check, Elapsed: found.Elapsed, all: found.Candidates,
+		Timer: found.Timer, Check: found.Check, Elapsed: found.Elapsed, Spent: found.Spent, all: found.Candidates,
 	}
 	if all {
 		r.Candidates = found.Candidates

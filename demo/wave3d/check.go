@@ -42,12 +42,12 @@ func checkKnown(gpu *shadercache.GPU, program uint32, planes int, check func(*kn
 
 // newKnownBlock returns a block that is poisoned, with a volume at step 0.
 func newKnownBlock(gl *glctx.GL, program uint32, planes int) (*knownBlock, error) {
-	k := &knownBlock{gl: gl, program: program, planes: planes, volume: Options{Cells: [3]int{7, 9, 12}, Seed: 3}.withDefaults()}
+	k := &knownBlock{gl: gl, program: program, planes: planes, volume: Options{Cells: [3]int{7, 9, innerPlanes + 4}, Seed: 3}.withDefaults()}
 	var err error
 	if k.reference, err = NewReference(k.volume); err != nil {
 		return nil, err
 	}
-	k.block.size = [3]int{6, 8, 11}
+	k.block.size = [3]int{6, 8, innerPlanes + 3}
 	k.part.hi = k.block.size
 	faces := 0
 	for face := range faceCount {
