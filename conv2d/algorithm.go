@@ -25,7 +25,6 @@ import (
 //	winograd2         3x3 filters, F(2x2,3x3)          GPUs; padding is zeros
 //	winograd4         3x3 filters, F(4x4,3x3)          GPUs; padding is zeros, twice the error
 //	winograd2_fused   as winograd2, in one dispatch    GPUs; padding is zeros
-//	winograd4_fused   as winograd4, in one dispatch    GPUs; padding is zeros, twice the error
 //	depthwise         groups of up to 16 channels      everywhere; padding is zeros
 //	conv2d_cpu        1x1 filters, one group           software drivers on x86-64, without a kernel
 //	conv2d_register   every convolution                software drivers, a CPU micro-kernel
@@ -122,6 +121,6 @@ var (
 	gemmAlgorithms = []algorithm[GEMMProblem]{gemmCPUAlgorithm, gemmMicroAlgorithm, gemmSkinnyAlgorithm, gemmBlockAlgorithm, gemmTiledAlgorithm}
 	convAlgorithms = []algorithm[Problem]{
 		convCPUAlgorithm, convMicroAlgorithm, depthwiseAlgorithm, winograd4Algorithm, implicitAlgorithm, winograd2Algorithm,
-		fused2Algorithm, fused4Algorithm, directAlgorithm,
+		fusedAlgorithm, directAlgorithm,
 	}
 )

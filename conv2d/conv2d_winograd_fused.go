@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
-	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
@@ -16,34 +15,28 @@ import (
 //go:embed kernels/conv2d_winograd_fused.comp
 var conv2dWinogradFused string
 
-// The fused Winograd convolutions compute the same as winograd2 and winograd4 in one
-// dispatch: each group transforms the input of its tiles, multiplies for all frequencies,
-// and transforms the sums, which never are in memory. Problems that are short of work for
-// three dispatches end sooner. NaN and infinities spread as in winograd2 and winograd4.
-var (
-	fused2Algorithm = fusedAlgorithm("winograd2_fused", 2, winograd2Tolerance)
-	fused4Algorithm = fusedAlgorithm("winograd4_fused", 4, winograd4Tolerance)
-)
+// The fused Winograd convolution computes the same as winograd2 in one dispatch: each group
+// transforms the input of its tiles, multiplies for all frequencies, and transforms the
+// sums, which never are in memory. Problems that are short of work for three dispatches end
+// sooner. NaN and infinities spread as in winograd2.
+//
+// F(4x4,3x3) has no such form: the operands of 36 frequencies leave a group too few
+// filters and tiles to share them (docs/bench/conv-h200.md).
+var fusedAlgorithm = newAlgorithm("winograd2_fused", fusedCandidates,
+	func(p Problem, params FusedParams, on device) (kernel.Sequence, error) {
+		return newFused(p, params).sequence(on)
+	},
+	func(p Problem) float64 { return winograd2Tolerance * Tolerance(p.ReductionLen()) })
 
-func fusedAlgorithm(name string, tile int, times float64) algorithm[Problem] {
-	return newAlgorithm(name,
-		func(p Problem, on device) []FusedParams { return fusedCandidates(winograd{p, tile}, on) },
-		func(p Problem, params FusedParams, on device) (kernel.Sequence, error) {
-			return fusedWinograd{winograd{p, tile}, params}.sequence(on)
-		},
-		func(p Problem) float64 { return times * Tolerance(p.ReductionLen()) })
-}
-
-// FusedParams are the parameters of winograd2_fused and winograd4_fused: see
+// FusedParams are the parameters of winograd2_fused: see
 // conv2d_winograd_fused.comp.
 type FusedParams struct {
-	BK      int `json:"bk"`
-	BM      int `json:"bm"`
-	BN      int `json:"bn"`
-	Buffers int `json:"buffers"`
-	Split   int `json:"split"`
-	TM      int `json:"tm"`
-	TN      int `json:"tn"`
+	BK    int `json:"bk"`
+	BM    int `json:"bm"`
+	BN    int `json:"bn"`
+	Split int `json:"split"`
+	TM    int `json:"tm"`
+	TN    int `json:"tn"`
 }
 
 // String returns the parameters as text.
@@ -56,8 +49,6 @@ func (t FusedParams) validate() error {
 		return fmt.Errorf("conv2d: steps of %d and a block of %dx%d, must be multiples of 4 and of 16x4", t.BK, t.BM, t.BN)
 	case t.TM < 4 || t.TN < 4 || t.TM%4 != 0 || t.TN%4 != 0 || t.BM%t.TM != 0 || t.BN%t.TN != 0:
 		return fmt.Errorf("conv2d: a block of %dx%d does not divide into parts of %dx%d", t.BM, t.BN, t.TM, t.TN)
-	case t.Buffers != 1 && t.Buffers != 2:
-		return fmt.Errorf("conv2d: %d buffers, must be 1 or 2", t.Buffers)
 	case t.Split < 1:
 		return fmt.Errorf("conv2d: split is %d, must be at least 1", t.Split)
 	}
@@ -71,6 +62,10 @@ const maxPasses = 8
 type fusedWinograd struct {
 	winograd
 	block FusedParams
+}
+
+func newFused(p Problem, block FusedParams) fusedWinograd {
+	return fusedWinograd{winograd{p, 2}, block}
 }
 
 func (w fusedWinograd) sequence(on device) (kernel.Sequence, error) {
@@ -148,7 +143,7 @@ func (w fusedWinograd) workspace() int {
 // sharedBytes is the shared memory of a group that exchanges its sums in that many passes.
 func (w fusedWinograd) sharedBytes(passes int) int {
 	t := w.block
-	bytes := 4 * w.frequencies() * (t.Buffers*t.BK*t.BM + max(t.Buffers*t.BK*t.BN, t.BM*t.BN/passes))
+	bytes := 4 * w.frequencies() * (t.BK*t.BM + max(t.BK*t.BN, t.BM*t.BN/passes))
 	if t.Split > 1 {
 		bytes += semaphoreBytes
 	}
@@ -177,7 +172,6 @@ func (w fusedWinograd) packStep() kernel.Step {
 func (w fusedWinograd) step(on device) kernel.Step {
 	d := paramDefines(w.block)
 	maps.Copy(d, defines(map[string]int{
-		"TILE":           w.tile,
 		"PASSES":         w.passes(on),
 		"CHANNELS":       w.C,
 		"HEIGHT":         w.H,
@@ -192,7 +186,7 @@ func (w fusedWinograd) step(on device) kernel.Step {
 	}))
 	maps.Copy(d, w.epilogue())
 	return kernel.Step{
-		Source:   shader.MustSource("conv2d_winograd_fused_"+strconv.Itoa(w.tile), conv2dWinogradFused, d),
+		Source:   shader.MustSource("conv2d_winograd_fused", conv2dWinogradFused, d),
 		Groups:   w.blockGrid(),
 		Uniforms: append(w.uniforms(), executor.Int("steps", int32(w.steps()))),
 		Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Packed.At(1), kernel.Output.At(2)},

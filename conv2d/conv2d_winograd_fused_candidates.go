@@ -10,25 +10,29 @@ import (
 // Sizes of blocks.
 var (
 	fusedHeights = []int{16, 32, 64}
-	fusedWidths  = []int{8, 12, 16, 32}
-	fusedDepths  = []int{4, 8, 16}
+	fusedWidths  = []int{8, 12, 16, 28, 32}
 	fusedParts   = [][2]int{{8, 8}, {8, 4}, {4, 4}}
 	fusedSplits  = []int{1, 2, 3, 4, 6, 8}
 )
+
+// fusedDepth is the channels of a step of every candidate: steps of 4 were slower with most
+// blocks (docs/bench/conv-h200.md), and those of 16 leave large blocks no shared memory.
+const fusedDepth = 8
 
 // maxFusedCandidates bounds the blocks that a search compiles and runs.
 const maxFusedCandidates = 8
 
 // fusedCandidates returns the blocks of the shortest estimated times, no two of them with
 // the same filters and tiles.
-func fusedCandidates(w winograd, on device) []FusedParams {
+func fusedCandidates(p Problem, on device) []FusedParams {
+	w := winograd{p, 2}
 	if on.software || w.check() != nil || !w.pays() {
 		return nil
 	}
 	var all []timedBlock
 	for _, bm := range fusedHeights {
 		for _, bn := range fusedWidths {
-			if best := bestBlock(w, on, bm, bn); best.cycles > 0 {
+			if best := bestBlock(p, on, bm, bn); best.cycles > 0 {
 				all = append(all, best)
 			}
 		}
@@ -47,17 +51,15 @@ type timedBlock struct {
 }
 
 // bestBlock completes the filters and tiles of a block.
-func bestBlock(w winograd, on device, bm, bn int) (best timedBlock) {
+func bestBlock(p Problem, on device, bm, bn int) (best timedBlock) {
 	for _, part := range fusedParts {
-		for _, depth := range fusedDepths {
-			for _, split := range fusedSplits {
-				c := fusedWinograd{w, FusedParams{BM: bm, BN: bn, BK: depth, TM: part[0], TN: part[1], Buffers: 1, Split: split}}
-				if c.block.validate() != nil || c.checkBlock(on) != nil {
-					continue
-				}
-				if cycles := c.cycles(on); best.cycles == 0 || cycles < best.cycles {
-					best = timedBlock{c, cycles}
-				}
+		for _, split := range fusedSplits {
+			c := newFused(p, FusedParams{BM: bm, BN: bn, BK: fusedDepth, TM: part[0], TN: part[1], Split: split})
+			if c.block.validate() != nil || c.checkBlock(on) != nil {
+				continue
+			}
+			if cycles := c.cycles(on); best.cycles == 0 || cycles < best.cycles {
+				best = timedBlock{c, cycles}
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func TestWinogradTransformsAreTheSameInEveryKernel(t *testing.T) {
 		if len(functions) != 2 {
 			t.Errorf("%s has %d transforms", file, len(functions))
 		}
-		for _, f := range functions {
+		for _, f := range functions[1:] { // of F(2,3)
 			if !strings.Contains(texts["conv2d_winograd_fused.comp"], strings.Replace(f, "transform", name, 1)) {
 				t.Errorf("the fused kernel has another %s than %s:\n%s", name, file, f)
 			}

@@ -1,10 +1,10 @@
 #version 450 core
 
 // conv2d_winograd_fused: Winograd's convolution with a 3x3 filter in one dispatch. A group
-// computes BM filters of BN tiles of TILE x TILE outputs, for all frequencies.
+// computes BM filters of BN tiles of 2 x 2 outputs, for all 16 frequencies.
 //
-//   input      4 or 6 rows and       V[c][f][tile]    sums M[f][filter][tile]     output
-//              columns for a tile    shared memory    registers                   TILE x TILE
+//   input      4 rows and 4          V[c][f][tile]    sums M[f][filter][tile]     output
+//              columns for a tile    shared memory    registers                   2 x 2
 //   +-------+                        +-----------+    +--------------+            +-----+
 //   |   d   |  transpose(B)*d*B  ->  |  BK x BN  | -> | BM x BN, one | ->         |     |
 //   +-------+                        +-----------+    | f for each   |  exchange  +-----+
@@ -30,11 +30,6 @@
 // without bias and activation: the transform is linear. B and A are those of
 // conv2d_winograd_input and conv2d_winograd_output; tiles are counted as there.
 
-// Output elements along a side of a tile, 2 or 4.
-#ifndef TILE
-#define TILE 2
-#endif
-
 // The block of a group, in filters and tiles, and the channels of a step.
 #ifndef BM
 #define BM 32
@@ -52,11 +47,6 @@
 #endif
 #ifndef TN
 #define TN 4
-#endif
-
-// Steps in shared memory: 2 need one barrier a step instead of two.
-#ifndef BUFFERS
-#define BUFFERS 1
 #endif
 
 // Groups that share a block, each with a part of the channels.
@@ -113,6 +103,8 @@
 #define ACTIVATION ACTIVATION_NONE
 #endif
 
+// Output elements along a side of a tile, and elements that they take.
+#define TILE 2
 #define SIDE (TILE + 2)
 #define FREQUENCIES (SIDE * SIDE)
 #define TILES_P ((OUTPUT_P + TILE - 1) / TILE)
@@ -173,35 +165,10 @@ uniform int steps;  // of BK channels; no constant, so that their loop stays one
 #define FLOATS_N (FREQUENCIES * STEP_N)
 
 // Steps of U and V; after the last one, the sums of a pass in place of V.
-shared vec4 weightsOf[BUFFERS * STEP_M];
-shared float floats[BUFFERS * FLOATS_N > INVOCATIONS * SUMS ? BUFFERS * FLOATS_N : INVOCATIONS * SUMS];
+shared vec4 weightsOf[STEP_M];
+shared float floats[FLOATS_N > INVOCATIONS * SUMS ? FLOATS_N : INVOCATIONS * SUMS];
 
 // transpose(B) times one line, and transpose(A) times one line, in place.
-#if TILE == 4
-void transformInput(inout float a, inout float b, inout float c, inout float d, inout float e, inout float f) {
-    float bd = d - 4.0 * b;
-    float ce = e - 4.0 * c;
-    float db = 2.0 * (d - b);
-    float ec = e - c;
-    a = 4.0 * a - 5.0 * c + e;
-    f = 4.0 * b - 5.0 * d + f;
-    b = ce + bd;
-    c = ce - bd;
-    d = ec + db;
-    e = ec - db;
-}
-void transformOutput(inout float a, inout float b, inout float c, inout float d, float e, float f) {
-    float bc = b + c;
-    float b_c = b - c;
-    float de = d + e;
-    float d_e = d - e;
-    a = a + bc + de;
-    b = b_c + 2.0 * d_e;
-    c = bc + 4.0 * de;
-    d = b_c + 8.0 * d_e + f;
-}
-#define LINE(v, at, by) v[at], v[at + by], v[at + 2 * (by)], v[at + 3 * (by)], v[at + 4 * (by)], v[at + 5 * (by)]
-#else
 void transformInput(inout float a, inout float b, inout float c, inout float d) {
     float sum = b + c;
     float difference = c - b;
@@ -215,7 +182,6 @@ void transformOutput(inout float a, inout float b, float c, float d) {
     b = b - c - d;
 }
 #define LINE(v, at, by) v[at], v[at + by], v[at + 2 * (by)], v[at + 3 * (by)]
-#endif
 
 float activate(float x) {
 #if ACTIVATION == ACTIVATION_RELU
@@ -256,10 +222,10 @@ float activate(float x) {
         }                                                                               \
     }
 
-#define STORE(step, buffer)                                                             \
+#define STORE(step)                                                                     \
     for (int i = 0; i < LOADS_M; ++i) {                                                 \
         if (COPIES_M(i)) {                                                              \
-            weightsOf[buffer * STEP_M + self + i * INVOCATIONS] = nextWeights[i];       \
+            weightsOf[self + i * INVOCATIONS] = nextWeights[i];                         \
         }                                                                               \
     }                                                                                   \
     for (int i = 0; i < LOADS_N; ++i) {                                                 \
@@ -277,7 +243,7 @@ float activate(float x) {
                 transformInput(LINE(next, i * FREQUENCIES + y * SIDE, 1));              \
             }                                                                           \
             for (int f = 0; f < FREQUENCIES; ++f) {                                     \
-                floats[buffer * FLOATS_N + AT_N(k, tileJ, f, tileN) + tileE] = next[i * FREQUENCIES + f]; \
+                floats[AT_N(k, tileJ, f, tileN) + tileE] = next[i * FREQUENCIES + f];   \
             }                                                                           \
         }                                                                               \
     }
@@ -287,14 +253,14 @@ float activate(float x) {
         sum[(row) * (TN / 4) + j] += (x) * right[j];                                    \
     }
 #define READ_N(at) vec4(floats[at], floats[(at) + 1], floats[(at) + 2], floats[(at) + 3])
-#define MULTIPLY(buffer)                                                                \
+#define MULTIPLY()                                                                      \
     for (int k = 0; k < BK; ++k) {                                                      \
         vec4 right[TN / 4];                                                             \
         for (int j = 0; j < TN / 4; ++j) {                                              \
-            right[j] = READ_N(buffer * FLOATS_N + AT_N(k, j, frequency, threadN));      \
+            right[j] = READ_N(AT_N(k, j, frequency, threadN));                          \
         }                                                                               \
         for (int i = 0; i < TM / 4; ++i) {                                              \
-            vec4 left = weightsOf[buffer * STEP_M + AT_M(k, i)];                        \
+            vec4 left = weightsOf[AT_M(k, i)];                                          \
             ADD(4 * i, left.x)                                                          \
             ADD(4 * i + 1, left.y)                                                      \
             ADD(4 * i + 2, left.z)                                                      \
@@ -305,7 +271,7 @@ float activate(float x) {
 int firstTile, firstFilter, group;
 
 // Stores a tile of outputs of a group: the unit-th in the order of sums and their lanes.
-void finish(uint unit, float v[TILE * TILE]) {
+void finish(uint unit, vec4 v) {
     uint lane = unit % LANES, at = unit / LANES;
     uint row = at / TN;
     uint tile = uint(firstTile) + at % 4 * (BN / 4) + at % TN / 4 * THREADS_N + lane % THREADS_N;
@@ -333,10 +299,7 @@ void finish(uint unit, float v[TILE * TILE]) {
 // What becomes of a tile of outputs of this group.
 #if SPLIT > 1
 #define KEEP(unit, v)                                                                   \
-    for (int i = 0; i < TILE * TILE / 4; ++i) {                                         \
-        partial[mine + (part * (TILE * TILE / 4) + i) * (BM * BN) + unit] =             \
-            vec4(v[4 * i], v[4 * i + 1], v[4 * i + 2], v[4 * i + 3]);                   \
-    }
+    partial[mine + part * (BM * BN) + (unit)] = v;
 #else
 #define KEEP(unit, v) finish(unit, v);
 #endif
@@ -358,7 +321,7 @@ void finish(uint unit, float v[TILE * TILE]) {
             for (int x = 0; x < SIDE; ++x) {                                            \
                 transformOutput(LINE(m, x, SIDE));                                      \
             }                                                                           \
-            float v[TILE * TILE];                                                       \
+            vec4 v;                                                                     \
             for (int y = 0; y < TILE; ++y) {                                            \
                 transformOutput(LINE(m, y * SIDE, 1));                                  \
                 for (int x = 0; x < TILE; ++x) {                                        \
@@ -412,46 +375,23 @@ void main() {
     int step = part * perPart;
     int last = min(step + perPart, steps);
     LOAD(step)
-    STORE(step, 0)
+    STORE(step)
     barrier();
-#if BUFFERS == 2
-    for (; step < last; step += 2) {
-        if (step + 1 < last) {
-            LOAD(step + 1)
-        }
-        MULTIPLY(0)
-        if (step + 1 < last) {
-            STORE(step + 1, 1)
-        }
-        barrier();
-        if (step + 1 < last) {
-            if (step + 2 < last) {
-                LOAD(step + 2)
-            }
-            MULTIPLY(1)
-            if (step + 2 < last) {
-                STORE(step + 2, 0)
-            }
-        }
-        barrier();
-    }
-#else
     for (; step < last; ++step) {
         if (step + 1 < last) {
             LOAD(step + 1)
         }
-        MULTIPLY(0)
+        MULTIPLY()
         barrier();
         if (step + 1 < last) {
-            STORE(step + 1, 0)
+            STORE(step + 1)
         }
         barrier();
     }
-#endif
 
 #if SPLIT > 1
     int block = (group * int(gl_NumWorkGroups.y) + int(gl_WorkGroupID.y)) * int(gl_NumWorkGroups.x) + int(gl_WorkGroupID.x);
-    int mine = block * (SPLIT * BM * BN * TILE * TILE / 4);
+    int mine = block * (SPLIT * BM * BN);
 #endif
     PASS(0)
 #if PASSES > 1
@@ -485,16 +425,9 @@ void main() {
     }
     // Always in the same order; that of this group comes from memory too.
     for (uint unit = self; unit < BM * BN; unit += INVOCATIONS) {
-        float v[TILE * TILE];
-        for (int i = 0; i < TILE * TILE / 4; ++i) {
-            vec4 total = vec4(0.0);
-            for (int other = 0; other < SPLIT; ++other) {
-                total += partial[mine + (other * (TILE * TILE / 4) + i) * (BM * BN) + unit];
-            }
-            v[4 * i] = total.x;
-            v[4 * i + 1] = total.y;
-            v[4 * i + 2] = total.z;
-            v[4 * i + 3] = total.w;
+        vec4 v = vec4(0.0);
+        for (int other = 0; other < SPLIT; ++other) {
+            v += partial[mine + other * (BM * BN) + unit];
         }
         finish(unit, v);
     }

@@ -113,6 +113,7 @@ func TestMeasureWritesEveryLog(t *testing.T) {
 		case "executor-e026472.json", "dispatch-e026472.json", "executor-soak-e026472.json",
 			"startup-cuda-e026472.txt", "startup-vulkan-e026472.txt", "startup-beside-peers.json", "host-before.txt", "driver-calls.txt": // of docs/bench/host-h200.md
 		case "gemm-loops.txt", "gemm-large.json": // of docs/bench/gemm-h200.md
+		case "conv-turns.txt", "conv-turns-first.txt": // likewise BenchmarkTurns, and cuDNN, of docs/bench/conv-h200.md
 		case "turns-16384.txt", "turns-gemm.txt", "turns-gemm-2.txt", "tune-short-gemm.json", "tune-short-conv.json": // of docs/bench/gemm-h200.md and docs/tuning.md
 		case "turns.txt": // BenchmarkTurns of package conv2d, of docs/bench/gemm-h200.md and conv-h200.md
 		case "host-parts.txt", "startup-split.txt", "startup-calls.txt", "ticks.json", "ticks-before.json", "ticks-woken.json", "ticks-polled.json",
