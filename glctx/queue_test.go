@@ -1,8 +1,13 @@
 package glctx
 
 import (
+	"fmt"
+	"runtime"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/internal/futex"
 )
 
 func TestQueueKeepsOrderInBatches(t *testing.T) {
@@ -70,6 +75,34 @@ func TestCallPropagatesPanic(t *testing.T) {
 	}()
 	c.wait(true)
 	t.Error("wait returned")
+}
+
+// A wait returns the error of its own callback, and not before it, whether the caller spins,
+// its thread sleeps or its goroutine does, with calls that are used again and again.
+func TestCallWaitsForItsCallback(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // with fewer no thread sleeps
+	var callers sync.WaitGroup
+	for caller := range 4 {
+		callers.Go(func() {
+			for i := range 200 {
+				own := fmt.Errorf("callback %d of caller %d", i, caller)
+				took := []time.Duration{0, 50 * time.Microsecond, 300 * time.Microsecond}[i%3]
+				if i%50 == 49 {
+					took = futex.ShortSleep + time.Millisecond
+				}
+				c := newCall()
+				go func() {
+					time.Sleep(took)
+					c.err = own
+					c.finish()
+				}()
+				if err := c.wait(i%2 == 0); err != own {
+					t.Errorf("%v, want %v", err, own)
+				}
+			}
+		})
+	}
+	callers.Wait()
 }
 
 func TestQueueExpectsIdleOnce(t *testing.T) {
