@@ -22,14 +22,14 @@ UNRACED  := 'DoesNotAllocate|OtherSystems|FindsErrors'
 FUZZTIME ?= 20s
 FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/crashlog \
 	./drivercache/nvidia ./bundle ./glctx ./conv2d ./conv2d/imaging ./resident ./demo/interpreter \
-	./server/wire ./server/ring
+	./recording ./remote ./remote/http ./server/wire ./server/ring ./trace
 SAMPLE   := conv2d/imaging/sample.png
 
 .DEFAULT_GOAL := help
 .PHONY: help build recorder demo test test-mesa25 check bench fuzz soak trial record-trial picture man clean cache-dir examples
 
 help: ## print these targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the command: bin/shadercache
 	@scripts/deps build

@@ -5,10 +5,12 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -150,13 +152,8 @@ func TestCgoStaysBehindItsFence(t *testing.T) {
 // make test builds these packages without cgo, and does not test them again: what they
 // compile to is the same.
 func TestPurePackagesHaveNoCgoBelowThem(t *testing.T) {
-	makefile, err := os.ReadFile("Makefile")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, pure, _ := strings.Cut(string(makefile), "\nPURE ")
-	pure, _, _ = strings.Cut(strings.TrimLeft(pure, " :="), "\n")
-	list := exec.Command("go", append([]string{"list", "-tags", "egl", "-deps"}, strings.Fields(pure)...)...)
+	pure := makeVariable(t, "PURE")
+	list := exec.Command("go", append([]string{"list", "-tags", "egl", "-deps"}, pure...)...)
 	list.Env = append(os.Environ(), "CGO_ENABLED=1")
 	out, err := list.Output()
 	if err != nil {
@@ -171,6 +168,44 @@ func TestPurePackagesHaveNoCgoBelowThem(t *testing.T) {
 			t.Errorf("%s links %s", pure, cgo)
 		}
 	}
+}
+
+// make fuzz runs the targets of the packages that it lists.
+func TestEveryFuzzTargetIsListed(t *testing.T) {
+	target := regexp.MustCompile(`(?m)^func Fuzz`)
+	packages := map[string]bool{}
+	for _, f := range projectFiles(t) {
+		if !f.isTest() {
+			continue
+		}
+		text, err := os.ReadFile(f.path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if target.Match(text) {
+			packages["./"+f.dir] = true
+		}
+	}
+	listed := makeVariable(t, "FUZZED")
+	slices.Sort(listed)
+	if want := slices.Sorted(maps.Keys(packages)); !slices.Equal(listed, want) {
+		t.Errorf("FUZZED in the Makefile is\n%q, and packages with targets are\n%q", listed, want)
+	}
+}
+
+// makeVariable returns the words of a variable of the Makefile.
+func makeVariable(t *testing.T, name string) []string {
+	t.Helper()
+	makefile, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, found := strings.Cut(strings.ReplaceAll(string(makefile), "\\\n", " "), "\n"+name+" ")
+	if !found {
+		t.Fatalf("the Makefile sets no %s", name)
+	}
+	text, _, _ = strings.Cut(strings.TrimLeft(text, " :="), "\n")
+	return strings.Fields(text)
 }
 
 func TestNobodyNeedsAWindow(t *testing.T) {

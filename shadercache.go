@@ -116,7 +116,7 @@ type Options struct {
 }
 
 // GPU is an OpenGL context of this process with a cache of programs and an executor over it. The
-// caller uses its parts and ends all of them with [GPU.Close].
+// caller uses its parts, from any goroutine, and after that ends all of them with [GPU.Close].
 type GPU struct {
 	Context  *glctx.Context
 	Cache    *cache.Cache

@@ -17,23 +17,6 @@ type contents struct {
 	merged   []string // names of the files of pending/ that the last merge added
 }
 
-// readIndex returns the content of the index, and nothing where it cannot be read now.
-func (s *Store) readIndex() *contents {
-	if c, err := s.loadIndex(); err == nil {
-		return c
-	}
-	return &contents{}
-}
-
-func (s *Store) loadIndex() (*contents, error) {
-	x, err := index.Open(s.path, true)
-	if err != nil {
-		return nil, indexError(err)
-	}
-	defer x.Close()
-	return loadContents(x)
-}
-
 // loadContents decodes everything. A new index is empty.
 func loadContents(x *index.File) (*contents, error) {
 	c := &contents{programs: map[shader.Key]Entry{}}

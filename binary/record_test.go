@@ -313,3 +313,21 @@ func BenchmarkRecord(b *testing.B) {
 		}
 	}
 }
+
+// readIndex returns the content of the index, and nothing where it cannot be read now.
+func (s *Store) readIndex() *contents {
+	if c, err := s.loadIndex(); err == nil {
+		return c
+	}
+	return &contents{}
+}
+
+// loadIndex returns the content of the index.
+func (s *Store) loadIndex() (*contents, error) {
+	x, err := index.Open(s.path, true)
+	if err != nil {
+		return nil, indexError(err)
+	}
+	defer x.Close()
+	return loadContents(x)
+}

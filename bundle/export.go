@@ -157,7 +157,10 @@ func write(w io.Writer, m *Manifest, s *spool, o ExportOptions) error {
 	if err == nil {
 		err = archive.Close()
 	}
-	if err = errors.Join(err, z.Close()); err != nil {
+	if closeErr := z.Close(); err == nil { // also after a failure, which it returns again
+		err = closeErr
+	}
+	if err != nil {
 		return err
 	}
 	return sealed.finish()

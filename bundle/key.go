@@ -83,12 +83,20 @@ func readKey(path, what, block, prefix string, size int) ([]byte, error) {
 	return key, nil
 }
 
+// writeNew writes a file that was not there. A failure leaves none.
 func writeNew(path, kind string, der []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
-	return errors.Join(pem.Encode(f, &pem.Block{Type: kind, Bytes: der}), f.Close())
+	err = pem.Encode(f, &pem.Block{Type: kind, Bytes: der})
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(path)) // half a key would keep the next one from being made
+	}
+	return err
 }
 
 // readBlock returns the content of a file with one PEM block of a kind.

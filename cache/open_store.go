@@ -3,7 +3,6 @@ package cache
 import (
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
@@ -74,7 +73,7 @@ func openDirStore(o Options, fingerprint binary.Fingerprint, driver drivercache.
 
 // openOwnStore opens the store of a directory that is not only read.
 func openOwnStore(dir *binary.Dir, fingerprint binary.Fingerprint, driver drivercache.State) (*binary.Store, error) {
-	if driver.Managed && !driver.Off && !sameDir(driver.Dir, dir.DriverDir()) {
+	if driver.Managed && !driver.Off && !driver.IsIn(dir.DriverDir()) {
 		return nil, fmt.Errorf("%w: the driver's is %s, and programs would be in %s; "+
 			"set shadercache.Options.Dir and Upstream alone, or those of glctx.Options to the same directories", ErrApart, driver.Dir, dir.Path())
 	}
@@ -83,17 +82,4 @@ func openOwnStore(dir *binary.Dir, fingerprint binary.Fingerprint, driver driver
 		return nil, fmt.Errorf("the store cannot be opened: %w", err)
 	}
 	return store, nil
-}
-
-// sameDir reports whether two paths lead to one directory.
-func sameDir(a, b string) bool {
-	if a == b {
-		return true
-	}
-	first, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	second, err := os.Stat(b)
-	return err == nil && os.SameFile(first, second)
 }

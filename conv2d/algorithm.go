@@ -24,6 +24,8 @@ import (
 //	implicit          convolutions as products         GPUs; padding is zeros
 //	winograd2         3x3 filters, F(2x2,3x3)          GPUs; padding is zeros
 //	winograd4         3x3 filters, F(4x4,3x3)          GPUs; padding is zeros, twice the error
+//	winograd2_fused   as winograd2, in one dispatch    GPUs; padding is zeros
+//	winograd4_fused   as winograd4, in one dispatch    GPUs; padding is zeros, twice the error
 //	depthwise         groups of up to 16 channels      everywhere; padding is zeros
 //	conv2d_cpu        1x1 filters, one group           software drivers on x86-64, without a kernel
 //	conv2d_register   every convolution                software drivers, a CPU micro-kernel
@@ -93,6 +95,7 @@ type device struct {
 	software       bool // the GPU is the CPU
 	host           bool // the host can compute in the GPU's buffers, by package sgemm
 	nvidia         bool
+	model          string // of the shipped table: see TableModel
 	sharedBytes    int
 	maxInvocations int
 	maxGroups      [3]int32
@@ -105,6 +108,7 @@ func deviceOf(info glctx.Info) device {
 		software:       info.Software(),
 		host:           info.Software() && sgemm.Supported(),
 		nvidia:         strings.Contains(info.GPU, "NVIDIA"),
+		model:          TableModel(info),
 		sharedBytes:    info.MaxSharedBytes,
 		maxInvocations: int(info.MaxInvocations),
 		maxGroups:      info.MaxGroups,
@@ -118,6 +122,6 @@ var (
 	gemmAlgorithms = []algorithm[GEMMProblem]{gemmCPUAlgorithm, gemmMicroAlgorithm, gemmSkinnyAlgorithm, gemmBlockAlgorithm, gemmTiledAlgorithm}
 	convAlgorithms = []algorithm[Problem]{
 		convCPUAlgorithm, convMicroAlgorithm, depthwiseAlgorithm, winograd4Algorithm, implicitAlgorithm, winograd2Algorithm,
-		directAlgorithm,
+		fused2Algorithm, fused4Algorithm, directAlgorithm,
 	}
 )

@@ -22,6 +22,10 @@ var (
 // after the other: docs/bench/conv-h200.md.
 const maxFusedParts = 4
 
+// maxGathered is the most elements of a tile whose slices exchange all sums at once: 24 KiB
+// of shared memory, beside the tiles of a step.
+const maxGathered = 2048
+
 // maxImplicitCandidates bounds the candidates that a search compiles, at half a
 // second each, and runs.
 const maxImplicitCandidates = 14
@@ -116,6 +120,9 @@ func (t ImplicitParams) completed(p Problem) ImplicitParams {
 	if t.Split > 1 && t.Split <= maxFusedParts && t.Slices == 4 {
 		t.Fused = 1
 	}
+	if t.Slices == 4 && t.BM*t.BN <= maxGathered {
+		t.Gather = 1
+	}
 	if t.TM*t.TN >= 64 && t.Slices == 1 {
 		t.Buffers = 2
 	}
@@ -126,13 +133,14 @@ func (t ImplicitParams) completed(p Problem) ImplicitParams {
 }
 
 // variants returns the product with one thing changed in each: the number of buffers,
-// the elements of an invocation, the depth, unrolling, and branches.
+// the elements of an invocation, the depth, how slices add up, unrolling, and branches.
 func (c implicitProduct) variants(on device) []implicitProduct {
 	var variants []implicitProduct
 	for _, change := range []func(t *ImplicitParams){
 		func(t *ImplicitParams) { t.Buffers = 3 - t.Buffers },
 		func(t *ImplicitParams) { t.TM, t.TN = 12-t.TM, 8 },
 		func(t *ImplicitParams) { t.BK *= 2 },
+		func(t *ImplicitParams) { t.Gather = 1 - t.Gather },
 		func(t *ImplicitParams) { t.Unroll = 1 },
 		func(t *ImplicitParams) { t.Clamp = 0 },
 	} {

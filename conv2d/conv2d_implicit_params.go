@@ -15,7 +15,8 @@ type ImplicitParams struct {
 	BN        int `json:"bn"`
 	Buffers   int `json:"buffers"`
 	Clamp     int `json:"clamp"`
-	Fused     int `json:"fused,omitempty"` // 1: the last group of a tile adds the parts of Split
+	Fused     int `json:"fused,omitempty"`  // 1: the last group of a tile adds the parts of Split
+	Gather    int `json:"gather,omitempty"` // 1: slices exchange all sums at once
 	Slices    int `json:"slices"`
 	Split     int `json:"split"`
 	TapsFirst int `json:"taps_first"`
@@ -49,6 +50,8 @@ func (t ImplicitParams) validate() error {
 		return fmt.Errorf("conv2d: %d buffers, must be 1 or 2", t.Buffers)
 	case t.Fused > 1 || t.Fused == 1 && t.Split == 1:
 		return fmt.Errorf("conv2d: fused is %d with %d parts, must be 0, or 1 with several", t.Fused, t.Split)
+	case t.Gather > 1 || t.Gather == 1 && t.Slices == 1:
+		return fmt.Errorf("conv2d: gather is %d with %d slices, must be 0, or 1 with several", t.Gather, t.Slices)
 	case t.TapsFirst > 1 || t.Clamp > 1 || t.Unroll > 1:
 		return fmt.Errorf("conv2d: taps_first is %d, clamp %d, unroll %d: each must be 0 or 1", t.TapsFirst, t.Clamp, t.Unroll)
 	}
@@ -66,5 +69,9 @@ func (t ImplicitParams) sharedBytes() int {
 	if t.Fused == 1 {
 		bytes += semaphoreBytes
 	}
-	return bytes + 4*t.BM*t.BN*(t.Slices-1)/t.Slices
+	exchanged := 4 * t.BM * t.BN * (t.Slices - 1)
+	if t.Gather == 0 {
+		exchanged /= t.Slices
+	}
+	return bytes + exchanged
 }

@@ -102,11 +102,11 @@ func winogradSequence(w winograd, tile ImplicitParams, on device) (kernel.Sequen
 	if workspace > maxWorkspace {
 		return kernel.Sequence{}, w.tooLarge()
 	}
-	if err := checkGrids(w.Problem, on, w.weightsGrid(c), w.grid(w.C), w.grid(w.K)); err != nil {
+	if err := checkGrids(w.Problem, on, w.weightsGrid(c.channelsPadded(), c.filtersPadded()), w.grid(w.C), w.grid(w.K)); err != nil {
 		return kernel.Sequence{}, err
 	}
 	return kernel.Sequence{
-		Prepare:      []kernel.Step{w.weightsStep(c)},
+		Prepare:      []kernel.Step{w.weightsStep(c.channelsPadded(), c.filtersPadded(), nil)},
 		Steps:        []kernel.Step{w.inputStep(tile.Clamp), w.productStep(c), withBias(w.Problem, w.outputStep(tile.Split))},
 		PackedLen:    c.packedLen(),
 		WorkspaceLen: int(workspace),
@@ -159,8 +159,8 @@ func (w winograd) product() Problem {
 	}
 }
 
-func (w winograd) weightsGrid(c implicitProduct) [3]int {
-	return [3]int{c.channelsPadded() * c.filtersPadded() / packLocal, 1, w.groupCount()}
+func (w winograd) weightsGrid(channelsPadded, filtersPadded int) [3]int {
+	return [3]int{channelsPadded * filtersPadded / packLocal, 1, w.groupCount()}
 }
 
 // grid returns the grid of a transform, with an invocation for each tile of each
@@ -179,17 +179,21 @@ func (w winograd) local(planes int) int {
 	return local
 }
 
-func (w winograd) weightsStep(c implicitProduct) kernel.Step {
+// weightsStep transforms the weights for a product with that many channels and filters of
+// a group, in the layout of a define BLOCK of more, if there is one.
+func (w winograd) weightsStep(channelsPadded, filtersPadded int, more shader.Defines) kernel.Step {
+	d := defines(map[string]int{
+		"TILE":            w.tile,
+		"GROUPS":          w.groupCount(),
+		"GROUP_CHANNELS":  w.groupC(),
+		"GROUP_FILTERS":   w.groupK(),
+		"CHANNELS_PADDED": channelsPadded,
+		"FILTERS_PADDED":  filtersPadded,
+	})
+	maps.Copy(d, more)
 	return kernel.Step{
-		Source: shader.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, defines(map[string]int{
-			"TILE":            w.tile,
-			"GROUPS":          w.groupCount(),
-			"GROUP_CHANNELS":  w.groupC(),
-			"GROUP_FILTERS":   w.groupK(),
-			"CHANNELS_PADDED": c.channelsPadded(),
-			"FILTERS_PADDED":  c.filtersPadded(),
-		})),
-		Groups:   w.weightsGrid(c),
+		Source:   shader.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, d),
+		Groups:   w.weightsGrid(channelsPadded, filtersPadded),
 		Bindings: []kernel.Binding{kernel.Weights.At(1), kernel.Packed.At(2)},
 	}
 }

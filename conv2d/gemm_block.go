@@ -5,6 +5,7 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -19,6 +20,8 @@ var (
 	gemmReduce string
 	//go:embed kernels/gemm_pack.comp
 	gemmPack string
+	//go:embed kernels/gemm_turn.comp
+	gemmTurn string
 )
 
 // gemmBlockAlgorithm is the matrix product by tiles in shared memory, for every
@@ -31,11 +34,11 @@ type BlockParams struct {
 	BM    int `json:"bm"`     // rows of the tile of C of a group
 	BN    int `json:"bn"`     // columns of that tile
 	Fused int `json:"fused"`  // 0: a second dispatch adds the parts; else the last group of a tile reads Fused parts at a time
-	PackA int `json:"pack_a"` // 1: A is copied first, transposed and padded
+	PackA int `json:"pack_a"` // 1: A is copied first, transposed, padded, and cut into tiles of BM columns
 	PackB int `json:"pack_b"` // 1: B is copied first, padded
 
 	// Slices is the number of invocations that share the elements of C of an
-	// invocation, each with a part of every step (slice-K): 1, 2 or 4. 0 means 1.
+	// invocation, each with a part of every step (slice-K): 1, 2, 4 or 8. 0 means 1.
 	Slices int `json:"slices,omitempty"`
 
 	Split  int `json:"split"`  // parts of K that are summed up side by side, then added (split-K)
@@ -135,7 +138,7 @@ func (s stored) matrices() int {
 
 func (s blockShape) validate(on device) error {
 	if s.bm < 4 || s.bn < 4 || s.bk < 4 || s.tm < 4 || s.tn < 4 || s.bk%4 != 0 || s.tm%4 != 0 || s.tn%4 != 0 ||
-		s.bm%s.tm != 0 || s.bn%s.tn != 0 || s.slices != 1 && s.slices != 2 && s.slices != 4 || s.bk%s.slices != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
+		s.bm%s.tm != 0 || s.bn%s.tn != 0 || !slices.Contains([]int{1, 2, 4, 8}, s.slices) || s.bk%s.slices != 0 || s.tm*s.tn/4%s.slices != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
 		return fmt.Errorf("conv2d: gemm_block: there is no block %+v", s)
 	}
 	if !s.fits(on) {
@@ -152,10 +155,10 @@ func gemmBlockSequence(p GEMMProblem, params BlockParams, on device) (kernel.Seq
 	}
 	r := kernel.Sequence{WorkspaceLen: b.workspace, SemaphoreCount: b.semaphores}
 	if b.packA {
-		r.Steps = append(r.Steps, packStep(p.a(), kernel.Input, !p.TransA, b.kPad, b.mPad, 0))
+		r.Steps = append(r.Steps, b.copyA())
 	}
 	if b.packB {
-		r.Steps = append(r.Steps, packStep(p.b(), kernel.Weights, p.TransB, b.kPad, b.nPad, b.offsetB))
+		r.Steps = append(r.Steps, packStep(p.b(), kernel.Weights, p.TransB, b.kPad, b.nPad, b.nPad, b.offsetB))
 	}
 	r.Steps = append(r.Steps, b.block())
 	if b.split > 1 && b.fused == 0 {
@@ -169,14 +172,26 @@ func gemmBlockSequence(p GEMMProblem, params BlockParams, on device) (kernel.Seq
 	return r, nil
 }
 
-// packStep copies a matrix to height x width elements of the workspace.
-func packStep(s stored, from kernel.Role, turn bool, height, width, offset int) kernel.Step {
+// copyA copies A to K x M, tile by tile.
+func (b blockPlan) copyA() kernel.Step {
+	s := b.a()
+	step := packStep(s, kernel.Input, !b.TransA, b.kPad, b.mPad, b.shape.bm, 0)
+	if !b.TransA && s.vector() == 4 {
+		step.Source = shader.MustSource("gemm_turn", gemmTurn, nil)
+		step.Groups = [3]int{ceilDiv(b.kPad, 32), ceilDiv(b.mPad, 128), s.matrices()}
+	}
+	return step
+}
+
+// packStep copies a matrix to height x width elements of the workspace, in tiles of tile
+// columns, one behind the other.
+func packStep(s stored, from kernel.Role, turn bool, height, width, tile, offset int) kernel.Step {
 	return kernel.Step{
 		Source: shader.MustSource("gemm_pack", gemmPack, shader.Defines{"TURN": onOff(turn)}),
 		Groups: [3]int{ceilDiv(width, 32), ceilDiv(height, 32), s.matrices()},
 		Uniforms: kernel.Ints{
 			{"rows", s.rows}, {"columns", s.columns}, {"ld", s.ld}, {"stride", s.stride},
-			{"height", height}, {"width", width}, {"offset", offset}}.Uniforms(),
+			{"height", height}, {"width", width}, {"columnsOfTile", tile}, {"offset", offset}}.Uniforms(),
 		Bindings: []kernel.Binding{from.At(0), kernel.Workspace.At(1)},
 	}
 }
@@ -194,9 +209,11 @@ func (b blockPlan) block() kernel.Step {
 	}
 	from, to := []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1)}, []kernel.Binding{outputBinding}
 	lda, ldb, strideA, strideB := a.ld, m.ld, a.stride, m.stride
+	gapA := 0
 	if b.packA {
 		d["TRANS_A"], d["VECTOR_A"], d["EDGE_A"] = "1", "4", "0"
-		from[0].Role, lda, strideA = kernel.Workspace, b.mPad, a.packedStride(b.kPad*b.mPad)
+		from[0].Role, lda, strideA = kernel.Workspace, s.bm, a.packedStride(b.kPad*b.mPad)
+		gapA = (b.kPad - 1) * s.bm
 	}
 	if b.packB {
 		d["TRANS_B"], d["VECTOR_B"], d["EDGE_B"] = "0", "4", "0"
@@ -214,7 +231,7 @@ func (b blockPlan) block() kernel.Step {
 	}
 	uniforms := kernel.Ints{{"M", b.M}, {"N", b.N}, {"K", b.depth()}, {"lda", lda}, {"ldb", ldb}, {"ldc", c.ld},
 		{"strideA", strideA}, {"strideB", strideB}, {"strideC", c.stride},
-		{"offsetA", 0}, {"offsetB", b.offsetB}, {"offsetPartial", b.offsetP}}.Uniforms()
+		{"gapA", gapA}, {"offsetA", 0}, {"offsetB", b.offsetB}, {"offsetPartial", b.offsetP}}.Uniforms()
 	return kernel.Step{
 		Source:   shader.MustSource(partName(s.name(), b.split, b.fused), gemmBlock, d),
 		Groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},

@@ -69,7 +69,7 @@ func TestGEMMBlockInSlices(t *testing.T) {
 	forms := []Params{
 		blockShape{16, 16, 8, 4, 4, 2, 2}.params(1), blockShape{16, 16, 8, 8, 8, 1, 4}.params(1),
 		blockShape{16, 16, 16, 4, 4, 1, 4}.params(2), with(blockShape{16, 16, 16, 4, 4, 1, 4}.params(3), "fused", 2),
-		with(blockShape{16, 16, 4, 4, 8, 1, 2}.params(4), "fused", 4),
+		with(blockShape{16, 16, 4, 4, 8, 1, 2}.params(4), "fused", 4), blockShape{16, 16, 8, 8, 4, 2, 8}.params(1),
 	}
 	problems := []GEMMProblem{
 		plain(33, 45, 51),
@@ -110,6 +110,7 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 		{with(good, "bk", 512), "bytes of shared memory"},
 		{with(good, "stages", 3), "there is no block"},
 		{with(good, "slices", 3), "there is no block"},
+		{with(blockShape{16, 16, 8, 4, 4, 1, 8}.params(1), "split", 1), "there is no block"},
 		{with(good, "fused", maxFused+1), "fused is 9, must be from 0 to 8"},
 		{with(good, "fused", -1), "parameter fused is -1"},
 		{with(blockShape{64, 64, 64, 8, 4, 1, 1}.params(2), "fused", 2), "no shared memory to add up its parts"},

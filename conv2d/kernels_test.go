@@ -112,7 +112,26 @@ func TestActivationIsTheSameInEveryKernel(t *testing.T) {
 			t.Errorf("%s computes activations otherwise:\n%s", file, got)
 		}
 	}
-	if found != 11 {
+	if found != 12 {
 		t.Errorf("%d kernels end sums", found)
+	}
+}
+
+var transformFunction = regexp.MustCompile(`(?ms)^void transform\(.*?^\}\n`)
+
+// TestWinogradTransformsAreTheSameInEveryKernel compares the functions of the kernels of
+// three dispatches with those of the fused one.
+func TestWinogradTransformsAreTheSameInEveryKernel(t *testing.T) {
+	texts := kernelFiles(t)
+	for file, name := range map[string]string{"conv2d_winograd_input.comp": "transformInput", "conv2d_winograd_output.comp": "transformOutput"} {
+		functions := transformFunction.FindAllString(texts[file], -1)
+		if len(functions) != 2 {
+			t.Errorf("%s has %d transforms", file, len(functions))
+		}
+		for _, f := range functions {
+			if !strings.Contains(texts["conv2d_winograd_fused.comp"], strings.Replace(f, "transform", name, 1)) {
+				t.Errorf("the fused kernel has another %s than %s:\n%s", name, file, f)
+			}
+		}
 	}
 }

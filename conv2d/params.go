@@ -26,6 +26,7 @@ import (
 //	CPUParams        gemm_cpu, conv2d_cpu
 //	TiledParams      gemm_tiled
 //	ImplicitParams   implicit, winograd2, winograd4
+//	FusedParams      winograd2_fused, winograd4_fused
 //	DepthwiseParams  depthwise
 //	DirectParams     direct
 //	UnknownParams    those of a file that no algorithm has
@@ -105,6 +106,8 @@ var paramDecoders = map[string]func(data []byte) (Params, error){
 	"implicit":        decodeParams[ImplicitParams],
 	"winograd2":       decodeParams[ImplicitParams],
 	"winograd4":       decodeParams[ImplicitParams],
+	"winograd2_fused": decodeParams[FusedParams],
+	"winograd4_fused": decodeParams[FusedParams],
 	"depthwise":       decodeParams[DepthwiseParams],
 	"conv2d_register": decodeParams[MicroParams],
 	"direct":          decodeParams[DirectParams],

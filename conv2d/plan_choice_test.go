@@ -77,5 +77,5 @@ func withTable(t *testing.T, on device, entries ...tableEntry) {
 			t.Fatal(err)
 		}
 	}
-	shippedTable = func() map[string][]tableEntry { return map[string][]tableEntry{on.family(): entries} }
+	shippedTable = func() map[string][]tableEntry { return map[string][]tableEntry{on.model: entries} }
 }

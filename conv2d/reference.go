@@ -3,6 +3,7 @@ package conv2d
 import (
 	"math"
 
+	"github.com/shadercache/shadercache/conv2d/internal/daxpy"
 	"github.com/shadercache/shadercache/conv2d/internal/parallel"
 )
 
@@ -44,6 +45,9 @@ func (p Problem) outputRows() int { return p.N * p.K * p.P() }
 func (p Problem) expectedRow(input, weights, bias []float32, row int) Expected {
 	plane, y := row/p.P(), row%p.P()
 	line := referenceLine{p, plane / p.K, plane % p.K, y, input, weights}
+	if orOne(p.StrideW) == 1 {
+		return line.outputs(bias)
+	}
 	e := newExpected(p.Q())
 	for x := range e.Values {
 		e.Values[x], e.Magnitudes[x] = line.output(x, bias)
@@ -65,41 +69,71 @@ type referenceLine struct {
 	input, weights []float32
 }
 
+// start is the value that a sum begins with.
+func (l referenceLine) start(bias []float32) float64 {
+	if bias == nil {
+		return 0
+	}
+	return float64(bias[l.k])
+}
+
 // output is the output in column q, and its magnitude.
 func (l referenceLine) output(q int, bias []float32) (value, magnitude float64) {
-	start := 0.0
-	if bias != nil {
-		start = float64(bias[l.k])
-	}
-	sum, magnitude := l.element(q, start)
+	sum, magnitude := l.element(q, l.start(bias))
 	return l.Activation.Apply(sum), l.Activation.magnitude(magnitude)
+}
+
+// outputs is the outputs of all columns of a convolution with a stride of 1 across, to the
+// bit: each sum has the same order.
+func (l referenceLine) outputs(bias []float32) Expected {
+	e, start := newExpected(l.Q()), l.start(bias)
+	for q := range e.Values {
+		e.Values[q], e.Magnitudes[q] = start, math.Abs(start)
+	}
+	l.rows(func(line, taps []float32) {
+		for s, tap := range taps {
+			left := s*orOne(l.DilationW) - l.PadW // of the first column
+			first, last := max(0, -left), min(len(e.Values), l.W-left)
+			if first < last {
+				daxpy.Add(e.Values[first:], e.Magnitudes[first:], line[first+left:last+left], float64(tap))
+			}
+		}
+	})
+	for q := range e.Values {
+		e.Values[q], e.Magnitudes[q] = l.Activation.Apply(e.Values[q]), l.Activation.magnitude(e.Magnitudes[q])
+	}
+	return e
+}
+
+// rows calls add with each row of the input that the line depends on, and its row of the
+// filter.
+func (l referenceLine) rows(add func(line, taps []float32)) {
+	top := l.p*orOne(l.StrideH) - l.PadH
+	channels := l.groupC()
+	firstC := l.k / l.groupK() * channels
+	for c := range channels {
+		for r := range l.R {
+			if y := top + r*orOne(l.DilationH); y >= 0 && y < l.H {
+				add(l.input[((l.n*l.C+firstC+c)*l.H+y)*l.W:][:l.W], l.weights[((l.k*channels+c)*l.R+r)*l.S:][:l.S])
+			}
+		}
+	}
 }
 
 // element is the sum of column q before the activation, and its magnitude.
 func (l referenceLine) element(q int, start float64) (sum, magnitude float64) {
 	sum, magnitude = start, math.Abs(start)
-	top := l.p*orOne(l.StrideH) - l.PadH
 	left := q*orOne(l.StrideW) - l.PadW
 	across := orOne(l.DilationW)
-	channels := l.groupC()
-	firstC := l.k / l.groupK() * channels
-	for c := range channels {
-		for r := range l.R {
-			y := top + r*orOne(l.DilationH)
-			if y < 0 || y >= l.H {
-				continue
-			}
-			line := l.input[((l.n*l.C+firstC+c)*l.H+y)*l.W:][:l.W]
-			taps := l.weights[((l.k*channels+c)*l.R+r)*l.S:][:l.S]
-			for s, tap := range taps {
-				if x := left + s*across; x >= 0 && x < l.W {
-					v := float64(tap) * float64(line[x])
-					sum += v
-					magnitude += math.Abs(v)
-				}
+	l.rows(func(line, taps []float32) {
+		for s, tap := range taps {
+			if x := left + s*across; x >= 0 && x < l.W {
+				v := float64(tap) * float64(line[x])
+				sum += v
+				magnitude += math.Abs(v)
 			}
 		}
-	}
+	})
 	return sum, magnitude
 }
 
@@ -170,6 +204,10 @@ func (p GEMMProblem) rowProduct(t GEMMTensors, batch, row int) Expected {
 	a, b := p.a(), p.b()
 	for k := range p.depth() {
 		factor := float64(t.A[a.index(batch, row, k, p.TransA)])
+		if !p.TransB {
+			daxpy.Add(e.Values, e.Magnitudes, t.B[b.index(batch, k, 0, false):][:p.N], factor)
+			continue
+		}
 		for column := range p.N {
 			v := factor * float64(t.B[b.index(batch, k, column, p.TransB)])
 			e.Values[column] += v

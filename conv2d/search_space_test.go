@@ -9,7 +9,7 @@ import (
 )
 
 // TestSearchStartsWithTheShippedChoice has the choice of the shipped table first, and once,
-// whether it is a candidate too or not; and none for a driver of no family.
+// whether it is a candidate too or not; and none for a driver of no model.
 func TestSearchStartsWithTheShippedChoice(t *testing.T) {
 	info := glctx.Info{
 		GPU: "NVIDIA H200/PCIe/SSE2", MaxSharedBytes: hardware.sharedBytes, MaxInvocations: int32(hardware.maxInvocations),
@@ -38,7 +38,7 @@ func TestSearchStartsWithTheShippedChoice(t *testing.T) {
 		other.GPU = "Another"
 		space, err = NewSearchSpace(shape, other, Restriction{})
 		if err != nil || space.Choices()[0] != space.task.choices()[0] {
-			t.Errorf("%s on a driver of no family: first %v, %v", name, space.Choices()[0], err)
+			t.Errorf("%s on a driver of no model: first %v, %v", name, space.Choices()[0], err)
 		}
 	}
 }

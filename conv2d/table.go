@@ -5,16 +5,19 @@ package conv2d
 import (
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 
 	"github.com/shadercache/shadercache/glctx"
 )
 
-// defaults.json has the fastest choices on the drivers that we have, for drivers that
-// were not tuned: lists of problems with their choices, by family of drivers.
+// defaults.json has the fastest choices on the GPUs that we have, for plans without a
+// search: lists of problems with their choices, by model.
 //
-//	{"nvidia": [{"problem": "gemm:1024x1024x1024", "choice": {...}}], "llvmpipe": [...]}
+//	{"NVIDIA H200": [{"problem": "gemm:1024x1024x1024", "choice": {...}}], "llvmpipe": [...]}
 //
 //go:embed defaults.json
 var defaultsJSON []byte
@@ -27,14 +30,14 @@ type tableEntry struct {
 	shape Shape
 }
 
-// shippedTable returns the table by family. An entry that cannot be read counts as
-// none; a test finds such entries.
+// shippedTable returns the table by model. An entry that cannot be read counts as none; a
+// test finds such entries.
 var shippedTable = sync.OnceValue(func() map[string][]tableEntry {
 	table := map[string][]tableEntry{}
 	if json.Unmarshal(defaultsJSON, &table) != nil {
 		return nil
 	}
-	for family, entries := range table {
+	for model, entries := range table {
 		kept := entries[:0]
 		for _, e := range entries {
 			var err error
@@ -42,36 +45,52 @@ var shippedTable = sync.OnceValue(func() map[string][]tableEntry {
 				kept = append(kept, e)
 			}
 		}
-		table[family] = kept
+		table[model] = kept
 	}
 	return table
 })
 
-// family returns the family of drivers of the shipped table: "nvidia", "llvmpipe", or
-// "" for other drivers.
-func (d device) family() string {
+// modelVendor begins the names of the GPUs whose models share their entries.
+const modelVendor = "NVIDIA "
+
+// TableModel returns the model under which the shipped table has the choices for a device:
+// the name of an NVIDIA GPU, or "llvmpipe"; "" for others.
+func TableModel(info glctx.Info) string {
 	switch {
-	case d.nvidia:
-		return "nvidia"
-	case d.software:
+	case info.Software():
 		return "llvmpipe"
+	case strings.HasPrefix(info.GPU, modelVendor):
+		model, _, _ := strings.Cut(info.GPU, "/")
+		return model
 	}
 	return ""
 }
-
-// TableFamily returns the family of drivers under which the shipped table has the
-// choices for a device, "" for a driver of no family.
-func TableFamily(info glctx.Info) string { return deviceOf(info).family() }
 
 // tableReach is the largest distance of a problem from an entry of the table that
 // applies to it, in doublings of sizes: half to twice as large in one of them, less
 // in several. Beyond it the algorithms' own estimates are better.
 const tableReach = 1.0
 
-// shipped returns the choice of the nearest problem in the table.
+// shipped returns the choice of the nearest problem in the table: of the device's model,
+// and where that has none in reach, of another one of its vendor.
 func shipped(t task, on device) (Choice, bool) {
+	table := shippedTable()
+	if choice, ok := nearest(t, table[on.model]); ok || !strings.HasPrefix(on.model, modelVendor) {
+		return choice, ok
+	}
+	var others []tableEntry
+	for _, model := range slices.Sorted(maps.Keys(table)) {
+		if strings.HasPrefix(model, modelVendor) {
+			others = append(others, table[model]...)
+		}
+	}
+	return nearest(t, others)
+}
+
+// nearest returns the choice of the nearest problem in a list.
+func nearest(t task, list []tableEntry) (Choice, bool) {
 	best, nearest := Choice{}, math.Inf(1)
-	for _, e := range shippedTable()[on.family()] {
+	for _, e := range list {
 		distance := e.shape.distance(t.shape)
 		if distance <= tableReach && distance < nearest && t.takes(e.Choice, e.shape) {
 			best, nearest = e.Choice, distance

@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
 )
 
 func mustShape(t *testing.T, text string) Shape {
@@ -42,19 +44,19 @@ func TestDistance(t *testing.T) {
 }
 
 // TestShippedTable checks that every entry is valid and can be built on a device
-// of its family.
+// of its model.
 func TestShippedTable(t *testing.T) {
 	entries := 0
-	for family, list := range shippedTable() {
+	for model, list := range shippedTable() {
 		seen := map[string]bool{}
 		for _, e := range list {
 			entries++
 			if e.shape.String() != e.Problem || seen[e.Problem] {
-				t.Errorf("%s: %q is there twice, or not in its canonical form", family, e.Problem)
+				t.Errorf("%s: %q is there twice, or not in its canonical form", model, e.Problem)
 			}
 			seen[e.Problem] = true
-			if err := buildsOn(families[family], e.shape, e.Choice); err != nil {
-				t.Errorf("%s: %s: %v", family, e.Problem, err)
+			if err := buildsOn(models[strings.Fields(model)[0]], e.shape, e.Choice); err != nil {
+				t.Errorf("%s: %s: %v", model, e.Problem, err)
 			}
 		}
 	}
@@ -63,11 +65,51 @@ func TestShippedTable(t *testing.T) {
 	}
 }
 
-// families are what the drivers of a family are known to offer.
-var families = map[string]device{
-	"nvidia": {nvidia: true, sharedBytes: 48 << 10, maxInvocations: 1024, maxGroups: [3]int32{math.MaxInt32, 65535, 65535}},
+// models are what drivers are known to offer, by the first word of a model.
+var models = map[string]device{
+	"NVIDIA": {nvidia: true, sharedBytes: 48 << 10, maxInvocations: 1024, maxGroups: [3]int32{math.MaxInt32, 65535, 65535}},
 	"llvmpipe": {software: true, host: true, sharedBytes: 32 << 10, maxInvocations: 1024, simdBits: 256,
 		maxGroups: [3]int32{65535, 65535, 65535}},
+}
+
+// A plan takes the entry of its GPU's model, even where that of another one is nearer; one
+// of another model of the vendor where its own has none in reach; and none of another
+// vendor's.
+func TestShippedByModel(t *testing.T) {
+	before := shippedTable
+	t.Cleanup(func() { shippedTable = before })
+	entry := func(problem string, tile int) tableEntry {
+		return tableEntry{Problem: problem, Choice: Choice{"gemm_tiled", TiledParams{Tile: tile, Depth: 16, LocalY: 16}}, shape: mustShape(t, problem)}
+	}
+	shippedTable = func() map[string][]tableEntry {
+		return map[string][]tableEntry{
+			"NVIDIA A": {entry("gemm:512x512x512", 32), entry("gemm:4096x4096x4096", 64)},
+			"NVIDIA B": {entry("gemm:512x512x256", 128)},
+			"llvmpipe": {entry("gemm:256x256x256", 32)},
+		}
+	}
+	for _, c := range []struct {
+		gpu, problem string
+		tile         int // 0: none
+	}{
+		{"NVIDIA A/PCIe/SSE2", "gemm:512x512x512", 32},
+		{"NVIDIA B/PCIe/SSE2", "gemm:512x512x512", 128},
+		{"NVIDIA B/PCIe/SSE2", "gemm:4096x4096x4096", 64},
+		{"NVIDIA C/PCIe/SSE2", "gemm:512x512x512", 32},
+		{"NVIDIA C/PCIe/SSE2", "gemm:256x256x256", 0},
+		{"Another", "gemm:512x512x512", 0},
+	} {
+		info := glctx.Info{GPU: c.gpu, MaxSharedBytes: hardware.sharedBytes, MaxInvocations: int32(hardware.maxInvocations), MaxGroups: hardware.maxGroups, MaxStorage: 1 << 31}
+		task, err := newTask(mustShape(t, c.problem), info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		choice, ok := shipped(task, deviceOf(info))
+		params, _ := choice.Params.(TiledParams)
+		if ok != (c.tile > 0) || params.Tile != c.tile {
+			t.Errorf("%s, %s: %v, %t", c.gpu, c.problem, choice, ok)
+		}
+	}
 }
 
 func buildsOn(on device, s Shape, c Choice) error {

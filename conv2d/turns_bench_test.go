@@ -23,6 +23,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
+var turnsFloors = flag.Bool("floors", false, "BenchmarkTurns also measures what bounds the first choice of each problem")
+
 var turnsFlag = flag.String("turns", "", "file of BenchmarkTurns: on each line a shape, a space, and a choice as the shipped table has it")
 
 const (
@@ -91,6 +93,7 @@ type turns struct {
 // timedChoice is one of them, with its sequence and its times.
 type timedChoice struct {
 	choice   Choice
+	floor    string // the name of a bound that is measured beside the choices, else ""
 	sequence kernel.Sequence
 	run      *kernel.Run
 	reps     int
@@ -98,6 +101,14 @@ type timedChoice struct {
 	nanos    []float64
 
 	tolerance float64
+}
+
+// String returns the choice, or the name of the floor.
+func (c *timedChoice) String() string {
+	if c.floor != "" {
+		return "floor: " + c.floor
+	}
+	return c.choice.String()
 }
 
 func newTurns(r *rig, name string, choices []Choice) (*turns, error) {
@@ -157,6 +168,10 @@ func (p *turns) run(b *testing.B) error {
 	start := time.Now()
 	programs := p.compile(b)
 	compiled := time.Since(start)
+	if *turnsFloors && len(p.entries) > 0 {
+		p.entries = append(p.entries, p.floors(b)...)
+		programs = p.compile(b)
+	}
 	wrong := 0
 	err := p.rig.onDevice(p.in, p.output, func(gl *glctx.GL, tensors *kernel.DeviceTensors) (err error) {
 		p.entries = slices.DeleteFunc(p.entries, func(each *timedChoice) bool {
@@ -199,7 +214,7 @@ func (p *turns) prepare(gl *glctx.GL, each *timedChoice, programs map[shader.Key
 func (p *turns) check(each *timedChoice, tensors *kernel.DeviceTensors) error {
 	got, err := each.run.Checked(tensors)
 	switch {
-	case err != nil:
+	case err != nil || each.floor != "":
 		return err
 	case p.want != nil:
 		each.checked = "every element by the CPU"
@@ -287,7 +302,7 @@ func (p *turns) print(b *testing.B) {
 	for _, each := range list {
 		nanos := median(each.nanos)
 		fmt.Printf(turnsFormat, p.shape, nanos/1000, slices.Min(each.nanos)/1000, slices.Max(each.nanos)/1000,
-			float64(p.flops)/nanos/1000, nanos/first, each.choice, each.checked)
+			float64(p.flops)/nanos/1000, nanos/first, each, each.checked)
 	}
 	b.ReportMetric(median(list[0].nanos)/first, "best/first")
 }

@@ -37,7 +37,8 @@ const (
 	maxUnsettled = 16
 )
 
-// Work is the driver's work on one program.
+// Work is the driver's work on one program. End is called on the thread of Begin, Entries on
+// any goroutine.
 type Work struct {
 	began   time.Time
 	arrived int // attribution.arrived then

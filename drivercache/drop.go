@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/internal/osfile"
@@ -73,14 +72,7 @@ func dropListed(dir string) error {
 // lockDropList takes the lock of the list, so that no names are lost which one process adds
 // while another adds its own, or deletes the list. It waits up to two seconds.
 func lockDropList(dir string) (*Lock, error) {
-	deadline := time.Now().Add(mergeWait)
-	for {
-		l, err := TryExclusive(filepath.Clean(dir) + dropExt)
-		if !errors.Is(err, ErrInUse) || time.Now().After(deadline) {
-			return l, err
-		}
-		time.Sleep(mergePoll)
-	}
+	return openWithin(mergeWait, filepath.Clean(dir)+dropExt, true)
 }
 
 // addToDropList adds names to the list.

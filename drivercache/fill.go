@@ -31,7 +31,6 @@ const (
 	// fillWait is the time that Fill waits for another process that copies. It delays the
 	// first program of a process, which would compile otherwise.
 	fillWait = 10 * time.Second
-	fillPoll = 2 * time.Millisecond
 )
 
 // FillReport is the result of Fill.
@@ -57,7 +56,7 @@ type FillReport struct {
 func Fill(from, folder string) (FillReport, error) {
 	state, managed := Managed()
 	from = filepath.Clean(from)
-	if !managed || folder == "" || sameDir(from, state.Dir) {
+	if !managed || folder == "" || state.IsIn(from) {
 		return FillReport{}, nil
 	}
 	id, found := fillState(filepath.Join(from, folder))
@@ -115,16 +114,7 @@ func fillOnce(from, dir, folder, id string) (r FillReport, err error) {
 }
 
 // lockFilling waits for the lock of the process that copies.
-func lockFilling(dir string) (*Lock, error) {
-	deadline := time.Now().Add(fillWait)
-	for {
-		l, err := TryExclusive(dir + fillingExt)
-		if !errors.Is(err, ErrInUse) || time.Now().After(deadline) {
-			return l, err
-		}
-		time.Sleep(fillPoll)
-	}
-}
+func lockFilling(dir string) (*Lock, error) { return openWithin(fillWait, dir+fillingExt, true) }
 
 // filling is one copy of a driver's folder.
 type filling struct {

@@ -1,10 +1,5 @@
 package drivercache
 
-import (
-	"os"
-	"path/filepath"
-)
-
 // When the drivers read their caches, and so until when files may be added that this
 // process is to find:
 //
@@ -34,7 +29,7 @@ func FirstProgram() {
 func beforeFirstProgram(dir string, work func()) {
 	process.Lock()
 	defer process.Unlock()
-	if process.programs.Load() || process.lock == nil || !sameDir(process.state.Dir, dir) {
+	if process.programs.Load() || process.lock == nil || !process.state.IsIn(dir) {
 		return
 	}
 	if process.lock.Release() != nil {
@@ -42,17 +37,4 @@ func beforeFirstProgram(dir string, work func()) {
 	}
 	work()
 	process.lock, _ = Share(dir) // without it a merge loses what this process adds
-}
-
-// sameDir reports whether two paths lead to one directory.
-func sameDir(a, b string) bool {
-	if filepath.Clean(a) == filepath.Clean(b) {
-		return true
-	}
-	first, err := os.Stat(a)
-	if err != nil {
-		return false
-	}
-	second, err := os.Stat(b)
-	return err == nil && os.SameFile(first, second)
 }

@@ -19,7 +19,7 @@ var ErrInUse = errors.New("driver cache is in use by another process, or by this
 // hundreds of programs. It delays the start of a process.
 const mergeWait = 2 * time.Second
 
-const mergePoll = 2 * time.Millisecond
+const lockPoll = 2 * time.Millisecond
 
 // Lock is a lock on a driver's folder, shared or exclusive. Its methods may be called
 // from any goroutine. Locks exclude each other also within a process.
@@ -35,13 +35,18 @@ type Lock struct {
 // loses only what this process adds to the driver's cache. In a read-only directory
 // an error is usual, and no process merges there.
 func Share(folder string) (*Lock, error) {
-	deadline := time.Now().Add(mergeWait)
+	return openWithin(mergeWait, folder, false)
+}
+
+// openWithin is open that waits, at most for a time, while another lock excludes this one.
+func openWithin(wait time.Duration, folder string, exclusive bool) (*Lock, error) {
+	deadline := time.Now().Add(wait)
 	for {
-		l, err := open(folder, false)
+		l, err := open(folder, exclusive)
 		if !errors.Is(err, ErrInUse) || time.Now().After(deadline) {
 			return l, err
 		}
-		time.Sleep(mergePoll)
+		time.Sleep(lockPoll)
 	}
 }
 

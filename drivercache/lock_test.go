@@ -124,7 +124,7 @@ func TestShareWaitsForAMerge(t *testing.T) {
 		if _, err := Share(folder); !errors.Is(err, ErrInUse) {
 			t.Errorf("during a merge that does not end: %v, want ErrInUse", err)
 		}
-		time.AfterFunc(mergeWait-mergePoll, func() { _ = exclusive.Release() })
+		time.AfterFunc(mergeWait-lockPoll, func() { _ = exclusive.Release() })
 		release(t, share(t, folder))
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 )
 
 func TestMergeDoesNotWaitForUsers(t *testing.T) {
@@ -29,6 +31,19 @@ func TestMergeDoesNotWaitForUsers(t *testing.T) {
 }
 
 func TestMergeOfNoSlots(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "driver")
+	// Every driver's directory has the folder; where it is empty, a user of it is not waited for.
+	if err := os.MkdirAll(filepath.Join(dir, nvidia.Folder), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	user := share(t, dir)
+	if report, err := Merge(dir); err != nil || report.Slots != 0 {
+		t.Errorf("beside a user: merged %+v, %v", report, err)
+	}
+	release(t, user)
+}
+
+func TestMergeMakesNoLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "driver")
 	if report, err := Merge(dir); err != nil || report.Slots != 0 {
 		t.Errorf("merged %+v, %v", report, err)

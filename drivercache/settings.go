@@ -56,6 +56,19 @@ func (s State) String() string {
 	return "not managed: " + s.Reason
 }
 
+// IsIn reports whether the driver's cache is in dir, by whatever path.
+func (s State) IsIn(dir string) bool {
+	if filepath.Clean(s.Dir) == filepath.Clean(dir) {
+		return true
+	}
+	first, err := os.Stat(s.Dir)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(dir)
+	return err == nil && os.SameFile(first, second)
+}
+
 // process is the state of this process, whose environment can be set only once.
 var process struct {
 	sync.Mutex

@@ -109,6 +109,7 @@ func (f *fixture) texture(shape glctx.TextureShape) *Texture {
 var modes = map[string]Options{
 	"batches": {SlotBytes: 1 << 16, test: testOptions{poison: true}},
 	"alone":   {SlotBytes: 1 << 16, Depth: 1, test: testOptions{poison: true}},
+	"inPlace": {SlotBytes: 1 << 16, Depth: 1, test: testOptions{poison: true, inPlace: true}},
 	"stages":  {SlotBytes: 1 << 16, Depth: 6, test: testOptions{poison: true, staged: true}},
 }
 
@@ -682,7 +683,8 @@ void main() { if (gl_GlobalInvocationID.x < y.length()) y[gl_GlobalInvocationID.
 }
 
 // TestBarriersFollowStores counts barriers: one before a job that samples what another has
-// stored, none where nothing was, and one before an image is stored to again.
+// stored, none where nothing was, and one before an image is stored to again; and one behind
+// each such job.
 func TestBarriersFollowStores(t *testing.T) {
 	const text = `
 layout(local_size_x = 1) in;
@@ -710,7 +712,7 @@ void main() { imageStore(to, ivec2(0), texelFetch(from, ivec2(0), 0) + 1u); }`
 	for i, s := range []struct {
 		from, to int
 		barriers uint64
-	}{{0, 1, 0}, {1, 2, 1}, {0, 3, 0}, {3, 5, 1}, {0, 4, 0}, {0, 4, 1}} {
+	}{{0, 1, 0}, {1, 2, 2}, {0, 3, 0}, {3, 5, 2}, {0, 4, 0}, {0, 4, 2}} {
 		if n := step(x[s.from], x[s.to]); n != s.barriers {
 			t.Errorf("step %d: %d barriers, want %d", i, n, s.barriers)
 		}

@@ -17,7 +17,10 @@
 //	pump     on the GL thread: starts batches that are ready, polls the oldest fence
 //	Wait     copies the outputs from mapped memory, or passes them to Read there
 //
-// Data of 4 MiB and more is copied by up to four goroutines.
+// Data of 4 MiB and more is copied by up to four goroutines. Where a job of up to 16 KiB each
+// way is alone on the GPU, its kernel may use the mapped memory itself: that saves two copies,
+// and takes longer where kernels read the same words many times. The executor measures both
+// for each kind of job, and keeps the faster.
 //
 // # Batches
 //
@@ -48,7 +51,9 @@
 //	                sleeping and waking would take longer
 //	longer          it sleeps until then; about one poll in ten comes too early. Up to
 //	                2 ms its thread and that of Wait sleep in the kernel, where Go has
-//	                four processors or more: that wakes two threads a job
+//	                four processors or more: that wakes two threads a job. What is
+//	                submitted while the GPU has a long stage behind the one that runs
+//	                waits for the next poll
 //	MaxDelay        it sleeps for longer while the GPU has work, so that one poll
 //	                serves several jobs
 //

@@ -10,6 +10,7 @@ type estimate struct {
 	duration time.Duration
 	measured bool // set by the first missed poll; before it, duration is a guess
 	streak   int  // stages in a row that were complete at their first poll
+	trial    trial
 }
 
 // estimates has an estimate for each class of stages, and for stages of one job one for

@@ -29,6 +29,7 @@ type Executor struct {
 	// Stages: copies of large batches beside kernels.
 	staged     bool
 	maySpin    bool // Wait may spin: it takes no CPU time from the GPU
+	usesMapped bool // kernels of small jobs may use mapped memory
 	programs   Programs
 	copierOnce sync.Once
 	copier     *cache.Handle // the copying kernel, from the first large job on
@@ -93,6 +94,7 @@ func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 	e.align = max(wordBytes, e.info.StorageAlignment, e.info.UniformAlignment)
 	e.options.SlotBytes = padded(e.options.SlotBytes, e.align)
 	e.maySpin = !e.info.Software() || o.test.spin
+	e.usesMapped = !e.info.Software() || o.test.inPlace
 	e.staged = e.options.Depth >= stagedDepth && !e.info.Software() || o.test.staged
 	if err := e.prepare(); err != nil {
 		e.release()

@@ -15,8 +15,9 @@ import (
 
 // forms are the ways in which an executor copies data.
 var forms = map[string]testOptions{
-	"whole":  {poison: true, spin: true},
-	"staged": {poison: true, staged: true},
+	"whole":    {poison: true, spin: true},
+	"staged":   {poison: true, staged: true},
+	"in place": {poison: true, inPlace: true},
 }
 
 // TestEveryElementAtEveryDepth streams jobs of growing size through every depth

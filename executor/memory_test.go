@@ -101,7 +101,7 @@ func TestReadersNeedNoBarrier(t *testing.T) {
 	for range 5 {
 		targets = append(targets, f.buffer(make([]uint32, 64)))
 	}
-	for readOnly, want := range map[bool]uint64{true: 0, false: 4} {
+	for readOnly, want := range map[bool]uint64{true: 0, false: 5} {
 		if err := f.context.Do(func(gl *glctx.GL) error {
 			f.pipeline.recorder.synchronize(gl, glctx.BarrierAllKinds)
 			return nil

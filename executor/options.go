@@ -53,6 +53,7 @@ type testOptions struct {
 	poison    bool      // overwrite a slot's device memory before each use
 	spin      bool      // Wait may spin on every GPU
 	pieces    bool      // copy in pieces on every GPU
+	inPlace   bool      // small jobs use mapped memory on every GPU
 	pollFence pollFence // replaces the driver's
 }
 

@@ -19,6 +19,7 @@ type pipeline struct {
 	queries   []glctx.Query // spare
 	pollFence pollFence
 	timer     *glctx.Timer // runs the pump for the next poll
+	burst     int          // polls of a fence, one after the other
 
 	completed time.Duration // when the last stage was found complete
 	progress  time.Duration // when a stage was last found complete, or started on an idle GPU
@@ -96,10 +97,12 @@ func (p *pipeline) completeStages(gl *glctx.GL) bool {
 		}
 		return false
 	}
-	p.updateEstimate(n)
+	now := p.now()
+	p.estimates.of(&p.stages[0]) // by its batch, which is reused when it is complete
 	for i := range n {
 		p.completeStage(gl, &p.stages[i])
 	}
+	p.updateEstimate(n, now)
 	for i := range n {
 		gl.DeleteFence(p.stages[i].fence) // takes a microsecond, so after waiters are woken
 	}
@@ -112,6 +115,9 @@ func (p *pipeline) countSignalled(gl *glctx.GL) (n int, err error) {
 	for ; n < len(p.stages); n++ {
 		s := &p.stages[n]
 		signalled, err := p.pollFence(gl, s.fence)
+		for i := 1; i < p.burst && n == 0 && !signalled && err == nil; i++ {
+			signalled, err = p.pollFence(gl, s.fence)
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -127,12 +133,15 @@ func (p *pipeline) countSignalled(gl *glctx.GL) (n int, err error) {
 }
 
 // updateEstimate adjusts the estimate for the oldest stage when n stages were found
-// complete in one poll.
-func (p *pipeline) updateEstimate(n int) {
+// complete in one poll, at now.
+func (p *pipeline) updateEstimate(n int, now time.Duration) {
 	s := &p.stages[0]
-	elapsed := p.age(s)
 	began := max(s.began, p.completed)
-	p.progress = p.now()
+	elapsed := now - began
+	if s.tried && n == 1 {
+		p.estimates.of(s).trial.observe(s.form, now-p.progress)
+	}
+	p.progress = now
 	p.completed = p.progress
 	p.e.lastStage.Store(int64(elapsed))
 	switch e := p.estimates.of(s); {
@@ -203,6 +212,7 @@ func (p *pipeline) startNext(gl *glctx.GL) bool {
 	if !ok {
 		return false
 	}
+	p.chooseForm(&s)
 	if len(p.stages) == 0 {
 		p.progress = p.now()
 	}
@@ -220,6 +230,9 @@ func (p *pipeline) startNext(gl *glctx.GL) bool {
 		gl.WriteTimestamp(s.end)
 	}
 	s.fence = gl.NewFence()
+	if len(p.stages) == 0 {
+		p.recorder.afterFence(gl)
+	}
 	gl.Flush()
 	s.began = p.now()
 	if err != nil {
@@ -262,7 +275,7 @@ func (p *pipeline) nextStage() (stage, bool) {
 	e.mu.Lock()
 	defer e.unlock()
 	onGPU := len(p.stages)
-	e.submitWakesPump.Store(onGPU < limit)
+	e.submitWakesPump.Store(onGPU < limit && !p.busyAfterPoll())
 	if e.mu.failure != nil || p.partlyStarted() && onGPU >= limit {
 		return stage{}, false
 	}
@@ -283,6 +296,16 @@ func (p *pipeline) nextStage() (stage, bool) {
 		return stage{up: e.dequeue()}, true
 	}
 	return stage{whole: e.dequeue()}, true
+}
+
+// busyAfterPoll reports whether the GPU has work for long after the next poll, which then
+// starts what is submitted meanwhile: that saves waking the GL thread twice for a job.
+func (p *pipeline) busyAfterPoll() bool {
+	if len(p.stages) < 2 || p.partlyStarted() {
+		return false
+	}
+	next := p.estimates.of(&p.stages[1])
+	return next.measured && next.duration >= maxSpinStage
 }
 
 // readyBatch returns the batch that may start, or nil. While the GPU has enough

@@ -157,3 +157,56 @@ func processUsage(t testing.TB) (usage syscall.Rusage) {
 func cpuTime(usage syscall.Rusage) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
+
+// Submit wakes the GL thread unless the GPU has a long stage behind the one that runs: the
+// next poll comes in time then.
+func TestSubmitLeavesLongWorkToThePoll(t *testing.T) {
+	g := newGatedFence()
+	f := newFixture(t, Options{Depth: 4, SlotJobs: 1, test: testOptions{pollFence: g.pollFence}})
+	h := f.affine()
+	var tasks []*task
+	submit := func() {
+		k := newTask(h, uint32(len(tasks)), 30)
+		k.pending = f.submit(k.job)
+		tasks = append(tasks, k)
+	}
+	wakes := func(behind estimate) (wakes bool) {
+		t.Helper()
+		err := f.context.Do(func(*glctx.GL) error {
+			p := &f.pipeline
+			if len(p.stages) > 1 {
+				*p.estimates.of(&p.stages[1]) = behind
+			}
+			if _, ok := p.nextStage(); ok {
+				t.Error("there is a stage to start")
+			}
+			wakes = f.submitWakesPump.Load()
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wakes
+	}
+	long := estimate{duration: maxSpinStage, measured: true}
+	submit()
+	if !wakes(long) {
+		t.Error("Submit does not wake the GL thread with one stage on the GPU")
+	}
+	submit()
+	for behind, want := range map[estimate]bool{
+		long:                     false,
+		{duration: maxSpinStage}: true, // a guess
+		{duration: maxSpinStage - 1, measured: true}: true,
+	} {
+		if got := wakes(behind); got != want {
+			t.Errorf("with %+v behind, Submit wakes the GL thread: %v", behind, got)
+		}
+	}
+	wakes(long)
+	submit() // it waits for the poll
+	close(g.open)
+	for _, k := range tasks {
+		f.finish(k)
+	}
+}

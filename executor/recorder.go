@@ -20,6 +20,8 @@ type recorder struct {
 	// in uniform blocks add theirs, for good: a barrier of fewer kinds would count as one
 	// for all.
 	kinds    uint32
+	behind   uint64 // number of the last barrier that was inserted behind a fence
+	repeats  bool   // the stage needs the barrier before it
 	samplers map[glctx.SamplerState]glctx.Sampler
 
 	wroteMapped bool // a kernel of the stage writes memory that the host reads
@@ -30,6 +32,8 @@ type recorder struct {
 	storage  [trackedBindings]binding
 
 	// The same, valid during one stage.
+	inputs  glctx.Buffer // of the batch whose commands are recorded, as is outputs
+	outputs glctx.Buffer
 	values  []value // uniforms of the program that are set, with their words
 	words   []byte
 	sampled uint64 // texture units with a sampler, one bit for each; the last for all others
@@ -60,7 +64,7 @@ func (r *recorder) begin(gl *glctx.GL) {
 // and returns errors that belong to no job.
 func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 	_ = gl.Err() // of earlier calls
-	r.values = nil
+	r.values, r.repeats = nil, false
 	if s.whole != nil {
 		r.wholeBatch(gl, s)
 		return gl.Err()
@@ -73,7 +77,7 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 		r.copyRange(gl, b.slot.outputs, b.slot.down.Buffer, b.downFrom, b.downBytes())
 	}
 	if s.run != nil {
-		r.commands(gl, s.run)
+		r.onDevice(gl, s.run)
 	}
 	r.synchronize(gl, glctx.BarrierAllKinds)
 	r.wroteMapped = false
@@ -85,18 +89,33 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
 	b := s.whole
 	r.poison(gl, b)
-	if b.upBytes() > 0 {
+	mapped := s.form == inPlace
+	if b.upBytes() > 0 && !mapped {
 		gl.Copy(b.slot.up.Buffer, b.upFrom, b.slot.inputs, b.upFrom, b.upBytes())
 	}
 	r.e.markTrace(gl, s, uploadEnd)
-	r.commands(gl, b)
+	if mapped {
+		r.inputs, r.outputs = b.slot.up.Buffer, b.slot.down.Buffer
+		r.commands(gl, b)
+	} else {
+		r.onDevice(gl, b)
+	}
 	r.e.markTrace(gl, s, kernelEnd)
 	if b.downBytes() > 0 || r.wroteMapped {
 		r.synchronize(gl, glctx.BarrierAllKinds)
 		r.wroteMapped = false
 	}
-	if b.downBytes() > 0 {
+	if b.downBytes() > 0 && !mapped {
 		gl.Copy(b.slot.outputs, b.downFrom, b.slot.down.Buffer, b.downFrom, b.downBytes())
+	}
+}
+
+// afterFence inserts the barrier that the next job needs where it uses memory as this one did,
+// which needed one: behind the fence, the GPU executes it while the host has the result.
+func (r *recorder) afterFence(gl *glctx.GL) {
+	if r.repeats {
+		r.synchronize(gl, r.kinds)
+		r.behind = r.barrier
 	}
 }
 
@@ -112,10 +131,17 @@ func (r *recorder) poison(gl *glctx.GL, b *batch) {
 	if fresh {
 		gl.Fill(b.slot.inputs, poisonWord)
 		gl.Fill(b.slot.outputs, poisonWord)
+		gl.Fill(b.slot.down.Buffer, poisonWord)
 	}
 }
 
 const poisonWord = 0x7fc0_dead // a NaN that no test kernel computes
+
+// onDevice records the dispatches of a batch whose data is on the device.
+func (r *recorder) onDevice(gl *glctx.GL, b *batch) {
+	r.inputs, r.outputs = b.slot.inputs, b.slot.outputs
+	r.commands(gl, b)
+}
 
 // commands records the dispatches of a batch.
 func (r *recorder) commands(gl *glctx.GL, b *batch) {
@@ -149,7 +175,7 @@ func (r *recorder) command(gl *glctx.GL, b *batch, c, last *command) error {
 	}
 	r.useProgram(gl, c.program)
 	for i := range binds {
-		r.bind(gl, b.slot, &binds[i])
+		r.bind(gl, &binds[i])
 	}
 	r.bindImages(gl, images)
 	if err := r.bindTextures(gl, textures); err != nil {
@@ -190,7 +216,10 @@ func (r *recorder) hazard(c *command, binds []bind) bool {
 
 // isHazard reports whether a barrier is needed before a use of an object.
 func (r *recorder) isHazard(o *object, readOnly bool) bool {
-	return o.writtenAt == r.barrier || o.readAt == r.barrier && !readOnly
+	conflict := func(barrier uint64) bool { return o.writtenAt == barrier || o.readAt == barrier && !readOnly }
+	hazard := conflict(r.barrier)
+	r.repeats = r.repeats || hazard || r.behind == r.barrier && conflict(r.barrier-1)
+	return hazard
 }
 
 // uses records a use of an object by a kernel.
@@ -223,16 +252,16 @@ func (r *recorder) useProgram(gl *glctx.GL, program uint32) {
 	}
 }
 
-func (r *recorder) bind(gl *glctx.GL, s *slot, b *bind) {
+func (r *recorder) bind(gl *glctx.GL, b *bind) {
 	switch b.from {
 	case slotInputs:
-		r.bindStorage(gl, b.binding, s.inputs, b.span)
+		r.bindStorage(gl, b.binding, r.inputs, b.span)
 	case slotOutputs:
-		r.bindStorage(gl, b.binding, s.outputs, b.span)
+		r.bindStorage(gl, b.binding, r.outputs, b.span)
 	case slotParams:
-		gl.BindUniformsRange(b.binding, s.inputs, b.offset, b.size)
+		gl.BindUniformsRange(b.binding, r.inputs, b.offset, b.size)
 	case slotCounters:
-		gl.BindCounters(b.binding, s.outputs, b.offset, b.size)
+		gl.BindCounters(b.binding, r.outputs, b.offset, b.size)
 	case deviceMemory:
 		r.bindStorage(gl, b.binding, b.memory.buffer, b.span)
 		r.wroteMapped = r.wroteMapped || b.memory.isMapped() && !b.readOnly

@@ -22,15 +22,14 @@ type roundTrip struct {
 // needs added one after the other, and how long two threads take to reach each other.
 func BenchmarkRoundTrip(b *testing.B) {
 	f := newFixture(b, Options{Depth: 1})
-	r := &roundTrip{f: f, count: f.buffer(make([]uint32, 4)), program: f.program("round_trip", `
-layout(local_size_x = 1) in;
-layout(std430, binding = 0) buffer Count { uint count; };
-void main() { atomicAdd(count, 1u); }`, nil)}
+	r := newRoundTrip(f)
 	r.onThread(b, "dispatch", func(gl *glctx.GL) { r.dispatch(gl); r.wait(gl) })
 	r.onThread(b, "bound", func(gl *glctx.GL) { r.bind(gl); r.dispatch(gl); r.wait(gl) })
 	r.onThread(b, "bound, polled", func(gl *glctx.GL) { r.bind(gl); r.dispatch(gl); r.poll(gl) })
 	r.onThread(b, "barrier, bound", func(gl *glctx.GL) { r.barrier(gl); r.bind(gl); r.dispatch(gl); r.wait(gl) })
 	r.onThread(b, "barrier, bound, polled", func(gl *glctx.GL) { r.barrier(gl); r.bind(gl); r.dispatch(gl); r.poll(gl) })
+	r.onThread(b, "bound, polled, barrier behind", func(gl *glctx.GL) { r.bind(gl); r.dispatch(gl); r.pollBarrier(gl) })
+	r.onThread(b, "bound, polled, checked", func(gl *glctx.GL) { r.bind(gl); r.dispatch(gl); r.poll(gl); _ = gl.CheckLost() })
 	b.Run("callback", func(b *testing.B) {
 		for b.Loop() {
 			_ = f.context.Do(func(*glctx.GL) error { return nil })
@@ -43,10 +42,27 @@ void main() { atomicAdd(count, 1u); }`, nil)}
 		}
 	})
 	b.Run("job", r.jobs)
+	r.verify(b)
+}
+
+func newRoundTrip(f *fixture) *roundTrip {
+	return &roundTrip{f: f, count: f.buffer(make([]uint32, 4)), program: f.program("round_trip", `
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Count { uint count; };
+void main() { atomicAdd(count, 1u); }`, nil)}
+}
+
+// verify compares the count with the number of calls.
+func (r *roundTrip) verify(b *testing.B) {
 	var got [1]uint32
 	if err := r.count.Download(b.Context(), 0, got[:]); err != nil || got[0] != r.calls {
 		b.Errorf("%d of %d dispatches were counted: %v", got[0], r.calls, err)
 	}
+}
+
+// job returns the job of a dispatch.
+func (r *roundTrip) job() Job {
+	return Job{Dispatch: Dispatch{Program: r.program, Groups: [3]uint32{1, 1, 1}, Memory: []Bound{r.count.Bind(0)}}}
 }
 
 // onThread measures calls on the GL thread.
@@ -78,7 +94,7 @@ func (r *roundTrip) posted(b *testing.B) {
 // jobs measures jobs, one at a time.
 func (r *roundTrip) jobs(b *testing.B) {
 	var p Pending
-	job := Job{Dispatch: Dispatch{Program: r.program, Groups: [3]uint32{1, 1, 1}, Memory: []Bound{r.count.Bind(0)}}}
+	job := r.job()
 	for b.Loop() {
 		if err := r.f.SubmitInto(b.Context(), job, &p); err != nil {
 			b.Fatal(err)
@@ -110,8 +126,15 @@ func (r *roundTrip) wait(gl *glctx.GL) {
 }
 
 // poll polls for it, as the executor does.
-func (r *roundTrip) poll(gl *glctx.GL) {
+func (r *roundTrip) poll(gl *glctx.GL) { r.pollAfter(gl, func() {}) }
+
+// pollBarrier polls for it, with the barrier for the next dispatch behind the fence.
+func (r *roundTrip) pollBarrier(gl *glctx.GL) { r.pollAfter(gl, func() { r.barrier(gl) }) }
+
+// pollAfter makes a fence, calls behind, and polls.
+func (r *roundTrip) pollAfter(gl *glctx.GL, behind func()) {
 	fence := gl.NewFence()
+	behind()
 	gl.Flush()
 	for done := false; !done; {
 		done, _ = gl.WaitFence(fence, 0)

@@ -19,6 +19,8 @@ type stage struct {
 	began      time.Duration      // when it was given to the GPU, since pipeline.created
 	estimate   *estimate          // of its duration; nil: not looked up yet
 	missedPoll bool               // it was not complete at a poll after its estimated time
+	form       form               // of a whole batch
+	tried      bool               // its time counts for the trial of the forms
 }
 
 // complete calls fn for the batches that are complete with the stage, in the order

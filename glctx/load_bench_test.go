@@ -3,6 +3,7 @@
 package glctx
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,7 @@ type loadBench struct {
 	buffer Buffer
 	times  map[string][]time.Duration
 	began  time.Time
+	err    error // of the library's own prime
 }
 
 // benchPrograms opens a context and returns the binaries of 32 programs, whose machine code
@@ -79,9 +81,10 @@ func BenchmarkLoad(b *testing.B) {
 }
 
 // benchmarkParts measures the parts of a load, and dispatches after it: the first and the
-// tenth, each until the GPU has finished, with several ways to prime before.
+// tenth, each until the GPU has finished, with several ways to prime before: "own" is
+// that of a load. Those with "idle" wait for 2 ms before the first.
 func benchmarkParts(b *testing.B, c *Context, format uint32, payloads [][]byte) {
-	for _, primer := range []string{"none", "indirect", "indirect, bound", "indirect, flush", "indirect, flush, idle", "indirect, idle", "indirect, finish", "bound, 1x0", "bound, 1x0, flush, idle"} {
+	for _, primer := range []string{"own", "own, idle", "none", "indirect", "indirect, bound", "indirect, flush", "indirect, flush, idle", "indirect, idle", "indirect, finish", "bound, 1x0", "bound, 1x0, flush, idle"} {
 		b.Run(primer, func(b *testing.B) {
 			l := loadBench{times: map[string][]time.Duration{}}
 			err := c.Do(func(gl *GL) (err error) {
@@ -95,7 +98,7 @@ func benchmarkParts(b *testing.B, c *Context, format uint32, payloads [][]byte) 
 						l.load(format, payload, primer)
 					}
 				}
-				return gl.Err()
+				return errors.Join(l.err, gl.Err())
 			})
 			if err != nil {
 				b.Fatal(err)
@@ -208,6 +211,9 @@ func (l *loadBench) prime(program uint32, primer string) {
 		l.began = time.Now()
 	}()
 	switch primer {
+	case "own":
+		l.err = errors.Join(l.err, l.gl.prime(&shader.Program{ID: program}))
+		return
 	case "none":
 		return
 	case "bound, 1x0":

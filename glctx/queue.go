@@ -35,7 +35,6 @@ type queue struct {
 	expectIdle bool        // the next take does not spin; used by the GL thread only
 	sparse     bool        // the last job came later than threadSpin; likewise
 	timers     []*Timer    // likewise
-	yielded    time.Time   // when yield had an effect; likewise
 
 	mu struct {
 		sync.Mutex
@@ -89,9 +88,6 @@ func (q *queue) take(spare []job) ([]job, bool) {
 		if len(due) > 0 {
 			return due, true
 		}
-		if q.yield(next) {
-			continue
-		}
 		if !q.expectIdle && !q.sparse {
 			if q.sparse = !spinUntil(&q.waiting, min(threadSpin, next)); q.sparse && next != futex.NoLimit {
 				continue // next is less now
@@ -105,25 +101,6 @@ func (q *queue) take(spare []job) ([]job, bool) {
 		q.sleeper.Sleep(next)
 		q.awake()
 	}
-}
-
-// A goroutine that has not passed Go's scheduler for 10 ms is stopped by Go's monitor, which
-// polls every 20 us for a while then. Sleeps in the kernel do not count, so the GL thread yields
-// before that. It takes up to yieldLead.
-const (
-	yieldInterval = 6 * time.Millisecond
-	yieldLead     = 150 * time.Microsecond
-)
-
-// yield yields where it is time for that, and where the next timer leaves the time. It reports
-// whether it did.
-func (q *queue) yield(next time.Duration) bool {
-	if next == futex.NoLimit || next < yieldLead || q.waiting.Load() || time.Since(q.yielded) < yieldInterval {
-		return false
-	}
-	q.yielded = time.Now()
-	runtime.Gosched()
-	return true
 }
 
 // takeOrSleep returns what take returns, or reports that the GL thread is to sleep until the

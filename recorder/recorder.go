@@ -9,7 +9,6 @@ package recorder
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,13 +45,23 @@ func MakeFolder(path string) (string, error) {
 			err = os.MkdirAll(filepath.Join(path, "v1", below), 0o700)
 		}
 	}
-	if err == nil && !osfile.IsWritable(filepath.Join(path, "v1", "tmp")) {
-		err = &fs.PathError{Op: "write to", Path: path, Err: fs.ErrPermission}
+	if err == nil {
+		err = tryWrite(filepath.Join(path, "v1", "tmp"))
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrFolder, err)
 	}
 	return path, nil
+}
+
+// tryWrite writes a file to a folder and deletes it: a recorder that cannot write is silent.
+func tryWrite(folder string) error {
+	f, err := os.CreateTemp(folder, "try-")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, os.Getpagesize()))
+	return errors.Join(err, f.Close(), os.Remove(f.Name()))
 }
 
 // checkOwner refuses what another user could change.

@@ -36,6 +36,7 @@ type mailbox struct {
 		sync.Mutex
 		sent    uint32
 		control uint32 // the control word
+		stopped bool   // a stop was requested since clearStop
 	}
 	out struct {
 		sync.Mutex
@@ -137,14 +138,17 @@ func (m *mailbox) setControl(word uint32) {
 func (m *mailbox) requestStop() {
 	m.in.Lock()
 	defer m.in.Unlock()
+	m.in.stopped = true
 	m.setControl(m.in.control | wire.StopBit)
 }
 
-// clearStop withdraws the request.
-func (m *mailbox) clearStop() {
+// clearStop withdraws the request, and reports whether there was one since the last call.
+func (m *mailbox) clearStop() (stopped bool) {
 	m.in.Lock()
 	defer m.in.Unlock()
+	stopped, m.in.stopped = m.in.stopped, false
 	m.setControl(m.in.control &^ wire.StopBit)
+	return stopped
 }
 
 // received returns the number of messages that the kernel has taken.

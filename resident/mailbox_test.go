@@ -271,7 +271,9 @@ func TestStopRequestsKeepTheDoorbell(t *testing.T) {
 		if got := m.words.Load(wire.AtDoorbell); got != word|wire.StopBit {
 			t.Errorf("control word %#x after a stop request, %#x before", got, word)
 		}
-		m.clearStop()
+		if !m.clearStop() || m.clearStop() {
+			t.Error("a stop request is not reported once")
+		}
 		if got := m.words.Load(wire.AtDoorbell); got != word || m.unread() != n {
 			t.Errorf("control word %#x, %d messages unread", got, m.unread())
 		}

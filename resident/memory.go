@@ -5,6 +5,7 @@ package resident
 import (
 	"strings"
 
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/resident/internal/wire"
 )
@@ -19,9 +20,13 @@ type memory struct {
 	shared     glctx.MappedBuffer
 	work       glctx.Buffer
 	states     []stateMemory
-	first      int32 // location of residentFirstPhase
-	last       int32
+	firstPhase int32  // location of residentFirstPhase
+	lastPhase  int32  // of residentLastPhase
+	group      int32  // of residentInvocations
+	size       uint32 // its value
 	groups     uint32
+	phases     [2]uint32        // first and last one of the next dispatch, where known
+	last       uint64           // callback of the context in which bind was called: see glctx.GL.OthersRan
 	variables  []glctx.Variable // nil: not queried yet
 	timestamps timestamps
 }
@@ -35,8 +40,9 @@ type stateMemory struct {
 
 // makeBuffers makes all buffers. After an error deleteBuffers deletes those that
 // were made.
-func (m *memory) makeBuffers(gl *glctx.GL, k Kernel, bindings []uint32, program uint32, kind glctx.MapOptions) (err error) {
-	m.program, m.groups = program, k.Groups
+func (m *memory) makeBuffers(gl *glctx.GL, k Kernel, bindings []uint32, program *cache.Handle, kind glctx.MapOptions) (err error) {
+	size := program.WorkGroup()
+	m.program, m.groups, m.size = program.Program(), k.Groups, size[0]*size[1]*size[2]
 	if m.shared, err = gl.NewMappedWith(wire.SharedWords, kind); err != nil {
 		return err
 	}
@@ -50,8 +56,9 @@ func (m *memory) makeBuffers(gl *glctx.GL, k Kernel, bindings []uint32, program 
 		}
 		m.states = append(m.states, stateMemory{v, bindings[i], b})
 	}
-	m.first = gl.UniformLocation(program, "residentFirstPhase")
-	m.last = gl.UniformLocation(program, "residentLastPhase")
+	m.firstPhase = gl.UniformLocation(m.program, "residentFirstPhase")
+	m.lastPhase = gl.UniformLocation(m.program, "residentLastPhase")
+	m.group = gl.UniformLocation(m.program, "residentInvocations")
 	return gl.Err()
 }
 
@@ -76,10 +83,15 @@ func (m *memory) deleteBuffers(gl *glctx.GL) {
 	*m = memory{}
 }
 
-// bind makes the program current and binds its buffers, since other users of the
-// context may have bound theirs.
+// bind makes the program current and binds its buffers, where other users of the context
+// may have bound theirs.
 func (m *memory) bind(gl *glctx.GL) {
+	if !gl.OthersRan(&m.last) {
+		return
+	}
+	m.phases = [2]uint32{}
 	gl.UseProgram(m.program)
+	gl.SetUint(m.group, m.size)
 	gl.BindStorage(wire.SharedBinding, m.shared.Buffer)
 	gl.BindStorage(wire.WorkBinding, m.work)
 	for _, v := range m.states {
@@ -89,8 +101,11 @@ func (m *memory) bind(gl *glctx.GL) {
 
 // setPhases sets the phases of the next dispatch.
 func (m *memory) setPhases(gl *glctx.GL, first, last uint32) {
-	gl.SetUint(m.first, first)
-	gl.SetUint(m.last, last)
+	if phases := [2]uint32{first, last}; phases != m.phases {
+		gl.SetUint(m.firstPhase, first)
+		gl.SetUint(m.lastPhase, last)
+		m.phases = phases
+	}
 }
 
 // clearRun clears what the last run left, such as its signal.

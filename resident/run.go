@@ -15,6 +15,7 @@ import (
 type runState struct {
 	attention atomic.Bool   // a caller needs the next boundary soon
 	sleeping  atomic.Bool   // the scheduler waits for work, not for a tick
+	woken     atomic.Bool   // a caller was woken by a change
 	wake      chan struct{} // holds one wake-up of the scheduler
 	ended     chan struct{} // closed when the scheduler has ended
 
@@ -181,6 +182,7 @@ func (r *runState) notify() {
 func (r *runState) notifyLocked() {
 	if r.watched {
 		close(r.changed)
+		r.woken.Store(true)
 		r.changed, r.watched = make(chan struct{}), false
 	}
 	wakeUp(r.also)

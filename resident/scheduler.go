@@ -39,12 +39,13 @@ type scheduler struct {
 
 	checkpointed time.Time
 	advanced     bool // steps were done since the last preemption
-	clearRun     bool // the next submission clears what the last run left
+	clearRun     bool // the next submission clears what ticks before left in device memory
 	clearClaims  bool // and the claims of the last epoch
 	statusLeads  bool // the status includes a queued submission, whose fence is pending
 	endedEarly   bool // the last tick ended before its steps were done
 	emptyTicks   int  // ticks in a row without a step
 	workSoon     bool // the last wake-up came within workSpin
+	yielded      time.Time
 }
 
 // loop serves requests at boundaries, where no tick runs, and runs bursts of ticks in
@@ -88,6 +89,9 @@ const workSpin = pace.LongestSpin
 // message of a caller that has its answer does: waking a goroutine takes 15 us or more.
 // A software driver needs the CPU itself.
 func (sc *scheduler) waitForWork() {
+	if sc.run.woken.Swap(false) {
+		runtime.Gosched() // this thread runs the caller at once, another one would have to be woken
+	}
 	began := time.Now()
 	for sc.workSoon && time.Since(began) < workSpin {
 		for range 64 {
@@ -171,7 +175,6 @@ func (sc *scheduler) publishStatus() {
 // first tick is always submitted, so that requests cannot keep the session from its
 // work.
 func (sc *scheduler) burst() error {
-	sc.mail.clearStop()
 	target := sc.beginBurst()
 	over := false
 	for first := true; ; first = false {
@@ -189,15 +192,30 @@ func (sc *scheduler) burst() error {
 			return err
 		}
 		over = over || ended // the queued submissions end early for the same reason
-		// With one CPU, this goroutine and the GL thread's would wake each other without
-		// end where ticks are short, and no other goroutine would run.
+		sc.yield()
+	}
+}
+
+// yieldInterval is the time between two yields of a burst: each wakes a thread that searches
+// for work, which takes some microseconds.
+const yieldInterval = time.Millisecond
+
+// yield lets other goroutines run. With few CPUs, this one and the GL thread's would wake each
+// other without end where ticks are short.
+func (sc *scheduler) yield() {
+	if now := time.Now(); now.Sub(sc.yielded) > yieldInterval || sc.synchronous || runtime.GOMAXPROCS(0) == 1 {
+		sc.yielded = now
 		runtime.Gosched()
 	}
 }
 
-// beginBurst begins an epoch where the last one is full, writes the command block, and
-// returns the steps of the epoch to reach.
+// beginBurst withdraws a stop request, begins an epoch where the last one is full, writes the
+// command block, and returns the steps of the epoch to reach.
 func (sc *scheduler) beginBurst() uint32 {
+	stopped := sc.mail.clearStop()
+	// Signals, relayed stops, and that a chain or a step is over outlast their tick. Clearing
+	// takes a transfer before the first tick, so it is left out where there is none of them.
+	sc.clearRun = sc.clearRun || stopped || sc.status.Kind != wire.SignalRunning || sc.mode.Actual == Chain || sc.kernel.lockstep()
 	goal := sc.run.goalOf()
 	if sc.status.Least >= sc.options.test.epochSteps && sc.status.Halted < sc.kernel.Groups {
 		sc.base += uint64(sc.status.Least)
@@ -209,7 +227,7 @@ func (sc *scheduler) beginBurst() uint32 {
 	fresh := sc.status.Least == 0 && sc.status.Most == 0
 	target := uint32(min(goal-sc.base, uint64(sc.options.test.epochSteps)))
 	sc.writeCommand(wire.Command{Target: target, Budget: 1, Flags: sc.commandFlags()})
-	sc.clearRun, sc.clearClaims = true, fresh && sc.kernel.Claim
+	sc.clearClaims = fresh && sc.kernel.Claim
 	return target
 }
 
@@ -260,7 +278,6 @@ func (sc *scheduler) alignGroups() error {
 			least, still = v.Least, 0
 		}
 		sc.counts.alignments.Add(1)
-		sc.mail.clearStop()
 		sc.beginBurst()
 		sc.writeCommand(wire.Command{Target: v.Most, Budget: v.Most - v.Least,
 			Flags: sc.commandFlags()&^wire.FlagWaitMessage | wire.FlagKeepIdle | wire.FlagSkipIdle})

@@ -80,8 +80,8 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 	cfg := &config{kernel: k, options: o, mode: mode, group: program.WorkGroup(),
 		synchronous: c.Info().Software() || !o.Capabilities.dispatchReturns()}
 	sc := &scheduler{config: cfg, context: c, program: program, run: newRunState(o.test.base), counts: &counts{}, epoch: 1, base: o.test.base,
-		checkpointed: time.Now()}
-	err = c.Do(func(gl *glctx.GL) error { return sc.gl.makeBuffers(gl, k, bindings, program.Program(), o.test.mapping) })
+		checkpointed: time.Now(), clearRun: true}
+	err = c.Do(func(gl *glctx.GL) error { return sc.gl.makeBuffers(gl, k, bindings, program, o.test.mapping) })
 	if err == nil {
 		sc.words = sc.gl.shared.Words
 		err = sc.testGridBarrier()

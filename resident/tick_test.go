@@ -121,15 +121,55 @@ func TestAPendingStopEndsATickBeforeItBegins(t *testing.T) {
 	}
 }
 
-// TestAStopEndsAChain requests a stop after the last poll of all groups.
+// TestAStopEndsAChain requests a stop after the last poll of all groups: the next dispatch
+// does nothing, and ends the chain.
 func TestAStopEndsAChain(t *testing.T) {
 	f := newFixture(t)
 	sc := stopper(f, 1, 0, 49, 0, 0, 1)
-	if v := tick(t, sc, singleTick(0, 50), true); v.Most != 50 {
-		t.Errorf("%+v", v)
+	for _, clear := range []bool{true, false} {
+		if v := tick(t, sc, singleTick(0, 50), clear); v.Most != 50 {
+			t.Errorf("%+v", v)
+		}
 	}
 	if n := workWords(t, sc)[wire.AtNextGroups]; n != 0 {
 		t.Errorf("the next of a chain has %d groups", n)
+	}
+}
+
+// TestARelayedStopIsClearedBeforeTheNextRun has group 0 relay a stop in a tick of the
+// scheduler: the groups do all steps of the next one. Without a stop nothing is cleared.
+func TestARelayedStopIsClearedBeforeTheNextRun(t *testing.T) {
+	f := newFixture(t)
+	o := quick
+	o.Capabilities = &Capabilities{HostWritesSeen: true}
+	_, sc := f.stopped(Kernel{Source: MustSource("stopper", stopperText, nil), Groups: 3, State: []State{
+		{Block: "Script", Init: glctx.Bytes([]uint32{noGroup, 0, 0, 0, 1})}, {Block: "Counts", Bytes: 12}}}, o)
+	if err := sc.run.startRun(0); err != nil {
+		t.Fatal(err)
+	}
+	burst := func(stop bool) {
+		target := sc.beginBurst()
+		if stop {
+			sc.mail.requestStop()
+		}
+		err := sc.submitSteps(10, 10, false)
+		if err == nil {
+			_, err = sc.completeOldest(target)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, stop := range []bool{false, true} {
+		burst(stop)
+	}
+	if w := workWords(t, sc); w[wire.AtStopRelayed] != 1 {
+		t.Errorf("relayed are %d", w[wire.AtStopRelayed])
+	}
+	burst(false)
+	wantWords(t, held(t, sc, "Counts", 3), []uint32{20, 20, 20})
+	if sc.beginBurst(); sc.clearRun {
+		t.Error("the next run clears what no tick left")
 	}
 }
 
@@ -189,12 +229,12 @@ func TestOtherGroupsPollTheDoorbell(t *testing.T) {
 	}
 }
 
-// TestHeartbeatOfATick counts heartbeats: one for each sixteen polls, one at the end.
+// TestHeartbeatOfATick counts heartbeats: one for each four polls, one at the end.
 func TestHeartbeatOfATick(t *testing.T) {
 	f := newFixture(t)
 	sc := stopper(f, 2, noGroup, 0, 0, 0, 1)
 	beats := uint32(0)
-	for i, test := range []struct{ budget, beats uint32 }{{1, 2}, {16, 2}, {17, 3}, {33, 4}} {
+	for i, test := range []struct{ budget, beats uint32 }{{1, 2}, {4, 2}, {5, 3}, {33, 10}} {
 		c := singleTick(0, test.budget)
 		c.Epoch += uint32(i)
 		tick(t, sc, c, true)

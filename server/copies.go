@@ -39,41 +39,47 @@ func (s *session) copy(t *task) error {
 	return reject(wire.CodeInvalid, "neither side of the copy is a buffer")
 }
 
-// copyToBuffer is a copy that writes a buffer.
+// copySource is what a copy to a buffer reads: bytes of the client, or a range of a buffer.
+type copySource struct {
+	data   []byte
+	buffer *openBuffer // nil: data
+	offset int         // in the buffer
+	size   int
+}
+
+// source returns what an operand of a copy has.
+func (s *session) source(op *wire.Operand) (from copySource, err error) {
+	switch op.Place {
+	case wire.PlaceInline:
+		from.data = op.Data
+	case wire.PlaceMemory:
+		from.data, err = s.memoryRange(op)
+	case wire.PlaceBuffer:
+		from.buffer, from.offset, from.size, err = s.objects.bufferRange(op)
+		return from, err
+	default:
+		err = reject(wire.CodeInvalid, "the copy has nothing to copy from")
+	}
+	from.size = len(from.data)
+	return from, err
+}
+
+// copyToBuffer is a copy that writes a buffer. An operand of a buffer without a size goes to
+// its end, or as far as the other operand.
 func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 	to, offset, n, err := s.objects.bufferRange(&m.To)
 	if err != nil {
 		return err
 	}
-	var data []byte
-	var from *openBuffer
-	fromOffset := 0
-	switch m.From.Place {
-	case wire.PlaceInline:
-		data = m.From.Data
-	case wire.PlaceMemory:
-		if data, err = s.memoryRange(&m.From); err != nil {
-			return err
-		}
-	case wire.PlaceBuffer:
-		var size int
-		if from, fromOffset, size, err = s.objects.bufferRange(&m.From); err != nil {
-			return err
-		}
-		if m.To.Size == 0 {
-			n = min(n, size)
-		}
-		if size != n && m.From.Size != 0 {
-			return sizesDiffer(size, n)
-		}
-	default:
-		return reject(wire.CodeInvalid, "the copy has nothing to copy from")
+	from, err := s.source(&m.From)
+	if err != nil {
+		return err
 	}
-	if from == nil && m.To.Size == 0 {
-		n = min(n, len(data))
+	if m.To.Size == 0 {
+		n = min(n, from.size)
 	}
-	if from == nil && len(data) != n {
-		return sizesDiffer(len(data), n)
+	if toItsEnd := from.buffer != nil && m.From.Size == 0; from.size < n || from.size > n && !toItsEnd {
+		return sizesDiffer(from.size, n)
 	}
 	to.mu.Lock()
 	defer to.mu.Unlock()
@@ -83,10 +89,10 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 	if t.answered.Load() {
 		return nil
 	}
-	if from != nil {
-		err = to.memory.CopyFrom(s.ctx, offset, from.memory, fromOffset, n)
+	if from.buffer != nil {
+		err = to.memory.CopyFrom(s.ctx, offset, from.buffer.memory, from.offset, n)
 	} else {
-		err = s.upload(to, offset, data, &m.From)
+		err = s.upload(to, offset, from.data, &m.From)
 		s.server.counts.bytesIn.Add(uint64(n))
 	}
 	if err != nil {

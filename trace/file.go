@@ -16,7 +16,8 @@ import (
 // id. Without "%p" only the first process has it: children do not inherit the variable.
 const Variable = "SHADERCACHE_TRACE"
 
-// File is a recording that is written to a file.
+// File is a recording that is written to a file. Its methods may be called from any
+// goroutine.
 type File struct {
 	*Recorder
 	path string

@@ -17,8 +17,10 @@ process of its own; bench devices measures them together.
 With --assert FILE a benchmark compares its figures with bars: a JSON list of
 objects with figure, and at_least or at_most or both. A figure is a path in the
 JSON of the result; brackets select rows by their values, as in
-rows[kernel_us=2,depth=3].jobs_per_s. The exit code is 1 where a figure falls
-short, with a table of those that do.`
+rows[kernel_us=2,depth=3].jobs_per_s. Of a bar with a log only those of the
+benchmark count: executor.json is the log of bench executor,
+startup-preload.json of bench startup --preload. The exit code is 1 where a
+figure falls short, with a table of those that do.`
 
 func newBench(o *options) *cobra.Command {
 	cmd := &cobra.Command{
@@ -34,7 +36,7 @@ func newBench(o *options) *cobra.Command {
 		newBenchResident(o), newBenchInterpreter(o), newBenchWave(o), newBenchSteal(o)} {
 		cmd.AddCommand(o.EachGPU(one))
 	}
-	cmd.AddCommand(o.EachGPU(newBenchStartup(o), "chart", "report"), newBenchDevices(o), newStartupChild(o), newDevicesChild(o))
+	cmd.AddCommand(o.EachGPU(newBenchStartup(o), "chart", "report"), newBenchDevices(o), newBenchTable(o), newStartupChild(o), newDevicesChild(o))
 	return cmd
 }
 
@@ -52,8 +54,11 @@ func runBenchmark[B benchmark, R cli.Outcome](o *options, cmd *cobra.Command, b 
 	}
 	var list []bars.Bar
 	if file, _ := cmd.Flags().GetString(assertFlag); file != "" {
-		var err error
-		if list, err = bars.Read(file); err != nil {
+		all, err := bars.Read(file)
+		if err == nil {
+			list, err = bars.For(all, logOf(cmd))
+		}
+		if err != nil {
 			return cli.Usage(cmd, err)
 		}
 	}
@@ -62,4 +67,16 @@ func runBenchmark[B benchmark, R cli.Outcome](o *options, cmd *cobra.Command, b 
 		return err
 	}
 	return bars.Check(list, r)
+}
+
+// logOf returns the file in which scripts/measure keeps the result of a benchmark with its
+// flags.
+func logOf(cmd *cobra.Command) string {
+	name := cmd.Name()
+	for _, variant := range []string{"preload", "soak"} {
+		if f := cmd.Flags().Lookup(variant); f != nil && f.Changed {
+			name += "-" + variant
+		}
+	}
+	return name + ".json"
 }

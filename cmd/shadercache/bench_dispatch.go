@@ -16,7 +16,7 @@ the shortest and the longest round beside them:
   dispatch      many dispatches in a row, until the GPU has done them, each
   fence         a dispatch, a flush and a fence, until the fence is signaled
   submit        the caller's side of Submit
-  round trip    Submit and Wait, one job at a time
+  round trip    Submit and Wait, one job at a time, and what 99% take at most
   pipelined     jobs through the executor, many pending, each
   switch        a dispatch of another program than the one before, for 2 to 16
                 programs in turn, and what it costs more than the same program

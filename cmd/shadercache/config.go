@@ -163,7 +163,7 @@ func (o *options) changeSetting(cmd *cobra.Command, name string, change func(sto
 	if err := change(stored(&settings)[name]); err != nil { // before a directory is made
 		return cli.Usage(cmd, err)
 	}
-	dir, err := binary.OpenDir(path)
+	dir, err := cli.OpenDir(path)
 	if err != nil {
 		return err
 	}

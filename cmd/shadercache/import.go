@@ -124,7 +124,7 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	dir, err := binary.OpenDir(path)
+	dir, err := cli.OpenDir(path)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,9 @@ func (r *importResult) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %s, %s and %s of the driver are new (%s), %s were there before\n",
 		cli.Plural(r.Programs, "program"), cli.Plural(r.Sources, "source"), cli.Plural(r.Tunings, "tuning"), cli.Plural(r.DriverFiles, "file"),
 		cli.ReadableBytes(r.Bytes), cli.Plural(r.Present, "file"))
-	printWithoutCode(w, r.WithoutMachineCode)
+	if r.UntrustedDriverFiles == 0 { // else the error has the cause
+		printWithoutCode(w, r.WithoutMachineCode)
+	}
 	if len(r.Devices) > 1 {
 		r.printDevices(w)
 	}

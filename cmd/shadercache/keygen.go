@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +38,11 @@ func newKeygen(o *options) *cobra.Command {
 			if err := cli.NoStdout(cmd, args[0]); err != nil {
 				return err
 			}
-			if err := bundle.GenerateKey(args[0]); err != nil {
+			err := bundle.GenerateKey(args[0])
+			if errors.Is(err, fs.ErrExist) {
+				err = cli.Hint(err, "name another file: a key is never replaced")
+			}
+			if err != nil {
 				return err
 			}
 			r := keygenResult{Private: args[0], Public: args[0] + ".pub"}

@@ -217,11 +217,7 @@ func (o *options) openToFill() (*binary.Dir, error) {
 	if l := o.Place().Find(); l.Private() {
 		path = l.Dir.Path()
 	}
-	dir, err := binary.OpenDir(path)
-	if err != nil && cli.HintFor(err) == "" {
-		err = cli.Hint(err, "choose another directory with --dir or $SHADERCACHE_DIR")
-	}
-	return dir, err
+	return cli.OpenDir(path)
 }
 
 // forgetFailures deletes the compile errors that earlier runs recorded, of all drivers.

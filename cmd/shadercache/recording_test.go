@@ -111,6 +111,9 @@ func TestRecordingCommands(t *testing.T) {
 	if _, messages := runRecording(t, dir, 1, "list", "."); !strings.Contains(messages, "hint: shadercache exec --record . -- PROGRAM makes one") {
 		t.Errorf("no recording: %s", messages)
 	}
+	if _, messages := runRecording(t, dir, 1, "list", damaged); !strings.Contains(messages, "hint: shadercache exec --record DIR -- PROGRAM makes one") {
+		t.Errorf("a file in place of a recording: %s", messages)
+	}
 	runRecording(t, dir, 2, "diff", "a")
 	runRecording(t, dir, 2, "list", "a", "--device", "0")
 }

@@ -100,6 +100,8 @@ func (s *remoteStatus) Print(w io.Writer) {
 		fmt.Fprint(w, "answer\tnone\n")
 	case s.Signed:
 		fmt.Fprintf(w, "answer\tin %s, signed by a known key\n", cli.ReadableDuration(s.Latency))
+	case s.Head == nil && s.err == nil: // nothing that could be signed
+		fmt.Fprintf(w, "answer\tin %s\n", cli.ReadableDuration(s.Latency))
 	default:
 		fmt.Fprintf(w, "answer\tin %s, not signed by a known key\n", cli.ReadableDuration(s.Latency))
 	}

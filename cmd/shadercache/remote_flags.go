@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/bundle"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/remote"
@@ -99,7 +98,7 @@ func (o *options) onRemote(ro remote.Options, use func(r *remote.Remote) error) 
 	if err != nil {
 		return err
 	}
-	dir, err := binary.OpenDir(path)
+	dir, err := cli.OpenDir(path)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -43,13 +44,21 @@ func openRecordings(paths []string) (list []*recording.Recording, err error) {
 		r, err := recording.Open(path)
 		if err != nil {
 			if errors.Is(err, recording.ErrNotRecording) {
-				err = cli.Hint(err, "shadercache exec --record "+path+" -- PROGRAM makes one")
+				err = cli.Hint(err, hintToRecord(path))
 			}
 			return nil, err
 		}
 		list = append(list, r)
 	}
 	return list, nil
+}
+
+// hintToRecord returns how a recording is made in a folder. What is no folder stays.
+func hintToRecord(path string) string {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		path = "DIR"
+	}
+	return "shadercache exec --record " + path + " -- PROGRAM makes one"
 }
 
 // replays are the programs of recordings among the lines of a result.

@@ -108,8 +108,11 @@ func (o *options) writePage(path string, r *report.Report) error {
 // readTrace reads the trace of a start.
 func readTrace(path string) (*report.Start, error) {
 	start, err := report.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrPermission) {
-		return nil, cli.Hint(err, "run the program with "+trace.Variable+"="+path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = cli.Hint(err, "run the program with "+trace.Variable+"="+path)
+	case err != nil && !errors.Is(err, fs.ErrPermission):
+		err = cli.Hint(err, "name the file that a program wrote, run with "+trace.Variable+"=FILE")
 	}
 	return start, err
 }

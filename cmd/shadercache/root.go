@@ -62,7 +62,7 @@ func newRoot(o *options) *cobra.Command {
 	cli.Complete(root, "driver-cache", "on", "off")
 	cli.Complete(root, "log-level", "debug", "info", "warn", "error")
 	_ = root.MarkPersistentFlagDirname("dir")
-	root.AddCommand(newRun(o), newServe(o), newServeWorker(o), newPreload(o), newPreloadChild(o), newStats(o), newTop(o), newList(o), newInspect(o),
+	root.AddCommand(newRun(o), newServe(o), newServeWorker(o), newServeAll(o), newPreload(o), newPreloadChild(o), newStats(o), newTop(o), newList(o), newInspect(o),
 		newWhy(o), newVerify(o), newDoctor(o), newDevices(o), newPrune(o),
 		newRm(o), newClear(o), newConfig(o), newRebuild(o), newExport(o), newImport(o), newKeygen(o),
 		newPush(o), newPull(o), newRemote(o), newRecording(o), newCheckpoint(o),

@@ -105,6 +105,9 @@ func newRun(o *options) *cobra.Command {
 		if err == nil {
 			f.by, err = imaging.ParsePath(f.path)
 		}
+		if err == nil {
+			f.server, err = chosenServer(cmd, f.server)
+		}
 		if err != nil {
 			return cli.Usage(cmd, err)
 		}

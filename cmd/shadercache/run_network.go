@@ -93,12 +93,14 @@ func newRunNetwork(o *options) *cobra.Command {
 		if err := refuseUnused(cmd, f.tune, "--tune", "budget"); err != nil {
 			return err
 		}
+		var err error
+		if f.server, err = chosenServer(cmd, f.server); err != nil {
+			return cli.Usage(cmd, err)
+		}
 		switch {
-		case cmd.Flags().Changed("server") && f.server != socket.Off && o.SeveralDevices():
-			return cli.Usage(cmd, errors.New("--server has GPUs of its own: --device is for those of this process"))
 		case f.tune && o.SeveralDevices():
 			return cli.Usage(cmd, cli.Hint(errors.New("--tune is for one GPU"), "tune the layers for every GPU before: shadercache tune --device "+o.Device))
-		case f.tune && f.server != "":
+		case f.tune && f.server != "" && f.server != socket.Off:
 			return cli.Usage(cmd, errors.New("--tune is for a GPU of this process: a server uses what was tuned in its cache directory"))
 		case f.pictures < 1 || f.pictures > maxPictures:
 			return cli.Usage(cmd, fmt.Errorf("--pictures must be 1 to %d", maxPictures))
@@ -115,9 +117,6 @@ func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	start := time.Now()
-	if o.SeveralDevices() {
-		f.server = socket.Off // also one of the environment
-	}
 	c, err := o.dialServer(ctx, f.server)
 	if err != nil {
 		return nil, err

@@ -29,6 +29,18 @@ func addServerFlag(cmd *cobra.Command, value *string) {
 	cli.Complete(cmd, "server", socket.Auto, socket.Start, socket.Off)
 }
 
+// chosenServer returns the value of --server. --device chooses a GPU of this process: it turns a
+// server of the environment off, and beside --server it is an error.
+func chosenServer(cmd *cobra.Command, name string) (string, error) {
+	if name == "" || name == socket.Off || !cmd.Flags().Changed("device") {
+		return name, nil
+	}
+	if cmd.Flags().Changed("server") {
+		return "", errors.New("--server has GPUs of its own: --device is for those of this process")
+	}
+	return socket.Off, nil
+}
+
 // dialServer connects to the server that --server names. It returns nil where it names
 // none, where it is auto and none runs, and where it is start and none can be started.
 func (o *options) dialServer(ctx context.Context, name string) (*client.Client, error) {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/server/supervisor"
@@ -116,8 +115,8 @@ func (o *options) serve(f serveFlags, names []string) (err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	if o.Device == cli.AllDevices {
-		if names, err = shadercache.DeviceNames(); err != nil {
-			return cli.Hint(err, "shadercache doctor")
+		if names, err = o.allDevices(ctx); err != nil {
+			return err
 		}
 	}
 	l, err := f.listener()

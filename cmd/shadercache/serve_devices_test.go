@@ -300,6 +300,28 @@ func TestServeWithADeviceThatThereIsNot(t *testing.T) {
 	}
 }
 
+// The process that accepts clients loads no driver, whatever --device is: its workers do.
+func TestServeAllWithoutADriver(t *testing.T) {
+	t.Parallel()
+	for _, device := range []string{"all", "0,0"} {
+		s := serveProcess(t, nil, "--device", device)
+		front, worker := mapsOf(t, s.cmd.Process.Pid), mapsOf(t, childrenOf(t, s.cmd.Process.Pid)[0])
+		if !strings.Contains(worker, "libEGL") || strings.Contains(front, "libEGL") {
+			t.Errorf("--device %s: libEGL in a worker %v, in the process before it %v", device, strings.Contains(worker, "libEGL"), strings.Contains(front, "libEGL"))
+		}
+	}
+}
+
+// mapsOf returns the files that a process has in memory.
+func mapsOf(t *testing.T, pid int) string {
+	t.Helper()
+	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(maps)
+}
+
 // TestCommandOfAWorker has its device, its own trace, and no idle exit: the placement ends all
 // workers together.
 func TestCommandOfAWorker(t *testing.T) {

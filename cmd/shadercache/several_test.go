@@ -65,11 +65,29 @@ func TestInterruptOfTurns(t *testing.T) {
 func TestKilledTurns(t *testing.T) {
 	t.Parallel()
 	cmd, _ := startTurns(t, "20")
+	endsWith(t, cmd, "--device=")
+}
+
+// The process that measures a problem ends when that of tune is killed.
+func TestKilledTuning(t *testing.T) {
+	t.Parallel()
+	gltest.Open(t)
+	cmd := selfAs(t, "shadercache", "tune", "gemm:4096x4096x4096", "--budget", "10m", "--device", strings.Join(gltest.Devices(2), ","), "--dir", t.TempDir())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	endsWith(t, cmd, "--all")
+}
+
+// endsWith checks that the process of a GPU, which has an argument that its command has not,
+// ends when that is killed.
+func endsWith(t *testing.T, cmd *exec.Cmd, argument string) {
+	t.Helper()
 	child := 0
 	eventually(t, "the process of a GPU is started", func() bool {
 		for _, child = range childrenOf(t, cmd.Process.Pid) {
 			line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
-			if err == nil && strings.Contains(string(line), "--device=") { // not one of package os
+			if err == nil && strings.Contains(string(line), argument) { // not one of package os
 				return true
 			}
 		}

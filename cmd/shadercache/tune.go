@@ -6,9 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -21,7 +18,6 @@ import (
 	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/internal/bench/kernels"
 	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 const tuneUsage = `Find the fastest way to compute convolutions and matrix products on this GPU,
@@ -47,7 +43,8 @@ computes without a kernel, which are candidates on software drivers; both store
 their results apart. The programs of the winners are stored too.
 
 --table adds the winners to a file in the format of conv2d/defaults.json, the
-table of choices for drivers that were not tuned.
+table of choices for GPUs that were not tuned. It has one list a model, so two
+GPUs of one model in --device must also have one driver.
 
 With several GPUs in --device, or all, problems are tuned for each model among
 them. GPUs of one model divide the problems and measure at the same time, each
@@ -109,6 +106,7 @@ type tunedResult struct {
 	Timer      string           `json:"timer"`
 	Check      string           `json:"check"`
 	Elapsed    time.Duration    `json:"elapsed_ns"`
+	Spent      tune.Spent       `json:"spent"`
 	Candidates []tune.Candidate `json:"candidates,omitempty"` // with --all
 	Error      string           `json:"error,omitempty"`
 	Device     string           `json:"device,omitempty"` // of several: that measured it, or found it tuned before
@@ -145,9 +143,6 @@ func newTune(o *options) *cobra.Command {
 			return cli.Usage(cmd, err)
 		}
 		if o.SeveralDevices() {
-			if f.table != "" {
-				return cli.Usage(cmd, cli.Hint(errors.New("--table is for one GPU"), "tune without it, and then once more with it and one GPU: what was tuned is found"))
-			}
 			r, err := o.tuneSeveral(cmd, shapes, f)
 			return o.Show(r, err)
 		}
@@ -184,7 +179,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 	r = &tuneResult{GPU: g.Name(), Driver: g.Driver(), DriverCache: g.DriverCacheState(), Origin: from, Problems: []tunedResult{}}
 	var winners []tune.Result
 	if f.table != "" {
-		if err := addToTable(g, f.table, nil); err != nil {
+		if err := addToTable(g.Name(), f.table, nil); err != nil {
 			return nil, err
 		}
 	}
@@ -215,7 +210,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		r.Problems = append(r.Problems, line)
 	}
 	if f.table != "" && len(winners) > 0 {
-		err = addToTable(g, f.table, winners)
+		err = addToTable(g.Name(), f.table, winners)
 	}
 	return r, err
 }
@@ -233,31 +228,6 @@ func (o *options) storeTuned(ctx context.Context, g *cli.GPU, s conv2d.Shape, fo
 		return false
 	}
 	return g.Cache.Stats().MemoryOnly == ""
-}
-
-// addToTable adds winners to a table of choices and replaces the file atomically.
-// Without winners it checks, before a long search, that this is possible.
-func addToTable(g *cli.GPU, file string, winners []tune.Result) error {
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		_, err = os.Stat(filepath.Dir(file))
-	}
-	if err != nil {
-		return cli.Hint(fmt.Errorf("tune: --table: %w", err), "name a file in an existing folder")
-	}
-	if file == cli.Stdout {
-		return errors.New("tune: --table reads and writes a file, and - is none")
-	}
-	if data, err = tune.AddToTable(data, g.Context.Info(), winners...); err != nil {
-		return err
-	}
-	if len(winners) == 0 {
-		return nil
-	}
-	return osfile.WriteOutput(file, 0o644, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
 }
 
 // tuneBar is a progress bar that gets its length with the first candidate.
@@ -283,7 +253,7 @@ func (b *tuneBar) finish() {
 func newTunedResult(found tune.Result, all bool) tunedResult {
 	r := tunedResult{
 		Problem: found.Problem, Exact: found.Exact, NoCPU: found.NoCPU, Best: found.Best,
-		Timer: found.Timer, Check: found.Check, Elapsed: found.Elapsed, all: found.Candidates,
+		Timer: found.Timer, Check: found.Check, Elapsed: found.Elapsed, Spent: found.Spent, all: found.Candidates,
 	}
 	if all {
 		r.Candidates = found.Candidates
@@ -306,7 +276,7 @@ func newTunedResult(found tune.Result, all bool) tunedResult {
 func (r *tuneResult) Verdict() error {
 	bad := slices.DeleteFunc(slices.Clone(r.Problems), func(p tunedResult) bool { return p.Error == "" })
 	switch {
-	case len(bad) == 0 && !r.Interrupted && r.brokenDevice() != nil:
+	case !r.Interrupted && r.brokenDevice() != nil:
 		return r.brokenDevice()
 	case len(bad) == 0 && r.Interrupted:
 		return context.Canceled

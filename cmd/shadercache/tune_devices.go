@@ -9,14 +9,15 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/internal/cli"
 )
 
@@ -37,6 +38,7 @@ type tuning struct {
 	o      *options
 	flags  []string // of the command line, for processes
 	all    bool     // --all
+	table  string   // --table
 	shapes []conv2d.Shape
 	result *tuneResult
 }
@@ -57,23 +59,32 @@ func (o *options) tuneSeveral(cmd *cobra.Command, shapes []conv2d.Shape, f tuneF
 		return nil, err
 	}
 	began := time.Now()
-	t := &tuning{o: o, flags: changedFlags(cmd), all: f.all, shapes: shapes, result: r}
+	models := cli.Models(lines)
+	if f.table != "" {
+		if err := checkTable(f.table, models); err != nil {
+			return nil, err
+		}
+	}
+	t := &tuning{o: o, flags: changedFlags(cmd), all: f.all, table: f.table, shapes: shapes, result: r}
 	r.Devices = make([]tuneDevice, 0, len(lines)) // tuners point to its elements
 	turns := map[int]*sync.Mutex{}
-	for _, m := range cli.Models(lines) {
+	for _, m := range models {
 		tuners := t.tunersOf(m, turns)
 		if len(tuners) > 0 && ctx.Err() == nil {
-			t.tuneModel(ctx, tuners)
+			err = errors.Join(err, t.tuneModel(ctx, tuners))
 		}
 	}
 	r.Interrupted, r.Elapsed = ctx.Err() != nil, time.Since(began)
-	return r, nil
+	return r, err
 }
 
-// changedFlags returns the flags of the command alone that were given.
+// changedFlags returns the flags of the command alone that were given, but the table: one
+// process writes that.
 func changedFlags(cmd *cobra.Command) (list []string) {
 	cmd.LocalNonPersistentFlags().Visit(func(f *pflag.Flag) {
-		list = append(list, "--"+f.Name+"="+f.Value.String())
+		if f.Name != "table" {
+			list = append(list, "--"+f.Name+"="+f.Value.String())
+		}
 	})
 	return list
 }
@@ -93,53 +104,57 @@ func (t *tuning) tunersOf(m cli.Model, turns map[int]*sync.Mutex) (tuners []tune
 }
 
 // tuneModel tunes the problems on GPUs of one model, which divide them, and adds a line for
-// each that was tuned to the result. What one of them could not measure another one does; a
-// GPU that could not has an error.
-func (t *tuning) tuneModel(ctx context.Context, tuners []tuner) {
+// each to the result, and the winners to the table. What one of them could not measure another
+// one does; a GPU that could not has an error.
+func (t *tuning) tuneModel(ctx context.Context, tuners []tuner) error {
 	lines := make([]*tunedResult, len(t.shapes))
 	progress := t.o.NewPieces(len(t.shapes), "tuning for "+tuners[0].GPU)
-	_, _ = divide(tuners, len(t.shapes), func(by tuner, i int) (err error) {
+	left := divide(tuners, len(t.shapes), func(by tuner, i int) bool {
 		by.turn.Lock()
 		defer by.turn.Unlock()
 		if ctx.Err() == nil {
 			progress.Begin(t.shapes[i].String())
-			lines[i], err = t.tuneOne(ctx, by, t.shapes[i])
+			lines[i] = t.tuneOne(ctx, by, t.shapes[i])
 			progress.End(t.shapes[i].String())
 		}
-		return err
+		return by.Error == ""
 	})
 	progress.Finish()
+	for _, i := range left {
+		lines[i] = &tunedResult{Problem: t.shapes[i].String(), Folder: tuners[0].Folder, Error: "no GPU of this model was left to measure it"}
+	}
+	return t.addModel(tuners[0].GPU, slices.DeleteFunc(lines, func(line *tunedResult) bool { return line == nil }))
+}
+
+// addModel adds the lines of a model to the result, and the winners to the table.
+func (t *tuning) addModel(gpu string, lines []*tunedResult) error {
+	var winners []tune.Result
 	for _, line := range lines {
-		if line != nil {
-			t.result.Problems = append(t.result.Problems, *line)
+		t.result.Problems = append(t.result.Problems, *line)
+		if line.Error == "" {
+			winners = append(winners, tune.Result{Problem: line.Problem, Best: line.Best})
 		}
 	}
+	if t.table == "" || len(winners) == 0 {
+		return nil
+	}
+	return addToTable(gpu, t.table, winners)
 }
 
 // tuneOne runs a process that tunes one problem on one GPU. It returns no line after an
-// interrupt, and an error where the process has no result.
-func (t *tuning) tuneOne(ctx context.Context, by tuner, s conv2d.Shape) (*tunedResult, error) {
+// interrupt, and where the process has no result: then the GPU has an error.
+func (t *tuning) tuneOne(ctx context.Context, by tuner, s conv2d.Shape) *tunedResult {
 	began := time.Now()
-	own := t.o.Options
-	own.Device, own.JSON = by.Device, true
-	child, err := own.ChildCommand(ctx, t.o.Dir, []string{"tune"}, append(t.flags, "--all", "--", s.String())...)
-	if err != nil {
-		return nil, err
-	}
-	var messages bytes.Buffer
-	child.Stderr = &messages
-	// Signals of a terminal reach this process alone, which passes an interrupt on.
-	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
-	output, err := child.Output()
+	var output, messages bytes.Buffer
+	err := t.runOne(ctx, by, s, &output, &messages)
 	if ctx.Err() != nil {
-		return nil, nil
+		return nil
 	}
 	failures := t.passMessages(messages.Bytes())
 	var r tuneResult
-	if invalid := json.Unmarshal(output, &r); invalid != nil || len(r.Problems) != 1 || err != nil && !errors.As(err, new(*exec.ExitError)) {
+	if invalid := json.Unmarshal(output.Bytes(), &r); invalid != nil || len(r.Problems) != 1 || err != nil && !errors.As(err, new(*exec.ExitError)) {
 		by.Error = fmt.Sprintf("%s was not tuned: %v", s, errors.Join(append(failures, err)...))
-		return nil, errors.New("GPU " + by.Device + ": " + by.Error)
+		return nil
 	}
 	line := r.Problems[0]
 	line.Device, line.Folder, line.all = by.Device, by.Folder, line.Candidates
@@ -150,7 +165,20 @@ func (t *tuning) tuneOne(ctx context.Context, by tuner, s conv2d.Shape) (*tunedR
 	if !line.Known {
 		by.Measured++
 	}
-	return &line, nil
+	return &line
+}
+
+// runOne runs the process of tuneOne.
+func (t *tuning) runOne(ctx context.Context, by tuner, s conv2d.Shape, output, messages io.Writer) error {
+	own := t.o.Options
+	own.Device, own.JSON = by.Device, true
+	child, err := own.ChildCommand(ctx, t.o.Dir, []string{"tune"}, append(slices.Clone(t.flags), "--all", "--", s.String())...)
+	if err != nil {
+		return err
+	}
+	child.Stdout, child.Stderr = output, messages
+	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
+	return cli.RunApart(child)
 }
 
 // passMessages logs the warnings of a process and returns its errors.

@@ -196,10 +196,11 @@ void main() {
                 line[x] = inside ? line[x] : 0.0;
             }
             for (int i = 0; i < OUT_P; ++i) {
-                for (int r = 0; r < FILTER_R; ++r) {
-                    if (i * STRIDE_H + r * DILATION_H == y) {
-                        ADD_LINE(i, r)
-                    }
+                // The row of the filters that meets row i, without a loop over them: a driver
+                // unrolls that before it finds that one row meets.
+                int r = (y - i * STRIDE_H) / DILATION_H;
+                if (y >= i * STRIDE_H && r < FILTER_R && i * STRIDE_H + r * DILATION_H == y) {
+                    ADD_LINE(i, r)
                 }
             }
         }

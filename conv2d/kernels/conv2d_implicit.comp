@@ -76,6 +76,12 @@
 #define BUFFERS 2
 #endif
 
+// 1: the slices of a part exchange all of their sums at once, not share by share: fewer
+// barriers for SLICES times the shared memory.
+#ifndef GATHER
+#define GATHER 0
+#endif
+
 // 1: rows in the order r, s, c, and c fills up to a multiple of BK, so that a step
 // lies under one tap. 0: rows in the order c, r, s, for few channels.
 #ifndef TAPS_FIRST
@@ -256,7 +262,7 @@ shared vec4 pixels1[BK][VN];
 shared uvec2 places[STEPS * BK];
 #endif
 #if SLICES > 1
-shared vec4 exchange[SLICES - 1][SHARE][THREADS];
+shared vec4 exchange[SLICES - 1][GATHER == 1 ? VECTORS : SHARE][THREADS];
 #endif
 #if LAST_ADDS
 shared uint ticket;
@@ -402,24 +408,35 @@ uvec2 placeOf(uint row) {
         }                                                                               \
     }
 
-// One slice adds up its share, which the others give it. Written out for each slice,
-// not a loop: an index of sum that is no constant would put it into memory.
-#define GATHER(owner)                                                                   \
+// Each slice adds up its share, which the others give it. Written out for each slice, not
+// a loop: an index of sum that is no constant would put it into memory.
+#define GIVE(owner, at)                                                                 \
     if (slice != owner) {                                                               \
         uint other = slice > owner ? slice - 1 : slice;                                 \
         for (int i = 0; i < SHARE; ++i) {                                               \
-            exchange[other][i][thread] = sum[owner * SHARE + i];                        \
+            exchange[other][at + i][thread] = sum[owner * SHARE + i];                   \
         }                                                                               \
-    }                                                                                   \
-    barrier();                                                                          \
+    }
+#define ADD_SHARE(owner, at)                                                            \
     if (slice == owner) {                                                               \
         for (int other = 0; other < SLICES - 1; ++other) {                              \
             for (int i = 0; i < SHARE; ++i) {                                           \
-                sum[owner * SHARE + i] += exchange[other][i][thread];                   \
+                sum[owner * SHARE + i] += exchange[other][at + i][thread];              \
             }                                                                           \
         }                                                                               \
-    }                                                                                   \
+    }
+#define GATHER_ONE(owner)                                                               \
+    GIVE(owner, 0)                                                                      \
+    barrier();                                                                          \
+    ADD_SHARE(owner, 0)                                                                 \
     barrier();
+#if SLICES == 4
+#define EACH_SLICE(step) step(0) step(1) step(2) step(3)
+#else
+#define EACH_SLICE(step) step(0) step(1)
+#endif
+#define GIVE_OWN(owner) GIVE(owner, owner * SHARE)
+#define ADD_OWN(owner) ADD_SHARE(owner, owner * SHARE)
 
 void main() {
     // Divisions are unsigned: signed ones take branches.
@@ -531,11 +548,12 @@ void main() {
 #endif
 
 #if SLICES > 1
-    GATHER(0)
-    GATHER(1)
-#if SLICES == 4
-    GATHER(2)
-    GATHER(3)
+#if GATHER == 1
+    EACH_SLICE(GIVE_OWN)
+    barrier();
+    EACH_SLICE(ADD_OWN)
+#else
+    EACH_SLICE(GATHER_ONE)
 #endif
 #endif
 

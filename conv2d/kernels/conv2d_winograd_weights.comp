@@ -8,7 +8,9 @@
 //
 // where U[f][g][c][k] is element f of G * weights[k][c] * transpose(G), 0 where the
 // group has no such channel or filter: the form in which conv2d_implicit reads the
-// weights of a product for each frequency.
+// weights of a product for each frequency. With BLOCK, for conv2d_winograd_fused:
+//
+//     -> U, GROUPS x blocks of BLOCK filters x CHANNELS_PADDED x BLOCK/LINE x FREQUENCIES x LINE
 //
 //   binding  buffer   layout
 //   1        Weights  K x GROUP_CHANNELS x 3 x 3
@@ -45,7 +47,24 @@
 #define FILTERS_PADDED 32
 #endif
 
+// The filters of a group of conv2d_winograd_fused, and those of its invocations that come
+// before the next frequency. 0: for conv2d_implicit.
+#ifndef BLOCK
+#define BLOCK 0
+#endif
+#ifndef LINE
+#define LINE 4
+#endif
+
 #define SIDE (TILE + 2)
+
+#if BLOCK
+#define AT(frequency) \
+    (((((group * (FILTERS_PADDED / BLOCK) + k / BLOCK) * CHANNELS_PADDED + c) * (BLOCK / LINE) \
+        + k % BLOCK / LINE) * (SIDE * SIDE) + (frequency)) * LINE + k % LINE)
+#else
+#define AT(frequency) (((frequency) * GROUPS + group) * (CHANNELS_PADDED * FILTERS_PADDED) + int(at))
+#endif
 
 // NVIDIA's driver keeps arrays in registers only where loops are unrolled.
 #pragma optionNV(unroll all)
@@ -95,8 +114,7 @@ void main() {
         float y = row(i, w[1], w[4], w[7]);
         float z = row(i, w[2], w[5], w[8]);
         for (int j = 0; j < SIDE; ++j) {
-            int frequency = i * SIDE + j;
-            matrix[(frequency * GROUPS + group) * (CHANNELS_PADDED * FILTERS_PADDED) + int(at)] = row(j, x, y, z);
+            matrix[AT(i * SIDE + j)] = row(j, x, y, z);
         }
     }
 }

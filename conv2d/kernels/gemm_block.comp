@@ -64,7 +64,7 @@
 #endif
 
 // Invocations that share the elements of C of one, each with BK/SLICES of the elements
-// of K in a step: 1, 2 or 4.
+// of K in a step: 1, 2, 4 or 8.
 #ifndef SLICES
 #define SLICES 1
 #endif
@@ -132,8 +132,8 @@
 #if TM % 4 != 0 || TN % 4 != 0 || BM % TM != 0 || BN % TN != 0 || BK % 4 != 0
 #error BK, TM and TN must be multiples of 4, and TM and TN must divide BM and BN
 #endif
-#if SLICES != 1 && SLICES != 2 && SLICES != 4 || BK % SLICES != 0
-#error SLICES must be 1, 2 or 4, and divide BK
+#if SLICES != 1 && SLICES != 2 && SLICES != 4 && SLICES != 8 || BK % SLICES != 0 || TM * TN / 4 % SLICES != 0
+#error SLICES must be 1, 2, 4 or 8, and divide BK and the vectors of an invocation
 #endif
 
 #define THREADS_X (BN / TN)
@@ -196,17 +196,19 @@ uniform int M, N, K;
 uniform int lda, ldb, ldc;
 uniform int offsetA, offsetB, offsetPartial;
 uniform int strideA, strideB, strideC; // from one matrix of a batch to the next
+uniform int gapA; // between the rows of a block of op(A) and those of the next, where A was packed
 uniform float alpha, beta;
 
-shared vec4 a0[BK * BM / 4];
-shared vec4 b0[BK * BN / 4];
-#if STAGES == 2
-shared vec4 a1[BK * BM / 4];
-shared vec4 b1[BK * BN / 4];
-#endif
-#if SLICES > 1
-shared vec4 exchange[SLICES][SLICES][LANES];
-#endif
+// The pieces of op(A) and op(B) that a group copies, and behind the last step the sums that
+// its slices add up, in the same memory.
+#define PIECE_A (BK * BM / 4)
+#define PIECE_B (BK * BN / 4)
+#define PIECES (STAGES * (PIECE_A + PIECE_B))
+#define EXCHANGED (SLICES > 1 ? SLICES * SLICES * LANES : 0)
+shared vec4 memory[PIECES > EXCHANGED ? PIECES : EXCHANGED];
+const int a0 = 0, b0 = PIECE_A;
+const int a1 = PIECE_A + PIECE_B, b1 = a1 + PIECE_A;
+#define EXCHANGE(from, to) memory[((from) * SLICES + (to)) * LANES + lane]
 #if LAST_ADDS
 shared uint ticket;
 #endif
@@ -329,13 +331,13 @@ void fetch(int step) {
 // The columns of a block become rows. Only whole vectors are written: a component
 // with a variable index is a branch on some drivers.
 #define TURN(to, first, row, block, at) \
-    to[first] = vec4(block[at].x, block[at + 1].x, block[at + 2].x, block[at + 3].x); \
-    to[first + row] = vec4(block[at].y, block[at + 1].y, block[at + 2].y, block[at + 3].y); \
-    to[first + 2 * row] = vec4(block[at].z, block[at + 1].z, block[at + 2].z, block[at + 3].z); \
-    to[first + 3 * row] = vec4(block[at].w, block[at + 1].w, block[at + 2].w, block[at + 3].w);
+    memory[to + first] = vec4(block[at].x, block[at + 1].x, block[at + 2].x, block[at + 3].x); \
+    memory[to + first + row] = vec4(block[at].y, block[at + 1].y, block[at + 2].y, block[at + 3].y); \
+    memory[to + first + 2 * row] = vec4(block[at].z, block[at + 1].z, block[at + 2].z, block[at + 3].z); \
+    memory[to + first + 3 * row] = vec4(block[at].w, block[at + 1].w, block[at + 2].w, block[at + 3].w);
 
 #if TRANS_A
-#define STORE_A(to, unit, i) to[DEPTH_A(unit) * (BM / 4) + WIDTH_A(unit)] = fetchedA[i];
+#define STORE_A(to, unit, i) memory[to + DEPTH_A(unit) * (BM / 4) + WIDTH_A(unit)] = fetchedA[i];
 #else
 #define STORE_A(to, unit, i) \
     int first = DEPTH_A(unit) * BM + WIDTH_A(unit); \
@@ -346,7 +348,7 @@ void fetch(int step) {
     int first = DEPTH_B(unit) * BN + WIDTH_B(unit); \
     TURN(to, first, BN / 4, fetchedB, 4 * i)
 #else
-#define STORE_B(to, unit, i) to[DEPTH_B(unit) * (BN / 4) + WIDTH_B(unit)] = fetchedB[i];
+#define STORE_B(to, unit, i) memory[to + DEPTH_B(unit) * (BN / 4) + WIDTH_B(unit)] = fetchedB[i];
 #endif
 
 #define STORE(toA, toB) \
@@ -375,10 +377,10 @@ void fetch(int step) {
         int depth = SLICE * (BK / SLICES) + k; \
         vec4 rows[TM / 4], columns[TN / 4]; \
         for (int i = 0; i < TM / 4; ++i) { \
-            rows[i] = fromA[depth * (BM / 4) + i * THREADS_Y + ty]; \
+            rows[i] = memory[fromA + depth * (BM / 4) + i * THREADS_Y + ty]; \
         } \
         for (int j = 0; j < TN / 4; ++j) { \
-            columns[j] = fromB[depth * (BN / 4) + j * THREADS_X + tx]; \
+            columns[j] = memory[fromB + depth * (BN / 4) + j * THREADS_X + tx]; \
         } \
         for (int i = 0; i < TM; ++i) { \
             for (int j = 0; j < TN / 4; ++j) { \
@@ -476,12 +478,12 @@ void addSlices() {
 #else
     for (int i = 0; i < MINE; ++i) {
         for (int j = 0; j < SLICES; ++j) {
-            exchange[slice][j][lane] = sum[(i * SLICES + j) / (TN / 4)][(i * SLICES + j) % (TN / 4)];
+            EXCHANGE(slice, j) = sum[(i * SLICES + j) / (TN / 4)][(i * SLICES + j) % (TN / 4)];
         }
         barrier();
-        mine[i] = exchange[0][slice][lane];
+        mine[i] = EXCHANGE(0, slice);
         for (int other = 1; other < SLICES; ++other) {
-            mine[i] += exchange[other][slice][lane];
+            mine[i] += EXCHANGE(other, slice);
         }
         barrier();
     }
@@ -531,7 +533,7 @@ void main() {
     int batch = int(gl_WorkGroupID.z / uint(SPLIT));
     blockRow = int(gl_WorkGroupID.y) * BM;
     blockColumn = int(gl_WorkGroupID.x) * BN;
-    baseA = offsetA + batch * strideA;
+    baseA = offsetA + batch * strideA + int(gl_WorkGroupID.y) * gapA;
     baseB = offsetB + batch * strideB;
     // Every part but the last is as long as the others, in whole steps; the last
     // ones may be empty.

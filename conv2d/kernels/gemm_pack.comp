@@ -6,8 +6,8 @@
 //
 //   binding  buffer   layout
 //   0        From     batch matrices rows x columns, stride apart, rows ld apart
-//   1        To       from offset: batch matrices height x width; with TURN row and
-//                     column change places
+//   1        To       from offset: batch matrices height x width, in tiles of columnsOfTile
+//                     columns one behind the other; with TURN row and column change places
 //
 //   grid     x: width in tiles of 32     y: height in tiles of 32     z: batch
 //
@@ -29,6 +29,7 @@ layout(std430, binding = 1) restrict writeonly buffer To { float to[]; };
 
 uniform int rows, columns, ld, stride;
 uniform int height, width, offset;
+uniform int columnsOfTile; // divides width
 
 #if TURN
 // The odd row length keeps reads along columns in different banks.
@@ -53,7 +54,9 @@ void main() {
 #endif
     for (int i = y; i < TILE; i += LOCAL_Y) {
         if (top + i < height && left + x < width) {
-            int at = offset + (int(gl_WorkGroupID.z) * height + top + i) * width + left + x;
+            uint column = uint(left + x);
+            int at = offset + int(gl_WorkGroupID.z) * height * width + int(column / uint(columnsOfTile)) * height * columnsOfTile
+                + (top + i) * columnsOfTile + int(column % uint(columnsOfTile));
 #if TURN
             to[at] = tile[x][i];
 #else

@@ -65,6 +65,7 @@ type benchRun struct {
 
 	least, most float64 // nanoseconds of a run in the batches that count
 	compared    bool    // they follow from those of another run
+	leader      float64 // nanoseconds of that one beside it
 }
 
 // load makes the memory that a sequence needs besides the tensors.

@@ -32,24 +32,34 @@ func TestCompileTimeIsPartOfTheChoice(t *testing.T) {
 	}
 }
 
-// TestCompilesEndWithTheBudget checks how many candidates are compiled together.
+// TestCompilesEndWithTheBudget checks how many candidates are compiled together, so that all
+// of them are compiled and compared within the rest of a budget.
 func TestCompilesEndWithTheBudget(t *testing.T) {
 	took := map[shader.Key]time.Duration{{1}: 2 * time.Second, {2}: 4 * time.Second}
 	found := make([]Candidate, 10)
+	const alone, sideBySide = 30 * time.Second, 5 * time.Second // ten compiles
 	for _, c := range []struct {
-		took  map[shader.Key]time.Duration
-		best  float64
-		left  time.Duration
-		found []Candidate
-		want  int
+		took     map[shader.Key]time.Duration
+		best     float64
+		left     time.Duration
+		found    []Candidate
+		compiles time.Duration
+		compared measured
+		full     bool
+		want     int
 	}{
-		{nil, 0, time.Hour, nil, leastAtOnce},
-		{took, 0, time.Second, nil, leastAtOnce}, // one candidate is measured in any case
-		{took, 1, time.Hour, found, 10},
-		{took, 1, 10 * time.Second, found, 3},
-		{took, 1, time.Second, found, 1},
+		{want: leastAtOnce, left: time.Hour},
+		{took: took, left: time.Second, want: leastAtOnce}, // one candidate is measured in any case
+		{took: took, best: 1, left: time.Hour, found: found, compiles: alone, want: 10},
+		{took: took, best: 1, left: 10 * time.Second, found: found, compiles: alone, want: 3},
+		{took: took, best: 1, left: 5 * time.Second, found: found, compiles: sideBySide, want: 9},
+		{took: took, best: 1, left: 2 * time.Second, found: found, compiles: sideBySide, want: 0},
+		{took: took, best: 1, left: 10 * time.Second, found: found, compiles: alone, compared: measured{2, 2 * time.Second}, want: 2},
+		{took: took, best: 1e9, left: time.Minute, found: found, compiles: alone, want: 4}, // ten batches of a second each
+		{took: took, best: 1, left: time.Minute, found: found, compiles: sideBySide, compared: measured{2, 2}, full: true, want: 5},
 	} {
-		s := search{programs: &candidatePrograms{took: c.took}, best: c.best, found: c.found}
+		s := search{programs: &candidatePrograms{took: c.took}, best: c.best, found: c.found, compared: c.compared, full: c.full, whole: measured{1, 10 * time.Second}}
+		s.spent.Compile = c.compiles
 		if got := s.atOnce(c.left); got != c.want {
 			t.Errorf("%+v: %d at once", c, got)
 		}

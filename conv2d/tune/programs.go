@@ -83,13 +83,12 @@ func (p *candidatePrograms) compileTime(s kernel.Sequence) (sum time.Duration) {
 	return sum
 }
 
-// average returns the mean time to compile a program, 0 before the first.
-func (p *candidatePrograms) average() time.Duration {
-	sum := time.Duration(0)
+// slowest returns the longest time to compile a program, 0 before the first.
+func (p *candidatePrograms) slowest() (most time.Duration) {
 	for _, d := range p.took {
-		sum += d
+		most = max(most, d)
 	}
-	return sum / time.Duration(max(1, len(p.took)))
+	return most
 }
 
 // missing returns the sources of steps that have no program yet, each once.

@@ -53,18 +53,11 @@ func newProjection(p conv2d.GEMMProblem, seed uint64) (testSet, bool) {
 	if !ok || p.Activation != conv2d.None || most < 1024 {
 		return testSet{}, false
 	}
-	random := rand.New(rand.NewPCG(seed, 2))
-	whole := func(n int) []float32 {
-		values := make([]float32, n)
-		for i := range values {
-			values[i] = float32(random.IntN(2*largest+1) - largest)
-		}
-		return values
-	}
-	in := kernel.Tensors{Input: whole(p.ALen()), Weights: whole(p.BLen()), Bias: whole(p.BiasLen())}
+	in := kernel.Tensors{Input: whole(p.ALen(), largest, seed), Weights: whole(p.BLen(), largest, seed+1), Bias: whole(p.BiasLen(), largest, seed+2)}
 	if p.Factors.Beta() != 0 || p.CLen() != batchOf(p)*p.M*p.N {
-		in.Output = whole(p.CLen())
+		in.Output = whole(p.CLen(), largest, seed+3)
 	}
+	random := rand.New(rand.NewPCG(seed, 2))
 	c := &projection{p: p, before: in.Output}
 	for i := range c.x {
 		c.x[i] = make([]float64, p.N)
@@ -74,6 +67,15 @@ func newProjection(p conv2d.GEMMProblem, seed uint64) (testSet, bool) {
 		c.want[i] = project(p, in, c.x[i])
 	}
 	return testSet{Tensors: in, checker: c}, true
+}
+
+// whole returns n random whole numbers from -largest to largest.
+func whole(n, largest int, seed uint64) []float32 {
+	values := conv2d.RandomValues(n, seed)
+	for i, v := range values {
+		values[i] = float32(int(float64(v+0.5)*float64(2*largest+1)) - largest)
+	}
+	return values
 }
 
 func batchOf(p conv2d.GEMMProblem) int { return cmp.Or(p.Batch, 1) }

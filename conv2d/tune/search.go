@@ -50,6 +50,10 @@ type search struct {
 	best     float64   // nanoseconds; 0 until a candidate was measured
 	least    float64   // of the costs: see Candidate.cost
 	runs     float64   // see Options.Runs
+	spent    Spent
+	whole    measured // candidates in full
+	compared measured // candidates beside the fastest
+	ended    bool     // what is left of the budget is not enough for one more
 }
 
 func newSearch(c *glctx.Context, programs executor.Programs, space conv2d.SearchSpace, o Options) (*search, error) {
@@ -92,12 +96,10 @@ func (s *search) run(ctx context.Context) (Result, error) {
 
 // open computes the references and puts the tensors on the device.
 func (s *search) open() error {
+	start := time.Now()
+	s.deadline = start.Add(s.options.budget())
 	s.bench.sets = newTestSets(s.space, s.options.Seed)
-	budget := s.options.Budget
-	if budget <= 0 {
-		budget = defaultBudget
-	}
-	s.deadline = time.Now().Add(budget)
+	defer addSince(start, &s.spent.Reference)
 	return s.context.Do(s.bench.open)
 }
 
@@ -115,7 +117,11 @@ func (s *search) close() {
 func (s *search) compareAll(ctx context.Context, choices []conv2d.Choice) error {
 	for len(choices) > 0 {
 		choices = s.slowAlgorithmsLast(choices)
-		batch := choices[:min(len(choices), s.atOnce(time.Until(s.deadline)))]
+		n := s.atOnce(s.left())
+		if s.ended = n == 0; s.ended {
+			n = len(choices)
+		}
+		batch := choices[:min(len(choices), n)]
 		choices = choices[len(batch):]
 		if err := s.compareBatch(ctx, batch, len(choices)); err != nil {
 			return err
@@ -124,16 +130,48 @@ func (s *search) compareAll(ctx context.Context, choices []conv2d.Choice) error 
 	return s.final(ctx)
 }
 
+// left is what is left of the budget.
+func (s *search) left() time.Duration { return time.Until(s.deadline) }
+
 // atOnce returns how many candidates are compiled together: no more than are done, since a
 // short budget should not compile many that it skips, and no more than the time that is
-// left is enough for.
+// left is enough for, perhaps none.
 func (s *search) atOnce(left time.Duration) int {
 	n := min(max(len(s.found), leastAtOnce), mostAtOnce)
-	if average := s.programs.average(); average > 0 && s.best > 0 {
-		n = max(1, min(n, int(left/average)))
+	for s.best > 0 && n > 0 && s.expected(n) > left {
+		n--
 	}
 	return n
 }
+
+// expected returns how long n more candidates are likely to take: to compile, side by side
+// as the earlier ones, but no less than the slowest alone, and to be compared.
+func (s *search) expected(n int) time.Duration {
+	compile := time.Duration(n) * s.spent.Compile / time.Duration(max(1, len(s.found)))
+	return max(compile, s.programs.slowest()) + time.Duration(n)*s.comparison()
+}
+
+// comparison returns how long it takes to compare a candidate, by the mean so far. Before the
+// first it follows from the one that was measured in full.
+func (s *search) comparison() time.Duration {
+	switch {
+	case s.full:
+		return s.whole.mean()
+	case s.compared.n > 0:
+		return s.compared.mean()
+	}
+	return s.spent.Check + compareAfter + 2*comparisons*time.Duration(max(comparisonNanos, s.best))
+}
+
+// measured counts candidates and the time that they took to check and to time.
+type measured struct {
+	n    int
+	took time.Duration
+}
+
+func (m *measured) add(took time.Duration) { m.n, m.took = m.n+1, m.took+took }
+
+func (m measured) mean() time.Duration { return m.took / time.Duration(max(1, m.n)) }
 
 // slowAlgorithmsLast moves the choices of algorithms whose likeliest candidates were
 // all far behind to the end.
@@ -168,8 +206,10 @@ func (s *search) compareBatch(ctx context.Context, choices []conv2d.Choice, left
 		sequences[i] = built[i].sequence
 	}
 	failures := map[shader.Key]error{}
-	if !s.spent() {
+	if !s.isSpent() {
+		start := time.Now()
 		failures = s.programs.compile(ctx, sequences)
+		addSince(start, &s.spent.Compile)
 	}
 	for i, b := range built {
 		if err := ctx.Err(); err != nil {
@@ -211,7 +251,7 @@ func (s *search) candidate(b builtChoice) (Candidate, error) {
 		c.fail(b.err)
 		return c, nil
 	}
-	if s.spent() {
+	if s.isSpent() {
 		return c, nil
 	}
 	if c.Compile = s.programs.compileTime(b.sequence); s.least > 0 && float64(c.Compile)/s.runs >= s.least {
@@ -222,8 +262,9 @@ func (s *search) candidate(b builtChoice) (Candidate, error) {
 	return c, err
 }
 
-// spent reports whether the budget is spent. One candidate is measured in any case.
-func (s *search) spent() bool { return s.best > 0 && time.Now().After(s.deadline) }
+// isSpent reports whether the budget is not enough to compare one more. One candidate is
+// measured in any case.
+func (s *search) isSpent() bool { return s.best > 0 && (s.ended || s.left() < s.comparison()) }
 
 func (c *Candidate) fail(err error) { c.Verdict, c.Reason = Failed, err.Error() }
 
@@ -240,6 +281,7 @@ func (s *search) measure(c *Candidate, b builtChoice) error {
 }
 
 func (s *search) measureOn(gl *glctx.GL, c *Candidate, b builtChoice) error {
+	start := time.Now()
 	run, err := s.bench.load(gl, b.sequence, s.programs.byKey)
 	if err != nil {
 		c.fail(err)
@@ -250,13 +292,20 @@ func (s *search) measureOn(gl *glctx.GL, c *Candidate, b builtChoice) error {
 	}
 	defer func() { s.leave(gl, run) }()
 	report, err := run.check(b.tolerance)
+	addSince(start, &s.spent.Check)
 	if right, err := c.setReport(report, err, ""); !right {
 		return err
 	}
 	if s.options.CheckTimed {
 		run.timed().device.PoisonOutput(gl)
 	}
+	count, timed := &s.compared, time.Now()
+	if s.leader == nil {
+		count = &s.whole
+	}
 	took, whole, err := s.time(run)
+	addSince(timed, &s.spent.Time)
+	count.add(time.Since(start))
 	if err = errors.Join(err, run.Err()); err != nil {
 		c.fail(err)
 		return fatal(err)
@@ -291,7 +340,33 @@ func (s *search) time(run *benchRun) (nanos float64, whole bool, err error) {
 	if s.leader == nil {
 		return run.time(s.best)
 	}
-	return run.compare(s.leader, s.best)
+	if nanos, whole, err = run.compare(s.leader, s.best); err != nil || !run.compared {
+		return nanos, whole, err
+	}
+	factor := s.correct(run.leader)
+	run.least, run.most = factor*run.least, factor*run.most
+	return factor * nanos, whole, nil
+}
+
+// correct lowers the times so far where the fastest candidate has become faster, because the
+// GPU's clock was lower when it was measured. It returns the factor.
+func (s *search) correct(leader float64) float64 {
+	if leader > settled*s.best {
+		return 1
+	}
+	factor := leader / s.best
+	s.best, s.least = leader, 0
+	for i := range s.found {
+		c := &s.found[i]
+		if !c.right() {
+			continue
+		}
+		c.Nanos, c.LeastNanos, c.MostNanos, c.GFLOPS = factor*c.Nanos, factor*c.LeastNanos, factor*c.MostNanos, c.GFLOPS/factor
+		if cost := c.cost(s.runs); s.least == 0 || cost < s.least {
+			s.least = cost
+		}
+	}
+	return factor
 }
 
 // setLeader replaces the run that others are compared with.
@@ -336,7 +411,7 @@ func fatal(err error) error {
 	return nil
 }
 
-// final measures the fastest in full, in turn. Of those that were before it keeps the shorter
+// final measures the fastest in full, in turn, as far as the budget is enough. Of those that were before it keeps the shorter
 // of both times: a disturbed measurement is longer.
 func (s *search) final(ctx context.Context) error {
 	s.full, s.best = true, 0 // the fastest of many comparisons is too good by their noise
@@ -346,7 +421,7 @@ func (s *search) final(ctx context.Context) error {
 	s.sort()
 	for i := range s.found[:min(len(s.found), finalists)] {
 		again := Candidate{Choice: s.found[i].Choice, Compile: s.found[i].Compile}
-		if s.found[i].Verdict != Measured || len(s.found) == 1 || s.spent() || ctx.Err() != nil {
+		if s.found[i].Verdict != Measured || len(s.found) == 1 || s.left() < s.whole.mean() || ctx.Err() != nil {
 			break
 		}
 		built := s.build(again.Choice)
@@ -382,6 +457,6 @@ func (s *search) sort() {
 func (s *search) result() Result {
 	return Result{
 		Problem: s.space.Shape().String(), Exact: s.options.Exact, NoCPU: s.options.NoCPU, Candidates: s.found,
-		Timer: s.bench.clock.name(), Check: s.bench.coverage(), shape: s.space.Shape(),
+		Timer: s.bench.clock.name(), Check: s.bench.coverage(), Spent: s.spent, shape: s.space.Shape(),
 	}
 }

@@ -73,6 +73,10 @@ func TestSearchCountsWrongCandidatesAsNothing(t *testing.T) {
 	if r.Best.Choice.Algorithm != "direct" || r.Best.Verdict != Measured || r.Best.Nanos <= 0 || r.Best.GFLOPS <= 0 || r.Problem != s.String() || r.Check != "every element" {
 		t.Errorf("best is %+v of %s, checked %s", r.Best, r.Problem, r.Check)
 	}
+	if spent := r.Spent; spent.Reference <= 0 || spent.Compile <= 0 || spent.Check <= 0 || spent.Time <= 0 ||
+		spent.Reference+spent.Compile+spent.Check+spent.Time > r.Elapsed {
+		t.Errorf("of %v it spent %+v", r.Elapsed, spent)
+	}
 	want := map[string]struct {
 		verdict Verdict
 		reason  string
@@ -176,6 +180,21 @@ func TestMedian(t *testing.T) {
 	for want, figures := range map[float64][]float64{3: {3}, 4: {5, 3}, 2: {9, 1, 2}} {
 		if got := median(figures); got != want {
 			t.Errorf("the median of %v is %v", figures, got)
+		}
+	}
+}
+
+// TestTimesFollowTheClock has the fastest candidate become faster while it is compared: the
+// times so far are those of a lower clock.
+func TestTimesFollowTheClock(t *testing.T) {
+	first := Candidate{Verdict: Measured, Nanos: 1000, LeastNanos: 900, MostNanos: 1100, GFLOPS: 3}
+	for leader, factor := range map[float64]float64{500: 0.5, 990: 1, 1200: 1} {
+		s := search{runs: 1, best: 1000, least: 1000, found: []Candidate{first, {Verdict: Slow, Nanos: 4000}, {Verdict: Failed}}}
+		got := s.correct(leader)
+		c := s.found[0]
+		if got != factor || s.best != 1000*factor || s.least != 1000*factor || c.Nanos != 1000*factor || c.LeastNanos != 900*factor ||
+			c.MostNanos != 1100*factor || c.GFLOPS != 3/factor || s.found[1].Nanos != 4000*factor || s.found[2].Nanos != 0 {
+			t.Errorf("beside others it takes %v: factor %v, best %v, %+v", leader, got, s.best, s.found)
 		}
 	}
 }

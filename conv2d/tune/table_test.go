@@ -25,7 +25,7 @@ func TestAddToTable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `  "nvidia": [
+	want := `  "NVIDIA H200": [
     {"problem":"gemm:1x1x1","choice":{"algorithm":"y","params":{"a":1,"b":2}}},
     {"problem":"gemm:2x2x2","choice":{"algorithm":"z","params":{"a":1,"b":2}}}
   ]
@@ -37,7 +37,7 @@ func TestAddToTable(t *testing.T) {
 	if _, err := AddToTable([]byte("{"), nvidia); err == nil {
 		t.Error("no error for half a table")
 	}
-	if _, err := AddToTable(nil, glctx.Info{GPU: "Another"}); err == nil || !strings.Contains(err.Error(), "no family for Another") {
+	if _, err := AddToTable(nil, glctx.Info{GPU: "Another"}); err == nil || !strings.Contains(err.Error(), "no model for Another") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -85,7 +85,7 @@ func (r *benchRun) compare(leader *benchRun, leaderNanos float64) (nanos float64
 	if err := r.wake(own, min(wakeTime, compareAfter+4*r.waited)); err != nil {
 		return 0, false, err
 	}
-	ratios := make([]float64, comparisons)
+	ratios, leaders := make([]float64, comparisons), make([]float64, comparisons)
 	for i := range ratios {
 		before, err := clock.time(r.gl, func() { leader.repeat(others) })
 		if err != nil {
@@ -95,8 +95,10 @@ func (r *benchRun) compare(leader *benchRun, leaderNanos float64) (nanos float64
 		if err != nil {
 			return 0, false, err
 		}
-		ratios[i] = after / float64(own) / (before / float64(others))
+		leaders[i] = before / float64(others)
+		ratios[i] = after / float64(own) / leaders[i]
 	}
+	r.leader = median(leaders)
 	nanos, r.compared = median(ratios)*leaderNanos, true
 	r.least, r.most = slices.Min(ratios)*leaderNanos, slices.Max(ratios)*leaderNanos
 	return nanos, nanos <= slowFactor*leaderNanos, nil

@@ -24,9 +24,8 @@ import (
 type Options struct {
 	// Budget ends the search: candidates that were not reached by then are skipped.
 	// The likeliest of each algorithm come first. A candidate that compiles or runs is not
-	// interrupted, but no more are compiled together than the rest of the budget has time
-	// for, by the mean so far; and the reference on the CPU is not part of the budget. Default:
-	// 30 s.
+	// interrupted, but none begins that is likely to take longer than the rest of the
+	// budget, by the mean so far. One candidate is measured in any case. Default: 30 s.
 	Budget time.Duration
 
 	// Runs is the number of runs over which the compile of a candidate has to pay: the
@@ -62,6 +61,14 @@ const (
 	defaultRuns   = 1_000_000
 	softwareRuns  = 10_000
 )
+
+// budget returns Budget, or its default.
+func (o Options) budget() time.Duration {
+	if o.Budget <= 0 {
+		return defaultBudget
+	}
+	return o.Budget
+}
 
 // breakEven returns Runs, or its default on a device.
 func (o Options) breakEven(info glctx.Info) float64 {
@@ -116,9 +123,21 @@ type Result struct {
 	Timer      string        `json:"timer"`      // "gpu", or "wall" where the driver's clock cannot be used
 	Check      string        `json:"check"`      // the part of each result that was compared
 	Elapsed    time.Duration `json:"elapsed_ns"`
+	Spent      Spent         `json:"spent"` // the parts of Elapsed
 
 	shape conv2d.Shape
 }
+
+// Spent is what a search spent its time on.
+type Spent struct {
+	Reference time.Duration `json:"reference_ns"` // inputs, and their results on the CPU
+	Compile   time.Duration `json:"compile_ns"`   // until the programs of candidates were ready
+	Check     time.Duration `json:"check_ns"`     // first runs, and comparing their results
+	Time      time.Duration `json:"time_ns"`      // timed runs
+}
+
+// addSince adds the time since start to a part.
+func addSince(start time.Time, part *time.Duration) { *part += time.Since(start) }
 
 // Search finds the fastest choice for a problem on a context. programs is a cache
 // over the context, or nil. Every candidate is compiled, run in poisoned memory,

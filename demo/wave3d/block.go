@@ -99,14 +99,17 @@ func (b *block) eachInt(cells box, fn func(name string, v int32)) {
 	}
 }
 
-// The work group of both kernels.
-var local = [3]int{64, 4, 1}
+// kernel is a program for cells of a block, with a work group of 64 by 4.
+type kernel struct {
+	shadercache.Program
+	planes int // cells along z of an invocation
+}
 
 // dispatch returns the dispatch of a program for cells.
-func (b *block) dispatch(p shadercache.Program, o Options, cells box, buffers []shadercache.Bound) shadercache.Dispatch {
-	d := shadercache.Dispatch{Program: p, Buffers: buffers, Uniforms: b.uniforms(o, cells)}
-	for axis := range d.Groups {
-		d.Groups[axis] = uint32((cells.hi[axis] - cells.lo[axis] + local[axis] - 1) / local[axis])
+func (b *block) dispatch(k kernel, o Options, cells box, buffers []shadercache.Bound) shadercache.Dispatch {
+	d := shadercache.Dispatch{Program: k.Program, Buffers: buffers, Uniforms: b.uniforms(o, cells)}
+	for axis, n := range [3]int{64, 4, k.planes} {
+		d.Groups[axis] = uint32((cells.hi[axis] - cells.lo[axis] + n - 1) / n)
 	}
 	return d
 }

@@ -3,6 +3,7 @@
 package wave3d
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -18,8 +19,10 @@ import (
 type knownBlock struct {
 	gl        *glctx.GL
 	program   uint32
+	planes    int // of the program
 	volume    Options
 	block     block
+	part      box // cells that the program computes
 	reference *Reference
 
 	now, before []float32 // cells of the block
@@ -27,9 +30,9 @@ type knownBlock struct {
 }
 
 // checkKnown runs a check with a known block on the GL thread.
-func checkKnown(gpu *shadercache.GPU, program uint32, check func(*knownBlock) error) error {
+func checkKnown(gpu *shadercache.GPU, program uint32, planes int, check func(*knownBlock) error) error {
 	return gpu.Context.Do(func(gl *glctx.GL) error {
-		k, err := newKnownBlock(gl, program)
+		k, err := newKnownBlock(gl, program, planes)
 		if err == nil {
 			err = check(k)
 		}
@@ -38,13 +41,14 @@ func checkKnown(gpu *shadercache.GPU, program uint32, check func(*knownBlock) er
 }
 
 // newKnownBlock returns a block that is poisoned, with a volume at step 0.
-func newKnownBlock(gl *glctx.GL, program uint32) (*knownBlock, error) {
-	k := &knownBlock{gl: gl, program: program, volume: Options{Cells: [3]int{7, 9, 5}, Seed: 3}.withDefaults()}
+func newKnownBlock(gl *glctx.GL, program uint32, planes int) (*knownBlock, error) {
+	k := &knownBlock{gl: gl, program: program, planes: planes, volume: Options{Cells: [3]int{7, 9, innerPlanes + 4}, Seed: 3}.withDefaults()}
 	var err error
 	if k.reference, err = NewReference(k.volume); err != nil {
 		return nil, err
 	}
-	k.block.size = [3]int{6, 8, 4}
+	k.block.size = [3]int{6, 8, innerPlanes + 3}
+	k.part.hi = k.block.size
 	faces := 0
 	for face := range faceCount {
 		k.block.in[face], k.block.out[face] = -1, -1
@@ -97,16 +101,46 @@ func (k *knownBlock) start() error {
 	return k.compare("start", k.now, k.before)
 }
 
-// step compares the second step: the first leaves all that differs from step 0.
-func (k *knownBlock) step() error {
+// secondStep sets the tensors to those of the second step: the first leaves all that differs
+// from step 0. It returns the cells after it.
+func (k *knownBlock) secondStep() (after []float32) {
 	k.reference.Step(1)
 	k.now, k.before = k.cut(k.reference.now, [3]int{}, k.block.size), k.cut(k.reference.previous, [3]int{}, k.block.size)
 	k.in = k.faces(k.reference.now, true)
+	k.reference.Step(1)
+	return k.cut(k.reference.now, [3]int{}, k.block.size)
+}
+
+// step compares the second step.
+func (k *knownBlock) step() error {
+	k.secondStep()
 	if err := k.run(); err != nil {
 		return err
 	}
-	k.reference.Step(1)
 	return k.compare("step", k.before)
+}
+
+// interior compares the second step of the cells without neighbours in other blocks, and that
+// the others stay.
+func (k *knownBlock) interior() error {
+	after := k.secondStep()
+	want := slices.Clone(k.before)
+	for axis := range k.part.hi {
+		k.part.hi[axis]--
+	}
+	for z := range k.part.hi[2] {
+		for y := range k.part.hi[1] {
+			row := (z*k.block.size[1] + y) * k.block.size[0]
+			copy(want[row:row+k.part.hi[0]], after[row:])
+		}
+	}
+	if err := k.run(); err != nil {
+		return err
+	}
+	if !slices.Equal(k.before, want) {
+		return errors.New("wave3d: the interior of a known block gives other cells than the CPU")
+	}
+	return nil
 }
 
 // compare compares fields of the block, and the faces that were written, with the volume.
@@ -135,10 +169,10 @@ func (k *knownBlock) run() error {
 		k.gl.BindStorage(uint32(i), buffers[i])
 	}
 	k.gl.UseProgram(k.program)
-	k.block.eachInt(box{hi: k.block.size}, func(name string, v int32) { executor.Int(name, v).Set(k.gl, k.program) })
+	k.block.eachInt(k.part, func(name string, v int32) { executor.Int(name, v).Set(k.gl, k.program) })
 	executor.Float("courant2", k.volume.Courant*k.volume.Courant).Set(k.gl, k.program)
 	executor.Uint("seed", k.volume.Seed).Set(k.gl, k.program)
-	d := k.block.dispatch(nil, k.volume, box{hi: k.block.size}, nil)
+	d := k.block.dispatch(kernel{planes: k.planes}, k.volume, k.part, nil)
 	k.gl.Dispatch(d.Groups[0], d.Groups[1], d.Groups[2])
 	k.gl.MemoryBarrier(glctx.BarrierUpdate)
 	for i, cells := range data {

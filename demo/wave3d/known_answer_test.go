@@ -51,7 +51,7 @@ func stepVolume(ctx context.Context, g *devices.Group) error {
 func TestLoadedKernelsGiveKnownAnswers(t *testing.T) {
 	t.Parallel()
 	gltest.Open(t)
-	faultgl.TestKnownAnswers(t, "volume", "#version", 2)
+	faultgl.TestKnownAnswers(t, "volume", "#version", 3)
 }
 
 // BenchmarkKnownAnswer measures what the first start with a binary spends on its check.
@@ -62,7 +62,7 @@ func BenchmarkKnownAnswer(b *testing.B) {
 	}
 	defer gpu.Close()
 	for name, check := range map[string]func(*knownBlock) error{"wave3d_start": (*knownBlock).start, "wave3d_step": (*knownBlock).step} {
-		source, err := source(name)
+		source, err := source(name, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func BenchmarkKnownAnswer(b *testing.B) {
 		}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if err := checkKnown(gpu, handle.Program(), check); err != nil {
+				if err := checkKnown(gpu, handle.Program(), 1, check); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"embed"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,16 +21,18 @@ var kernels embed.FS
 
 // Sim is a simulation over the members of a group. It must be used from one goroutine.
 type Sim struct {
-	options     Options
-	group       *devices.Group
-	start, step shadercache.Program
-	mesh        devices.Mesh
-	blocks      []*block
-	exchange    *devices.Exchange
-	steps       int
-	running     []shadercache.Pending // interiors that were not waited for
-	times       Times
-	err         error
+	options  Options
+	group    *devices.Group
+	start    kernel
+	step     kernel // of any cells
+	inner    kernel // of interiors, without code for faces
+	mesh     devices.Mesh
+	blocks   []*block
+	exchange *devices.Exchange
+	steps    int
+	running  []shadercache.Pending // interiors that were not waited for
+	times    Times
+	err      error
 }
 
 // Times is where the host's time went in the steps of a simulation.
@@ -74,25 +77,44 @@ func (s *Sim) Times() Times { return s.times }
 // Steps returns the number of steps that were done.
 func (s *Sim) Steps() int { return s.steps }
 
+// innerPlanes is the number of cells of an invocation for interiors. On an H200 and on llvmpipe
+// more are hardly faster, see BenchmarkSlabs.
+const innerPlanes = 16
+
 func (s *Sim) getPrograms(ctx context.Context) (err error) {
-	if s.start, err = s.get(ctx, "wave3d_start", (*knownBlock).start); err == nil {
-		s.step, err = s.get(ctx, "wave3d_step", (*knownBlock).step)
+	for _, p := range []struct {
+		to      *kernel
+		name    string
+		planes  int
+		defines shader.Defines
+		check   func(*knownBlock) error
+	}{
+		{&s.start, "wave3d_start", 1, nil, (*knownBlock).start},
+		{&s.step, "wave3d_step", 1, nil, (*knownBlock).step},
+		{&s.inner, "wave3d_step", innerPlanes, innerDefines(innerPlanes), (*knownBlock).interior},
+	} {
+		source, err := source(p.name, p.defines)
+		if err != nil {
+			return err
+		}
+		p.to.planes = p.planes
+		p.to.Program, err = s.group.GetChecked(ctx, source, func(_ context.Context, gpu *shadercache.GPU, program uint32) error {
+			return checkKnown(gpu, program, p.planes, p.check)
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
-func (s *Sim) get(ctx context.Context, name string, check func(*knownBlock) error) (shadercache.Program, error) {
-	source, err := source(name)
-	if err != nil {
-		return nil, err
-	}
-	return s.group.GetChecked(ctx, source, func(_ context.Context, gpu *shadercache.GPU, program uint32) error {
-		return checkKnown(gpu, program, check)
-	})
+// innerDefines are those of wave3d_step for interiors.
+func innerDefines(planes int) shader.Defines {
+	return shader.Defines{"FACES": "0", "PLANES": strconv.Itoa(planes)}
 }
 
 // source returns a kernel with block.glsl in it.
-func source(name string) (*shader.Source, error) {
+func source(name string, defines shader.Defines) (*shader.Source, error) {
 	text, err := kernels.ReadFile("kernels/" + name + ".comp")
 	if err != nil {
 		return nil, err
@@ -101,7 +123,7 @@ func source(name string) (*shader.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return shader.NewSource(name, strings.Replace(string(text), `#include "block.glsl"`, string(block), 1), nil)
+	return shader.NewSource(name, strings.Replace(string(text), `#include "block.glsl"`, string(block), 1), defines)
 }
 
 // makeBlocks divides the volume, and links the faces of neighbours.
@@ -206,7 +228,7 @@ func (s *Sim) stepOnce(ctx context.Context) error {
 		if len(b.boundary) == 0 {
 			continue
 		}
-		p, err := s.submit(ctx, b, b.boundary)
+		p, err := s.submit(ctx, b, s.step, b.boundary)
 		if err != nil {
 			release(interiors)
 			return err
@@ -217,7 +239,7 @@ func (s *Sim) stepOnce(ctx context.Context) error {
 		if b.interior.empty() {
 			continue
 		}
-		p, err := s.submit(ctx, b, []box{b.interior})
+		p, err := s.submit(ctx, b, s.inner, []box{b.interior})
 		if err != nil {
 			release(interiors)
 			return err
@@ -250,17 +272,20 @@ func stopwatch() func(to *time.Duration) {
 }
 
 // submit submits a job of a block that steps boxes of cells, one after the other.
-func (s *Sim) submit(ctx context.Context, b *block, boxes []box) (shadercache.Pending, error) {
+func (s *Sim) submit(ctx context.Context, b *block, by kernel, boxes []box) (shadercache.Pending, error) {
 	now, next := b.fields[s.steps&1], b.fields[s.steps&1^1]
 	buffers := []shadercache.Bound{
 		{Binding: 0, Buffer: now, ReadOnly: true},
 		{Binding: 1, Buffer: next},
-		{Binding: 2, Buffer: facesOr(b, s.exchange.In(b.rank, s.steps)), ReadOnly: true},
-		{Binding: 3, Buffer: facesOr(b, s.exchange.Out(b.rank, s.steps+1))},
 	}
-	job := &shadercache.Job{Dispatch: b.dispatch(s.step, s.options, boxes[0], buffers)}
+	if by == s.step {
+		buffers = append(buffers,
+			shadercache.Bound{Binding: 2, Buffer: facesOr(b, s.exchange.In(b.rank, s.steps)), ReadOnly: true},
+			shadercache.Bound{Binding: 3, Buffer: facesOr(b, s.exchange.Out(b.rank, s.steps+1))})
+	}
+	job := &shadercache.Job{Dispatch: b.dispatch(by, s.options, boxes[0], buffers)}
 	for _, cells := range boxes[1:] {
-		job.Then = append(job.Then, b.dispatch(s.step, s.options, cells, buffers))
+		job.Then = append(job.Then, b.dispatch(by, s.options, cells, buffers))
 	}
 	return s.group.Submit(ctx, job)
 }
@@ -317,9 +342,9 @@ func (s *Sim) Close() {
 	if s.exchange != nil {
 		s.exchange.Release()
 	}
-	for _, p := range []shadercache.Program{s.start, s.step} {
-		if p != nil {
-			p.Release()
+	for _, k := range []kernel{s.start, s.step, s.inner} {
+		if k.Program != nil {
+			k.Release()
 		}
 	}
 }

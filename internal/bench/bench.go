@@ -1,7 +1,7 @@
 // Package bench holds what the benchmarks below it share: the head of a result, the
 // failure of a wrong one, counters of the process, and a kernel that counts its
-// dispatches. Statistics are in stats, charts in chart, and the tables of
-// docs/measurements.md in tables.
+// dispatches. Statistics are in stats, charts in chart, bars in bars, and the tables of
+// docs/measurements.md and docs/bench/limits.md in tables.
 package bench
 
 import (

@@ -41,6 +41,7 @@ func TestMeasureContinuesAfterAFailure(t *testing.T) {
 case "$*" in
 doctor*) echo llvmpipe ;;
 "bench dispatch"*) echo "shadercache: it broke" >&2; exit 1 ;;
+"bench table /"*) echo "tick, us  25.0  24.0 met" ;;
 "bench startup"*) printf '{\n  "speedup_vs_cold": 33.2,\n  "scenarios": {\n   "verified": false\n  },\n  "verified": true\n}\n' ;;
 *) echo '{}' ;;
 esac`, dir, "900")
@@ -48,7 +49,8 @@ esac`, dir, "900")
 		"startup-preload.json   ok ", "speedup_vs_cold 33.2, verified true\n",
 		"dispatch.json          FAILED ", "shadercache: it broke\n",
 		"tune-gemm.json         skipped ", "cache.txt              skipped ",
-		"executor-soak.json     ok ", "\n1 failed, 0 cut short, 12 skipped, ",
+		"executor-soak.json     ok ",
+		"\ntick, us  25.0  24.0 met\n1 failed, 0 cut short, 14 skipped, ",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in\n%s", want, out)
@@ -75,14 +77,14 @@ func TestMeasureKeepsToItsTime(t *testing.T) {
 	out, code := measured(t, `
 case "$*" in
 doctor*) echo llvmpipe ;;
-*"--preload"*) trap 'kill $!; echo "{ }"; exit 1' INT; sleep 60 & wait ;;
-esac`, dir, "12") // a third of it for the first step
-	for _, want := range []string{"startup-preload.json   cut short ", "\n0 failed, "} {
+"bench resident --seconds"*) trap 'kill $!; echo "{ }"; exit 1' INT; sleep 60 & wait ;;
+esac`, dir, "5") // all of it for the first step
+	for _, want := range []string{"resident.json          cut short ", "\n0 failed, "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in\n%s", want, out)
 		}
 	}
-	if data, err := os.ReadFile(filepath.Join(dir, "startup-preload.json")); err != nil || string(data) != "{ }\n" {
+	if data, err := os.ReadFile(filepath.Join(dir, "resident.json")); err != nil || string(data) != "{ }\n" {
 		t.Errorf("left %q, %v", data, err)
 	}
 	if code != 0 {
@@ -104,14 +106,18 @@ func TestMeasureWritesEveryLog(t *testing.T) {
 	}
 	for _, log := range logs {
 		switch name := filepath.Base(log); name {
+		case "conv2d-version2.json": // of docs/bench/conv-h200.md: what the next version was compared with
 		case "resident-first.json", "resident-unfenced.json", "resident-before.json", "resident-short.json": // of the same benchmark as resident.json
 		case "server-ring.txt": // of the same benchmark as server.txt
 		case "replay.json", "replay-mesa25.json", "record.txt": // scripts/replay-trial, and a C program of package recorder
-		case "startup-beside-peers.json", "host-before.txt", "driver-calls.txt": // of docs/bench/host-h200.md
+		case "executor-e026472.json", "dispatch-e026472.json", "executor-soak-e026472.json",
+			"startup-cuda-e026472.txt", "startup-vulkan-e026472.txt", "startup-beside-peers.json", "host-before.txt", "driver-calls.txt": // of docs/bench/host-h200.md
 		case "gemm-loops.txt", "gemm-large.json": // of docs/bench/gemm-h200.md
+		case "turns-16384.txt", "turns-gemm.txt", "turns-gemm-2.txt", "tune-short-gemm.json", "tune-short-conv.json": // of docs/bench/gemm-h200.md and docs/tuning.md
 		case "turns.txt": // BenchmarkTurns of package conv2d, of docs/bench/gemm-h200.md and conv-h200.md
 		case "host-parts.txt", "startup-split.txt", "startup-calls.txt", "ticks.json", "ticks-before.json", "ticks-woken.json", "ticks-polled.json",
-			"tune-compared.json", "tune-full.json", "host-sleep.txt": // of docs/bench/host-h200.md
+			"ticks-one-trip.json", "ticks-one-trip-2.json", "ticks-one-trip-before.txt", "ticks-trips.txt",
+			"tune-compared.json", "tune-full.json", "host-sleep.txt", "host-threads.txt", "host-forms.txt": // of docs/bench/host-h200.md
 		case "server-idle.txt", "server-round-trip.txt", "server-devices.txt": // of docs/server.md
 		case "devices.txt", "devices-messages.json", "devices-messages-2.json", "devices-messages-before.json",
 			"devices-wave.json", "devices-wave-before.json", "devices-wave-forms.txt": // of docs/devices.md

@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
+	"syscall"
 )
 
 // ChildCommand returns a command that starts this executable with the global flags of
@@ -34,6 +36,21 @@ func (o *Options) ChildCommand(ctx context.Context, dir string, command []string
 		child.Stderr = &messageLines{to: o.Stderr}
 	}
 	return child, nil
+}
+
+// RunApart runs a process that gets no signals of the terminal, and SIGTERM where this process
+// is killed.
+func RunApart(child *exec.Cmd) error {
+	runtime.LockOSThread() // see apart
+	defer runtime.UnlockOSThread()
+	child.SysProcAttr = apart()
+	return child.Run()
+}
+
+// apart returns the attributes of a process of RunApart. It gets the SIGTERM when the thread
+// that starts it ends, which has to be locked until the process has ended.
+func apart() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }
 
 // messageLines writes each line as a JSONMessage, unless it is one.

@@ -36,7 +36,7 @@ func (o *Options) Place() binary.Place {
 // OpenDirectory opens the cache directory for commands that change an existing one. A
 // missing directory is not made: dir is nil then.
 func (o *Options) OpenDirectory() (path string, dir *binary.Dir, err error) {
-	return o.openExisting(binary.OpenDir)
+	return o.openExisting(OpenDir)
 }
 
 // ReadDirectory is OpenDirectory for commands that change nothing.
@@ -55,10 +55,19 @@ func (o *Options) openExisting(open func(path string) (*binary.Dir, error)) (pat
 	return path, dir, err
 }
 
+// OpenDir is binary.OpenDir, with a hint for each error.
+func OpenDir(path string) (*binary.Dir, error) {
+	dir, err := binary.OpenDir(path)
+	if err != nil && HintFor(err) == "" {
+		err = Hint(err, "choose another directory with --dir or $SHADERCACHE_DIR")
+	}
+	return dir, err
+}
+
 // OpenToRead opens a directory to read it, also one of root's, which is safe to read:
 // an upstream directory, for instance.
 func OpenToRead(path string) (*binary.Dir, error) {
-	dir, err := binary.OpenDir(path)
+	dir, err := OpenDir(path)
 	if errors.Is(err, binary.ErrUnsafeDir) {
 		if roots, rootsErr := binary.OpenUpstream(path); rootsErr == nil {
 			return roots, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/bundle"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/remote"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -97,9 +98,6 @@ func (o *Options) PrintFailure(err error, whole string) {
 	printFailure(o.Stderr, err, whole)
 }
 
-// PrintError prints one failure as text.
-func PrintError(w io.Writer, err error) { printFailure(w, err, "") }
-
 func printFailure(w io.Writer, err error, whole string) {
 	if errors.Is(err, context.Canceled) {
 		fmt.Fprintln(w, "shadercache: interrupted")
@@ -163,6 +161,9 @@ func HintFor(err error) string {
 		return "choose a directory with --dir or $SHADERCACHE_DIR"
 	case errors.Is(err, binary.ErrBusy):
 		return "another process is writing: try again in a moment"
+	}
+	if osfile.IsNoSpace(err) {
+		return "make space on the volume, or name another place"
 	}
 	if hint := remoteHint(err); hint != "" {
 		return hint

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -77,7 +78,7 @@ func TestReportAsJSON(t *testing.T) {
 func TestKnownErrorsHaveHints(t *testing.T) {
 	for _, err := range []error{
 		glctx.ErrNoDevice, glctx.ErrNoDriver, glctx.ErrTooOld, glctx.ErrKind, glctx.ErrNeeds45, binary.ErrUnsafeDir, binary.ErrNoDir, binary.ErrBusy,
-		bundle.ErrRefused, bundle.ErrTooLarge, bundle.ErrNewer, bundle.ErrUnsigned, bundle.ErrSignature, bundle.ErrBusy, shader.ErrOutOfMemory,
+		bundle.ErrRefused, bundle.ErrTooLarge, bundle.ErrNewer, bundle.ErrUnsigned, bundle.ErrSignature, bundle.ErrBusy, shader.ErrOutOfMemory, syscall.ENOSPC,
 	} {
 		if HintFor(fmt.Errorf("wrapped: %w", err)) == "" {
 			t.Errorf("%v has no hint", err)

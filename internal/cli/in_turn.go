@@ -161,9 +161,8 @@ func (o *Options) runTurn(cmd *cobra.Command, t *Turn, signals <-chan os.Signal)
 	if child.Stdout = io.Writer(o.Stdout); o.JSON {
 		child.Stdout = &out
 	}
-	// Signals of a terminal reach this process alone, which passes them on. Where it is
-	// killed the child gets one too.
-	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	// Signals of a terminal reach this process alone, which passes them on.
+	child.SysProcAttr = apart()
 	interrupted, err := runPassing(child, signals)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		t.Exit, err = max(exit.ExitCode(), ExitFailed), nil
@@ -194,7 +193,7 @@ func withDevice(cmd *cobra.Command, arguments []string, device string) []string 
 // runPassing starts a process, waits for its end, and passes signals on to it. It reports
 // whether there was one.
 func runPassing(child *exec.Cmd, signals <-chan os.Signal) (interrupted bool, err error) {
-	runtime.LockOSThread() // Pdeathsig is about the thread that started the child
+	runtime.LockOSThread() // see apart
 	defer runtime.UnlockOSThread()
 	if err := child.Start(); err != nil {
 		return false, err

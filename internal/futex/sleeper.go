@@ -24,13 +24,12 @@ const (
 // NoLimit is the limit of a sleep that only Wake ends.
 const NoLimit time.Duration = math.MaxInt64
 
-// ShortSleep is the longest sleep of a thread. It keeps its processor, until Go's monitor takes
-// it away after 10 ms, which makes the next wake-up expensive.
+// ShortSleep is the longest sleep of a thread. It keeps its processor meanwhile, and a
+// collection waits for it where GODEBUG has asyncpreemptoff=1.
 const ShortSleep = 2 * time.Millisecond
 
 // leastProcessors is the number of processors of Go from which a thread and one that waits for
-// it may sleep. While threads that sleep have all of them, goroutines that could run wait, and
-// Go's monitor polls every 20 us.
+// it may sleep. While threads that sleep have all of them, goroutines that could run wait.
 const leastProcessors = 4
 
 // MaySleep reports whether processors are left where a thread sleeps for a time.

@@ -1,6 +1,9 @@
 package futex
 
 import (
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -20,4 +23,23 @@ func TestWakeEndsSleepOfThread(t *testing.T) {
 	if s.state.Load() != awake {
 		t.Error("the thread was not woken")
 	}
+}
+
+// A collection ends the sleep of a thread: it does not wait for it.
+func TestCollectionEndsSleepOfThread(t *testing.T) {
+	var s Sleeper
+	s.Prepare(ShortSleep)
+	var sleeping atomic.Bool
+	var done sync.WaitGroup
+	done.Go(func() {
+		for sleeping.Store(true); s.state.Load() != awake; {
+			s.sleepThread(time.Hour)
+		}
+	})
+	for !sleeping.Load() {
+		runtime.Gosched()
+	}
+	runtime.GC()
+	s.Wake()
+	done.Wait()
 }

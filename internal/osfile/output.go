@@ -63,7 +63,7 @@ func followLinks(path string) (string, error) {
 func replace(path string, mode fs.FileMode, write func(w io.Writer) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
 	if err != nil {
-		return err
+		return naming(path, "", err)
 	}
 	if err = write(f); err == nil {
 		err = errors.Join(f.Chmod(mode), f.Sync())
@@ -72,7 +72,16 @@ func replace(path string, mode fs.FileMode, write func(w io.Writer) error) error
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		err = errors.Join(err, os.Remove(f.Name()))
+		err = errors.Join(naming(path, f.Name(), err), os.Remove(f.Name()))
+	}
+	return err
+}
+
+// naming returns an error of a temporary file, "" for any, as one of the file at path, which
+// it would have become.
+func naming(path, temp string, err error) error {
+	if of, ok := errors.AsType[*fs.PathError](err); ok && (temp == "" || of.Path == temp) {
+		of.Path = path
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,14 +47,21 @@ func TestWriteOutput(t *testing.T) {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	for _, name := range []string{"folder", "loop", "none/file"} {
-		if err := WriteOutput(in(name), 0o600, writing("")); err == nil {
-			t.Errorf("%s was written", name)
+		if err := WriteOutput(in(name), 0o600, writing("")); err == nil || !strings.Contains(err.Error(), in(name)) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	failed := errors.New("failed")
 	err := WriteOutput(in("old"), 0o600, func(w io.Writer) error { return errors.Join(writing("half")(w), failed) })
 	if data, _ := os.ReadFile(in("old")); !errors.Is(err, failed) || string(data) == "half" {
 		t.Errorf("%v, %q", err, data)
+	}
+	err = WriteOutput(in("old"), 0o600, func(w io.Writer) error {
+		must(t, w.(*os.File).Close())
+		return writing("nothing")(w)
+	})
+	if of, ok := errors.AsType[*fs.PathError](err); !ok || of.Path != in("old") {
+		t.Errorf("%v does not name the file", err)
 	}
 	if left, err := filepath.Glob(in(".*")); len(left) > 0 || err != nil {
 		t.Errorf("left %v, %v", left, err)

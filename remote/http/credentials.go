@@ -13,14 +13,8 @@ import (
 	"github.com/shadercache/shadercache/remote"
 )
 
-// credentials are a bearer token, or a user and a password. Zero = none.
-//
-// The first of these that is there is used:
-//
-//	user and password of the URL; a user without a password is a token
-//	SHADERCACHE_REMOTE_TOKEN, or the file SHADERCACHE_REMOTE_TOKEN_FILE
-//	SHADERCACHE_REMOTE_USER with SHADERCACHE_REMOTE_PASSWORD or SHADERCACHE_REMOTE_PASSWORD_FILE
-//	the entry of the URL's host in $NETRC, else ~/.netrc
+// credentials are a bearer token, or a user and a password, from the places that the
+// package's documentation lists. Zero = none.
 type credentials struct {
 	token, user, password string
 }

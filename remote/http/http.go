@@ -3,8 +3,15 @@
 //
 //	https://host/prefix
 //
-// Credentials and certificates are those of Credentials and of the TLS settings below. They
-// go to the host of the URL only.
+// Credentials and certificates go to the host of the URL only. Of the credentials the first
+// that is there is used:
+//
+//	user and password of the URL; a user without a password is a token
+//	SHADERCACHE_REMOTE_TOKEN, or the file SHADERCACHE_REMOTE_TOKEN_FILE
+//	SHADERCACHE_REMOTE_USER with SHADERCACHE_REMOTE_PASSWORD or SHADERCACHE_REMOTE_PASSWORD_FILE
+//	the entry of the URL's host in $NETRC, else ~/.netrc
+//
+// Certificates:
 //
 //	SHADERCACHE_REMOTE_CA    PEM file: certificates to trust in place of the system's
 //	SHADERCACHE_REMOTE_CERT  PEM file: client certificate

@@ -17,9 +17,10 @@ import (
 
 // What a listing may have: a fleet has tens of drivers, with tens of packs each.
 const (
-	maxIndexBytes = 4 << 20
-	maxIndexDepth = 4
-	maxIndexNames = 100_000
+	maxIndexBytes   = 4 << 20
+	maxIndexDepth   = 4
+	maxIndexNames   = 100_000
+	maxIndexFolders = 1000
 )
 
 // indexEntry is an entry of nginx's autoindex_format json.
@@ -34,13 +35,23 @@ type indexEntry struct {
 // errors.ErrUnsupported, wrapped, for a server that has none, and remote.ErrNotFound where
 // that cannot be known, since there is no such folder.
 func (b *Backend) List(ctx context.Context, folder string) ([]remote.Info, error) {
-	var found []remote.Info
-	err := b.walk(ctx, folder, maxIndexDepth, &found)
-	return found, err
+	l := listing{Backend: b}
+	err := l.walk(ctx, folder, maxIndexDepth)
+	return l.found, err
 }
 
-func (b *Backend) walk(ctx context.Context, folder string, depth int, found *[]remote.Info) error {
-	entries, err := b.index(ctx, folder)
+// listing is one call of List.
+type listing struct {
+	*Backend
+	found   []remote.Info
+	folders int // that were read
+}
+
+func (l *listing) walk(ctx context.Context, folder string, depth int) error {
+	if l.folders++; l.folders > maxIndexFolders {
+		return l.refuse(folder, "an index of more than %d folders", maxIndexFolders)
+	}
+	entries, err := l.index(ctx, folder)
 	if errors.Is(err, remote.ErrNotFound) && depth < maxIndexDepth { // deleted meanwhile
 		return nil
 	}
@@ -50,19 +61,26 @@ func (b *Backend) walk(ctx context.Context, folder string, depth int, found *[]r
 	for _, e := range entries {
 		switch {
 		case !fs.ValidPath(e.Name) || strings.Contains(e.Name, "/") || e.Name == ".":
-			return b.failed(http.MethodGet, folder, fmt.Errorf("%w: an index with a name that is none", remote.ErrProtocol))
-		case len(*found) >= maxIndexNames:
-			return b.failed(http.MethodGet, folder, fmt.Errorf("%w: an index of more than %d objects", remote.ErrProtocol, maxIndexNames))
+			return l.refuse(folder, "an index with a name that is none")
+		case e.Size < 0:
+			return l.refuse(folder, "an index with a size of %d bytes", e.Size)
+		case len(l.found) >= maxIndexNames:
+			return l.refuse(folder, "an index of more than %d objects", maxIndexNames)
 		case e.Type == "directory" && depth > 1:
-			if err := b.walk(ctx, folder+e.Name+"/", depth-1, found); err != nil {
+			if err := l.walk(ctx, folder+e.Name+"/", depth-1); err != nil {
 				return err
 			}
 		case e.Type == "file":
 			changed, _ := http.ParseTime(e.Changed) // zero = unknown
-			*found = append(*found, remote.Info{Name: folder + e.Name, Size: e.Size, Changed: changed})
+			l.found = append(l.found, remote.Info{Name: folder + e.Name, Size: e.Size, Changed: changed})
 		}
 	}
 	return nil
+}
+
+// refuse returns an error for an index of a folder that no server of packs gives.
+func (l *listing) refuse(folder, format string, args ...any) error {
+	return l.failed(http.MethodGet, folder, fmt.Errorf("%w: "+format, append([]any{remote.ErrProtocol}, args...)...))
 }
 
 // index reads the index of one folder.

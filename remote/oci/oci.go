@@ -17,6 +17,7 @@ package oci
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -74,7 +75,7 @@ var _ remote.Backend = (*Backend)(nil)
 // Connect asks whether the registry speaks the protocol, which also fetches credentials.
 func (b *Backend) Connect(ctx context.Context) error {
 	return b.do(ctx, "connect", "", func(ctx context.Context) error {
-		_, err := b.repository.Manifests().Resolve(ctx, first(b.pin.String(), b.tag("v1/connect")))
+		_, err := b.repository.Manifests().Resolve(ctx, cmp.Or(b.pin.String(), b.tag("v1/connect")))
 		if errors.Is(err, errdef.ErrNotFound) || errors.Is(err, remote.ErrNotFound) {
 			return nil
 		}
@@ -145,7 +146,7 @@ func (b *Backend) getPackFrom(ctx context.Context, name string, pack digest.Dige
 }
 
 func (b *Backend) getHead(ctx context.Context, name string) (*remote.Object, error) {
-	reference := first(b.pin.String(), b.tag(name))
+	reference := cmp.Or(b.pin.String(), b.tag(name))
 	about, body, err := b.repository.Manifests().FetchReference(ctx, reference)
 	if err != nil {
 		return nil, err

@@ -126,13 +126,3 @@ func redirects(insecure bool) func(*http.Request, []*http.Request) error {
 		return nil
 	}
 }
-
-// first returns the first text that is not empty.
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}

@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -74,8 +75,8 @@ func readSettings(query url.Values, getenv func(string) string) (s settings, err
 			return s, fmt.Errorf("unknown option %q of the URL (known: endpoint, region, path-style)", name)
 		}
 	}
-	s.region = first(query.Get("region"), getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"), "us-east-1")
-	endpoint := first(query.Get("endpoint"), getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
+	s.region = cmp.Or(query.Get("region"), getenv("AWS_REGION"), getenv("AWS_DEFAULT_REGION"), "us-east-1")
+	endpoint := cmp.Or(query.Get("endpoint"), getenv("AWS_ENDPOINT_URL_S3"), getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
 	s.endpoint, err = url.Parse(endpoint)
 	if err != nil || s.endpoint.Host == "" || s.endpoint.Scheme != "https" && s.endpoint.Scheme != "http" ||
 		strings.Trim(s.endpoint.Path, "/") != "" || s.endpoint.User != nil {
@@ -92,14 +93,4 @@ func readSettings(query url.Values, getenv func(string) string) (s settings, err
 		return s, fmt.Errorf("path-style=%s has to be 0 or 1", style)
 	}
 	return s, nil
-}
-
-// first returns the first text that is not empty.
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }

@@ -57,3 +57,40 @@ func BenchmarkSend(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkRouter measures a message from an actor of one world to one of another, and
+// back, and the two ticks of both worlds without a message. Both contexts are on one device.
+func BenchmarkRouter(b *testing.B) {
+	f, g := newFixture(b), newFixture(b)
+	handlers := []Handler{{Name: "ping", Text: pingText}}
+	here := f.world(Options{Device: 1, Handlers: handlers, Slots: 64})
+	there := g.world(Options{Device: 2, Handlers: handlers, Slots: 64})
+	router, err := NewRouter(here.World, there.World)
+	if err != nil {
+		b.Fatal(err)
+	}
+	a, peer := here.spawn("ping"), there.spawn("ping")
+	roundTrips := func(b *testing.B) Routes {
+		b.Helper()
+		routes, err := router.Step(b.Context(), 2*b.N)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return routes
+	}
+	b.Run("one world", func(b *testing.B) {
+		for b.Loop() {
+			here.step(1)
+			here.step(1)
+		}
+	})
+	b.Run("no message", func(b *testing.B) { roundTrips(b) })
+	x, y := peer.Words()
+	here.send(a, 8, x, y, 0)
+	b.Run("message", func(b *testing.B) {
+		before := router.routes.Delivered
+		if n := roundTrips(b).Delivered - before; n+1 < uint64(2*b.N) {
+			b.Fatalf("%d messages in %d steps", n, 2*b.N)
+		}
+	})
+}

@@ -58,13 +58,17 @@
 #define RESIDENT_IDLE_POLLS 4096
 #endif
 #if RESIDENT_IDLE_POLLS < 16
-#error RESIDENT_IDLE_POLLS must be at least 16: every 16th poll updates the heartbeat
+#error RESIDENT_IDLE_POLLS must be at least 16: every 16th poll sees a signal
 #endif
 
 // Phases of this dispatch: from first up to, not including, last.
 uniform uint residentFirstPhase;
 uniform uint residentLastPhase;
 
+// Invocations of a group: gl_WorkGroupSize is not known here, before the kernel's layout.
+uniform uint residentInvocations;
+
+uint residentFlags = 0u;            // of the command
 uint residentPhase = 0u;            // of the current step
 uvec2 residentStepNow = uvec2(0u);  // argument of residentStep
 uint residentReceives = 0u;         // calls so far, which select a shared pair below
@@ -74,27 +78,36 @@ uint residentSentHere = 0u;
 uint residentTakenHere = 0u;
 bool residentForwarding = false;    // the next message is being forwarded to other groups
 uint residentBeats = 0u;
+uint residentDoneShown = 0u;        // steps that the host sees
 uint residentForwardSeen = 0u;      // other leaders: number of the last forwarded message
 uint residentActiveLanes = 0u;
+uint residentBarriersPassed = 0u;   // of the leader's group: see residentWaitAllGroups
 
 // Values that the leader shares with its group. Pairs are used alternately, so that one
 // barrier suffices.
-shared uvec4 residentCommandHere;
-shared uvec4 residentBaseHere;
-shared uvec4 residentDoorbellHere;
 shared uvec2 residentSpan[2];
 shared uvec4 residentMessage[2];
 shared uint residentAnswer[2];
-shared uint residentDoneHere;
-shared uint residentHaltedHere;
-shared uint residentIdleHere;
-shared uint residentBarriersPassed; // of this group: see residentWaitAllGroups
+
+// What residentBegin loads: the host's line, and of device memory what a tick begins with.
+shared uvec4 residentHostHere[4];
+shared uvec4 residentWorkHere[6];
+#define residentDoorbellHere residentHostHere[0] // and what the leader read since
+#define residentCommandHere residentHostHere[1]
+#define residentBaseHere residentHostHere[2]
+#define residentTakenBefore residentHostHere[3].x
+#define residentMineBefore residentWorkHere[0] // the line of the group: epoch, steps, halted, idle
+#define residentForwardBefore residentWorkHere[1].x
+#define residentRaisedBefore residentWorkHere[2].x
+#define residentGridBefore residentWorkHere[3] // y: generation, w: a stop request was relayed
+#define residentRelayBefore residentWorkHere[4]
+#define residentCarriedBefore residentWorkHere[5]
 
 uint residentStep(uvec2 step);
 
 bool residentLeader() { return gl_LocalInvocationIndex == 0u; }
 
-bool residentFlag(uint bit) { return (residentBaseHere.z & bit) != 0u; }
+bool residentFlag(uint bit) { return (residentFlags & bit) != 0u; }
 
 #include "resident_mail.glsl"
 
@@ -102,7 +115,7 @@ bool residentFlag(uint bit) { return (residentBaseHere.z & bit) != 0u; }
 // and reports whether there is one. The leader of group 0 calls it.
 bool residentReadDoorbell(uvec4 doorbell) {
     residentDoorbellHere = doorbell;
-    if ((doorbell.x & RESIDENT_STOP) == 0u) {
+    if ((residentDoorbellHere.x & RESIDENT_STOP) == 0u) { // a second use of doorbell could be a second load
         return false;
     }
     residentStopRelayed = 1u;
@@ -110,11 +123,14 @@ bool residentReadDoorbell(uvec4 doorbell) {
     return true;
 }
 
-// residentStopSeen reports whether this group has seen a stop request. The leader calls
-// it.
+// residentStopSeen reports whether this group has seen a stop request. Poll 0 uses what
+// residentBegin has just loaded. The leader calls it.
 bool residentStopSeen(uint polls) {
     if (!residentFlag(RESIDENT_FLAG_HOST_VISIBLE)) {
         return false;
+    }
+    if (polls == 0u) {
+        return gl_WorkGroupID.x == 0u ? residentReadDoorbell(residentDoorbellHere) : residentGridBefore.w != 0u;
     }
     if (gl_WorkGroupID.x != 0u) {
         // Group 0 may have ended, or not begun: every 16th poll reads the doorbell itself.
@@ -137,36 +153,49 @@ bool residentStopping() {
 #include "resident_barrier.glsl"
 #include "resident_loops.glsl"
 
-// residentBegin reads the command and the progress of the group.
+// residentWorkAt returns the index of vector i of residentWorkHere in residentWorkLines.
+uint residentWorkAt(uint i) {
+    return i == 2u ? RESIDENT_LINE_SIGNAL : i == 3u ? RESIDENT_LINE_GRID : i == 4u ? RESIDENT_LINE_RELAY : RESIDENT_LINE_RELAY + 2u;
+}
+
+// residentBegin loads the command, the doorbell and the progress of the group. A load of the
+// host's memory is a trip over the bus, and one invocation makes one trip after the other: so
+// each invocation loads one vector, all at the same time.
 void residentBegin() {
-    if (residentLeader()) {
-        residentCommandHere = residentCommand;
-        residentBaseHere = residentBase;
-        residentDoorbellHere = residentDoorbell;
-        uvec4 mine = residentGroups[4u * gl_WorkGroupID.x];
-        residentDoneHere = mine.x == residentCommandHere.x ? mine.y : 0u;
-        residentHaltedHere = mine.z;
-        residentIdleHere = mine.w;
-        residentBarriersPassed = residentGridGeneration;
-        if (gl_WorkGroupID.x == 0u) {
-            residentReceivedHere = residentReceived;
-            residentSentHere = residentSent;
-            residentTakenHere = residentTaken;
-            residentBeats = residentHeartbeat;
-            residentRelay.z = 0u;
-            residentForwarding = residentRelay.y == residentReceivedHere + 1u;
+    for (uint i = gl_LocalInvocationIndex; i < 6u; i += residentInvocations) {
+        if (i < 4u) {
+            residentHostHere[i] = residentSharedLines[i];
+        }
+        if (i < 2u) {
+            residentWorkHere[i] = residentGroups[4u * gl_WorkGroupID.x + i];
         } else {
-            residentForwardSeen = residentGroups[4u * gl_WorkGroupID.x + 1u].x;
+            residentWorkHere[i] = residentWorkLines[residentWorkAt(i)];
         }
     }
     barrier();
+    residentFlags = residentBaseHere.z;
+    if (!residentLeader()) {
+        return;
+    }
+    residentBarriersPassed = residentGridBefore.y;
+    residentForwardSeen = residentForwardBefore;
+    if (gl_WorkGroupID.x == 0u) {
+        residentReceivedHere = residentCarriedBefore.x;
+        residentSentHere = residentCarriedBefore.y;
+        residentBeats = residentCarriedBefore.z;
+        residentTakenHere = residentTakenBefore;
+        residentRelay.z = 0u;
+        residentForwarding = residentRelayBefore.y == residentReceivedHere + 1u;
+    }
 }
 
-// residentShowProgress updates the heartbeat and the steps of group 0.
+// residentShowProgress updates the heartbeat and the steps of group 0 at every fourth poll: a
+// poll waits for a load over the bus, and a store does not.
 void residentShowProgress(uint polls, uint at) {
-    if (gl_WorkGroupID.x == 0u && polls % 16u == 0u) {
-        residentHeartbeat = ++residentBeats;
-        residentDone = at;
+    if (gl_WorkGroupID.x == 0u && polls % 4u == 0u) {
+        ++residentBeats;
+        residentDoneShown = at;
+        residentStoreProgress();
     }
 }
 
@@ -179,6 +208,9 @@ uvec2 residentClaim(uint most) {
 // residentTickShouldEnd reports whether the host or a group ends the tick. The leader
 // calls it.
 bool residentTickShouldEnd(uint polls) {
+    if (polls == 0u) {
+        return residentStopSeen(0u) || residentRaisedBefore != 0u;
+    }
     if (gl_WorkGroupID.x != 0u || !residentFlag(RESIDENT_FLAG_HOST_VISIBLE)) {
         return residentStopSeen(polls) || residentRaised != 0u;
     }
@@ -310,7 +342,7 @@ uvec2 residentNextSpan(uint polls, uint turn, uint at, bool idle) {
     }
     bool end = waits ? residentWaitMessage(at) : residentTickShouldEnd(polls);
     bool stop = end || polls == 0u && (residentDoorbellHere.x & RESIDENT_STOP) != 0u;
-    if (stop || residentHaltedHere != 0u) {
+    if (stop || residentMineBefore.z != 0u) {
         return uvec2(at);
     }
     uint chunk = min(interval, residentCommandHere.z - turn);
@@ -327,41 +359,35 @@ uvec2 residentNextSpan(uint polls, uint turn, uint at, bool idle) {
     return uvec2(at, max(at, min(target, at + chunk)));
 }
 
-// residentWriteStatus writes the status of the tick and prepares the next one. The
-// leader of the last group calls it.
-void residentWriteStatus(bool final) {
+// residentWriteStatus writes the status of the tick and prepares the next one. of has the
+// least and the most steps, and the groups that have halted, are idle and did a step. Values
+// come from atomics, which are under way at the same time. The leader of the last group calls
+// it.
+void residentWriteStatus(bool final, uint least, uint most, uvec3 of) {
     uint groups = gl_NumWorkGroups.x;
-    uint least = residentArrivedLeast;
-    uint most = residentArrivedMost;
+    uint raised = atomicAdd(residentRaised, 0u);
+    uint spoiled = atomicAdd(residentWorkSpoiled, 0u);
+    uint relayed = atomicAdd(residentStopRelayed, 0u);
+    uint ticks = atomicAdd(residentTickCount, 1u) + 1u;
     if (residentFlag(RESIDENT_FLAG_CLAIM)) {
-        most = min(residentClaimed, residentCommandHere.y);
-        least = residentArrivedHalted == groups ? ~0u : most;
-        residentClaimed = most;
+        most = min(atomicMin(residentClaimed, residentCommandHere.y), residentCommandHere.y);
+        least = of.x == groups ? ~0u : most;
     }
-    bool over = residentRaised != 0u || least >= residentCommandHere.y || residentArrivedIdle == groups ||
-        (residentDoorbell.x & RESIDENT_STOP) != 0u;
+    bool over = raised != 0u || least >= residentCommandHere.y || of.y == groups || relayed != 0u ||
+        (residentDoorbellHere.x & RESIDENT_STOP) != 0u;
     if (final) {
         residentTickOver = over ? 1u : 0u;
     }
     residentNextGroups = over && final ? 0u : groups;
-    residentLeast = least;
-    residentMost = most;
-    residentKind = residentRaised;
-    residentArgument = residentRaisedArgument;
-    residentSource = residentRaisedSource;
-    residentHalted = residentArrivedHalted;
-    residentIdle = residentArrivedIdle;
-    residentActive = residentArrivedActive;
-    residentSpoiled = residentWorkSpoiled;
-    residentEpoch = residentCommandHere.x;
-    residentArrived = 0u;
-    residentArrivedLeast = ~0u;
-    residentArrivedMost = 0u;
-    residentArrivedHalted = 0u;
-    residentArrivedIdle = 0u;
-    residentArrivedActive = 0u;
+    uvec2 signal = uvec2(0u);
+    if (raised != 0u) {
+        signal = uvec2(residentRaisedArgument, residentRaisedSource);
+    }
+    residentSharedLines[RESIDENT_LINE_STATUS + 1u] = uvec4(least, most, raised, signal.x);
+    residentSharedLines[RESIDENT_LINE_STATUS + 2u] = uvec4(signal.y, of.x, of.y, residentCommandHere.x);
+    residentSharedLines[RESIDENT_LINE_STATUS + 3u] = uvec4(of.z, spoiled, 0u, 0u);
     memoryBarrierBuffer();
-    residentTicks = residentTicks + 1u;
+    residentTicks = uvec4(ticks, 0u, 0u, 0u);
 }
 
 // residentEnd stores the progress of the group. The leader calls it.
@@ -372,21 +398,40 @@ void residentEnd(uint done, bool halted, bool idle, bool worked) {
         atomicAdd(residentLanesHigh, low + residentActiveLanes < low ? 1u : 0u);
     }
     if (gl_WorkGroupID.x == 0u) {
-        residentHeartbeat = ++residentBeats;
-        residentDone = done;
+        residentShowProgress(0u, done);
         residentRelay.x = ~0u;
+        residentCarried = uvec4(residentReceivedHere, residentSentHere, residentBeats, 0u);
     } else if (halted) {
         residentTakeForwarded(); // and drop it: a group that has halted blocks no message
     }
-    atomicMin(residentArrivedLeast, halted ? ~0u : done);
-    atomicMax(residentArrivedMost, done);
-    atomicAdd(residentArrivedHalted, halted ? 1u : 0u);
-    atomicAdd(residentArrivedIdle, idle || halted ? 1u : 0u);
-    atomicAdd(residentArrivedActive, worked ? 1u : 0u);
-    memoryBarrierBuffer();
-    if (atomicAdd(residentArrived, 1u) == gl_NumWorkGroups.x - 1u) {
+    bool final = residentLastPhase == residentBaseHere.w;
+    uint least = halted ? ~0u : done;
+    uvec3 of = uvec3(halted ? 1u : 0u, idle || halted ? 1u : 0u, worked ? 1u : 0u);
+    bool last = gl_NumWorkGroups.x == 1u;
+    if (!last) {
+        atomicMin(residentArrivedLeast, least);
+        atomicMax(residentArrivedMost, done);
+        if (of.y != 0u) { // all groups write to one place: nothing is added in vain
+            atomicAdd(residentArrivedHalted, of.x);
+            atomicAdd(residentArrivedIdle, of.y);
+        }
+        if (worked) {
+            atomicAdd(residentArrivedActive, 1u);
+        }
         memoryBarrierBuffer();
-        residentWriteStatus(residentLastPhase == residentBaseHere.w);
+        last = atomicAdd(residentArrived, 1u) == gl_NumWorkGroups.x - 1u;
+        if (last) {
+            memoryBarrierBuffer();
+            residentArrived = 0u;
+            least = atomicExchange(residentArrivedLeast, ~0u); // for the next tick
+            done = atomicExchange(residentArrivedMost, 0u);
+            of.x = atomicExchange(residentArrivedHalted, 0u);
+            of.y = atomicExchange(residentArrivedIdle, 0u);
+            of.z = atomicExchange(residentArrivedActive, 0u);
+        }
+    }
+    if (last) {
+        residentWriteStatus(final, least, done, of);
     }
 }
 
@@ -398,10 +443,11 @@ void main() {
     bool keepIdle = residentFlag(RESIDENT_FLAG_KEEP_IDLE);
     uint phases = residentBaseHere.w;
     uint budget = residentCommandHere.z;
-    uint done = residentDoneHere;
-    bool halted = residentHaltedHere != 0u;
+    uint before = residentMineBefore.x == residentCommandHere.x ? residentMineBefore.y : 0u; // steps
+    uint done = before;
+    bool halted = residentMineBefore.z != 0u;
     bool leaving = false;
-    bool idle = residentIdleHere != 0u && !claim;
+    bool idle = residentMineBefore.w != 0u && !claim;
     uint at = done;
     uint until = done;
     uint skipped = 0u; // steps that were left out
@@ -452,6 +498,6 @@ void main() {
     }
     barrier(); // before the last group to end reads it
     if (residentLeader()) {
-        residentEnd(done + skipped, halted, idle, polls > 0u && turn > 0u || done != residentDoneHere);
+        residentEnd(done + skipped, halted, idle, polls > 0u && turn > 0u || done != before);
     }
 }

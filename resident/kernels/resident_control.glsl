@@ -49,34 +49,7 @@
 
 // Mapped memory, which the host and the kernel access.
 layout(std430, binding = 5) coherent volatile buffer ResidentShared {
-    // Line doorbell, written by host.
-    uvec4 residentDoorbell; // x: control word; y z w: the newest message if the inline bit is set
-    uint residentTaken; // messages that the host has taken from the outbox
-    uint residentSecondaryTaken; // messages that the host has taken from the secondary outbox
-    uint resident_doorbell[10];
-    // Line command, written by host.
-    uvec4 residentCommand; // x: epoch, y: target, z: budget, w: poll interval; in steps since the base
-    uvec4 residentBase; // x y: first step of the epoch, low and high, z: flags, w: phases
-    uint resident_command[8];
-    // Line progress, written by leader of group 0.
-    uint residentHeartbeat; // counts polls of the doorbell
-    uint residentDone; // steps of group 0 since the base
-    uint residentReceived; // messages taken from the inbox: the acknowledgement
-    uint residentSent; // messages put into the outbox
-    uint resident_progress[12];
-    // Line status, written by leader of the last group to end a tick.
-    uint residentTicks; // ticks that have ended; written last
-    uint residentLeast; // steps since the base that every group has done; all ones: all have halted
-    uint residentMost; // steps since the base of the group that has done most
-    uint residentKind; // kind of the signal; 0: none
-    uint residentArgument; // argument of the signal
-    uint residentSource; // group that raised the signal
-    uint residentHalted; // groups that have halted
-    uint residentIdle; // groups that had nothing to do in their last step
-    uint residentEpoch; // epoch of the command that was executed
-    uint residentActive; // groups that did a step in this tick
-    uint residentSpoiled; // reasons why the state is wrong, of this tick or before, as bits; 0: it is right
-    uint resident_status[5];
+    uvec4 residentSharedLines[12]; // all lines: see the names below
     // messages to the kernel: word, kind, a, b. Written by host.
     uvec4 residentInbox[RESIDENT_INBOX];
     // messages to the host: word, kind, a, b. Written by leader of group 0.
@@ -86,54 +59,83 @@ layout(std430, binding = 5) coherent volatile buffer ResidentShared {
     // two for each of their messages to the host: word, kind, a, b; group, 0, 0, 0. Written by leaders of other groups.
     uvec4 residentSecondaryOutbox[2 * RESIDENT_OUTBOX];
 };
+// Line host, written by host.
+#define RESIDENT_LINE_HOST 0u
+#define residentDoorbell residentSharedLines[0] // x: control word; y z w: the newest message if the inline bit is set
+#define residentCommand residentSharedLines[1] // x: epoch, y: target, z: budget, w: poll interval; in steps since the base
+#define residentBase residentSharedLines[2] // x y: first step of the epoch, low and high, z: flags, w: phases
+#define residentTaken residentSharedLines[3].x // messages that the host has taken from the outbox
+#define residentSecondaryTaken residentSharedLines[3].y // messages that the host has taken from the secondary outbox
+// Line progress, written by leader of group 0.
+#define RESIDENT_LINE_PROGRESS 4u
+#define residentHeartbeat residentSharedLines[4].x // counts polls of the doorbell
+#define residentDone residentSharedLines[4].y // steps of group 0 since the base
+#define residentReceived residentSharedLines[4].z // messages taken from the inbox: the acknowledgement
+#define residentSent residentSharedLines[4].w // messages put into the outbox
+// Line status, written by leader of the last group to end a tick.
+#define RESIDENT_LINE_STATUS 8u
+#define residentTicks residentSharedLines[8] // x: ticks that have ended; written last
+#define residentLeast residentSharedLines[9].x // steps since the base that every group has done; all ones: all have halted
+#define residentMost residentSharedLines[9].y // steps since the base of the group that has done most
+#define residentKind residentSharedLines[9].z // kind of the signal; 0: none
+#define residentArgument residentSharedLines[9].w // argument of the signal
+#define residentSource residentSharedLines[10].x // group that raised the signal
+#define residentHalted residentSharedLines[10].y // groups that have halted
+#define residentIdle residentSharedLines[10].z // groups that had nothing to do in their last step
+#define residentEpoch residentSharedLines[10].w // epoch of the command that was executed
+#define residentActive residentSharedLines[11].x // groups that did a step in this tick
+#define residentSpoiled residentSharedLines[11].y // reasons why the state is wrong, of this tick or before, as bits; 0: it is right
 
 // Device memory, which groups share.
 layout(std430, binding = 6) coherent volatile buffer ResidentWork {
-    // Line arrivals, written by atomics.
-    uint residentArrived; // groups that have ended the tick
-    uint residentArrivedLeast; // least steps of those that have not halted
-    uint residentArrivedMost; // most steps
-    uint residentArrivedHalted; // groups that have halted
-    uint residentArrivedIdle; // groups with nothing to do
-    uint residentArrivedActive; // groups that did a step
-    uint residentWorkSpoiled; // reasons why the state is wrong, as bits; never cleared
-    uint resident_arrivals[9];
-    // Line signal, written by the group that raised it.
-    uint residentRaised; // kind, set by compare and swap: the first one is kept
-    uint residentRaisedArgument; // argument of the kernel
-    uint residentRaisedSource; // group
-    uint resident_signal[13];
-    // Line grid, written by atomics.
-    uint residentGridArrived; // arrivals at the grid barrier
-    uint residentGridGeneration; // grid barriers that were passed
-    uint residentTickOver; // 1: phases of further steps do nothing
-    uint residentStopRelayed; // 1: group 0 has seen a stop request
-    uint resident_grid[12];
-    // Line arguments, written by leader of the last group to end a tick.
-    uint residentNextGroups; // groups of the next dispatch of a chain: 0 if there is nothing to do
-    uint residentNextY; // 1
-    uint residentNextZ; // 1
-    uint resident_arguments[13];
-    // Line claims, written by atomics.
-    uint residentClaimed; // steps since the base that were claimed
-    uint resident_claims[15];
-    // Line counters, written by atomics.
-    uint residentLogged; // log entries since the session began
-    uint residentLanesLow; // lanes that had work, as counted by the kernel
-    uint residentLanesHigh; // upper half
-    uint residentForwardPending; // groups that have yet to take the forwarded message
-    uint residentSecondarySent; // messages put into the secondary outbox
-    uint residentSecondaryClaimed; // the same, with claims of a full ring until they are returned
-    uint resident_counters[10];
-    // Line relay, written by leader of group 0.
-    uvec4 residentRelay; // x: steps of group 0 since the base while it does steps, else all ones; y: number of the forwarded message, 0: none, or it is being written; z: 1: stop request
-    uint residentForwardTo; // group that the forwarded message is for; all ones: every group
-    uint residentForwardKind; // kind
-    uint residentForwardA; // a
-    uint residentForwardB; // b
-    uint resident_relay[8];
+    uvec4 residentWorkLines[28]; // all lines: see the names below
     // two for each entry: number + 1, step low, step high, group; a, b, c, 0. Written by atomics.
     uvec4 residentLogRing[2 * RESIDENT_LOG];
     // four for each group: epoch, steps since the base, halted, idle; number of the last forwarded message that it saw, 0, 0, 0. Written by each group's leader.
     uvec4 residentGroups[];
 };
+// Line arrivals, written by atomics.
+#define RESIDENT_LINE_ARRIVALS 0u
+#define residentArrived residentWorkLines[0].x // groups that have ended the tick
+#define residentArrivedLeast residentWorkLines[0].y // least steps of those that have not halted
+#define residentArrivedMost residentWorkLines[0].z // most steps
+#define residentArrivedHalted residentWorkLines[0].w // groups that have halted
+#define residentArrivedIdle residentWorkLines[1].x // groups with nothing to do
+#define residentArrivedActive residentWorkLines[1].y // groups that did a step
+#define residentWorkSpoiled residentWorkLines[1].z // reasons why the state is wrong, as bits; never cleared
+// Line signal, written by the group that raised it.
+#define RESIDENT_LINE_SIGNAL 4u
+#define residentRaised residentWorkLines[4].x // kind, set by compare and swap: the first one is kept
+#define residentRaisedArgument residentWorkLines[4].y // argument of the kernel
+#define residentRaisedSource residentWorkLines[4].z // group
+// Line grid, written by atomics.
+#define RESIDENT_LINE_GRID 8u
+#define residentGridArrived residentWorkLines[8].x // arrivals at the grid barrier
+#define residentGridGeneration residentWorkLines[8].y // grid barriers that were passed
+#define residentTickOver residentWorkLines[8].z // 1: phases of further steps do nothing
+#define residentStopRelayed residentWorkLines[8].w // 1: group 0 has seen a stop request
+// Line arguments, written by leader of the last group to end a tick.
+#define RESIDENT_LINE_ARGUMENTS 12u
+#define residentNextGroups residentWorkLines[12].x // groups of the next dispatch of a chain: 0 if there is nothing to do
+#define residentNextY residentWorkLines[12].y // 1
+#define residentNextZ residentWorkLines[12].z // 1
+// Line claims, written by atomics.
+#define RESIDENT_LINE_CLAIMS 16u
+#define residentClaimed residentWorkLines[16].x // steps since the base that were claimed
+// Line counters, written by atomics.
+#define RESIDENT_LINE_COUNTERS 20u
+#define residentLogged residentWorkLines[20].x // log entries since the session began
+#define residentLanesLow residentWorkLines[20].y // lanes that had work, as counted by the kernel
+#define residentLanesHigh residentWorkLines[20].z // upper half
+#define residentForwardPending residentWorkLines[20].w // groups that have yet to take the forwarded message
+#define residentSecondarySent residentWorkLines[21].x // messages put into the secondary outbox
+#define residentSecondaryClaimed residentWorkLines[21].y // the same, with claims of a full ring until they are returned
+#define residentTickCount residentWorkLines[21].z // ticks that have ended
+// Line relay, written by leader of group 0.
+#define RESIDENT_LINE_RELAY 24u
+#define residentRelay residentWorkLines[24] // x: steps of group 0 since the base while it does steps, else all ones; y: number of the forwarded message, 0: none, or it is being written; z: 1: stop request
+#define residentForwardTo residentWorkLines[25].x // group that the forwarded message is for; all ones: every group
+#define residentForwardKind residentWorkLines[25].y // kind
+#define residentForwardA residentWorkLines[25].z // a
+#define residentForwardB residentWorkLines[25].w // b
+#define residentCarried residentWorkLines[26] // from one tick to the next: x: messages taken from the inbox, y: put into the outbox, z: heartbeats

@@ -75,6 +75,18 @@ uvec4 residentTakeForwarded() {
     return m;
 }
 
+// residentStoreProgress shows the host the progress of group 0, in one store. Its leader calls
+// it.
+void residentStoreProgress() {
+    residentSharedLines[RESIDENT_LINE_PROGRESS] = uvec4(residentBeats, residentDoneShown, residentReceivedHere, residentSentHere);
+}
+
+// residentAcknowledge counts a message as taken.
+void residentAcknowledge() {
+    ++residentReceivedHere;
+    residentStoreProgress();
+}
+
 // residentTakeMessage returns the next message for group 0 with w = 1, or w = 0.
 uvec4 residentTakeMessage() {
     if (residentForwarding) {
@@ -82,7 +94,7 @@ uvec4 residentTakeMessage() {
             return uvec4(0u);
         }
         residentForwarding = false;
-        residentReceived = ++residentReceivedHere;
+        residentAcknowledge();
     }
     uint sequence = residentReceivedHere + 1u & RESIDENT_SEQUENCE;
     uint newest = residentDoorbellHere.x & RESIDENT_SEQUENCE;
@@ -102,7 +114,7 @@ uvec4 residentTakeMessage() {
     if (to != 0u) {
         return residentForward(m.yzw, to);
     }
-    residentReceived = ++residentReceivedHere;
+    residentAcknowledge();
     return uvec4(m.yzw, 1u);
 }
 
@@ -153,6 +165,7 @@ bool residentSend(uvec3 message) {
     uint sequence = residentSentHere + 1u & RESIDENT_SEQUENCE;
     residentOutbox[residentSentHere % uint(RESIDENT_OUTBOX)] =
         uvec4(residentCheck(sequence, message) << 16 | sequence, message);
-    residentSent = ++residentSentHere;
+    ++residentSentHere;
+    residentStoreProgress();
     return true;
 }

@@ -1,4 +1,9 @@
-// block.glsl: a block of the volume, and its faces.
+// block.glsl: a block of the volume, and its faces. FACES 0 is for cells without neighbours
+// in other blocks: there is no code for faces.
+
+#ifndef FACES
+#define FACES 1
+#endif
 
 layout(local_size_x = 64, local_size_y = 4) in;
 
@@ -21,14 +26,15 @@ ivec3 size = ivec3(sizeX, sizeY, sizeZ);
 ivec3 lo = ivec3(loX, loY, loZ);
 ivec3 hi = ivec3(hiX, hiY, hiZ);
 
-layout(std430, binding = 3) restrict writeonly buffer FacesOut { float facesOut[]; };
-
 int cellIndex(ivec3 c) { return (c.z * size.y + c.y) * size.x + c.x; }
 
 // The index of a cell in a face across an axis.
 int faceX(ivec3 c) { return c.z * size.y + c.y; }
 int faceY(ivec3 c) { return c.z * size.x + c.x; }
 int faceZ(ivec3 c) { return c.y * size.x + c.x; }
+
+#if FACES
+layout(std430, binding = 3) restrict writeonly buffer FacesOut { float facesOut[]; };
 
 void writeFace(bool on, int face, int at, float v) {
     if (on && face >= 0) {
@@ -45,3 +51,6 @@ void writeFaces(ivec3 c, float v) {
     writeFace(c.z == 0, outZ0, faceZ(c), v);
     writeFace(c.z + 1 == size.z, outZ1, faceZ(c), v);
 }
+#else
+void writeFaces(ivec3 c, float v) {}
+#endif

@@ -33,9 +33,6 @@ func BufferSubData(target uint32, offset int, size int, data unsafe.Pointer) {
 func ClearNamedBufferData(buffer uint32, internalformat uint32, format uint32, xtype uint32, data unsafe.Pointer) {
 	gl.ClearNamedBufferData(buffer, internalformat, format, xtype, data)
 }
-func ClearNamedBufferSubData(buffer uint32, internalformat uint32, offset int, size int, format uint32, xtype uint32, data unsafe.Pointer) {
-	gl.ClearNamedBufferSubData(buffer, internalformat, offset, size, format, xtype, data)
-}
 func ClearTexSubImage(texture uint32, level int32, xoffset int32, yoffset int32, zoffset int32, width int32, height int32, depth int32, format uint32, xtype uint32, data unsafe.Pointer) {
 	gl.ClearTexSubImage(texture, level, xoffset, yoffset, zoffset, width, height, depth, format, xtype, data)
 }
@@ -143,7 +140,6 @@ func GetUniformiv(program uint32, location int32, params *int32) {
 }
 func GoStr(cstr *uint8) string      { return gl.GoStr(cstr) }
 func IsProgram(program uint32) bool { return gl.IsProgram(program) }
-func IsTexture(texture uint32) bool { return gl.IsTexture(texture) }
 func LinkProgram(program uint32)    { gl.LinkProgram(program) }
 func MapBufferRange(target uint32, offset int, length int, access uint32) unsafe.Pointer {
 	return gl.MapBufferRange(target, offset, length, access)
@@ -175,9 +171,6 @@ func ProgramUniform1iv(program uint32, location int32, count int32, value *int32
 }
 func Ptr(data interface{}) unsafe.Pointer   { return gl.Ptr(data) }
 func QueryCounter(id uint32, target uint32) { gl.QueryCounter(id, target) }
-func SamplerParameterfv(sampler uint32, pname uint32, param *float32) {
-	gl.SamplerParameterfv(sampler, pname, param)
-}
 func SamplerParameteri(sampler uint32, pname uint32, param int32) {
 	gl.SamplerParameteri(sampler, pname, param)
 }

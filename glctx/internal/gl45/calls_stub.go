@@ -35,9 +35,6 @@ func BufferSubData(_ uint32, _ int, _ int, _ unsafe.Pointer) {}
 
 func ClearNamedBufferData(_ uint32, _ uint32, _ uint32, _ uint32, _ unsafe.Pointer) {}
 
-func ClearNamedBufferSubData(_ uint32, _ uint32, _ int, _ int, _ uint32, _ uint32, _ unsafe.Pointer) {
-}
-
 func ClearTexSubImage(_ uint32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ uint32, _ uint32, _ unsafe.Pointer) {
 }
 
@@ -164,8 +161,6 @@ func InitWithProcAddrFunc(_ func(name string) unsafe.Pointer) error { return err
 
 func IsProgram(_ uint32) bool { return false }
 
-func IsTexture(_ uint32) bool { return false }
-
 func LinkProgram(_ uint32) {}
 
 func MapBufferRange(_ uint32, _ int, _ int, _ uint32) unsafe.Pointer { return nil }
@@ -194,8 +189,6 @@ func ProgramUniform1iv(_ uint32, _ int32, _ int32, _ *int32) {}
 func Ptr(_ interface{}) unsafe.Pointer { return nil }
 
 func QueryCounter(_ uint32, _ uint32) {}
-
-func SamplerParameterfv(_ uint32, _ uint32, _ *float32) {}
 
 func SamplerParameteri(_ uint32, _ uint32, _ int32) {}
 

@@ -14,7 +14,7 @@ var always = []string{
 	"glGetProgramResourceName", "glGetProgramResourceiv", "glGetProgramiv", "glGetShaderInfoLog",
 	"glGetShaderiv", "glGetString", "glGetStringi", "glGetUniformLocation", "glGetUniformiv",
 	"glIsProgram", "glLinkProgram", "glMapBufferRange", "glMemoryBarrier", "glPixelStorei",
-	"glProgramBinary", "glProgramParameteri", "glProgramUniform1iv", "glSamplerParameterfv",
+	"glProgramBinary", "glProgramParameteri", "glProgramUniform1iv",
 	"glSamplerParameteri", "glShaderSource", "glUniform1f", "glUniform1fv", "glUniform1i",
 	"glUniform1iv", "glUniform1ui", "glUniform1uiv", "glUniform2fv", "glUniform2iv",
 	"glUniform2uiv", "glUniform3fv", "glUniform3iv", "glUniform3uiv", "glUniform4fv",
@@ -26,7 +26,7 @@ var always = []string{
 
 // from45 is the calls that contexts of desktop OpenGL 4.5 need in addition.
 var from45 = []string{
-	"glBindTextureUnit", "glClearNamedBufferData", "glClearNamedBufferSubData",
+	"glBindTextureUnit", "glClearNamedBufferData",
 	"glClearTexSubImage", "glCopyImageSubData", "glCopyNamedBufferSubData", "glCreateBuffers",
 	"glCreateQueries", "glCreateSamplers", "glCreateTextures", "glDebugMessageCallback",
 	"glDebugMessageInsert", "glFlushMappedNamedBufferRange", "glGenerateTextureMipmap", "glGetGraphicsResetStatus",
@@ -43,7 +43,7 @@ var from45 = []string{
 // byExtension is the calls that some contexts have, and that are used only there.
 var byExtension = []string{
 	"glDebugMessageCallbackKHR", "glDispatchComputeGroupSizeARB", "glGetGraphicsResetStatusARB",
-	"glGetGraphicsResetStatusKHR", "glIsTexture", "glMaxShaderCompilerThreadsARB",
+	"glGetGraphicsResetStatusKHR", "glMaxShaderCompilerThreadsARB",
 	"glMaxShaderCompilerThreadsKHR",
 }
 

@@ -1,4 +1,9 @@
-// Package bars compares the figures of a benchmark's result with bars from a file.
+// Package bars compares the figures of a benchmark's result with bars from a file, and those
+// of folders of logs as a table.
+//
+// A figure is found by its path in the JSON of a result: names of fields with dots between
+// them. Behind the name of a list, brackets select the elements that have all the given
+// values: rows[kernel_us=2,depth=3].jobs_per_s. At least one must.
 package bars
 
 import (
@@ -6,21 +11,30 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
 
-// Bar is a bound of one figure, or of several.
+// Bar is a bound of one figure, or of several. Without at_least and at_most a bar of a row is
+// shown, and not compared.
 type Bar struct {
-	// Figure is the path of a number in the result: names of fields with dots between
-	// them. Behind the name of a list, brackets select the elements that have all the
-	// given values: rows[kernel_us=2,depth=3].jobs_per_s. At least one must.
-	Figure string `json:"figure"`
+	Row    string `json:"row,omitempty"`  // what it measures, with the bars beside it that have the same
+	Unit   string `json:"unit,omitempty"` // of the figure
+	Log    string `json:"log,omitempty"`  // file of scripts/measure with the figure: the bar is for the benchmark that writes it
+	On     string `json:"on,omitempty"`   // "gpu" or "software": the devices that it is for; none: all
+	Figure string `json:"figure"`         // path of a number in the log
 
-	AtLeast *float64 `json:"at_least,omitempty"`
-	AtMost  *float64 `json:"at_most,omitempty"`
+	First int     `json:"first,omitempty"` // how many elements count, where not all; fewer are an error
+	Minus string  `json:"minus,omitempty"` // path of what is subtracted from the figure
+	Over  string  `json:"over,omitempty"`  // path of what the figure is divided by
+	Times float64 `json:"times,omitempty"` // factor of the figure, to have it in Unit
+	Of    string  `json:"of,omitempty"`    // what counts of several: "geomean", "least", "median" or "most"; "" each
+
+	AtLeast *float64 `json:"at_least,omitempty"` // the figure that a result needs
+	AtMost  *float64 `json:"at_most,omitempty"`  // the figure that a result may have
 }
 
 // Read reads bars from a file: a JSON list of Bar.
@@ -39,11 +53,49 @@ func Read(path string) ([]Bar, error) {
 		return nil, fmt.Errorf("%s: it has no bars", path)
 	}
 	for i, b := range list {
-		if b.Figure == "" || b.AtLeast == nil && b.AtMost == nil {
-			return nil, fmt.Errorf("%s: bar %d needs a figure, and at_least or at_most", path, i+1)
+		if err := b.validate(); err != nil {
+			return nil, fmt.Errorf("%s: bar %d: %w", path, i+1, err)
 		}
 	}
 	return list, nil
+}
+
+func (b Bar) validate() error {
+	switch {
+	case b.Figure == "":
+		return errors.New("it needs a figure")
+	case b.Row == "" && b.AtLeast == nil && b.AtMost == nil:
+		return errors.New("it needs at_least or at_most")
+	case b.Row != "" && b.Log == "":
+		return errors.New("one with a row needs a log")
+	case b.On != "" && b.On != OnGPU && b.On != OnSoftware:
+		return fmt.Errorf("on is %q or %q", OnGPU, OnSoftware)
+	case b.Of != "" && combined[b.Of] == nil:
+		return fmt.Errorf("of is one of %s", strings.Join(slices.Sorted(maps.Keys(combined)), ", "))
+	}
+	return nil
+}
+
+// Devices that a bar may be for.
+const (
+	OnGPU      = "gpu"
+	OnSoftware = "software"
+)
+
+// For returns the bars for the benchmark that writes a log, and those without a log.
+func For(list []Bar, log string) (some []Bar, err error) {
+	var logs []string
+	for _, b := range list {
+		if b.Log == "" || b.Log == log {
+			some = append(some, b)
+		} else if !slices.Contains(logs, b.Log) {
+			logs = append(logs, b.Log)
+		}
+	}
+	if len(some) == 0 {
+		return nil, fmt.Errorf("bench: there are no bars for %s, only for %s", log, strings.Join(logs, ", "))
+	}
+	return some, nil
 }
 
 // Check returns an error with a table of the figures of result that fall short of their
@@ -59,9 +111,13 @@ func Check(list []Bar, result any) error {
 	}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 8, 2, ' ', 0)
-	short := 0
+	short, compared := 0, 0
 	for _, b := range list {
-		values, err := find(root, b.Figure)
+		if !b.isFor(root) {
+			continue
+		}
+		compared++
+		values, err := b.values(root)
 		if err != nil {
 			return fmt.Errorf("bench: bar %s: %w", b.Figure, err)
 		}
@@ -72,7 +128,10 @@ func Check(list []Bar, result any) error {
 			}
 		}
 	}
-	if short == 0 {
+	switch {
+	case compared == 0 && len(list) > 0:
+		return errors.New("bench: none of the bars is for this device")
+	case short == 0:
 		return nil
 	}
 	w.Flush()
@@ -88,87 +147,4 @@ func (b Bar) missed(v float64) string {
 		return fmt.Sprintf("at most %.6g", *b.AtMost)
 	}
 	return ""
-}
-
-// find returns the numbers at a path.
-func find(node any, path string) ([]float64, error) {
-	nodes := []any{node}
-	for path != "" {
-		var name, selector string
-		name, selector, path = step(path)
-		var next []any
-		for _, n := range nodes {
-			fields, _ := n.(map[string]any)
-			v, ok := fields[name]
-			if !ok {
-				return nil, fmt.Errorf("the result has no %s", name)
-			}
-			next = append(next, selected(v, selector)...)
-		}
-		if nodes = next; len(nodes) == 0 {
-			return nil, fmt.Errorf("no element of %s has %s", name, selector)
-		}
-	}
-	values := make([]float64, len(nodes))
-	for i, n := range nodes {
-		v, ok := n.(float64)
-		if !ok {
-			return nil, errors.New("it is no number")
-		}
-		values[i] = v
-	}
-	return values, nil
-}
-
-// step splits the first name, with its selector, from a path. Dots within brackets belong
-// to the selector.
-func step(path string) (name, selector, rest string) {
-	end := strings.IndexAny(path, ".[")
-	if end < 0 {
-		return path, "", ""
-	}
-	name, rest = path[:end], path[end:]
-	if rest[0] == '[' {
-		selector, rest, _ = strings.Cut(rest[1:], "]")
-	}
-	return name, selector, strings.TrimPrefix(rest, ".")
-}
-
-// selected returns the elements of a list that have the values of a selector. What is no
-// list is returned itself.
-func selected(v any, selector string) []any {
-	list, ok := v.([]any)
-	if !ok {
-		return []any{v}
-	}
-	var found []any
-	for _, element := range list {
-		if hasValues(element, selector) {
-			found = append(found, element)
-		}
-	}
-	return found
-}
-
-// hasValues reports whether an element has all values of a selector: name=value, with
-// commas between them.
-func hasValues(element any, selector string) bool {
-	fields, ok := element.(map[string]any)
-	for pair := range strings.SplitSeq(selector, ",") {
-		name, want, given := strings.Cut(pair, "=")
-		if !given {
-			continue
-		}
-		v, has := fields[name]
-		ok = ok && has && text(v) == want
-	}
-	return ok
-}
-
-// text returns a value as a selector has it.
-func text(v any) string {
-	if n, ok := v.(float64); ok {
-		return strconv.FormatFloat(n, 'f', -1, 64)
-	}
-	return fmt.Sprint(v)
 }

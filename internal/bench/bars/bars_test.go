@@ -18,7 +18,9 @@ var result = struct {
 	Fence map[string]any `json:"fence"`
 }{[]row{{1, "a", 10}, {3, "b, c", 25.5}, {3, "d", 30}}, map[string]any{"us": 15.5, "name": "x"}}
 
-func bar(figure string, least, most float64) Bar { return Bar{figure, &least, &most} }
+func bar(figure string, least, most float64) Bar {
+	return Bar{Figure: figure, AtLeast: &least, AtMost: &most}
+}
 
 func TestCheck(t *testing.T) {
 	for _, c := range []struct {
@@ -50,17 +52,54 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Bars may be for one kind of device, and no bars are no failure.
+func TestCheckOnDevices(t *testing.T) {
+	most := 1.0
+	for _, c := range []struct {
+		gpu, on string
+		short   string // in the error; "": none
+	}{
+		{"NVIDIA H200/PCIe/SSE2", OnGPU, "1 of the figures"},
+		{"NVIDIA H200/PCIe/SSE2", OnSoftware, "none of the bars is for this device"},
+		{"llvmpipe (LLVM 15.0.6, 256 bits)", OnSoftware, "1 of the figures"},
+		{"llvmpipe (LLVM 15.0.6, 256 bits)", "", "1 of the figures"},
+	} {
+		err := Check([]Bar{{Figure: "us", AtMost: &most, On: c.on}}, map[string]any{"gpu": c.gpu, "us": 2})
+		if err == nil || !strings.Contains(err.Error(), c.short) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if err := Check(nil, result); err != nil {
+		t.Error(err)
+	}
+}
+
+// A bar with a log is for the benchmark that writes it.
+func TestFor(t *testing.T) {
+	list := []Bar{{Figure: "a", Log: "executor.json"}, {Figure: "b"}, {Figure: "c", Log: "resident.json"}}
+	if some, err := For(list, "executor.json"); err != nil || len(some) != 2 || some[0].Figure != "a" || some[1].Figure != "b" {
+		t.Errorf("%v, %v", some, err)
+	}
+	if _, err := For(list[2:], "steal.json"); err == nil || !strings.Contains(err.Error(), "no bars for steal.json, only for resident.json") {
+		t.Error(err)
+	}
+}
+
 func TestRead(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "bars.json")
 	for text, ok := range map[string]bool{
-		`[{"figure": "a.b", "at_least": 1}]`:    true,
-		`[{"figure": "a.b", "at_most": 0}]`:     true,
-		`[{"figure": "a.b"}]`:                   false,
-		`[{"at_most": 1}]`:                      false,
-		`[{"figure": "a", "most": 1}]`:          false,
-		`[]`:                                    false,
-		`{`:                                     false,
-		`[{"figure": "a", "at_least": "much"}]`: false,
+		`[{"figure": "a.b", "at_least": 1}]`:              true,
+		`[{"figure": "a.b", "at_most": 0}]`:               true,
+		`[{"figure": "a.b"}]`:                             false,
+		`[{"figure": "a", "row": "x", "log": "y.json"}]`:  true,
+		`[{"figure": "a", "row": "x", "at_most": 1}]`:     false,
+		`[{"figure": "a", "at_most": 1, "on": "a cpu"}]`:  false,
+		`[{"figure": "a", "at_most": 1, "of": "middle"}]`: false,
+		`[{"at_most": 1}]`:                                false,
+		`[{"figure": "a", "most": 1}]`:                    false,
+		`[]`:                                              false,
+		`{`:                                               false,
+		`[{"figure": "a", "at_least": "much"}]`:           false,
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -76,7 +115,7 @@ func TestRead(t *testing.T) {
 
 // The bars of this project can be read.
 func TestOwnBars(t *testing.T) {
-	files, err := filepath.Glob("../../../docs/bench/bars-*.json")
+	files, err := filepath.Glob("../../../docs/bench/bars*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%v, %v", files, err)
 	}

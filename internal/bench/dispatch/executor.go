@@ -46,45 +46,49 @@ func (r *run) jobs(depth int) (err error) {
 			Program: r.programs[0], Groups: [3]uint32{1, 1, 1}, Memory: []executor.Bound{counts[i].Bind(0)},
 		}
 	}
-	pending := make([]executor.Pending, window)
-	var submits []time.Duration
-	times, err := r.rounds(func() (each float64, err error) {
-		submits = submits[:0] // the last round counts: caches are warm then
-		submits, each, err = r.jobRound(e, jobs, pending, submits)
-		return each, err
-	})
+	j := jobTimes{pending: make([]executor.Pending, window), began: make([]time.Time, window)}
+	times, err := r.rounds(func() (float64, error) { return r.jobRound(e, jobs, &j) })
 	if err != nil {
 		return err
 	}
 	if depth == 1 {
-		r.result.RoundTripMicros = r.keep("round_trip", times)
+		r.result.RoundTripMicros, r.result.RoundTripP99 = r.keep("round_trip", times), stats.Micros(stats.NewLatencies(j.waits).P99)
 	} else {
-		r.result.PipelinedMicros, r.result.SubmitMicros = r.keep("pipelined", times), stats.Micros(stats.NewLatencies(submits).Median)
+		r.result.PipelinedMicros, r.result.SubmitMicros = r.keep("pipelined", times), stats.Micros(stats.NewLatencies(j.submits).Median)
 	}
 	return r.verifyCounts(counts)
 }
 
-// jobRound runs a round's share of jobs. It appends the time of each Submit to submits,
-// and returns the microseconds of a job.
-func (r *run) jobRound(e *executor.Executor, jobs []executor.Job, pending []executor.Pending, submits []time.Duration) ([]time.Duration, float64, error) {
+// jobTimes are the times of the jobs of a round, and what is pending of it.
+type jobTimes struct {
+	pending []executor.Pending
+	began   []time.Time     // the Submit of each pending job
+	submits []time.Duration // of the last round: caches are warm then
+	waits   []time.Duration // from a job's Submit until its Wait has returned, of all rounds
+}
+
+// jobRound runs a round's share of jobs and returns the microseconds of one.
+func (r *run) jobRound(e *executor.Executor, jobs []executor.Job, j *jobTimes) (float64, error) {
+	j.submits = j.submits[:0]
 	start := time.Now()
-	for i := range r.share() + len(pending) {
-		p := &pending[i%len(pending)]
-		if i >= len(pending) {
-			if err := p.Wait(r.ctx); err != nil {
-				return nil, 0, err
+	for i := range r.share() + len(j.pending) {
+		at := i % len(j.pending)
+		if i >= len(j.pending) {
+			if err := j.pending[at].Wait(r.ctx); err != nil {
+				return 0, err
 			}
+			j.waits = append(j.waits, time.Since(j.began[at]))
 		}
 		if i >= r.share() {
 			continue
 		}
-		began := time.Now()
-		if err := e.SubmitInto(r.ctx, jobs[i%len(jobs)], p); err != nil {
-			return nil, 0, err
+		j.began[at] = time.Now()
+		if err := e.SubmitInto(r.ctx, jobs[i%len(jobs)], &j.pending[at]); err != nil {
+			return 0, err
 		}
-		submits = append(submits, time.Since(began))
+		j.submits = append(j.submits, time.Since(j.began[at]))
 	}
-	return submits, perCall(time.Since(start), r.share()), nil
+	return perCall(time.Since(start), r.share()), nil
 }
 
 // verifyCounts compares the sum of all counters with the number of jobs.

@@ -19,6 +19,7 @@ type Result struct {
 	FenceMicros     float64         `json:"fence_us"`
 	SubmitMicros    float64         `json:"submit_us"`
 	RoundTripMicros float64         `json:"round_trip_us"`
+	RoundTripP99    float64         `json:"round_trip_p99_us"` // 99 % of Submit and Wait take at most this
 	PipelinedMicros float64         `json:"pipelined_us"`
 	Switches        []SwitchFigures `json:"switches"`
 
@@ -82,6 +83,7 @@ func (r *Result) Print(w io.Writer) {
 		s := r.Spreads[row.name]
 		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\n", row.what, s.Median, s.Least, s.Most)
 	}
+	fmt.Fprintf(w, "round trip, 99%% are below\t%.2f\n", r.RoundTripP99)
 	fmt.Fprintf(w, "submit\t%.2f\n", r.SubmitMicros)
 	for _, sw := range r.Switches {
 		s := r.Spreads[fmt.Sprintf("switch_%d", sw.Programs)]

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 )
 
@@ -40,27 +38,3 @@ func newTable(columns ...string) *table {
 func (t *table) row(cells ...string) {
 	t.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 }
-
-// claim is a sentence of a file that states a figure of a log.
-type claim struct{ file, text string }
-
-// missing returns an error with the claims that are not in their files.
-func missing(root string, claims []claim) error {
-	var lost []string
-	for _, c := range claims {
-		data, err := os.ReadFile(filepath.Join(root, c.file))
-		if err != nil {
-			return err
-		}
-		if !strings.Contains(oneLine(string(data)), oneLine(c.text)) {
-			lost = append(lost, fmt.Sprintf("%s does not contain: %s", c.file, c.text))
-		}
-	}
-	if len(lost) > 0 {
-		return fmt.Errorf("figures in sentences differ from their logs:\n%s", strings.Join(lost, "\n"))
-	}
-	return nil
-}
-
-// oneLine returns text with every run of white space as one space.
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

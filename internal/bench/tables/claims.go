@@ -1,12 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/shadercache/shadercache/internal/bench/stats"
 )
@@ -17,16 +13,11 @@ const readme = "README.md"
 func claims(l *logs) []claim {
 	var all []claim
 	for _, some := range [][]claim{
-		startupClaims(l), pictureClaims(l), convClaims(l), residentProgramsClaims(l), executorClaims(l), kernelClaims(l), preloadClaims(l), residentClaims(l),
+		startupClaims(l), pictureClaims(l), convClaims(l), residentProgramsClaims(l), executorClaims(l), kernelClaims(l), preloadClaims(l), residentClaims(l), limitsClaims(l),
 	} {
 		all = append(all, some...)
 	}
 	return all
-}
-
-// newClaim returns a sentence of a file.
-func newClaim(file, format string, values ...any) claim {
-	return claim{file, fmt.Sprintf(format, values...)}
 }
 
 func startupClaims(l *logs) []claim {
@@ -152,7 +143,7 @@ func kernelClaims(l *logs) []claim {
 // convClaims are the last columns of the history of the convolutions.
 func convClaims(l *logs) []claim {
 	var list []claim
-	for i, r := range l.kernels("h200/conv2d.json").Rows {
+	for i, r := range l.kernels("h200/conv2d-version2.json").Rows {
 		if i < resnetShapes {
 			list = append(list, newClaim("docs/bench/conv-h200.md", "| %.1f | %.1f | **%.2f** |", 1e3*r.Millis, 1e3*r.PeerMillis, r.Ratio))
 		}
@@ -182,15 +173,7 @@ func preloadClaims(l *logs) []claim {
 }
 
 // cudaMicros returns the median of the round trip in CUDA.
-func cudaMicros(l *logs) (micros float64) {
-	data, err := os.ReadFile(filepath.Join(l.root, "h200/roundtrip-cuda.txt"))
-	if err == nil {
-		_, rest, _ := strings.Cut(string(data), "median ")
-		_, err = fmt.Sscanf(rest, "%f us", &micros)
-	}
-	l.err = errors.Join(l.err, err)
-	return micros
-}
+func cudaMicros(l *logs) float64 { return l.number("h200/roundtrip-cuda.txt", `median ([0-9.]+) us`) }
 
 func residentClaims(l *logs) []claim {
 	r := l.resident("h200/resident.json")

@@ -3,10 +3,14 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/shadercache/shadercache/internal/bench/gobench"
 )
 
 // logs reads raw output below root and joins its errors. Its types have only the fields
@@ -182,29 +186,21 @@ type stealLog struct {
 
 func (l *logs) steal(name string) stealLog { return readLog[stealLog](l, name) }
 
-// goBench returns the lines of Go's benchmarks in a log: by name without the number of
-// processors, the figures of all runs by their unit.
-func (l *logs) goBench(name string) map[string]map[string][]float64 {
+// goBench returns the figures of Go's benchmarks in a log.
+func (l *logs) goBench(name string) gobench.Figures {
 	data, err := os.ReadFile(filepath.Join(l.root, name))
 	l.err = errors.Join(l.err, err)
-	lines := map[string]map[string][]float64{}
-	for line := range strings.Lines(string(data)) {
-		words := strings.Fields(line)
-		if len(words) < 4 || !strings.HasPrefix(words[0], "Benchmark") {
-			continue
-		}
-		bench := strings.TrimPrefix(words[0], "Benchmark")
-		if at := strings.LastIndex(bench, "-"); at > 0 {
-			bench = bench[:at]
-		}
-		if lines[bench] == nil {
-			lines[bench] = map[string][]float64{}
-		}
-		for i := 2; i+1 < len(words); i += 2 {
-			if v, err := strconv.ParseFloat(words[i], 64); err == nil {
-				lines[bench][words[i+1]] = append(lines[bench][words[i+1]], v)
-			}
-		}
+	return gobench.Read(string(data))
+}
+
+// number returns what the group of a pattern matches in a text.
+func (l *logs) number(name, pattern string) (v float64) {
+	data, err := os.ReadFile(filepath.Join(l.root, name))
+	if m := regexp.MustCompile(pattern).FindSubmatch(data); err == nil && m != nil {
+		v, err = strconv.ParseFloat(string(m[1]), 64)
+	} else if err == nil {
+		err = fmt.Errorf("%s has no %s", name, pattern)
 	}
-	return lines
+	l.err = errors.Join(l.err, err)
+	return v
 }

@@ -1,12 +1,12 @@
-// Command tables writes the tables of docs/measurements.md, and the pictures beside
-// it, from the raw output in docs/logs, so that no figure of theirs is typed by hand:
+// Command tables writes the tables of docs/measurements.md and docs/bench/limits.md, and
+// the pictures beside the former, from the raw output in docs/logs, so that no figure of theirs is typed by hand:
 //
 //	go run ./internal/bench/tables
 //
-// A table is between <!-- NAME --> and <!-- end -->. With -check nothing is written, and
-// a page or a picture that differs is an error. Either way, every sentence of the
-// documentation that states a measured figure is searched for, word by word: one that is
-// missing is printed with the figure of its log.
+// A table is between <!-- NAME --> and <!-- end -->. Every sentence of the documentation
+// that states a measured figure is searched for, word by word, and has the figure of its
+// log written into it; one that is missing is printed. With -check nothing is written, and
+// what differs is an error.
 package main
 
 import (
@@ -41,17 +41,21 @@ func run(root string, check bool) error {
 	if err != nil {
 		return err
 	}
+	limits, err := limitsText(root)
+	if err != nil {
+		return err
+	}
 	files, stated := pictures(l), claims(l)
 	if l.err != nil {
 		return l.err
 	}
-	files[page] = text
+	files[page], files[limitsPage] = text, limits
 	for file, text := range files {
 		if err := renew(root, file, text, check); err != nil {
 			return err
 		}
 	}
-	return missing(root, stated)
+	return state(root, stated, check)
 }
 
 // renew writes a file whose text differs. With check it fails instead.

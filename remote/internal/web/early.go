@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
@@ -42,7 +43,7 @@ func (t *Transport) Connect(ctx context.Context, u *url.URL) error {
 	if proxy != nil || err != nil {
 		return err
 	}
-	address := net.JoinHostPort(u.Hostname(), first(u.Port(), defaultPorts[u.Scheme]))
+	address := net.JoinHostPort(u.Hostname(), cmp.Or(u.Port(), defaultPorts[u.Scheme]))
 	e := &earlyConn{scheme: u.Scheme, address: address, done: make(chan struct{})}
 	t.mu.Lock()
 	before := t.early
@@ -60,16 +61,6 @@ func (t *Transport) Connect(ctx context.Context, u *url.URL) error {
 }
 
 var defaultPorts = map[string]string{"http": "80", "https": "443"}
-
-// first returns the first text that is not empty.
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
 
 // dialerOf returns a function that dials for a scheme: it takes the early connection where
 // there is one, else makes one by dial.

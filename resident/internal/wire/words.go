@@ -58,37 +58,37 @@ const (
 	SharedBinding = 5
 
 	AtDoorbell       = 0  // x: control word; y z w: the newest message if the inline bit is set
-	AtTaken          = 4  // messages that the host has taken from the outbox
-	AtSecondaryTaken = 5  // messages that the host has taken from the secondary outbox
-	AtCommand        = 16 // x: epoch, y: target, z: budget, w: poll interval; in steps since the base
-	AtBase           = 20 // x y: first step of the epoch, low and high, z: flags, w: phases
-	AtHeartbeat      = 32 // counts polls of the doorbell
-	AtDone           = 33 // steps of group 0 since the base
-	AtReceived       = 34 // messages taken from the inbox: the acknowledgement
-	AtSent           = 35 // messages put into the outbox
-	AtTicks          = 48 // ticks that have ended; written last
-	AtLeast          = 49 // steps since the base that every group has done; all ones: all have halted
-	AtMost           = 50 // steps since the base of the group that has done most
-	AtKind           = 51 // kind of the signal; 0: none
-	AtArgument       = 52 // argument of the signal
-	AtSource         = 53 // group that raised the signal
-	AtHalted         = 54 // groups that have halted
-	AtIdle           = 55 // groups that had nothing to do in their last step
-	AtEpoch          = 56 // epoch of the command that was executed
-	AtActive         = 57 // groups that did a step in this tick
-	AtSpoiled        = 58 // reasons why the state is wrong, of this tick or before, as bits; 0: it is right
+	AtCommand        = 4  // x: epoch, y: target, z: budget, w: poll interval; in steps since the base
+	AtBase           = 8  // x y: first step of the epoch, low and high, z: flags, w: phases
+	AtTaken          = 12 // messages that the host has taken from the outbox
+	AtSecondaryTaken = 13 // messages that the host has taken from the secondary outbox
+	AtHeartbeat      = 16 // counts polls of the doorbell
+	AtDone           = 17 // steps of group 0 since the base
+	AtReceived       = 18 // messages taken from the inbox: the acknowledgement
+	AtSent           = 19 // messages put into the outbox
+	AtTicks          = 32 // x: ticks that have ended; written last
+	AtLeast          = 36 // steps since the base that every group has done; all ones: all have halted
+	AtMost           = 37 // steps since the base of the group that has done most
+	AtKind           = 38 // kind of the signal; 0: none
+	AtArgument       = 39 // argument of the signal
+	AtSource         = 40 // group that raised the signal
+	AtHalted         = 41 // groups that have halted
+	AtIdle           = 42 // groups that had nothing to do in their last step
+	AtEpoch          = 43 // epoch of the command that was executed
+	AtActive         = 44 // groups that did a step in this tick
+	AtSpoiled        = 45 // reasons why the state is wrong, of this tick or before, as bits; 0: it is right
 
-	AtInbox              = 64   // messages to the kernel: word, kind, a, b
+	AtInbox              = 48   // messages to the kernel: word, kind, a, b
 	InboxWords           = 4    // of an entry
-	AtOutbox             = 320  // messages to the host: word, kind, a, b
+	AtOutbox             = 304  // messages to the host: word, kind, a, b
 	OutboxWords          = 4    // of an entry
-	AtAddress            = 1344 // group that a message of the inbox is for, if its word has the address bit
+	AtAddress            = 1328 // group that a message of the inbox is for, if its word has the address bit
 	AddressWords         = 1    // of an entry
-	AtSecondaryOutbox    = 1408 // two for each of their messages to the host: word, kind, a, b; group, 0, 0, 0
+	AtSecondaryOutbox    = 1392 // two for each of their messages to the host: word, kind, a, b; group, 0, 0, 0
 	SecondaryOutboxWords = 8    // of an entry
 
-	SharedLines = 64   // words of all lines
-	SharedWords = 3456 // of the block, without an array for the groups
+	SharedLines = 48   // words of all lines
+	SharedWords = 3440 // of the block, without an array for the groups
 )
 
 // Word indices of ResidentWork.
@@ -119,11 +119,13 @@ const (
 	AtForwardPending   = 83  // groups that have yet to take the forwarded message
 	AtSecondarySent    = 84  // messages put into the secondary outbox
 	AtSecondaryClaimed = 85  // the same, with claims of a full ring until they are returned
+	AtTickCount        = 86  // ticks that have ended
 	AtRelay            = 96  // x: steps of group 0 since the base while it does steps, else all ones; y: number of the forwarded message, 0: none, or it is being written; z: 1: stop request
 	AtForwardTo        = 100 // group that the forwarded message is for; all ones: every group
 	AtForwardKind      = 101 // kind
 	AtForwardA         = 102 // a
 	AtForwardB         = 103 // b
+	AtCarried          = 104 // from one tick to the next: x: messages taken from the inbox, y: put into the outbox, z: heartbeats
 
 	AtLogRing    = 112  // two for each entry: number + 1, step low, step high, group; a, b, c, 0
 	LogRingWords = 8    // of an entry

@@ -115,14 +115,12 @@ var Blocks = []Block{
 		Name: "ResidentShared", Go: "Shared", Binding: 5, Memory: "coherent volatile",
 		About: "Mapped memory, which the host and the kernel access.",
 		Lines: []Line{
-			{"doorbell", "host", []Field{
+			{"host", "host", []Field{
 				{"Doorbell", 4, "x: control word; y z w: the newest message if the inline bit is set"},
-				{"Taken", 1, "messages that the host has taken from the outbox"},
-				{"SecondaryTaken", 1, "messages that the host has taken from the secondary outbox"},
-			}},
-			{"command", "host", []Field{
 				{"Command", 4, "x: epoch, y: target, z: budget, w: poll interval; in steps since the base"},
 				{"Base", 4, "x y: first step of the epoch, low and high, z: flags, w: phases"},
+				{"Taken", 1, "messages that the host has taken from the outbox"},
+				{"SecondaryTaken", 1, "messages that the host has taken from the secondary outbox"},
 			}},
 			{"progress", "leader of group 0", []Field{
 				{"Heartbeat", 1, "counts polls of the doorbell"},
@@ -131,7 +129,7 @@ var Blocks = []Block{
 				{"Sent", 1, "messages put into the outbox"},
 			}},
 			{"status", "leader of the last group to end a tick", []Field{
-				{"Ticks", 1, "ticks that have ended; written last"},
+				{"Ticks", 4, "x: ticks that have ended; written last"},
 				{"Least", 1, "steps since the base that every group has done; all ones: all have halted"},
 				{"Most", 1, "steps since the base of the group that has done most"},
 				{"Kind", 1, "kind of the signal; 0: none"},
@@ -190,6 +188,7 @@ var Blocks = []Block{
 				{"ForwardPending", 1, "groups that have yet to take the forwarded message"},
 				{"SecondarySent", 1, "messages put into the secondary outbox"},
 				{"SecondaryClaimed", 1, "the same, with claims of a full ring until they are returned"},
+				{"TickCount", 1, "ticks that have ended"},
 			}},
 			{"relay", "leader of group 0", []Field{
 				{"Relay", 4, "x: steps of group 0 since the base while it does steps, else all ones; y: number of the forwarded message, 0: none, or it is being written; z: 1: stop request"},
@@ -197,6 +196,7 @@ var Blocks = []Block{
 				{"ForwardKind", 1, "kind"},
 				{"ForwardA", 1, "a"},
 				{"ForwardB", 1, "b"},
+				{"Carried", 4, "from one tick to the next: x: messages taken from the inbox, y: put into the outbox, z: heartbeats"},
 			}},
 		},
 		Arrays: []Array{

@@ -78,15 +78,35 @@ func glslText() string {
 	}
 	for _, b := range Blocks {
 		fmt.Fprintf(&t, "\n// %s\nlayout(std430, binding = %d) %s buffer %s {\n", b.About, b.Binding, b.Memory, b.Name)
-		for _, l := range b.Lines {
-			l.writeGLSL(&t)
-		}
+		fmt.Fprintf(&t, "    uvec4 %s[%d]; // all lines: see the names below\n", b.lines(), LineWords/4*len(b.Lines))
 		for _, a := range b.Arrays {
 			fmt.Fprintf(&t, "    // %s. Written by %s.\n    %s resident%s[%s];\n", a.About, a.Writer, a.Kind, a.Name, a.glslCount())
 		}
 		t.WriteString("};\n")
+		b.writeNames(&t)
 	}
 	return t.String()
+}
+
+// lines returns the name of the array that holds all lines of a block: kernels load some of
+// them by index.
+func (b Block) lines() string { return "resident" + b.Go + "Lines" }
+
+// writeNames writes a macro for the vector that each line begins with, and one for each
+// field.
+func (b Block) writeNames(t *strings.Builder) {
+	line := ""
+	b.EachField(func(l Line, f Field, at int) {
+		if l.Name != line {
+			line = l.Name
+			fmt.Fprintf(t, "// Line %s, written by %s.\n#define RESIDENT_LINE_%s %du\n", l.Name, l.Writer, strings.ToUpper(l.Name), at/4)
+		}
+		component := ""
+		if f.Words == 1 {
+			component = "." + "xyzw"[at%4:at%4+1]
+		}
+		fmt.Fprintf(t, "#define resident%s %s[%d]%s // %s\n", f.Name, b.lines(), at/4, component, f.About)
+	})
 }
 
 // glslCount returns the length of an array in elements of its kind.
@@ -95,22 +115,6 @@ func (a Array) glslCount() string {
 		return a.Count
 	}
 	return fmt.Sprintf("%d * %s", a.Words/4, a.Count)
-}
-
-func (l Line) writeGLSL(t *strings.Builder) {
-	fmt.Fprintf(t, "    // Line %s, written by %s.\n", l.Name, l.Writer)
-	used := 0
-	for _, f := range l.Fields {
-		kind := "uint"
-		if f.Words == 4 {
-			kind = "uvec4"
-		}
-		fmt.Fprintf(t, "    %s resident%s; // %s\n", kind, f.Name, f.About)
-		used += f.Words
-	}
-	if used < LineWords {
-		fmt.Fprintf(t, "    uint resident_%s[%d];\n", l.Name, LineWords-used)
-	}
 }
 
 // docText returns doc with the tables between its markers replaced.

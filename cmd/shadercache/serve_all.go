@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/internal/cli"
+)
+
+const serveAllName = "serve-all"
+
+// newServeAll is the command of the process that serve --device all asks for the GPUs: a
+// driver that is loaded keeps tens of MiB, and the process that accepts clients needs none.
+func newServeAll(o *options) *cobra.Command {
+	return cli.ForSeveral(&cobra.Command{
+		Use:     serveAllName,
+		Short:   "List the GPUs of serve --device all",
+		Example: "  shadercache serve --device all",
+		Hidden:  true,
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			names, err := shadercache.DeviceNames()
+			if err != nil {
+				return cli.Hint(err, "shadercache doctor")
+			}
+			return json.NewEncoder(o.Stdout).Encode(names)
+		},
+	})
+}
+
+// allDevices returns the GPUs of --device all, as a process of serveAllName prints them.
+func (o *options) allDevices(ctx context.Context) (names []string, err error) {
+	child, err := o.ChildCommand(ctx, o.Dir, []string{serveAllName})
+	if err != nil {
+		return nil, err
+	}
+	out, err := child.Output()
+	if errors.As(err, new(*exec.ExitError)) && ctx.Err() == nil {
+		return nil, cli.ErrReported // by the process
+	}
+	if err == nil {
+		err = json.Unmarshal(out, &names)
+	}
+	if err == nil && len(names) == 0 {
+		err = errors.New("there are none")
+	}
+	if err != nil {
+		return nil, errors.Join(ctx.Err(), fmt.Errorf("list the GPUs: %w", err))
+	}
+	return names, nil
+}

@@ -1,0 +1,200 @@
+//go:build linux
+
+package conv2d
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"strconv"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/shader"
+)
+
+//go:embed kernels/conv2d_winograd_fused.comp
+var conv2dWinogradFused string
+
+// The fused Winograd convolutions compute the same as winograd2 and winograd4 in one
+// dispatch: each group transforms the input of its tiles, multiplies for all frequencies,
+// and transforms the sums, which never are in memory. Problems that are short of work for
+// three dispatches end sooner. NaN and infinities spread as in winograd2 and winograd4.
+var (
+	fused2Algorithm = fusedAlgorithm("winograd2_fused", 2, winograd2Tolerance)
+	fused4Algorithm = fusedAlgorithm("winograd4_fused", 4, winograd4Tolerance)
+)
+
+func fusedAlgorithm(name string, tile int, times float64) algorithm[Problem] {
+	return newAlgorithm(name,
+		func(p Problem, on device) []FusedParams { return fusedCandidates(winograd{p, tile}, on) },
+		func(p Problem, params FusedParams, on device) (kernel.Sequence, error) {
+			return fusedWinograd{winograd{p, tile}, params}.sequence(on)
+		},
+		func(p Problem) float64 { return times * Tolerance(p.ReductionLen()) })
+}
+
+// FusedParams are the parameters of winograd2_fused and winograd4_fused: see
+// conv2d_winograd_fused.comp.
+type FusedParams struct {
+	BK      int `json:"bk"`
+	BM      int `json:"bm"`
+	BN      int `json:"bn"`
+	Buffers int `json:"buffers"`
+	Split   int `json:"split"`
+	TM      int `json:"tm"`
+	TN      int `json:"tn"`
+}
+
+// String returns the parameters as text.
+func (t FusedParams) String() string { return paramsText(t) }
+
+// validate fails for parameters that the kernel cannot be compiled with.
+func (t FusedParams) validate() error {
+	switch {
+	case t.BK < 4 || t.BK%4 != 0 || t.BM < 16 || t.BM%16 != 0 || t.BN < 4:
+		return fmt.Errorf("conv2d: steps of %d and a block of %dx%d, must be multiples of 4 and of 16x4", t.BK, t.BM, t.BN)
+	case t.TM < 4 || t.TN < 4 || t.TM%4 != 0 || t.TN%4 != 0 || t.BM%t.TM != 0 || t.BN%t.TN != 0:
+		return fmt.Errorf("conv2d: a block of %dx%d does not divide into parts of %dx%d", t.BM, t.BN, t.TM, t.TN)
+	case t.Buffers != 1 && t.Buffers != 2:
+		return fmt.Errorf("conv2d: %d buffers, must be 1 or 2", t.Buffers)
+	case t.Split < 1:
+		return fmt.Errorf("conv2d: split is %d, must be at least 1", t.Split)
+	}
+	return nil
+}
+
+// maxPasses is the most passes of conv2d_winograd_fused.comp.
+const maxPasses = 8
+
+// fusedWinograd is a convolution by tiles, cut into blocks of filters and tiles.
+type fusedWinograd struct {
+	winograd
+	block FusedParams
+}
+
+func (w fusedWinograd) sequence(on device) (kernel.Sequence, error) {
+	if err := w.block.validate(); err != nil {
+		return kernel.Sequence{}, err
+	}
+	if err := w.winograd.check(); err != nil {
+		return kernel.Sequence{}, err
+	}
+	if err := w.checkBlock(on); err != nil {
+		return kernel.Sequence{}, err
+	}
+	main := withBias(w.Problem, w.step(on))
+	s := kernel.Sequence{Prepare: []kernel.Step{w.packStep()}, PackedLen: w.packedLen()}
+	if w.block.Split > 1 {
+		main.Bindings = append(main.Bindings, partialBinding, semaphoresBinding)
+		s.SemaphoreCount = w.blocks()
+		s.WorkspaceLen = w.workspace()
+	}
+	s.Steps = []kernel.Step{main}
+	return s, nil
+}
+
+// checkBlock fails where the device cannot compute the problem with this block.
+func (w fusedWinograd) checkBlock(on device) error {
+	perPart := ceilDiv(w.steps(), w.block.Split)
+	switch n := w.invocations(); {
+	case n > on.maxInvocations || n%w.block.BN != 0:
+		return fmt.Errorf("conv2d: a block needs %d invocations in a group, this device allows %d, of which each has one of %d tiles",
+			n, on.maxInvocations, w.block.BN)
+	case w.passes(on) == 0:
+		return fmt.Errorf("conv2d: a block needs %d bytes of shared memory, this device has %d", w.sharedBytes(maxPasses), on.sharedBytes)
+	case w.block.Split > 1 && (w.block.Split-1)*perPart >= w.steps():
+		return fmt.Errorf("conv2d: %d steps do not divide into %d parts", w.steps(), w.block.Split)
+	case product(w.groupCount(), w.frequencies(), w.channelsPadded(), w.filtersPadded()) > maxWorkspace,
+		product(w.blocks(), w.block.Split, w.block.BM*w.block.BN, w.tile*w.tile) > maxWorkspace:
+		return w.tooLarge()
+	}
+	return checkGrids(w.Problem, on, w.weightsGrid(w.channelsPadded(), w.filtersPadded()), w.blockGrid())
+}
+
+func (w fusedWinograd) invocations() int {
+	return w.frequencies() * (w.block.BM / w.block.TM) * (w.block.BN / w.block.TN)
+}
+
+// steps is the number of steps that the channels of a group take.
+func (w fusedWinograd) steps() int { return ceilDiv(w.groupC(), w.block.BK) }
+
+func (w fusedWinograd) channelsPadded() int { return w.steps() * w.block.BK }
+func (w fusedWinograd) filtersPadded() int  { return roundUp(w.groupK(), w.block.BM) }
+
+func (w fusedWinograd) packedLen() int {
+	return w.groupCount() * w.frequencies() * w.channelsPadded() * w.filtersPadded()
+}
+
+func (w fusedWinograd) blockGrid() [3]int {
+	return [3]int{
+		ceilDiv(w.N*w.tilesP()*w.tilesQ(), w.block.BN),
+		w.filtersPadded() / w.block.BM,
+		w.groupCount() * w.block.Split,
+	}
+}
+
+// blocks is the number of blocks of the output.
+func (w fusedWinograd) blocks() int {
+	grid := w.blockGrid()
+	return grid[0] * grid[1] * w.groupCount()
+}
+
+// workspace is the elements of all parts of all blocks.
+func (w fusedWinograd) workspace() int {
+	return w.blocks() * w.block.Split * w.block.BM * w.block.BN * w.tile * w.tile
+}
+
+// sharedBytes is the shared memory of a group that exchanges its sums in that many passes.
+func (w fusedWinograd) sharedBytes(passes int) int {
+	t := w.block
+	bytes := 4 * w.frequencies() * (t.Buffers*t.BK*t.BM + max(t.Buffers*t.BK*t.BN, t.BM*t.BN/passes))
+	if t.Split > 1 {
+		bytes += semaphoreBytes
+	}
+	return bytes
+}
+
+// passes returns the fewest passes in which the sums fit into shared memory, 0 for none.
+func (w fusedWinograd) passes(on device) int {
+	for passes := 1; passes <= maxPasses; passes *= 2 {
+		if w.sharedBytes(passes) <= on.sharedBytes {
+			return passes
+		}
+	}
+	return 0
+}
+
+// packStep transforms the weights into the layout that step reads.
+func (w fusedWinograd) packStep() kernel.Step {
+	return w.weightsStep(w.channelsPadded(), w.filtersPadded(), defines(map[string]int{
+		"BLOCK": w.block.BM,
+		"LINE":  4 * w.block.BM / w.block.TM,
+	}))
+}
+
+// step is the whole convolution.
+func (w fusedWinograd) step(on device) kernel.Step {
+	d := paramDefines(w.block)
+	maps.Copy(d, defines(map[string]int{
+		"TILE":           w.tile,
+		"PASSES":         w.passes(on),
+		"CHANNELS":       w.C,
+		"HEIGHT":         w.H,
+		"WIDTH":          w.W,
+		"OUTPUT_P":       w.P(),
+		"OUTPUT_Q":       w.Q(),
+		"PAD_H":          w.PadH,
+		"PAD_W":          w.PadW,
+		"GROUPS":         w.groupCount(),
+		"GROUP_CHANNELS": w.groupC(),
+		"GROUP_FILTERS":  w.groupK(),
+	}))
+	maps.Copy(d, w.epilogue())
+	return kernel.Step{
+		Source:   shader.MustSource("conv2d_winograd_fused_"+strconv.Itoa(w.tile), conv2dWinogradFused, d),
+		Groups:   w.blockGrid(),
+		Uniforms: append(w.uniforms(), executor.Int("steps", int32(w.steps()))),
+		Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Packed.At(1), kernel.Output.At(2)},
+	}
+}

@@ -1,0 +1,110 @@
+//go:build linux
+
+package conv2d
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Sizes of blocks.
+var (
+	fusedHeights = []int{16, 32, 64}
+	fusedWidths  = []int{8, 12, 16, 32}
+	fusedDepths  = []int{4, 8, 16}
+	fusedParts   = [][2]int{{8, 8}, {8, 4}, {4, 4}}
+	fusedSplits  = []int{1, 2, 3, 4, 6, 8}
+)
+
+// maxFusedCandidates bounds the blocks that a search compiles and runs.
+const maxFusedCandidates = 8
+
+// fusedCandidates returns the blocks of the shortest estimated times, no two of them with
+// the same filters and tiles.
+func fusedCandidates(w winograd, on device) []FusedParams {
+	if on.software || w.check() != nil || !w.pays() {
+		return nil
+	}
+	var all []timedBlock
+	for _, bm := range fusedHeights {
+		for _, bn := range fusedWidths {
+			if best := bestBlock(w, on, bm, bn); best.cycles > 0 {
+				all = append(all, best)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b timedBlock) int { return cmp.Compare(a.cycles, b.cycles) })
+	var params []FusedParams
+	for _, c := range all[:min(len(all), maxFusedCandidates)] {
+		params = append(params, c.block)
+	}
+	return params
+}
+
+type timedBlock struct {
+	fusedWinograd
+	cycles float64 // 0: there is none
+}
+
+// bestBlock completes the filters and tiles of a block.
+func bestBlock(w winograd, on device, bm, bn int) (best timedBlock) {
+	for _, part := range fusedParts {
+		for _, depth := range fusedDepths {
+			for _, split := range fusedSplits {
+				c := fusedWinograd{w, FusedParams{BM: bm, BN: bn, BK: depth, TM: part[0], TN: part[1], Buffers: 1, Split: split}}
+				if c.block.validate() != nil || c.checkBlock(on) != nil {
+					continue
+				}
+				if cycles := c.cycles(on); best.cycles == 0 || cycles < best.cycles {
+					best = timedBlock{c, cycles}
+				}
+			}
+		}
+	}
+	return best
+}
+
+// cycles estimates how long the dispatch takes, as implicitProduct.cycles does.
+func (w fusedWinograd) cycles(on device) float64 {
+	grid := w.blockGrid()
+	groups := grid[0] * grid[1] * grid[2]
+	rounds := ceilDiv(groups, gpuProcessors)
+	resident := min(rounds, w.resident(on))
+	perGroup := float64(ceilDiv(w.steps(), w.block.Split) + 1)
+	sum := float64(rounds/resident) * (gpuGroupCycles + perGroup*w.stepCycles(resident))
+	if rest := rounds % resident; rest > 0 {
+		sum += gpuGroupCycles + perGroup*w.stepCycles(rest)
+	}
+	traffic := float64(groups) * perGroup * float64(4*w.block.BK*(w.frequencies()*w.block.BM+2*w.tile*w.tile*w.block.BN)) / gpuTraffic
+	sum = max(sum+traffic/4, traffic) // most of it overlaps
+	if w.block.Split > 1 {
+		sum += gpuTailCycles * 2
+	}
+	return sum
+}
+
+// resident returns the number of groups that run on one processor at a time.
+func (w fusedWinograd) resident(on device) int {
+	t := w.block
+	registers := t.TM*t.TN + w.frequencies()*ceilDiv(t.BK*t.BN, w.invocations()) + 56 // for each invocation
+	return max(1, min(gpuRegisters/(registers*w.invocations()), int(gpuSharedBytes)/w.sharedBytes(w.passes(on))))
+}
+
+// stepCycles returns the cycles of one step with that many groups on a processor.
+func (w fusedWinograd) stepCycles(resident int) float64 {
+	t := w.block
+	warps := float64(resident * ceilDiv(w.invocations(), 32))
+	work := float64(resident*w.frequencies()*t.BM*t.BN*t.BK) / gpuLanes
+	return max(gpuStepCycles, work/(w.density()*warps/(warps+1.2)))
+}
+
+// density returns the share of a group's instructions in a step that multiply and add. The
+// others read shared memory, fetch the next step and transform its tiles.
+func (w fusedWinograd) density() float64 {
+	t := w.block
+	work := float64(t.TM * t.TN * t.BK)
+	shared := 0.8 * float64((t.TM+t.TN)*t.BK)
+	copies := 3 * ceilDiv(t.BK*w.frequencies()*t.BM/4, w.invocations())
+	transforms := 8 * float64(w.frequencies()*t.BK*t.BN) / float64(w.invocations())
+	return work / (work + shared + float64(copies) + transforms)
+}
