@@ -2,12 +2,9 @@ package glctx
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/shadercache/shadercache/internal/futex"
 )
 
 func TestQueueKeepsOrderInBatches(t *testing.T) {
@@ -77,10 +74,9 @@ func TestCallPropagatesPanic(t *testing.T) {
 	t.Error("wait returned")
 }
 
-// A wait returns the error of its own callback, and not before it, whether the caller spins,
-// its thread sleeps or its goroutine does, with calls that are used again and again.
+// A wait returns the error of its own callback, and not before it, whether the caller spins
+// or sleeps, with calls that are used again and again.
 func TestCallWaitsForItsCallback(t *testing.T) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4)) // with fewer no thread sleeps
 	var callers sync.WaitGroup
 	for caller := range 4 {
 		callers.Go(func() {
@@ -88,7 +84,7 @@ func TestCallWaitsForItsCallback(t *testing.T) {
 				own := fmt.Errorf("callback %d of caller %d", i, caller)
 				took := []time.Duration{0, 50 * time.Microsecond, 300 * time.Microsecond}[i%3]
 				if i%50 == 49 {
-					took = futex.ShortSleep + time.Millisecond
+					took = 3 * time.Millisecond
 				}
 				c := newCall()
 				go func() {
