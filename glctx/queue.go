@@ -160,18 +160,18 @@ func (q *queue) close() bool {
 // call is one Do that waits for its callback.
 type call struct {
 	finished atomic.Bool
-	sleeper  futex.Sleeper // of the caller; a wake may be late, when the call is used again
+	done     chan struct{}
 	err      error
 	panicked any
 }
 
-var calls = sync.Pool{New: func() any { return new(call) }}
+var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
 
 func newCall() *call { return calls.Get().(*call) }
 
 func (c *call) finish() {
 	c.finished.Store(true)
-	c.sleeper.Wake()
+	c.done <- struct{}{}
 }
 
 // wait waits for the callback, with spin or without, and returns its error. A panic of
@@ -180,9 +180,7 @@ func (c *call) wait(spin bool) error {
 	if spin {
 		spinUntil(&c.finished, callerSpin)
 	}
-	if !c.finished.Load() {
-		c.sleep()
-	}
+	<-c.done
 	err, panicked := c.err, c.panicked
 	c.err, c.panicked = nil, nil
 	c.finished.Store(false)
@@ -191,30 +189,6 @@ func (c *call) wait(spin bool) error {
 		panic(panicked)
 	}
 	return err
-}
-
-// callerSleeps is set while the thread of a caller sleeps.
-var callerSleeps atomic.Bool
-
-// sleep returns when the callback has finished. For a short one the thread sleeps in the
-// kernel: a goroutine is woken 50 us later, since another thread has to take it from the
-// processor of the GL thread. One thread of the process does so at a time, because it keeps
-// its processor.
-func (c *call) sleep() {
-	if futex.MaySleep() && callerSleeps.CompareAndSwap(false, true) {
-		c.sleepFor(futex.ShortSleep)
-		callerSleeps.Store(false)
-	}
-	for !c.finished.Load() {
-		c.sleepFor(futex.NoLimit)
-	}
-}
-
-func (c *call) sleepFor(limit time.Duration) {
-	c.sleeper.Prepare(limit)
-	if !c.finished.Load() {
-		c.sleeper.Sleep(limit)
-	}
 }
 
 // spinUntil returns when flag is set or limit has passed, and reports whether it is set.

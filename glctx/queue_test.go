@@ -1,8 +1,10 @@
 package glctx
 
 import (
+	"fmt"
 	"sync"
 	"testing"
+	"time"
 )
 
 func TestQueueKeepsOrderInBatches(t *testing.T) {
@@ -70,6 +72,33 @@ func TestCallPropagatesPanic(t *testing.T) {
 	}()
 	c.wait(true)
 	t.Error("wait returned")
+}
+
+// A wait returns the error of its own callback, and not before it, whether the caller spins
+// or sleeps, with calls that are used again and again.
+func TestCallWaitsForItsCallback(t *testing.T) {
+	var callers sync.WaitGroup
+	for caller := range 4 {
+		callers.Go(func() {
+			for i := range 200 {
+				own := fmt.Errorf("callback %d of caller %d", i, caller)
+				took := []time.Duration{0, 50 * time.Microsecond, 300 * time.Microsecond}[i%3]
+				if i%50 == 49 {
+					took = 3 * time.Millisecond
+				}
+				c := newCall()
+				go func() {
+					time.Sleep(took)
+					c.err = own
+					c.finish()
+				}()
+				if err := c.wait(i%2 == 0); err != own {
+					t.Errorf("%v, want %v", err, own)
+				}
+			}
+		})
+	}
+	callers.Wait()
 }
 
 func TestQueueExpectsIdleOnce(t *testing.T) {
