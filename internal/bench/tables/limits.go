@@ -39,7 +39,7 @@ func limitsText(root string) (string, error) {
 
 // logFolders returns the folders of logs that there are, a column each.
 func logFolders(root string) (folders []string) {
-	for _, name := range []string{"h200", "h100", "llvmpipe"} {
+	for _, name := range []string{"h200", "h200-again", "h100", "llvmpipe"} {
 		folder := filepath.Join(root, "docs", "logs", name)
 		if _, err := os.Stat(folder); err == nil {
 			folders = append(folders, folder)

@@ -33,7 +33,7 @@ func TestDifferencesAreErrors(t *testing.T) {
 		"a limit that says not why":   {limitsPage, `- \*\*SGEMM 2048`, "- **SGEMM", "does not say, with a link, why these are missed:\nSGEMM 2048; 4096; 8192, of cuBLAS"},
 		"a figure of the driver":      {limitsPage, `polls it, take [0-9]`, "polls it, take 99", "does not contain: and the host that polls it"},
 		"a bar that is changed":       {barsFile, `"at_most": 25}`, `"at_most": 24}`, "docs/bench/limits.md differs from its logs"},
-		"a log of the limits":         {"docs/logs/h200/startup-cuda.txt", `process [0-9]`, `process 9`, "docs/bench/limits.md differs from its logs"},
+		"a log of the limits":         {"docs/logs/h200/executor-soak.json", `"stall_ratio": [0-9]`, `"stall_ratio": 9`, "docs/bench/limits.md differs from its logs"},
 		"a call that is not in a log": {"docs/logs/h200/driver-calls.txt", "ticks depth 3, word", "ticks depth 3, words", "driver-calls.txt has no ticks depth 3, word"},
 	} {
 		t.Run(name, func(t *testing.T) {
