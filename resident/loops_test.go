@@ -181,13 +181,35 @@ func TestStepsWithinTheLimitOfLoops(t *testing.T) {
 		kernel Kernel
 		want   uint32 // steps of a dispatch
 	}{
-		{Kernel{Groups: 1}, 20178},
-		{Kernel{Groups: 1, Phases: 2}, 15133},
-		{Kernel{Groups: 1, Loops: 60_532}, 1},
+		{Kernel{Groups: 1}, 3560},
+		{Kernel{Groups: 1, Phases: 2}, 3363},
+		{Kernel{Groups: 1, Loops: 60_518}, 1},
 		{Kernel{Groups: 1, Loops: ^uint32(0)}, 1}, // New refuses it
 	} {
 		if got := chooseMode(c.kernel, Options{}, glctx.Info{GPU: "llvmpipe (LLVM 15)"}).MaxSteps; got != c.want {
 			t.Errorf("%+v: %d steps", c.kernel, got)
+		}
+	}
+}
+
+// TestMostStepsOfADispatch runs as many steps in one dispatch as a session may have, of kernels
+// with few and with many loop turns, and gets right results without an error.
+func TestMostStepsOfADispatch(t *testing.T) {
+	f := limited(t)
+	for _, turns := range []uint32{1, 100, 1000} {
+		k := loopKernel(turns, turns)
+		s := f.session(k, Options{Strategy: Mega, Budget: epochSteps})
+		most := s.config.mode.MaxSteps
+		sums, err := trySteps(t, s, uint64(most))
+		if err != nil {
+			t.Errorf("%d steps of %d turns: %v", most, turns, err)
+			continue
+		}
+		if want := sumAfter(most, turns); sums[0] != want {
+			t.Errorf("%d steps of %d turns: the sum is %d, should be %d", most, turns, sums[0], want)
+		}
+		if n := s.Stats().Dispatches; n != 1 {
+			t.Errorf("%d steps of %d turns took %d dispatches", most, turns, n)
 		}
 	}
 }
