@@ -12,10 +12,10 @@ type effort struct {
 }
 
 // Tokens that may be read: some for any text, and for each token of it. The kernels of
-// this repository need 150 for each of theirs at most.
+// this repository need 240 for each of theirs at most.
 const (
 	freeEffort     = 1 << 18
-	effortPerToken = 600
+	effortPerToken = 750
 )
 
 func newEffort(tokens int) *effort {

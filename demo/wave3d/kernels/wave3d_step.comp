@@ -37,7 +37,8 @@ void main() {
     int i = cellIndex(c), row = size.x, plane = size.x * size.y;
     float u = now[i];
     float below = c.z > 0 ? now[i - plane] : outside(inZ0, faceZ(c));
-    for (int end = min(c.z + PLANES, hi.z); c.z < end; c.z++) {
+    int planes = min(PLANES, hi.z - c.z);
+    for (int n = 0; n < planes; ++n) {
         float above = c.z + 1 < size.z ? now[i + plane] : outside(inZ1, faceZ(c));
         precise float x0 = c.x > 0 ? now[i - 1] : outside(inX0, faceX(c));
         precise float x1 = c.x + 1 < size.x ? now[i + 1] : outside(inX1, faceX(c));
@@ -58,5 +59,6 @@ void main() {
         below = u;
         u = above;
         i += plane;
+        ++c.z;
     }
 }
