@@ -9,7 +9,7 @@ import (
 	"github.com/shadercache/shadercache/server/wire"
 )
 
-// A copy whose operands do not fit is the client's mistake, and the session goes on.
+// A copy whose operands do not fit is an error of the client, and the session goes on.
 func TestCopiesThatDoNotFit(t *testing.T) {
 	r := serve(t, server.Options{}).raw()
 	buffer := func(id uint32, offset, size uint64) wire.Operand {
