@@ -4,12 +4,19 @@ GO       ?= go
 TAGS     := -tags egl
 # What builds without cgo. With it, none of these has a package with cgo below it, so that
 # the code that was tested is the same: TestPurePackagesHaveNoCgoBelowThem.
-PURE     := ./shader/... ./drivercache/... ./binary/... ./cache ./internal/osfile
+PURE     := ./shader/... ./job ./drivercache/... ./binary/... ./cache ./internal/osfile
 BINARY   := bin/shadercache
+LAB      := bin/shadercache-lab
+MODULES  := lab/otel lab/bench/peers/gonumpeer
 # Without -noreset the X server restarts when its last client ends, and a client that
 # connects meanwhile fails.
 XVFB     := xvfb-run -a -s '-screen 0 1280x1024x24 -noreset'
 DEMO     := bin/demo
+# What has goroutines of its own is tested with the race detector: all but these folders,
+# whose code computes, or starts processes that do. It makes them take twice as long, and
+# scripts/drivers test runs parts of cmd and resident with it in continuous integration.
+PLAIN    := cmd conv2d lab recording resident shader
+PACKAGES  = $(GO) list $(TAGS) ./...
 # A program with the race detector sleeps for a second before it ends: 80 test binaries
 # would. Tests wait for disks and for processes that they start, so that as many packages at
 # a time as there are CPUs leave some of them idle.
@@ -21,12 +28,14 @@ LINK     := -ldflags=-w
 UNRACED  := 'DoesNotAllocate|OtherSystems|FindsErrors'
 FUZZTIME ?= 20s
 FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/crashlog \
-	./drivercache/nvidia ./bundle ./glctx ./conv2d ./conv2d/imaging ./resident ./demo/interpreter \
-	./recording ./remote ./remote/http ./server/wire ./server/ring ./trace
+	./drivercache/nvidia ./fleet/pack ./glctx ./conv2d ./conv2d/imaging ./resident ./lab/demo/interpreter \
+	./recording ./fleet ./fleet/http ./server/internal/wire ./server/internal/ring ./trace
 SAMPLE   := conv2d/imaging/sample.png
 
+SPACE    := $(subst ,, )
+
 .DEFAULT_GOAL := help
-.PHONY: help build recorder demo test test-mesa25 check bench fuzz soak trial record-trial picture man clean cache-dir examples
+.PHONY: help build lab recorder demo test test-mesa25 test-drivers check bench fuzz soak trial record-trial picture docs man clean cache-dir examples size
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,10 +44,13 @@ build: ## build the command: bin/shadercache
 	@scripts/deps build
 	$(GO) build $(TAGS) -o $(BINARY) ./cmd/shadercache
 
+lab: build ## build the command with the benchmarks and demonstrations too: bin/shadercache-lab
+	$(GO) build $(TAGS) -o $(LAB) ./lab/shadercache-lab
+
 recorder: ## build what exec --record preloads: bin/libshadercache-record.so
 	@scripts/deps build
 	@mkdir -p bin
-	recorder/c/build bin/libshadercache-record.so
+	recording/recorder/c/build bin/libshadercache-record.so
 
 demo: build cache-dir ## filter a picture on the GPU: compiled, from the cache, and through a server
 	@scripts/deps run
@@ -48,14 +60,19 @@ demo: build cache-dir ## filter a picture on the GPU: compiled, from the cache, 
 cache-dir:
 	@chmod 700 shader_cache
 
-test: ## vet and test everything with the race detector and a real GL driver
+test: ## vet and test everything with a real GL driver, what is concurrent with the race detector
 	@scripts/deps test
-	SHADERCACHE_REQUIRE_GL=1 $(RACE) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -race -vet=all -timeout 30m ./...
+	SHADERCACHE_REQUIRE_GL=1 $(RACE) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -race -vet=all -timeout 30m \
+		$$($(PACKAGES) | grep -Ev '/shadercache/($(subst $(SPACE),|,$(PLAIN)))(/|$$)')
+	SHADERCACHE_REQUIRE_GL=1 $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -vet=all -timeout 30m $(PLAIN:%=./%/...)
 	CGO_ENABLED=0 $(GO) build $(PURE)
 	CGO_ENABLED=0 $(GO) test -vet=off -run $(UNRACED) ./cache ./internal/portable
 
 test-mesa25: ## the tests that depend on the driver, with Mesa 25.0 in a root folder of Debian 13
-	scripts/mesa25 test
+	scripts/drivers test llvmpipe
+
+test-drivers: ## the same with Mesa's drivers of AMD, Intel and NVIDIA without their GPUs, and zink
+	for driver in zink radeonsi iris crocus nouveau; do scripts/drivers test $$driver || exit 1; done
 
 check: ## before a commit: format, vet, lint where staticcheck is there, race tests
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
@@ -82,18 +99,20 @@ fuzz: ## fuzz every decoder for FUZZTIME each (20s)
 soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./binary -run 'PowerCut|Killed|EveryFlipped|ManyEntries|ManyPrograms'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./cache -run 'ManyProcesses|GetWaitsForNoLock'
-	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./bundle -run 'Every|Killed|Bombs|PowerCut'
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./fleet/pack -run 'Every|Killed|Bombs|PowerCut'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./drivercache/nvidia -run 'PowerCut'
-	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run 'ManyPrograms|FaultModes|KilledClients|StoppedSoaks'
-	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./clients -run 'Flipped'
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./drivercache -run 'KilledProcesses'
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/shadercache -run 'ManyPrograms|FaultModes|KilledClients|KilledPreloads'
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./lab/shadercache-lab -run 'StoppedSoaks'
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./server/clients -run 'Flipped'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./executor -run ManyGoroutines
-	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./remote/... -run 'MemoryOfAPull|Network'
-	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./recorder -run ManyThreads
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./fleet/... -run 'MemoryOfAPull|Network'
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./recording/recorder -run ManyThreads
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./conv2d/imaging -run SampleIsTheScene
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./conv2d -run 'TestImplicit'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./server -run 'Damaged|ComeAndGo|Plans|Networks'
-	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v . -run 'KilledStarts'
-	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 90m -v . -run 'TestSoak$$' # an hour
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/systemtest -run 'KilledStarts'
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 90m -v ./cmd/systemtest -run 'TestSoak$$' # an hour
 
 trial: ## 1,500 generated shaders through all of a cache's life: some ten minutes
 	scripts/trial
@@ -101,16 +120,25 @@ trial: ## 1,500 generated shaders through all of a cache's life: some ten minute
 record-trial: ## record real programs of Debian, those that are installed: some minutes
 	scripts/record-trial
 
-examples: ## build and test the examples that are modules of their own
-	cd examples/otel && $(GO) vet $(TAGS) ./... && $(GO) test $(TAGS) ./...
+size: ## what has to be read to hold this project, against its budgets
+	@$(GO) run ./lab/size
+
+examples: ## vet and test the modules of their own: OpenTelemetry, and gonum as a peer
+	@set -e; for module in $(MODULES); do (set -x; cd $$module; $(GO) vet $(TAGS) ./...; $(GO) test $(TAGS) ./...); done
 
 picture: ## draw docs/architecture.svg from docs/architecture.dot
 	@scripts/deps picture
 	dot -Tsvg docs/architecture.dot -o docs/architecture.svg
 	printf '<!-- architecture.dot sha256 %s -->\n' $$(sha256sum docs/architecture.dot | cut -d ' ' -f 1) >> docs/architecture.svg
 
-man: build ## the manual pages: bin/man
+docs: lab ## the help of all commands as pages: bin/docs/command.md and lab.md
+	mkdir -p bin/docs
+	$(BINARY) help --all > bin/docs/command.md
+	$(LAB) help --all > bin/docs/lab.md
+
+man: lab ## the manual pages: bin/man
 	$(BINARY) man bin/man
+	$(LAB) man bin/man
 
 clean: ## delete what was built and the cache in shader_cache/
 	rm -rf bin

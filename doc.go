@@ -10,7 +10,7 @@
 //	drivercache  layer two: the driver's own cache of machine code
 //	binary       layer one: program binaries on disk, by driver and program
 //	cache        what is resident: get a program, release it, evict, preload
-//	bundle       both layers in one archive, to be shipped
+//	fleet        packs of both layers, in a store that machines share
 //	glctx        the GL context and its thread; the only cgo
 //	executor     asynchronous jobs: inputs up, programs, outputs down, side by side
 //	conv2d       convolution and matrix products with CPU references

@@ -2,10 +2,14 @@ package shadercache_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"os"
+	"testing"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -39,4 +43,20 @@ func ExampleOpen() {
 	}))
 	fmt.Println(values)
 	// Output: [2 4 6 8]
+}
+
+// TestMain leaves the examples out where there is no driver and $SHADERCACHE_REQUIRE_GL is
+// not set.
+func TestMain(m *testing.M) {
+	os.Exit(gltest.InCacheDir(func() int {
+		context, err := glctx.Open(glctx.Options{})
+		switch {
+		case err == nil:
+			context.Close()
+		case os.Getenv(gltest.RequireGL) == "":
+			flag.Parse()
+			flag.Set("test.skip", "^Example")
+		}
+		return m.Run()
+	}))
 }

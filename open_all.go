@@ -207,7 +207,7 @@ type remotes struct{ list []driverRemote }
 
 type driverRemote struct {
 	driver shader.Digest
-	fleet  *fleet
+	fleet  *fleetMember
 }
 
 func (r *remotes) add(g *GPU) {
@@ -217,7 +217,7 @@ func (r *remotes) add(g *GPU) {
 }
 
 // find returns the use of the remote for a driver, or nil.
-func (r *remotes) find(driver binary.Fingerprint) *fleet {
+func (r *remotes) find(driver binary.Fingerprint) *fleetMember {
 	for _, each := range r.list {
 		if each.driver == driver.Digest() {
 			return each.fleet

@@ -8,14 +8,14 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/fleet"
 )
 
 // Stats is what the levels of a GPU's programs did since it was opened.
 type Stats struct {
-	Server bool               `json:"server"` // a server has the GPU and the cache
-	Cache  cache.Stats        `json:"cache"`  // memory and disk
-	Remote remote.StartReport `json:"remote"` // the outcome is off where there is no remote
+	Server bool              `json:"server"` // a server has the GPU and the cache
+	Cache  cache.Stats       `json:"cache"`  // memory and disk
+	Remote fleet.StartReport `json:"remote"` // the outcome is off where there is no remote
 }
 
 // Stats returns the state of the cache, and how this start used the remote: the outcome is
@@ -25,9 +25,9 @@ func (g *GPU) Stats() Stats {
 	return Stats{Cache: g.Cache.Stats(), Remote: g.fleet.result()}
 }
 
-// fleet is the use of a remote by one process.
-type fleet struct {
-	remote *remote.Remote
+// fleetMember is the use of a remote by one process.
+type fleetMember struct {
+	remote *fleet.Remote
 	logger *slog.Logger
 
 	started chan struct{} // nil until start; closed when the remote's Start has returned
@@ -35,7 +35,7 @@ type fleet struct {
 
 // openFleet opens the remote that the options and the environment choose, and begins to
 // connect. It returns nil where there is none. One that cannot be used is a warning.
-func openFleet(o Options) *fleet {
+func openFleet(o Options) *fleetMember {
 	if !o.hasRemote() {
 		return nil
 	}
@@ -43,13 +43,13 @@ func openFleet(o Options) *fleet {
 	if dir == nil {
 		return nil // the cache logs it
 	}
-	f := &fleet{logger: o.Cache.Logger}
+	f := &fleetMember{logger: o.Cache.Logger}
 	if f.logger == nil {
 		f.logger = slog.New(slog.DiscardHandler)
 	}
 	settings, err := o.remoteSettings()
 	if err == nil {
-		f.remote, err = remote.Open(dir, settings)
+		f.remote, err = fleet.Open(dir, settings)
 	}
 	if err != nil {
 		f.warnUnusable(settings, err)
@@ -62,25 +62,25 @@ func openFleet(o Options) *fleet {
 // hasRemote reports whether there is a remote to use, or settings of one that are wrong.
 // There is none in a child process that tries programs, and where nothing is kept on disk.
 func (o Options) hasRemote() bool {
-	if o.Cache.MemoryOnly || o.Cache.Store != nil || o.Cache.InTrial || o.Remote.Mode == remote.Off {
+	if o.Cache.MemoryOnly || o.Cache.Store != nil || o.Cache.InTrial || o.Remote.Mode == fleet.Off {
 		return false
 	}
 	settings, err := o.remoteSettings()
-	return err != nil || settings.URL != "" && settings.Mode != remote.Off
+	return err != nil || settings.URL != "" && settings.Mode != fleet.Off
 }
 
 // remoteSettings returns Options.Remote with what the environment adds. A process that has
 // more rights than its user takes nothing from there: packs are executable code.
-func (o Options) remoteSettings() (remote.Options, error) {
+func (o Options) remoteSettings() (fleet.Options, error) {
 	settings := o.Remote
-	if settings.Mode == remote.Off {
+	if settings.Mode == fleet.Off {
 		return settings, nil // whatever the environment has
 	}
 	if settings.Logger == nil {
 		settings.Logger = o.Cache.Logger
 	}
 	if !isPrivileged() {
-		return remote.FromEnvironment(settings)
+		return fleet.FromEnvironment(settings)
 	}
 	if len(settings.Keys) == 0 && !settings.Unsigned {
 		settings.URL = ""
@@ -91,7 +91,7 @@ func (o Options) remoteSettings() (remote.Options, error) {
 // start begins to bring both layers into the directory, and makes the cache's first request
 // for a program wait for them: the driver reads its own cache then. The wait is bounded by
 // the remote's budget.
-func (f *fleet) start(driver binary.Fingerprint, o *cache.Options) {
+func (f *fleetMember) start(driver binary.Fingerprint, o *cache.Options) {
 	if f == nil {
 		return
 	}
@@ -104,7 +104,7 @@ func (f *fleet) start(driver binary.Fingerprint, o *cache.Options) {
 }
 
 // follow makes the cache's first request for a program wait for the start.
-func (f *fleet) follow(o *cache.Options) {
+func (f *fleetMember) follow(o *cache.Options) {
 	before := o.BeforeFirst
 	o.BeforeFirst = func() {
 		if before != nil {
@@ -115,21 +115,21 @@ func (f *fleet) follow(o *cache.Options) {
 }
 
 // result returns the result of the start.
-func (f *fleet) result() remote.StartReport {
+func (f *fleetMember) result() fleet.StartReport {
 	if f == nil {
-		return remote.StartReport{Outcome: remote.Disabled}
+		return fleet.StartReport{Outcome: fleet.Disabled}
 	}
 	select {
 	case <-f.started:
 		return f.remote.Report()
 	default:
-		return remote.StartReport{}
+		return fleet.StartReport{}
 	}
 }
 
 // close pushes what this process compiled, where it may, for at most a second, and closes
 // the remote. The contexts are closed before: the driver has written its machine code.
-func (f *fleet) close(compiled bool) {
+func (f *fleetMember) close(compiled bool) {
 	if f == nil {
 		return
 	}
@@ -150,11 +150,42 @@ var importsOf = map[string]string{
 }
 
 // warnUnusable logs why a remote is not used.
-func (f *fleet) warnUnusable(settings remote.Options, err error) {
+func (f *fleetMember) warnUnusable(settings fleet.Options, err error) {
 	details := []any{"reason", err}
 	scheme, _, _ := strings.Cut(settings.URL, ":")
-	if name, known := importsOf[scheme]; known && errors.Is(err, remote.ErrNoBackend) {
-		details = append(details, "hint", `import _ "github.com/shadercache/shadercache/remote/`+name+`"`)
+	if name, known := importsOf[scheme]; known && errors.Is(err, fleet.ErrNoBackend) {
+		details = append(details, "hint", `import _ "github.com/shadercache/shadercache/fleet/`+name+`"`)
 	}
 	f.logger.Warn("the remote is not used", details...)
+}
+
+// historyPreload preloads what earlier starts asked for, beside the caller.
+type historyPreload struct {
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// startPreload starts it where the options have a time for it. A failure is a warning.
+func startPreload(c *cache.Cache, o Options) *historyPreload {
+	if o.FromHistory <= 0 || o.Cache.InTrial {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &historyPreload{cancel, make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		_, err := c.PreloadHistory(ctx, cache.HistoryOptions{Budget: o.FromHistory}, nil)
+		if err != nil && !errors.Is(err, context.Canceled) && o.Logger != nil {
+			o.Logger.Warn("what earlier starts asked for was not preloaded", "reason", err)
+		}
+	}()
+	return p
+}
+
+// stop ends a preload, and waits until it has.
+func (p *historyPreload) stop() {
+	if p != nil {
+		p.cancel()
+		<-p.ended
+	}
 }

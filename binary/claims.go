@@ -1,12 +1,15 @@
 package binary
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
@@ -17,7 +20,7 @@ import (
 // nothing has to be cleaned up.
 const claimsName = "claims"
 
-// claims are the claims of one store. The file is opened by the first.
+// claims are the claims of one store, or of a directory. The file is opened by the first.
 type claims struct {
 	mu   sync.Mutex
 	file *os.File
@@ -28,13 +31,23 @@ type claims struct {
 // has the claim. It does not wait. Where locks do not work, such as in a directory that
 // can only be read, everyone has every claim. release is never nil and may be called again.
 func (s *Store) Claim(key shader.Key) (release func(), claimed bool) {
+	return s.claims.claim(s.dir.readOnly, s.create, s.path, key)
+}
+
+// Claim is [Store.Claim] for a process that has others compile, before it knows the driver.
+// It does not exclude claims of stores. They end with release, or with the process.
+func (d *Dir) Claim(key shader.Key) (release func(), claimed bool) {
+	return d.claims.claim(d.readOnly, func(string) error { return d.create() }, d.path, key)
+}
+
+func (c *claims) claim(readOnly bool, create func(string) error, folder string, key shader.Key) (release func(), claimed bool) {
 	nothing := func() {}
-	if s.dir.readOnly || !osfile.HasByteLocks {
+	if readOnly || !osfile.HasByteLocks {
 		return nothing, true
 	}
-	s.claims.mu.Lock()
-	defer s.claims.mu.Unlock()
-	f, err := s.openClaims()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f, err := c.open(create, folder)
 	if err != nil {
 		return nothing, true
 	}
@@ -49,15 +62,63 @@ func (s *Store) Claim(key shader.Key) (release func(), claimed bool) {
 	return sync.OnceFunc(func() { osfile.UnlockByte(f, offset) }), true
 }
 
-// openClaims returns the file of claims. The caller holds the mutex.
-func (s *Store) openClaims() (*os.File, error) {
-	if s.claims.file != nil {
-		return s.claims.file, nil
+// Claimer claims programs: a Store or a Dir.
+type Claimer interface {
+	Claim(key shader.Key) (release func(), claimed bool)
+}
+
+// progressTime is how often ClaimTogether looks which programs have become known.
+const progressTime = 100 * time.Millisecond
+
+// ClaimTogether claims programs that are compiled together and of which known returns
+// false, each unless another process has it. While one has the lowest of the missing
+// keys, which every process begins with, it probably compiles the others too: then
+// ClaimTogether waits holding nothing, as long as pause returns true and every patience a
+// program becomes known. waited reports whether it did. The caller calls the functions
+// that are returned, by key, when a program is stored or was not compiled.
+func ClaimTogether(c Claimer, keys []shader.Key, known func(shader.Key) bool, patience time.Duration, pause func() bool) (held map[shader.Key]func(), waited bool) {
+	keys = slices.DeleteFunc(slices.Clone(keys), known)
+	slices.SortFunc(keys, func(a, b shader.Key) int { return bytes.Compare(a[:], b[:]) })
+	held = map[shader.Key]func(){}
+	progress, looked := time.Now(), time.Now()
+	for len(keys) > 0 {
+		release, claimed := c.Claim(keys[0])
+		if claimed && !waited || claimed && !known(keys[0]) {
+			held[keys[0]] = release
+			break
+		}
+		release()
+		if !claimed {
+			waited = true
+			if time.Since(progress) > patience || !pause() {
+				break
+			}
+		}
+		if claimed || time.Since(looked) > progressTime {
+			before := len(keys)
+			keys, looked = slices.DeleteFunc(keys, known), time.Now()
+			if len(keys) < before {
+				progress = looked
+			}
+		}
 	}
-	if err := s.create(s.path); err != nil {
+	for _, key := range keys[min(1, len(keys)):] {
+		if release, claimed := c.Claim(key); claimed {
+			held[key] = release
+		}
+	}
+	return held, waited
+}
+
+// open returns the file of claims. The caller holds the mutex.
+func (c *claims) open(create func(string) error, folder string) (*os.File, error) {
+	if c.file != nil {
+		return c.file, nil
+	}
+	if err := create(folder); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(s.path, claimsName)
+	path := filepath.Join(folder, claimsName)
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, damaged("is not a regular file") // opening a FIFO might block
 	}
@@ -65,7 +126,7 @@ func (s *Store) openClaims() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.claims.file = f
+	c.file = f
 	return f, nil
 }
 

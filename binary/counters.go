@@ -49,6 +49,12 @@ type Counters struct {
 
 	LoadedBytes   int64 `json:"loaded_bytes"`   // payloads of DiskHits
 	UpstreamBytes int64 `json:"upstream_bytes"` // of LoadedBytes, those of an upstream directory
+
+	// UpstreamMisses counts compiles, and sources that failed, of caches with an upstream
+	// directory. Record sets it.
+	UpstreamMisses uint64 `json:"upstream_misses"`
+	UpstreamNanos  int64  `json:"upstream_ns"` // of LoadNanos, for UpstreamHits
+	MemoryNanos    int64  `json:"memory_ns"`   // of LoadNanos, for MemoryHits
 }
 
 // Add adds o to c, field by field.
@@ -82,6 +88,9 @@ func (c *Counters) Add(o Counters) {
 	c.SavedNanos += o.SavedNanos
 	c.LoadedBytes += o.LoadedBytes
 	c.UpstreamBytes += o.UpstreamBytes
+	c.UpstreamMisses += o.UpstreamMisses
+	c.UpstreamNanos += o.UpstreamNanos
+	c.MemoryNanos += o.MemoryNanos
 }
 
 // HitRate returns the share of requests that needed no compile, 0 to 1, and 0 without

@@ -36,6 +36,10 @@ const (
 	lastTrimName   = "last_trim"
 )
 
+// subfolders are those of the cache directory itself, into which nothing is written through a
+// link.
+var subfolders = []string{driverName, sourcesName, "remote"}
+
 const readmeText = `This directory is a cache of compiled GPU programs, kept by shadercache.
 
 It holds nothing that cannot be made again, but the limits in settings.json: delete
@@ -65,6 +69,8 @@ type Dir struct {
 	now      func() time.Time
 	readOnly bool // see OpenUpstream
 	upstream *Dir // see WithUpstream
+
+	claims *claims // of Claim
 }
 
 // DefaultDir returns the path to use where the user names none: $SHADERCACHE_DIR, else
@@ -82,8 +88,8 @@ func DefaultDir() (string, error) {
 }
 
 // OpenDir opens the cache directory at path and creates it, for the user alone, where it
-// is missing. It returns an error that matches ErrUnsafeDir when path, or driver/ or
-// sources/ in it, is no directory, is a symbolic link, belongs to another user or can be
+// is missing. It returns an error that matches ErrUnsafeDir when path, or driver/, sources/
+// or remote/ in it, is no directory, is a symbolic link, belongs to another user or can be
 // written by others: a user who can write there decides what the driver runs. The same
 // holds for folders of drivers in driver/, and for parents of path that belong to another
 // user than root. It accepts a directory that can be read but not written.
@@ -103,7 +109,7 @@ func OpenDir(path string) (*Dir, error) {
 }
 
 // newDir returns the directory with an absolute path, which is not checked.
-func newDir(path string) *Dir { return &Dir{path: path, now: time.Now} }
+func newDir(path string) *Dir { return &Dir{path: path, now: time.Now, claims: &claims{}} }
 
 // Path returns the absolute path of the directory.
 func (d *Dir) Path() string { return d.path }
@@ -136,7 +142,7 @@ func (d *Dir) create() error {
 	if err := checkParents(d.path); err != nil {
 		return err
 	}
-	if err := d.checkBelow(d.path, driverName, sourcesName); err != nil {
+	if err := d.checkBelow(d.path, subfolders...); err != nil {
 		return err
 	}
 	if err := d.checkDriverFolders(); err != nil {

@@ -116,7 +116,7 @@ func TestReadOnlyStore(t *testing.T) {
 // listed, written or deleted.
 func TestLinksInsideAreNotFollowed(t *testing.T) {
 	links := append([]string{}, storeDirs...)
-	for _, name := range append(links, "blobs/"+testKey(1).String()[:2], "../sources", "../driver") {
+	for _, name := range append(links, "blobs/"+testKey(1).String()[:2], "../sources", "../driver", "../remote") {
 		t.Run(name, func(t *testing.T) {
 			outside := t.TempDir()
 			outsiders := []string{filepath.Join(outside, ".profile"), filepath.Join(outside, "ab", ".old"), filepath.Join(outside, "old")}

@@ -83,7 +83,7 @@ func (x *Explainer) Explain(key shader.Key, src *shader.Source) (Explanation, er
 		e.Failure, e.Name = failure.Log, cmp.Or(e.Name, failure.Name)
 	}
 	s.explainBlob(&e)
-	if note, err := os.ReadFile(filepath.Join(s.path, rejectedName, key.String()+blobExt+reasonExt)); err == nil {
+	if note, _, err := readRegular(filepath.Join(s.path, rejectedName, key.String()+blobExt+reasonExt), maxReasonBytes); err == nil {
 		e.Rejected = strings.TrimSpace(string(note))
 	}
 	if q, found := s.Note(key); found {

@@ -17,18 +17,19 @@ const fingerprintSchema = 1
 //
 //	field       from                                    why
 //	Vendor      GL_VENDOR
-//	Renderer    GL_RENDERER                             the GPU model; for llvmpipe also LLVM and vector width
+//	Renderer    GL_RENDERER, by Renderer                the GPU model; LLVM where the driver uses it; for llvmpipe the vector width
 //	Version     GL_VERSION                              carries the driver version
 //	GLSL        GL_SHADING_LANGUAGE_VERSION
 //	DriverUUID  GL_DRIVER_UUID_EXT, else ""             changes with the driver build, but not on llvmpipe
-//	DriverBuild ELF build id of the driver, for Mesa    two builds of a version refuse each other's binaries
+//	DriverBuild ELF build ids of the driver, for Mesa   two builds of a version refuse each other's binaries;
+//	                                                    for zink also those of Mesa's drivers of Vulkan
 //	Profile     GL_CONTEXT_PROFILE_MASK                 code differs by profile
 //	Flags       GL_CONTEXT_FLAGS                        debug and robust contexts generate other code
 //	Formats     GL_PROGRAM_BINARY_FORMATS, sorted       what the driver can load
 //	PointerBits size of a pointer of this process       32- and 64-bit drivers do not mix
 type Fingerprint struct {
 	Vendor      string   `json:"vendor"`                 // GL_VENDOR
-	Renderer    string   `json:"renderer"`               // GL_RENDERER
+	Renderer    string   `json:"renderer"`               // GL_RENDERER, by Renderer
 	Version     string   `json:"version"`                // GL_VERSION
 	GLSL        string   `json:"glsl"`                   // GL_SHADING_LANGUAGE_VERSION
 	DriverUUID  string   `json:"driver_uuid,omitempty"`  // GL_DRIVER_UUID_EXT, where the driver has one
@@ -63,10 +64,7 @@ func (f Fingerprint) Digest() shader.Digest {
 
 // Label returns a name for people, such as NVIDIA_H200 or llvmpipe. It is not unique.
 func (f Fingerprint) Label() string {
-	name := f.Renderer
-	if i := strings.IndexAny(name, "(/"); i > 0 {
-		name = name[:i]
-	}
+	name := f.gpu()
 	clean := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-':
@@ -79,6 +77,27 @@ func (f Fingerprint) Label() string {
 		return "unknown"
 	}
 	return clean[:min(len(clean), 48)]
+}
+
+// trademarks are what Intel's names have between their words.
+var trademarks = strings.NewReplacer("(R)", "", "(TM)", "", "(tm)", "", "(", "", ")", "")
+
+// gpu returns the name of the GPU. Intel's have what tells them apart in parentheses, and
+// zink's is that of the driver below it.
+func (f Fingerprint) gpu() string {
+	name := f.Renderer
+	if intel, found := strings.CutPrefix(name, "Mesa "); found {
+		return trademarks.Replace(strings.TrimPrefix(intel, "DRI "))
+	}
+	prefix := ""
+	if below, found := strings.CutPrefix(name, "zink Vulkan "); found {
+		prefix = "zink "
+		_, name, _ = strings.Cut(below, "(")
+	}
+	if i := strings.IndexAny(name, "(/"); i > 0 {
+		name = name[:i]
+	}
+	return prefix + name
 }
 
 // DirName returns the name of the fingerprint's directory in the cache directory.

@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -318,7 +319,9 @@ func TestQuarantineEnds(t *testing.T) {
 func TestDamagedNotesAreIgnored(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
-	for n, text := range []string{"", "{", "{}", `{"key":"` + testKey(7).String() + `"}`, "null"} {
+	other, err := json.Marshal(Quarantined{Key: testKey(7), Name: "other", Action: ActionCompile, Time: start})
+	must(t, err)
+	for n, text := range []string{"", "{", "{}", string(other), "null"} {
 		writeTestFile(t, s.quarantinePath(testKey(n)), []byte(text), start)
 	}
 	if list := s.Quarantined(); len(list) != 0 {

@@ -43,7 +43,7 @@ func misplacedReason(wantDir bool) string {
 	return fileReason
 }
 
-// RepairDir makes room for driver/ and sources/ in the cache directory at path, without
+// RepairDir makes room for driver/, sources/ and remote/ in the cache directory at path, without
 // which OpenDir fails: it renames a file in their place to <name>.rejected, and removes
 // special files, such as a FIFO. It returns what it changed. It changes nothing in a
 // directory that is unsafe otherwise.
@@ -59,7 +59,7 @@ func RepairDir(path string) (fixed []Problem, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("binary: repair cache directory: %w", err)
 	}
-	for _, name := range []string{driverName, sourcesName} {
+	for _, name := range subfolders {
 		place := filepath.Join(path, name)
 		if !isMisplaced(place, true) {
 			continue

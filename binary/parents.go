@@ -79,7 +79,7 @@ func (d *Dir) checkDriverFolders() error {
 			continue
 		}
 		for _, e := range entries {
-			if !e.IsDir() {
+			if !e.IsDir() && e.Type()&fs.ModeSymlink == 0 {
 				continue
 			}
 			if err := d.checkBelow(folder, e.Name()); err != nil {

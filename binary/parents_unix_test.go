@@ -55,7 +55,7 @@ func TestOpenDirRefusesParentsThatAllCanWrite(t *testing.T) {
 	must(t, err)
 }
 
-// Each folder of a driver is checked, at both levels.
+// Each folder of a driver is checked, at both levels, and none is a link.
 func TestOpenDirRefusesDriverFoldersOfOthers(t *testing.T) {
 	for _, folder := range []string{"nvidia", "mesa", "mesa/mesa_shader_cache", "nvidia/GLCache"} {
 		d := openTestDir(t)
@@ -66,6 +66,10 @@ func TestOpenDirRefusesDriverFoldersOfOthers(t *testing.T) {
 		must(t, os.Chmod(path, 0o700))
 		_, err := OpenDir(d.Path())
 		must(t, err)
+		must(t, os.Rename(path, path+".real"))
+		must(t, os.Symlink(path+".real", path))
+		wantUnsafe(t, d.Path(), path+" is a symbolic link")
+		must(t, os.Remove(path))
 		giveAway(t, path)
 		wantUnsafe(t, d.Path(), "belongs to "+ofOtherUser)
 	}

@@ -136,9 +136,6 @@ func TestRecordOfManyPrograms(t *testing.T) {
 	}
 	took := time.Since(began)
 	t.Logf("%v a Record, at most %v", took/maxPending, most)
-	if took/maxPending > 200*time.Millisecond {
-		t.Errorf("%v a Record", took/maxPending)
-	}
 	if c := lifetime(t, d); c.DiskHits != 48*maxPending || len(s.pendingNames()) != 0 {
 		t.Errorf("lifetime %+v, %d pending", c, len(s.pendingNames()))
 	}

@@ -26,6 +26,9 @@ func (s *Store) Record(uses []Use, counters Counters) error {
 	if len(uses) == 0 && counters == (Counters{}) || s.dir.readOnly {
 		return nil
 	}
+	if s.dir.upstream != nil {
+		counters.UpstreamMisses = counters.Compiles + counters.CompileErrors
+	}
 	if err := s.record(uses, counters); err != nil {
 		return fmt.Errorf("binary: record: %w", err)
 	}

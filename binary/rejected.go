@@ -18,6 +18,8 @@ import (
 const (
 	rejectedName = "rejected"
 	reasonExt    = ".txt"
+	// maxReasonBytes bounds what is read of a note. A log of a driver has less.
+	maxReasonBytes = 1 << 20
 	// maxRejected is the number of files that a store keeps in rejected/: enough to
 	// examine a fault, and small beside the blobs.
 	maxRejected = 16

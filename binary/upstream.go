@@ -23,9 +23,16 @@ func DefaultUpstream() string { return os.Getenv(upstreamEnvironment) }
 // the upstream directory are copied.
 func DefaultBackfill() bool { return os.Getenv(backfillEnvironment) == "1" }
 
-// DefaultBinaries returns $SHADERCACHE_BINARIES: auto, always or never; "" = not set. See
-// cache.Options.Binaries.
-func DefaultBinaries() string { return os.Getenv(binariesEnvironment) }
+// DefaultBinaries returns $SHADERCACHE_BINARIES: auto, always or never; "" = not set. It
+// returns "" and an error for another text. See cache.Options.Binaries.
+func DefaultBinaries() (string, error) {
+	switch choice := os.Getenv(binariesEnvironment); choice {
+	case "", "auto", "always", "never":
+		return choice, nil
+	default:
+		return "", fmt.Errorf("$%s is %q, and not auto, always or never", binariesEnvironment, choice)
+	}
+}
 
 // OpenUpstream opens a cache directory that is only read. The directory must exist, and
 // may belong to root; the other rules of OpenDir apply, and an error matches ErrUnsafeDir
@@ -43,7 +50,7 @@ func OpenUpstream(path string) (*Dir, error) {
 		err = d.checkSafe(path, info)
 	}
 	if err == nil {
-		err = d.checkBelow(path, driverName, sourcesName)
+		err = d.checkBelow(path, subfolders...)
 	}
 	if err == nil {
 		err = d.checkReadable()

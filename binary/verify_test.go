@@ -184,10 +184,20 @@ func TestAll(t *testing.T) {
 	}
 	must(t, s.Record([]Use{{Key: testKey(3), Hits: 7, LastUse: start}}, Counters{}))
 	must(t, os.Truncate(s.blobPath(testKey(4)), 100))
+	foreign := *testBlob(5)
+	foreign.Fingerprint = otherFingerprint.Digest()
+	data, err := foreign.Encode()
+	must(t, err)
+	writeTestFile(t, s.blobPath(testKey(5)), data, start)
+	whole, err := os.ReadFile(s.blobPath(testKey(7)))
+	must(t, err)
+	writeTestFile(t, s.blobPath(testKey(7)), append(whole, 0), start)
+	name := testKey(6).String() // as no store writes it
+	writeTestFile(t, filepath.Join(s.path, blobsName, strings.ToUpper(name[:2]), strings.ToUpper(name)+blobExt), data, start)
 	var keys []string
 	for e, err := range s.All() {
 		keys = append(keys, e.Key.String())
-		if (err != nil) != (e.Key == testKey(4)) || (e.Hits == 7) != (e.Key == testKey(3)) {
+		if (err != nil) != slices.Contains([]shader.Key{testKey(4), testKey(5), testKey(7)}, e.Key) || (e.Hits == 7) != (e.Key == testKey(3)) {
 			t.Errorf("%s: %+v, %v", e.Key.Short(), e, err)
 		}
 		// The index is free meanwhile.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -136,7 +137,7 @@ func TestResidentGetDoesNotAllocate(t *testing.T) {
 	}
 	f := newFixture(t, cache.Options{})
 	src := source("a")
-	f.wantOrigin(src, cache.Compiled)
+	f.wantOrigin(src, job.Compiled)
 	f.flush() // what is done in the background allocates
 	allocs := testing.AllocsPerRun(1000, func() {
 		h, err := f.cache.Get(context.Background(), src)

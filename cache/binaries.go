@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/shadercache/shadercache/binary"
@@ -22,17 +23,14 @@ const neverBinaries = "Options.Binaries is never"
 // orDefault returns $SHADERCACHE_BINARIES where b is not set, and else BinariesAuto. It
 // returns an error for another text.
 func (b Binaries) orDefault() (Binaries, error) {
-	where := "Options.Binaries"
-	if b == "" {
-		b, where = Binaries(binary.DefaultBinaries()), "$SHADERCACHE_BINARIES"
-	}
 	switch b {
 	case "":
-		return BinariesAuto, nil
+		choice, err := binary.DefaultBinaries()
+		return cmp.Or(Binaries(choice), BinariesAuto), err
 	case BinariesAuto, BinariesAlways, BinariesNever:
 		return b, nil
 	}
-	return BinariesAuto, fmt.Errorf("%s is %q, and not auto, always or never", where, b)
+	return BinariesAuto, fmt.Errorf("Options.Binaries is %q, and not auto, always or never", b)
 }
 
 // sourceOnlyReason returns why programs are made from their sources alone, or "".

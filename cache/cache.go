@@ -61,7 +61,7 @@ type Cache struct {
 		saving int             // calls that wait for the writer, whatever Options.Save is
 		warned map[string]bool // kinds of failures that were logged
 		closed bool
-		lost   error // matches shader.ErrContextLost
+		lost   error // matches shader.ErrContextLost, or ErrClosed after Abandon
 	}
 }
 
@@ -236,6 +236,17 @@ func (c *Cache) Close() error {
 		return fmt.Errorf("cache: close: %w", err)
 	}
 	return nil
+}
+
+// Abandon makes calls fail with ErrClosed from now on, and nothing else: for an owner that
+// closes the device although Close returned an *[InUseError].
+func (c *Cache) Abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.lost == nil {
+		c.mu.lost = ErrClosed
+	}
+	c.index.clear()
 }
 
 // lockIdle locks mu once nothing is being loaded or written.

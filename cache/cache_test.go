@@ -14,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -111,14 +112,14 @@ func (f *fixture) get(src *shader.Source) *cache.Handle {
 }
 
 // origin gets and releases a program and returns where it came from.
-func (f *fixture) origin(src *shader.Source) cache.Origin {
+func (f *fixture) origin(src *shader.Source) job.Origin {
 	f.Helper()
 	h := f.get(src)
 	defer h.Release()
 	return h.Origin()
 }
 
-func (f *fixture) wantOrigin(src *shader.Source, want cache.Origin) {
+func (f *fixture) wantOrigin(src *shader.Source, want job.Origin) {
 	f.Helper()
 	if got := f.origin(src); got != want {
 		f.Errorf("%s is %v, want %v", src.Name(), got, want)
@@ -131,7 +132,7 @@ func (f *fixture) wantCounts(want binary.Counters) {
 	got := f.cache.Stats().Counters
 	got.FirstNanos = 0
 	got.Starts, got.CompileNanos, got.LoadNanos, got.SavedNanos = 0, 0, 0, 0
-	got.LoadedBytes, got.UpstreamBytes = 0, 0
+	got.LoadedBytes, got.UpstreamBytes, got.UpstreamNanos, got.MemoryNanos = 0, 0, 0, 0
 	if got != want {
 		f.Errorf("counters are\n%+v, want\n%+v", got, want)
 	}
@@ -147,11 +148,11 @@ func (f *fixture) flush() {
 func TestOrigins(t *testing.T) {
 	f := newFixture(t, cache.Options{MaxPrograms: 1})
 	a, b := source("a"), source("b")
-	f.wantOrigin(a, cache.Compiled)
-	f.wantOrigin(a, cache.Resident)
+	f.wantOrigin(a, job.Compiled)
+	f.wantOrigin(a, job.Resident)
 	f.flush()
-	f.wantOrigin(b, cache.Compiled)
-	f.wantOrigin(a, cache.Memory)
+	f.wantOrigin(b, job.Compiled)
+	f.wantOrigin(a, job.Memory)
 	f.flush()
 	f.wantCounts(binary.Counters{Compiles: 2, ResidentHits: 1, MemoryHits: 1, Evictions: 2, Stored: 2})
 	if err := f.cache.Close(); err != nil {
@@ -159,9 +160,9 @@ func TestOrigins(t *testing.T) {
 	}
 
 	second := newFixtureOn(t, cachetest.NewDevice(), f.store.Reopen(), cache.Options{KeepEvictedBytes: -1, MaxPrograms: 1})
-	second.wantOrigin(a, cache.Disk)
-	second.wantOrigin(b, cache.Disk)
-	second.wantOrigin(a, cache.Disk)
+	second.wantOrigin(a, job.Disk)
+	second.wantOrigin(b, job.Disk)
+	second.wantOrigin(a, job.Disk)
 	second.wantCounts(binary.Counters{DiskHits: 3, Evictions: 2})
 	stats := second.cache.Stats()
 	compile, load := int64(time.Millisecond)+100, int64(1100)
@@ -243,7 +244,7 @@ func TestCloseNamesHandles(t *testing.T) {
 	a, b, idle := source("a"), source("b"), source("idle")
 	ha, hb := f.get(a), f.get(b)
 	hb2 := hb.Retain()
-	f.wantOrigin(idle, cache.Compiled)
+	f.wantOrigin(idle, job.Compiled)
 
 	err := f.cache.Close()
 	var inUse *cache.InUseError
@@ -257,7 +258,7 @@ func TestCloseNamesHandles(t *testing.T) {
 	if text := err.Error(); !strings.Contains(text, "a "+a.Key().Short()+" (1)") || !strings.Contains(text, "(2)") {
 		t.Errorf("error says %q", text)
 	}
-	f.wantOrigin(idle, cache.Resident)
+	f.wantOrigin(idle, job.Resident)
 	ha.Release()
 	hb.Release()
 	if err := f.cache.Close(); !errors.Is(err, cache.ErrInUse) {
@@ -286,8 +287,8 @@ func TestCloseNamesHandles(t *testing.T) {
 
 func TestStatsInALine(t *testing.T) {
 	f := newFixture(t, cache.Options{})
-	f.wantOrigin(source("a"), cache.Compiled)
-	f.wantOrigin(source("a"), cache.Resident)
+	f.wantOrigin(source("a"), job.Compiled)
+	f.wantOrigin(source("a"), job.Resident)
 	h := f.get(source("a"))
 	defer h.Release()
 	if got, want := f.cache.Stats().String(), "resident 1, in use 1, compiled 1, from disk 0, hit rate 67%, saved 0s"; got != want {
@@ -297,8 +298,8 @@ func TestStatsInALine(t *testing.T) {
 
 func TestStatsAsJSON(t *testing.T) {
 	f := newFixture(t, cache.Options{})
-	f.wantOrigin(source("a"), cache.Compiled)
-	f.wantOrigin(source("a"), cache.Resident)
+	f.wantOrigin(source("a"), job.Compiled)
+	f.wantOrigin(source("a"), job.Resident)
 	stats := f.cache.Stats()
 	if rate := stats.HitRate(); rate != 0.5 {
 		t.Errorf("hit rate %v", rate)

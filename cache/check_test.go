@@ -7,6 +7,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -27,9 +28,9 @@ func TestCheckRunsOnceForABinary(t *testing.T) {
 	var answer error
 	src := checkedSource(&f, &runs, &answer)
 	for start, want := range []struct {
-		origin cache.Origin
+		origin job.Origin
 		runs   int
-	}{{cache.Compiled, 0}, {cache.Disk, 1}, {cache.Disk, 1}} {
+	}{{job.Compiled, 0}, {job.Disk, 1}, {job.Disk, 1}} {
 		f = openStart(t, dir, cache.Options{MaxPrograms: 1})
 		f.wantOrigin(src, want.origin)
 		f.close()
@@ -50,12 +51,12 @@ func TestWrongAnswerDiscardsTheBinary(t *testing.T) {
 		return once
 	})
 	f := openStart(t, dir, cache.Options{})
-	f.wantOrigin(src, cache.Compiled)
+	f.wantOrigin(src, job.Compiled)
 	f.close()
 
 	answer = errors.New("got 3, want 4")
 	f = openStart(t, dir, cache.Options{})
-	f.wantOrigin(src, cache.Compiled)
+	f.wantOrigin(src, job.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, WrongAnswers: 1}))
 	f.close()
 	if runs != 2 {
@@ -63,7 +64,7 @@ func TestWrongAnswerDiscardsTheBinary(t *testing.T) {
 	}
 
 	f = openStart(t, dir, cache.Options{})
-	f.wantOrigin(src, cache.Disk)
+	f.wantOrigin(src, job.Disk)
 	f.wantCounts(binary.Counters{DiskHits: 1})
 	if runs != 3 {
 		t.Errorf("%d runs", runs)
@@ -76,18 +77,18 @@ func TestNoAnswerIsNotAWrongOne(t *testing.T) {
 	var answer error
 	src := checkedSource(&f, &runs, &answer)
 	f = newFixture(t, cache.Options{MaxPrograms: 1})
-	f.wantOrigin(src, cache.Compiled)
+	f.wantOrigin(src, job.Compiled)
 	f.flush()
-	f.wantOrigin(source("b"), cache.Compiled)
+	f.wantOrigin(source("b"), job.Compiled)
 	f.flush()
 	answer = shader.ErrOutOfMemory
 	if _, err := f.cache.Get(context.Background(), src); !errors.Is(err, shader.ErrOutOfMemory) {
 		t.Errorf("Get: %v", err)
 	}
 	answer = nil
-	f.wantOrigin(src, cache.Memory)
-	f.wantOrigin(source("b"), cache.Memory)
-	f.wantOrigin(src, cache.Memory)
+	f.wantOrigin(src, job.Memory)
+	f.wantOrigin(source("b"), job.Memory)
+	f.wantOrigin(src, job.Memory)
 	if runs != 2 {
 		t.Errorf("%d runs, the one that passed should be recorded", runs)
 	}
@@ -96,12 +97,12 @@ func TestNoAnswerIsNotAWrongOne(t *testing.T) {
 func TestBinaryThatMiscomputesIsReplaced(t *testing.T) {
 	f := newFixture(t, cache.Options{MaxPrograms: 1, KeepEvictedBytes: -1})
 	src := source("a").WithCheck(func(_ context.Context, program uint32) error { return f.dev.Answer(program) })
-	f.wantOrigin(src, cache.Compiled)
+	f.wantOrigin(src, job.Compiled)
 	f.flush()
 	f.dev.MiscomputeBinaries(true)
-	f.wantOrigin(source("b"), cache.Compiled)
+	f.wantOrigin(source("b"), job.Compiled)
 	h := f.get(src)
-	if err := f.dev.Answer(h.Program()); err != nil || h.Origin() != cache.Compiled {
+	if err := f.dev.Answer(h.Program()); err != nil || h.Origin() != job.Compiled {
 		t.Errorf("%v, %v", h.Origin(), err)
 	}
 	h.Release()

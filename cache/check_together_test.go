@@ -7,6 +7,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -51,7 +52,7 @@ func TestCheckTogetherRunsOnceForBinaries(t *testing.T) {
 func TestCheckTogetherNamesWrongPrograms(t *testing.T) {
 	dir := t.TempDir()
 	f := openStart(t, dir, cache.Options{})
-	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("a"), job.Compiled)
 	f.close() // b is not stored
 
 	f = openStart(t, dir, cache.Options{})

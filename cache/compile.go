@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -107,7 +108,7 @@ func (c *Cache) compiled(l *load, program shader.Program, err error) result {
 		return result{load: l, err: err}
 	}
 	c.traceCompiled(l, program)
-	e := newEntry(l.src, program, Compiled, c.clock)
+	e := newEntry(l.src, program, job.Compiled, c.clock)
 	e.storable = c.guard.isStorable(l.src.Key())
 	return result{load: l, entry: e}
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -90,7 +91,7 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 		p.pending.FirstNanos += e.clock.elapsed()
 	}
 	switch e.origin {
-	case Compiled:
+	case job.Compiled:
 		p.pending.Compiles++
 		p.pending.CompileNanos += e.compileNanos
 		if storeOnly {
@@ -98,16 +99,14 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 		} else if p.uses != nil {
 			p.compiled = append(p.compiled[max(0, len(p.compiled)+1-maxCompiled):], src)
 		}
-	case Disk:
+	case job.Disk:
 		p.pending.DiskHits++
-		if blob.Upstream {
-			p.pending.UpstreamHits++
-		}
-	case Memory:
+		p.addBytes(e, blob)
+	case job.Memory:
 		p.pending.MemoryHits++
+		p.pending.MemoryNanos += e.loadNanos
 	}
 	if blob != nil {
-		p.addBytes(e.origin, blob)
 		use.Hits = 1
 		p.pending.LoadNanos += e.loadNanos
 		if blob.CompileNanos > 0 {
@@ -120,17 +119,16 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 			p.addMachineCode(true)
 		}
 		use.Hits = 0
-		p.made = append(p.made, madeProgram{use: use, machineCode: e.program.MachineCode, loaded: e.origin != Compiled})
+		p.made = append(p.made, madeProgram{use: use, machineCode: e.program.MachineCode, loaded: e.origin != job.Compiled})
 	}
 }
 
-// addBytes counts the payload of a program that was loaded from disk.
-func (p *pendingCounters) addBytes(origin Origin, blob *binary.Blob) {
-	if origin != Disk {
-		return
-	}
+// addBytes counts the payload of a program that was loaded from disk, and where it was.
+func (p *pendingCounters) addBytes(e *entry, blob *binary.Blob) {
 	p.pending.LoadedBytes += int64(len(blob.Payload))
 	if blob.Upstream {
+		p.pending.UpstreamHits++
+		p.pending.UpstreamNanos += e.loadNanos
 		p.pending.UpstreamBytes += int64(len(blob.Payload))
 	}
 }

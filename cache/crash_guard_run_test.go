@@ -9,6 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -33,13 +34,13 @@ func newScratch(dev cache.Device, c *cache.Cache) (*cache.Cache, error) {
 func TestScratchCacheLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	f := openStart(t, dir, cache.Options{MaxPrograms: 1})
-	f.wantOrigin(source("mine"), cache.Compiled)
+	f.wantOrigin(source("mine"), job.Compiled)
 	scratch, err := newScratch(f.dev, f.cache)
 	must(t, err)
 	results, err := scratch.Preload(context.Background(), []*shader.Source{source("a"), source("b"), source("c")}, nil)
 	must(t, err)
 	for _, r := range results {
-		if r.Err != nil || r.Origin != cache.Compiled {
+		if r.Err != nil || r.Origin != job.Compiled {
 			t.Errorf("%s: %v, %v", r.Name, r.Origin, r.Err)
 		}
 	}
@@ -50,11 +51,11 @@ func TestScratchCacheLeavesNothing(t *testing.T) {
 	if live := f.dev.Live(); len(live) != 1 || live[0] != "mine" {
 		t.Errorf("left are %q", live)
 	}
-	f.wantOrigin(source("mine"), cache.Resident)
+	f.wantOrigin(source("mine"), job.Resident)
 	f.close()
 	f = openStart(t, dir, cache.Options{})
-	f.wantOrigin(source("a"), cache.Compiled)
-	f.wantOrigin(source("mine"), cache.Disk)
+	f.wantOrigin(source("a"), job.Compiled)
+	f.wantOrigin(source("mine"), job.Disk)
 }
 
 func TestRunReturnsTheErrorOfTheWork(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -188,7 +189,7 @@ func TestKilledProcessesRefuseNothing(t *testing.T) {
 		}
 	}
 	f := openStart(t, dir, cache.Options{})
-	f.wantOrigin(source("good"), cache.Compiled)
+	f.wantOrigin(source("good"), job.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1}))
 	if list := realStore(t, dir).Quarantined(); len(list) != 0 {
 		t.Errorf("still in quarantine: %+v", list)
@@ -219,7 +220,7 @@ func TestSourceThatCrashesIsRefused(t *testing.T) {
 	for range 2 {
 		f.wantRefused("bad", "sets the driver's own cache aside")
 	}
-	f.wantOrigin(source("good"), cache.Compiled)
+	f.wantOrigin(source("good"), job.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, Refusals: 2}))
 	f.close()
 	if runCrash(t, dir, "bad", "bad", "good") {
@@ -234,7 +235,7 @@ func TestSourceThatCrashesIsRefused(t *testing.T) {
 	f.close()
 	must(t, realStore(t, dir).Lift(source("bad").Key()))
 	f = openStart(t, dir, cache.Options{})
-	f.wantOrigin(source("bad"), cache.Compiled)
+	f.wantOrigin(source("bad"), job.Compiled)
 }
 
 // A process that calls Interrupted leaves no marks.
@@ -245,21 +246,21 @@ func TestInterruptedProcessLeavesNoSuspect(t *testing.T) {
 		t.Fatal("the process did not end")
 	}
 	f := openStart(t, dir, cache.Options{})
-	f.wantOrigin(source("good"), cache.Compiled)
+	f.wantOrigin(source("good"), job.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1}))
 }
 
 // A process that was killed while it loaded a blob costs a compile; one that crashed costs
 // one at every start, for a day.
 func TestBlobThatKillsIsCompiled(t *testing.T) {
-	for signal, want := range map[syscall.Signal][]cache.Origin{
-		syscall.SIGKILL: {cache.Compiled, cache.Disk},
-		syscall.SIGSEGV: {cache.Compiled, cache.Compiled},
+	for signal, want := range map[syscall.Signal][]job.Origin{
+		syscall.SIGKILL: {job.Compiled, job.Disk},
+		syscall.SIGSEGV: {job.Compiled, job.Compiled},
 	} {
 		dir := t.TempDir()
 		f := openStart(t, dir, cache.Options{})
-		f.wantOrigin(source("bad"), cache.Compiled)
-		f.wantOrigin(source("good"), cache.Compiled)
+		f.wantOrigin(source("bad"), job.Compiled)
+		f.wantOrigin(source("good"), job.Compiled)
 		f.close()
 		// Loaded together, both would be suspects: they are loaded side by side.
 		t.Setenv(crashAsEnvironment, strconv.Itoa(int(signal)))
@@ -268,7 +269,7 @@ func TestBlobThatKillsIsCompiled(t *testing.T) {
 		}
 		for _, origin := range want {
 			f = openStart(t, dir, cache.Options{})
-			f.wantOrigin(source("good"), cache.Disk)
+			f.wantOrigin(source("good"), job.Disk)
 			f.wantOrigin(source("bad"), origin)
 			f.close()
 		}
@@ -277,7 +278,7 @@ func TestBlobThatKillsIsCompiled(t *testing.T) {
 		f.wantOrigin(source("bad"), want[1])
 		f.close()
 		f = openStart(t, dir, cache.Options{})
-		f.wantOrigin(source("bad"), cache.Disk)
+		f.wantOrigin(source("bad"), job.Disk)
 		f.close()
 	}
 }
@@ -299,7 +300,7 @@ func TestCulpritAmongManyIsFound(t *testing.T) {
 	}
 	f := openStart(t, dir, cache.Options{})
 	for _, name := range []string{"a", "b", "c", "d"} {
-		f.wantOrigin(source(name), cache.Disk)
+		f.wantOrigin(source(name), job.Disk)
 	}
 }
 

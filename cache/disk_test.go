@@ -7,6 +7,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 )
 
 // TestRealStore runs three caches after each other on one directory, as three
@@ -30,7 +31,7 @@ func TestRealStore(t *testing.T) {
 		}
 		dev.Verify(t)
 	}
-	preload := func(c *cache.Cache, want cache.Origin) {
+	preload := func(c *cache.Cache, want job.Origin) {
 		t.Helper()
 		results, err := c.Preload(context.Background(), list, nil)
 		if err != nil {
@@ -42,9 +43,9 @@ func TestRealStore(t *testing.T) {
 			}
 		}
 	}
-	run(func(_ *cachetest.Device, c *cache.Cache) { preload(c, cache.Compiled) })
+	run(func(_ *cachetest.Device, c *cache.Cache) { preload(c, job.Compiled) })
 	run(func(dev *cachetest.Device, c *cache.Cache) {
-		preload(c, cache.Disk)
+		preload(c, job.Disk)
 		if calls := dev.Calls(); calls.Compiles != 0 || calls.Loads != len(list) {
 			t.Errorf("calls: %+v", calls)
 		}
@@ -53,5 +54,5 @@ func TestRealStore(t *testing.T) {
 			t.Errorf("Prune: %+v, %v", report, err)
 		}
 	})
-	run(func(_ *cachetest.Device, c *cache.Cache) { preload(c, cache.Compiled) })
+	run(func(_ *cachetest.Device, c *cache.Cache) { preload(c, job.Compiled) })
 }

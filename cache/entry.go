@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -25,7 +26,7 @@ type entry struct {
 	key     shader.Key
 	name    string
 	program shader.Program
-	origin  Origin
+	origin  job.Origin
 	clock   *clock
 	owners  atomic.Int32
 
@@ -80,7 +81,7 @@ var (
 )
 
 // newEntry returns the entry of a program without handles that the cache owns.
-func newEntry(src *shader.Source, program shader.Program, origin Origin, clock *clock) *entry {
+func newEntry(src *shader.Source, program shader.Program, origin job.Origin, clock *clock) *entry {
 	program.Interface.DeclareFormats(src)
 	e := &entry{key: src.Key(), name: src.Name(), program: program, origin: origin, clock: clock}
 	for i := range e.shares {
@@ -88,7 +89,7 @@ func newEntry(src *shader.Source, program shader.Program, origin Origin, clock *
 	}
 	e.shares[0].lastUse.Store(clock.elapsed())
 	e.owners.Store(1)
-	if origin == Compiled {
+	if origin == job.Compiled {
 		e.compileNanos = program.CompileNanos + program.PrimeNanos
 	} else {
 		e.loadNanos = program.LoadNanos + program.PrimeNanos

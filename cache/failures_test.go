@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -106,12 +107,12 @@ func TestFailuresOnDisk(t *testing.T) {
 	f.close()
 
 	f = openStart(t, dir, cache.Options{}) // without the option
-	f.wantOrigin(source("bad"), cache.Compiled)
+	f.wantOrigin(source("bad"), job.Compiled)
 	f.close()
 	must(t, realStore(t, dir).Reject(source("bad").Key(), "test"))
 	must(t, realStore(t, dir).ForgetFailure(source("bad").Key()))
 	f = openStart(t, dir, o)
-	f.wantOrigin(source("bad"), cache.Compiled)
+	f.wantOrigin(source("bad"), job.Compiled)
 }
 
 // A compile error without a reason in the source is kept neither in memory nor on disk.
@@ -128,6 +129,6 @@ func TestFailureOfTheDriverIsNotKept(t *testing.T) {
 	f.close()
 
 	f = openStart(t, dir, o)
-	f.wantOrigin(source("bad"), cache.Compiled)
+	f.wantOrigin(source("bad"), job.Compiled)
 	f.close()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -35,14 +36,14 @@ func TestRefusedBlobIsReplaced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			first := newFixture(t, cache.Options{})
 			a := source("a")
-			first.wantOrigin(a, cache.Compiled)
+			first.wantOrigin(a, job.Compiled)
 			first.flush()
 			old := first.store.Blob(a.Key())
 
 			dev := cachetest.NewDevice()
 			spoil(dev, true)
 			f := newFixtureOn(t, dev, first.store.Reopen(), cache.Options{})
-			f.wantOrigin(a, cache.Compiled)
+			f.wantOrigin(a, job.Compiled)
 			f.wantCounts(withStored(f, binary.Counters{Rejected: 1, Compiles: 1}))
 			if f.store.Rejected(a.Key()) == "" {
 				t.Error("the refused blob was not rejected")
@@ -52,7 +53,7 @@ func TestRefusedBlobIsReplaced(t *testing.T) {
 			}
 			spoil(dev, false)
 			last := newFixtureOn(t, cachetest.NewDevice(), f.store.Reopen(), cache.Options{})
-			last.wantOrigin(a, cache.Disk)
+			last.wantOrigin(a, job.Disk)
 		})
 	}
 }
@@ -62,7 +63,7 @@ func TestRefusedBlobIsReplaced(t *testing.T) {
 func TestBlobsWithoutTypesAreLoaded(t *testing.T) {
 	first := newFixture(t, cache.Options{})
 	a := source("a")
-	first.wantOrigin(a, cache.Compiled)
+	first.wantOrigin(a, job.Compiled)
 	first.flush()
 	old := *first.store.Blob(a.Key())
 	h := first.get(a)
@@ -81,18 +82,18 @@ func TestBlobsWithoutTypesAreLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
-	f.wantOrigin(a, cache.Disk)
+	f.wantOrigin(a, job.Disk)
 }
 
 func TestRefusedBytesInMemoryAreDropped(t *testing.T) {
 	f := newFixture(t, cache.Options{MemoryOnly: true, MaxPrograms: 1})
 	a, b := source("a"), source("b")
-	f.wantOrigin(a, cache.Compiled)
+	f.wantOrigin(a, job.Compiled)
 	f.flush()
-	f.wantOrigin(b, cache.Compiled)
+	f.wantOrigin(b, job.Compiled)
 	f.flush()
 	f.dev.RejectBinaries(true)
-	f.wantOrigin(a, cache.Compiled)
+	f.wantOrigin(a, job.Compiled)
 	f.flush()
 	f.wantCounts(binary.Counters{Compiles: 3, Rejected: 1, Evictions: 2})
 }
@@ -100,12 +101,12 @@ func TestRefusedBytesInMemoryAreDropped(t *testing.T) {
 func TestDamagedBlobIsCompiledAgain(t *testing.T) {
 	first := newFixture(t, cache.Options{})
 	a := source("a")
-	first.wantOrigin(a, cache.Compiled)
+	first.wantOrigin(a, job.Compiled)
 	first.flush()
 	store := first.store.Reopen()
 	store.Damage(a.Key())
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
-	f.wantOrigin(a, cache.Compiled)
+	f.wantOrigin(a, job.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Damaged: 1, Compiles: 1}))
 	if store.Blob(a.Key()) == nil {
 		t.Error("the damaged blob was not replaced")
@@ -120,7 +121,7 @@ func TestFailingStoreStopsNothing(t *testing.T) {
 	var log bytes.Buffer
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	for _, src := range sources(3) {
-		f.wantOrigin(src, cache.Compiled)
+		f.wantOrigin(src, job.Compiled)
 	}
 	f.flush()
 	f.wantCounts(binary.Counters{Compiles: 3, StoreFailures: 6})
@@ -196,7 +197,7 @@ func TestMemoryOnly(t *testing.T) {
 func TestStoreThatCannotReject(t *testing.T) {
 	first := newFixture(t, cache.Options{})
 	a := source("a")
-	first.wantOrigin(a, cache.Compiled)
+	first.wantOrigin(a, job.Compiled)
 	first.flush()
 	old := first.store.Blob(a.Key())
 	wrong := *old
@@ -207,7 +208,7 @@ func TestStoreThatCannotReject(t *testing.T) {
 	}
 	store.OnReject = func(shader.Key) error { return errors.New("no") }
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
-	f.wantOrigin(a, cache.Compiled)
+	f.wantOrigin(a, job.Compiled)
 	f.wantCounts(withStored(f, binary.Counters{Rejected: 1, Compiles: 1, StoreFailures: 1}))
 	if fresh := store.Blob(a.Key()); fresh == &wrong {
 		t.Error("the blob was not replaced")
@@ -217,7 +218,7 @@ func TestStoreThatCannotReject(t *testing.T) {
 func TestEmptyBinaryIsNotStored(t *testing.T) {
 	f := newFixture(t, cache.Options{})
 	f.dev.EmptyBinaries(true)
-	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("a"), job.Compiled)
 	f.flush()
 	f.wantCounts(binary.Counters{Compiles: 1})
 }
@@ -225,28 +226,28 @@ func TestEmptyBinaryIsNotStored(t *testing.T) {
 func TestOutOfMemory(t *testing.T) {
 	f := newFixture(t, cache.Options{})
 	idle, used, next := source("idle"), source("used"), source("next")
-	f.wantOrigin(idle, cache.Compiled)
+	f.wantOrigin(idle, job.Compiled)
 	h := f.get(used)
 	f.flush()
 
 	f.dev.RunOutOfMemory(1)
-	f.wantOrigin(next, cache.Compiled)
+	f.wantOrigin(next, job.Compiled)
 	f.flush()
 	f.wantCounts(binary.Counters{Compiles: 3, OutOfMemory: 1, Evictions: 1, Stored: 3})
 	f.dev.Use(h.Program(), used.Key())
 
 	f.dev.RunOutOfMemory(1)
-	f.wantOrigin(idle, cache.Memory)
+	f.wantOrigin(idle, job.Memory)
 	f.wantCounts(binary.Counters{Compiles: 3, MemoryHits: 1, OutOfMemory: 2, Evictions: 2, Stored: 3})
 
 	f.dev.RunOutOfMemory(4) // each way twice
 	if _, err := f.cache.Get(context.Background(), next); !errors.Is(err, shader.ErrOutOfMemory) {
 		t.Errorf("error %v", err)
 	}
-	f.wantOrigin(next, cache.Memory) // its bytes are still there
+	f.wantOrigin(next, job.Memory) // its bytes are still there
 
 	f.dev.RunOutOfMemory(3)
-	f.wantOrigin(idle, cache.Compiled) // its bytes do not load: it is compiled
+	f.wantOrigin(idle, job.Compiled) // its bytes do not load: it is compiled
 	f.flush()
 	if f.store.Rejected(idle.Key()) != "" {
 		t.Error("a blob was rejected for lack of memory")

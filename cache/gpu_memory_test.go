@@ -7,6 +7,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 )
 
 // While the GPU is short of memory the older half of the idle programs goes, once a
@@ -26,14 +27,14 @@ func TestLowGPUMemoryEvictsIdlePrograms(t *testing.T) {
 	used := f.get(list[0])
 	defer used.Release()
 	for _, src := range list[1:9] {
-		f.wantOrigin(src, cache.Compiled)
+		f.wantOrigin(src, job.Compiled)
 	}
 	f.cache.WaitStored() // what follows a Get in the background is done
 	if s := f.cache.Stats(); s.Resident != 9 || asked != 1 || s.GPUMemory != (cache.GPUMemory{Total: 5000, Free: 1000}) {
 		t.Fatalf("enough memory, asked %d times: %+v", asked, s)
 	}
 	free = 499
-	f.wantOrigin(list[9], cache.Compiled)
+	f.wantOrigin(list[9], job.Compiled)
 	f.cache.WaitStored()
 	if s := f.cache.Stats(); s.Resident != 10 || s.LowMemory != 0 {
 		t.Errorf("asked again within a second: %+v", s)
@@ -46,11 +47,11 @@ func TestLowGPUMemoryEvictsIdlePrograms(t *testing.T) {
 	}
 	held.Release()
 	for i, src := range list[1:11] { // the most recently used stay
-		if want := map[bool]cache.Origin{true: cache.Memory, false: cache.Resident}[i < 5]; want == cache.Resident {
+		if want := map[bool]job.Origin{true: job.Memory, false: job.Resident}[i < 5]; want == job.Resident {
 			f.wantOrigin(src, want)
 		}
 	}
-	if got := f.origin(list[1]); got == cache.Resident {
+	if got := f.origin(list[1]); got == job.Resident {
 		t.Error("the oldest program stayed")
 	}
 }
@@ -63,7 +64,7 @@ func TestGPUMemoryIsAskedForOnlyWhereItMatters(t *testing.T) {
 		return 0, 7
 	}
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
-	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("a"), job.Compiled)
 	must(t, f.cache.Flush())
 	if asked != 0 {
 		t.Errorf("asked %d times", asked)
@@ -72,7 +73,7 @@ func TestGPUMemoryIsAskedForOnlyWhereItMatters(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	silent := newFixture(t, cache.Options{MinFreeGPUBytes: 1 << 40})
-	silent.wantOrigin(source("a"), cache.Compiled)
+	silent.wantOrigin(source("a"), job.Compiled)
 	silent.cache.WaitStored()
 	if s := silent.cache.Stats(); s.Resident != 1 || s.LowMemory != 0 {
 		t.Errorf("a driver that does not say: %+v", s)

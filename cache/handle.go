@@ -3,37 +3,9 @@ package cache
 import (
 	"sync/atomic"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
-
-// Origin is where the program of a handle came from.
-type Origin uint8
-
-// The origins of a program.
-const (
-	Compiled Origin = iota + 1
-	Disk            // loaded from a binary in the store
-	Memory          // loaded from a binary that stayed in memory after eviction
-	Resident        // resident, or already being loaded for another caller
-)
-
-// String returns "compiled", "disk", "memory", "resident", or "unknown".
-func (o Origin) String() string {
-	switch o {
-	case Compiled:
-		return "compiled"
-	case Disk:
-		return "disk"
-	case Memory:
-		return "memory"
-	case Resident:
-		return "resident"
-	}
-	return "unknown"
-}
-
-// MarshalText returns the text of String.
-func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
 // Handle is the right to use one resident program. Until it is released the
 // program stays linked and primed under the same id. A handle may be used and
@@ -41,7 +13,7 @@ func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 // panics after Release, and on a handle that Get did not return.
 type Handle struct {
 	share    *share
-	origin   Origin
+	origin   job.Origin
 	released atomic.Bool
 }
 
@@ -50,7 +22,7 @@ func (h *Handle) hit(s *share) *Handle {
 	if s.hits.Add(1) == 1 && s.entry.firstUse != nil {
 		s.entry.useFirst()
 	}
-	h.share, h.origin = s, Resident
+	h.share, h.origin = s, job.Resident
 	return h
 }
 
@@ -71,7 +43,7 @@ func (h *Handle) Interface() shader.Interface { return h.entry().program.Interfa
 func (h *Handle) WorkGroup() [3]uint32 { return h.entry().program.Interface.WorkGroup }
 
 // Origin returns where the program came from when Get returned this handle.
-func (h *Handle) Origin() Origin {
+func (h *Handle) Origin() job.Origin {
 	h.entry()
 	return h.origin
 }

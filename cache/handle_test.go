@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -56,7 +57,7 @@ func TestNilSourcesAreErrors(t *testing.T) {
 		t.Error("Get without a context worked")
 	}
 	results, err := f.cache.Preload(t.Context(), []*shader.Source{nil, source("a")}, nil)
-	if err != nil || results[0].Err == nil || results[1].Err != nil || results[1].Origin != cache.Compiled {
+	if err != nil || results[0].Err == nil || results[1].Err != nil || results[1].Origin != job.Compiled {
 		t.Errorf("preload: %+v, %v", results, err)
 	}
 }
@@ -67,9 +68,9 @@ func TestRetainedHandleKeepsTheProgram(t *testing.T) {
 	h := f.get(a)
 	kept := h.Retain()
 	h.Release()
-	f.wantOrigin(source("b"), cache.Compiled)
+	f.wantOrigin(source("b"), job.Compiled)
 	f.dev.Use(kept.Program(), a.Key())
-	if kept.Origin() != cache.Compiled || kept.Name() != "a" {
+	if kept.Origin() != job.Compiled || kept.Name() != "a" {
 		t.Errorf("retained handle of %s, %v", kept.Name(), kept.Origin())
 	}
 	kept.Release()
@@ -131,8 +132,8 @@ func TestReleasedHandlePanics(t *testing.T) {
 }
 
 func TestOriginStrings(t *testing.T) {
-	for origin, want := range map[cache.Origin]string{
-		cache.Compiled: "compiled", cache.Disk: "disk", cache.Memory: "memory", cache.Resident: "resident", 0: "unknown",
+	for origin, want := range map[job.Origin]string{
+		job.Compiled: "compiled", job.Disk: "disk", job.Memory: "memory", job.Resident: "resident", 0: "unknown",
 	} {
 		if text, err := origin.MarshalText(); err != nil || string(text) != want {
 			t.Errorf("origin %d is %q, %v", origin, text, err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -36,11 +37,11 @@ func TestPreloadHistory(t *testing.T) {
 		t.Fatalf("preloaded %q, %v", got, err)
 	}
 	for _, r := range results {
-		if r.Err != nil || r.Origin != cache.Disk {
+		if r.Err != nil || r.Origin != job.Disk {
 			t.Errorf("%+v", r)
 		}
 	}
-	f.wantOrigin(source("late"), cache.Resident)
+	f.wantOrigin(source("late"), job.Resident)
 	f.close()
 
 	// What the preload made resident is in the history where it was used, and only there.

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -44,7 +45,7 @@ func (c *Cache) loadStored(ctx context.Context, l *load) result {
 
 // findBlob returns the blob of a key and where it was, or nil. A store that
 // fails or has damaged bytes is counted and is a miss.
-func (c *Cache) findBlob(key shader.Key) (*binary.Blob, Origin) {
+func (c *Cache) findBlob(key shader.Key) (*binary.Blob, job.Origin) {
 	if c.sourceOnly != "" || !c.guard.isLoadable(key) {
 		return nil, 0
 	}
@@ -52,12 +53,12 @@ func (c *Cache) findBlob(key shader.Key) (*binary.Blob, Origin) {
 	blob := c.mu.evicted.find(key)
 	c.mu.Unlock()
 	if blob != nil {
-		return blob, Memory
+		return blob, job.Memory
 	}
 	blob, err := c.store.Get(key)
 	switch {
 	case err == nil:
-		return blob, Disk
+		return blob, job.Disk
 	case errors.Is(err, binary.ErrDamaged):
 		c.count(&c.mu.counters.pending.Damaged, 1)
 	case !errors.Is(err, binary.ErrNotFound):
@@ -69,7 +70,7 @@ func (c *Cache) findBlob(key shader.Key) (*binary.Blob, Origin) {
 // loadBlob makes a program from a blob. Both results are nil when the blob was
 // rejected, by the driver or because the program differs from the one that was
 // stored, and when the driver had no memory for it.
-func (c *Cache) loadBlob(ctx context.Context, src *shader.Source, blob *binary.Blob, origin Origin) (*entry, error) {
+func (c *Cache) loadBlob(ctx context.Context, src *shader.Source, blob *binary.Blob, origin job.Origin) (*entry, error) {
 	program, err := c.loadWithRetry(ctx, src, blob)
 	if errors.Is(err, shader.ErrRejected) {
 		c.rejectBlob(src.Key(), err.Error())

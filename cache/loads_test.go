@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -65,7 +66,7 @@ func TestConcurrentGetsCompileOnce(t *testing.T) {
 	}
 	<-g.arrived
 	g.open()
-	origins := map[cache.Origin]int{}
+	origins := map[job.Origin]int{}
 	var handles []*cache.Handle
 	for _, answers := range all {
 		got := <-answers
@@ -76,7 +77,7 @@ func TestConcurrentGetsCompileOnce(t *testing.T) {
 		origins[got.handle.Origin()]++
 		handles = append(handles, got.handle)
 	}
-	if origins[cache.Compiled] != 1 || origins[cache.Resident] != n-1 {
+	if origins[job.Compiled] != 1 || origins[job.Resident] != n-1 {
 		t.Errorf("origins: %v", origins)
 	}
 	if err := f.cache.Close(); !errors.Is(err, cache.ErrInUse) {
@@ -186,7 +187,7 @@ func TestLoadContinuesWithoutWaiters(t *testing.T) {
 		t.Errorf("got %v", got.err)
 	}
 	g.open()
-	f.wantOrigin(a, cache.Resident)
+	f.wantOrigin(a, job.Resident)
 	f.wantCounts(withStored(f, binary.Counters{Compiles: 1, ResidentHits: 1}))
 }
 
@@ -198,7 +199,7 @@ func TestEndedContext(t *testing.T) {
 	if _, err := f.cache.Get(ctx, a); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	f.wantOrigin(a, cache.Compiled)
+	f.wantOrigin(a, job.Compiled)
 	h, err := f.cache.Get(ctx, a)
 	if err != nil {
 		t.Fatalf("a resident program was refused: %v", err)
@@ -209,13 +210,13 @@ func TestEndedContext(t *testing.T) {
 func TestHangingDeviceDoesNotStopResidentPrograms(t *testing.T) {
 	f := newFixture(t, cache.Options{})
 	a := source("a")
-	f.wantOrigin(a, cache.Compiled)
+	f.wantOrigin(a, job.Compiled)
 	f.flush()
 	release := f.dev.Hang()
 	ctx := newWatchedContext()
 	answers := f.request(ctx, source("b"))
 	<-ctx.watched
-	f.wantOrigin(a, cache.Resident)
+	f.wantOrigin(a, job.Resident)
 	if s := f.cache.Stats(); s.Resident != 1 {
 		t.Errorf("stats: %+v", s)
 	}
@@ -244,10 +245,10 @@ func TestHangingStoreDoesNotStopOthers(t *testing.T) {
 	ctx := newWatchedContext()
 	answers := f.request(ctx, stuck)
 	<-reading.arrived
-	f.wantOrigin(free, cache.Compiled)
+	f.wantOrigin(free, job.Compiled)
 	<-writing.arrived
-	f.wantOrigin(free, cache.Resident)
-	f.wantOrigin(source("other"), cache.Compiled)
+	f.wantOrigin(free, job.Resident)
+	f.wantOrigin(source("other"), job.Compiled)
 	<-ctx.watched
 	ctx.cancel()
 	if got := <-answers; !errors.Is(got.err, context.Canceled) {

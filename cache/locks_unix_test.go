@@ -18,6 +18,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/job"
 )
 
 const holdEnvironment = "CACHE_TEST_HOLD"
@@ -52,7 +53,7 @@ func TestGetWaitsForNoLock(t *testing.T) {
 	list := sources(120)
 	f := openStart(t, dir, cache.Options{})
 	for _, src := range list[:100] {
-		f.wantOrigin(src, cache.Compiled)
+		f.wantOrigin(src, job.Compiled)
 	}
 	f.close()
 	d, err := binary.OpenDir(dir)
@@ -78,9 +79,9 @@ func TestGetWaitsForNoLock(t *testing.T) {
 	})
 	longest := time.Duration(0)
 	for n, src := range list {
-		want := cache.Disk
+		want := job.Disk
 		if n >= 100 {
-			want = cache.Compiled
+			want = job.Compiled
 		}
 		begin := time.Now()
 		f.wantOrigin(src, want)

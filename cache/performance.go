@@ -3,6 +3,8 @@ package cache
 import (
 	"math"
 	"time"
+
+	"github.com/shadercache/shadercache/job"
 )
 
 // performance is what was measured of a program while it was resident. Cache.mu guards it.
@@ -51,7 +53,7 @@ func (c *Cache) addFirstResult(program uint32, began time.Time) {
 	took := time.Since(began)
 	c.changePerformance(program, func(e *entry) {
 		made := e.loadNanos
-		if e.origin == Compiled {
+		if e.origin == job.Compiled {
 			made = e.compileNanos
 		}
 		e.performance.firstResultNanos = made + took.Nanoseconds()

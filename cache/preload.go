@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -23,10 +24,10 @@ const loaders = 3
 type PreloadResult struct {
 	Name         string
 	Key          shader.Key
-	Origin       Origin // 0 when Err is set
-	LoadNanos    int64  // glProgramBinary and its checks; 0 unless loaded
-	PrimeNanos   int64  // 0 for a program that was resident
-	CompileNanos int64  // compile and link; 0 unless compiled
+	Origin       job.Origin // 0 when Err is set
+	LoadNanos    int64      // glProgramBinary and its checks; 0 unless loaded
+	PrimeNanos   int64      // 0 for a program that was resident
+	CompileNanos int64      // compile and link; 0 unless compiled
 	Err          error
 }
 
@@ -313,7 +314,7 @@ func (p *preload) report(index int, e *entry, err error) {
 	case err != nil:
 		r.Err = getError(r.Name, err)
 	case e == nil:
-		r.Origin = Resident
+		r.Origin = job.Resident
 	default:
 		r.Origin = e.origin
 		r.LoadNanos = e.program.LoadNanos

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -35,7 +37,7 @@ func (f *fixture) preload(list []*shader.Source) []cache.PreloadResult {
 func TestPreloadMixed(t *testing.T) {
 	onDisk, bad := source("on disk"), source("bad")
 	first := newFixture(t, cache.Options{})
-	first.wantOrigin(onDisk, cache.Compiled)
+	first.wantOrigin(onDisk, job.Compiled)
 	first.flush()
 
 	dev := cachetest.NewDevice()
@@ -47,10 +49,10 @@ func TestPreloadMixed(t *testing.T) {
 	}
 	f := newFixtureOn(t, dev, first.store.Reopen(), cache.Options{})
 	resident, fresh, last := source("resident"), source("fresh"), source("last")
-	f.wantOrigin(resident, cache.Compiled)
+	f.wantOrigin(resident, job.Compiled)
 
 	results := f.preload([]*shader.Source{fresh, bad, onDisk, resident, fresh, last})
-	for i, want := range []cache.Origin{cache.Compiled, 0, cache.Disk, cache.Resident, cache.Resident, cache.Compiled} {
+	for i, want := range []job.Origin{job.Compiled, 0, job.Disk, job.Resident, job.Resident, job.Compiled} {
 		if results[i].Origin != want {
 			t.Errorf("%s: origin %v, want %v", results[i].Name, results[i].Origin, want)
 		}
@@ -72,7 +74,7 @@ func TestPreloadMixed(t *testing.T) {
 	if s := f.cache.Stats(); s.Resident != 4 || s.InUse != 0 {
 		t.Errorf("stats: %+v", s)
 	}
-	f.wantOrigin(last, cache.Resident)
+	f.wantOrigin(last, job.Resident)
 }
 
 func TestPreloadOfNothing(t *testing.T) {
@@ -85,7 +87,7 @@ func TestPreloadOfMoreThanFits(t *testing.T) {
 	f := newFixture(t, cache.Options{MaxPrograms: 4})
 	list := sources(30)
 	for _, r := range f.preload(list) {
-		if r.Origin != cache.Compiled {
+		if r.Origin != job.Compiled {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -108,13 +110,36 @@ func TestPreloadInWindows(t *testing.T) {
 	}
 }
 
+// Programs that are stored while a preload compiles, as by the packs of a remote that was
+// late, are loaded by the windows that follow.
+func TestPreloadLoadsWhatArrivesLate(t *testing.T) {
+	list := sources(100)
+	first := newFixture(t, cache.Options{})
+	first.preload(list)
+	first.flush()
+	dev, store := cachetest.NewDevice(), cachetest.NewStore()
+	arrive := sync.OnceFunc(func() {
+		for _, src := range list {
+			if err := store.Put(first.store.Blob(src.Key())); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	dev.OnCompile = func(context.Context, *shader.Source) error { arrive(); return nil }
+	f := newFixtureOn(t, dev, store, cache.Options{})
+	f.preload(list)
+	if s := f.cache.Stats(); s.Compiles != 64 || s.DiskHits != 36 {
+		t.Errorf("%d were compiled, %d loaded", s.Compiles, s.DiskHits)
+	}
+}
+
 func TestPreloadRetriesThoseOutOfMemory(t *testing.T) {
 	f := newFixture(t, cache.Options{})
-	f.wantOrigin(source("idle"), cache.Compiled)
+	f.wantOrigin(source("idle"), job.Compiled)
 	f.flush()
 	f.dev.RunOutOfMemory(2)
 	for _, r := range f.preload(sources(5)) {
-		if r.Origin != cache.Compiled {
+		if r.Origin != job.Compiled {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -141,7 +166,7 @@ func TestGetAndPreloadShareALoad(t *testing.T) {
 	<-ctx.watched
 	g.open()
 	results := <-done
-	if results[0].Origin != cache.Resident || results[1].Origin != cache.Compiled {
+	if results[0].Origin != job.Resident || results[1].Origin != job.Compiled {
 		t.Errorf("results: %+v", results)
 	}
 	for _, answers := range []<-chan answer{answerA, answerB} {
@@ -177,7 +202,7 @@ func TestCancelledPreload(t *testing.T) {
 		t.Errorf("Preload: %v", err)
 	}
 	for i, r := range results {
-		if i < 2 && r.Origin != cache.Compiled || i >= 2 && !errors.Is(r.Err, context.Canceled) {
+		if i < 2 && r.Origin != job.Compiled || i >= 2 && !errors.Is(r.Err, context.Canceled) {
 			t.Errorf("result %d: %+v", i, r)
 		}
 	}
@@ -227,7 +252,7 @@ func TestPreloadsThatOverlap(t *testing.T) {
 	g.open()
 	<-done
 	for _, r := range <-answers {
-		if r.Origin != cache.Resident {
+		if r.Origin != job.Resident {
 			t.Errorf("cancelling one preload failed another: %+v", r)
 		}
 	}

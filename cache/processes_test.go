@@ -18,6 +18,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 )
 
 const workEnvironment = "CACHE_TEST_WORK"
@@ -47,7 +48,7 @@ func workOnOneDirectory(dir string, seed uint64) {
 			fmt.Println("Get:", err)
 			return
 		}
-		if h.Origin() == cache.Disk {
+		if h.Origin() == job.Disk {
 			times = append(times, time.Since(begin))
 		}
 		dev.Use(h.Program(), src.Key())
@@ -114,14 +115,14 @@ func TestManyProcessesOneDirectory(t *testing.T) {
 func TestDirectoryDeletedWhileRunning(t *testing.T) {
 	dir := t.TempDir()
 	f := openStart(t, dir, cache.Options{MaxPrograms: 1, KeepEvictedBytes: -1, KeepSources: true})
-	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("a"), job.Compiled)
 	f.flush()
 	must(t, os.RemoveAll(dir))
-	f.wantOrigin(source("b"), cache.Compiled)
-	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("b"), job.Compiled)
+	f.wantOrigin(source("a"), job.Compiled)
 	f.flush()
-	f.wantOrigin(source("b"), cache.Disk)
-	f.wantOrigin(source("a"), cache.Disk)
+	f.wantOrigin(source("b"), job.Disk)
+	f.wantOrigin(source("a"), job.Disk)
 	f.wantCounts(binary.Counters{Compiles: 3, DiskHits: 2, Stored: 3, Evictions: 4})
 }
 

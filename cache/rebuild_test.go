@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -20,7 +21,7 @@ func afterUpdate(t *testing.T, dir string, o cache.Options, names ...string) *fi
 	t.Helper()
 	f := openStart(t, dir, cache.Options{KeepSources: true})
 	for times, name := range names {
-		f.wantOrigin(source(name), cache.Compiled)
+		f.wantOrigin(source(name), job.Compiled)
 		for range times {
 			f.get(source(name)).Release()
 		}
@@ -52,7 +53,7 @@ func TestRebuildAfterADriverUpdate(t *testing.T) {
 		t.Fatalf("%q, %d reported, %v", got, progress, err)
 	}
 	for _, r := range results {
-		if r.Err != nil || r.Origin != cache.Compiled || r.CompileNanos == 0 {
+		if r.Err != nil || r.Origin != job.Compiled || r.CompileNanos == 0 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -61,7 +62,7 @@ func TestRebuildAfterADriverUpdate(t *testing.T) {
 	}
 	f.wantCounts(binary.Counters{Compiles: 5, StoreOnly: 4, Stored: 5})
 	h.Release()
-	f.wantOrigin(source("f"), cache.Disk)
+	f.wantOrigin(source("f"), job.Disk)
 	results, err = f.cache.Rebuild(context.Background(), cache.RebuildOptions{})
 	if got := names(results); err != nil || !slices.Equal(got, []string{"a"}) {
 		t.Errorf("the rest: %q, %v", got, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -27,25 +28,25 @@ func TestEvictionOrderIsByLastRelease(t *testing.T) {
 	f := newFixture(t, cache.Options{MaxPrograms: 4, MemoryOnly: true})
 	p := sources(8)
 	for _, i := range []int{0, 1, 2, 3} {
-		f.wantOrigin(p[i], cache.Compiled)
+		f.wantOrigin(p[i], job.Compiled)
 	}
 	// 0 is got first and released last; 2 is used before 1.
 	h := f.get(p[0])
-	f.wantOrigin(p[2], cache.Resident)
-	f.wantOrigin(p[1], cache.Resident)
+	f.wantOrigin(p[2], job.Resident)
+	f.wantOrigin(p[1], job.Resident)
 	h.Release()
 
-	f.wantOrigin(p[4], cache.Compiled) // 3 goes
+	f.wantOrigin(p[4], job.Compiled) // 3 goes
 	f.wantLive("p00", "p01", "p02", "p04")
-	f.wantOrigin(p[5], cache.Compiled) // 2 goes
+	f.wantOrigin(p[5], job.Compiled) // 2 goes
 	f.wantLive("p00", "p01", "p04", "p05")
-	f.wantOrigin(p[6], cache.Compiled) // 1 goes
+	f.wantOrigin(p[6], job.Compiled) // 1 goes
 	f.wantLive("p00", "p04", "p05", "p06")
-	f.wantOrigin(p[4], cache.Resident)
-	f.wantOrigin(p[7], cache.Compiled) // 0 goes
+	f.wantOrigin(p[4], job.Resident)
+	f.wantOrigin(p[7], job.Compiled) // 0 goes
 	f.wantLive("p04", "p05", "p06", "p07")
-	f.wantOrigin(p[0], cache.Memory) // 5 goes: 4 was used since
-	f.wantOrigin(p[4], cache.Resident)
+	f.wantOrigin(p[0], job.Memory) // 5 goes: 4 was used since
+	f.wantOrigin(p[4], job.Resident)
 	f.wantCounts(binary.Counters{Compiles: 8, ResidentHits: 5, MemoryHits: 1, Evictions: 5})
 }
 
@@ -59,9 +60,9 @@ func evictionOrderFollowsAModel(t *testing.T) {
 	for range 600 {
 		state = state*1664525 + 1013904223
 		src := p[(state>>16)%uint32(len(p))]
-		want := cache.Compiled
+		want := job.Compiled
 		if i := slices.Index(model, src.Name()); i >= 0 {
-			want = cache.Resident
+			want = job.Resident
 			model = slices.Delete(model, i, i+1)
 		} else if len(model) == 5 {
 			model = model[1:]
@@ -85,10 +86,10 @@ func TestEvictionByBytes(t *testing.T) {
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{MaxBytes: 1000})
 	a, b, c, large := source("a"), source("b"), source("c"), source("large")
 	for _, src := range []*shader.Source{a, b, c} {
-		f.wantOrigin(src, cache.Compiled)
+		f.wantOrigin(src, job.Compiled)
 	}
 	f.wantLive("a", "b", "c")
-	f.wantOrigin(large, cache.Compiled)
+	f.wantOrigin(large, job.Compiled)
 	f.wantLive("c", "large")
 	if s := f.cache.Stats(); s.ResidentBytes != 1000 || s.Resident != 2 || s.Evictions != 2 || s.OverCapacity != 0 || s.KeptBytes != 600 {
 		t.Errorf("stats: %+v", s)
@@ -107,7 +108,7 @@ func TestOnlyIdleProgramsAreEvicted(t *testing.T) {
 	}
 	hb.Release()
 	hc.Release()
-	f.wantOrigin(d, cache.Compiled) // b and c go: back under the limit
+	f.wantOrigin(d, job.Compiled) // b and c go: back under the limit
 	f.wantLive("a", "d")
 	f.wantCounts(binary.Counters{Compiles: 4, OverCapacity: 1, Evictions: 2, Stored: 4})
 	f.dev.Use(ha.Program(), a.Key())
@@ -125,11 +126,11 @@ func TestFailWhenFull(t *testing.T) {
 		t.Errorf("%d compiles, one of them of a program that does not fit", n)
 	}
 	results, err := f.cache.Preload(context.Background(), []*shader.Source{a, b}, nil)
-	if err != nil || results[0].Origin != cache.Resident || !errors.Is(results[1].Err, cache.ErrFull) {
+	if err != nil || results[0].Origin != job.Resident || !errors.Is(results[1].Err, cache.ErrFull) {
 		t.Errorf("Preload: %+v, %v", results, err)
 	}
 	h.Release()
-	f.wantOrigin(b, cache.Compiled)
+	f.wantOrigin(b, job.Compiled)
 }
 
 func TestFailWhenBytesAreFull(t *testing.T) {
@@ -144,22 +145,22 @@ func TestFailWhenBytesAreFull(t *testing.T) {
 		t.Error("the program that did not fit was not stored")
 	}
 	h.Release()
-	f.wantOrigin(b, cache.Memory)
+	f.wantOrigin(b, job.Memory)
 }
 
 func TestKeptBytesAreBounded(t *testing.T) {
 	f := newFixture(t, cache.Options{MaxPrograms: 1, MemoryOnly: true, KeepEvictedBytes: 2500})
 	p := sources(4)
 	for _, src := range p {
-		f.wantOrigin(src, cache.Compiled)
+		f.wantOrigin(src, job.Compiled)
 		f.flush()
 	}
 	if s := f.cache.Stats(); s.KeptBytes != 2000 {
 		t.Errorf("%d bytes kept, want those of the last two evicted", s.KeptBytes)
 	}
-	f.wantOrigin(p[1], cache.Memory)
-	f.wantOrigin(p[2], cache.Memory)
-	f.wantOrigin(p[0], cache.Compiled)
+	f.wantOrigin(p[1], job.Memory)
+	f.wantOrigin(p[2], job.Memory)
+	f.wantOrigin(p[0], job.Compiled)
 	if s := f.cache.Stats(); s.KeptBytes > 2500 {
 		t.Errorf("%d bytes kept", s.KeptBytes)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 )
 
 func TestSaveAtFlushLeavesTheStoreAloneUntilThen(t *testing.T) {
@@ -18,7 +19,7 @@ func TestSaveAtFlushLeavesTheStoreAloneUntilThen(t *testing.T) {
 	} {
 		f := newFixture(t, cache.Options{Save: cache.SaveAtFlush, MaxPrograms: 2})
 		for _, src := range sources(5) {
-			f.wantOrigin(src, cache.Compiled)
+			f.wantOrigin(src, job.Compiled)
 		}
 		// The writer would have started with the first program, before the last was made.
 		if calls := f.store.Calls(); calls.Puts != 0 {
@@ -59,14 +60,14 @@ func TestSaveAtFlushWaitsForBinaries(t *testing.T) {
 func TestSaveNeverOnlyReads(t *testing.T) {
 	list := sources(4)
 	filled := newFixture(t, cache.Options{})
-	filled.wantOrigin(list[0], cache.Compiled)
+	filled.wantOrigin(list[0], job.Compiled)
 	must(t, filled.cache.Close())
 	f := newFixtureOn(t, cachetest.NewDevice(), filled.store.Reopen(), cache.Options{Save: cache.SaveNever, KeepSources: true, MaxPrograms: 2})
-	f.wantOrigin(list[0], cache.Disk)
+	f.wantOrigin(list[0], job.Disk)
 	for _, src := range list[1:] {
-		f.wantOrigin(src, cache.Compiled)
+		f.wantOrigin(src, job.Compiled)
 	}
-	f.wantOrigin(list[1], cache.Memory) // evicted
+	f.wantOrigin(list[1], job.Memory) // evicted
 	must(t, f.cache.Close())
 	if calls := f.store.Calls(); calls.Puts != 0 || calls.Records == 0 || f.store.Len() != 1 {
 		t.Errorf("%d programs, %+v", f.store.Len(), calls)

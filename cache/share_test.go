@@ -12,6 +12,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -78,14 +79,14 @@ func TestASecondProcessLoadsWhatTheFirstCompiles(t *testing.T) {
 		return nil
 	}
 	a, b := source("a"), source("b")
-	got := make(chan cache.Origin)
+	got := make(chan job.Origin)
 	go func() { got <- first.origin(a) }()
 	<-compiling.arrived
-	second.wantOrigin(b, cache.Compiled) // nothing else waits
-	later := make(chan cache.Origin)
+	second.wantOrigin(b, job.Compiled) // nothing else waits
+	later := make(chan job.Origin)
 	go func() { later <- second.origin(a) }()
 	compiling.open()
-	if f, s := <-got, <-later; f != cache.Compiled || s != cache.Disk {
+	if f, s := <-got, <-later; f != job.Compiled || s != job.Disk {
 		t.Errorf("the first process: %v, the second: %v", f, s)
 	}
 	if calls := second.dev.Calls(); calls.Compiles != 1 {
@@ -103,16 +104,16 @@ func TestAProcessThatHangsDelaysOthersForATimeOnly(t *testing.T) {
 		return nil
 	}
 	a := source("a")
-	got := make(chan cache.Origin)
+	got := make(chan job.Origin)
 	go func() { got <- first.origin(a) }()
 	<-compiling.arrived
 	begin := time.Now()
-	second.wantOrigin(a, cache.Compiled)
+	second.wantOrigin(a, job.Compiled)
 	if waited := time.Since(begin); waited < 20*time.Millisecond {
 		t.Errorf("it waited only %v", waited)
 	}
 	compiling.open()
-	if origin := <-got; origin != cache.Compiled {
+	if origin := <-got; origin != job.Compiled {
 		t.Errorf("the first process: %v", origin)
 	}
 }
@@ -153,12 +154,12 @@ func TestCompilesAreNotSharedWhereNothingIsStored(t *testing.T) {
 			compiling.pass()
 			return nil
 		}
-		got := make(chan cache.Origin)
+		got := make(chan job.Origin)
 		go func() { got <- first.origin(source("a")) }()
 		<-compiling.arrived
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		h, err := second.cache.Get(ctx, source("a"))
-		if err != nil || h.Origin() != cache.Compiled {
+		if err != nil || h.Origin() != job.Compiled {
 			t.Errorf("%s: it waits for the first: %v", name, err)
 		}
 		if err == nil {

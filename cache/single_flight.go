@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -196,6 +197,6 @@ func (c *Cache) loadShared(ctx context.Context, l *load, f *sharedCompile) resul
 		return result{load: l}
 	}
 	r := result{load: l, blob: blob}
-	r.entry, r.err = c.loadBlob(ctx, l.src, blob, Memory)
+	r.entry, r.err = c.loadBlob(ctx, l.src, blob, job.Memory)
 	return r
 }

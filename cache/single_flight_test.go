@@ -10,6 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -65,7 +66,7 @@ func TestTwoDevicesCompileOnce(t *testing.T) {
 		}
 		for _, f := range pair {
 			for _, src := range list {
-				f.wantOrigin(src, cache.Resident)
+				f.wantOrigin(src, job.Resident)
 			}
 		}
 	}
@@ -81,7 +82,7 @@ func TestADeviceLoadsWhatAnotherCompiles(t *testing.T) {
 		<-proceed
 		return nil
 	}
-	first := make(chan cache.Origin, 1)
+	first := make(chan job.Origin, 1)
 	go func() {
 		h, err := pair[0].cache.Get(context.Background(), src)
 		if err != nil {
@@ -92,7 +93,7 @@ func TestADeviceLoadsWhatAnotherCompiles(t *testing.T) {
 		first <- h.Origin()
 	}()
 	<-started
-	second := make(chan cache.Origin, 1)
+	second := make(chan job.Origin, 1)
 	go func() {
 		h, err := pair[1].cache.Get(context.Background(), src)
 		if err != nil {
@@ -108,7 +109,7 @@ func TestADeviceLoadsWhatAnotherCompiles(t *testing.T) {
 		t.Errorf("a cancelled Get: %v", err)
 	}
 	close(proceed)
-	if a, b := <-first, <-second; a != cache.Compiled || b != cache.Memory && b != cache.Disk {
+	if a, b := <-first, <-second; a != job.Compiled || b != job.Memory && b != job.Disk {
 		t.Errorf("the programs are %v and %v, want compiled and loaded", a, b)
 	}
 	if n := pair[1].dev.Calls().Compiles; n != 0 {
@@ -130,7 +131,7 @@ func TestADeviceSharesBeforeItWaits(t *testing.T) {
 		return nil
 	}
 	var all sync.WaitGroup
-	all.Go(func() { pair[1].wantOrigin(b, cache.Compiled) })
+	all.Go(func() { pair[1].wantOrigin(b, job.Compiled) })
 	<-started
 	all.Go(func() {
 		if _, err := pair[0].cache.Preload(context.Background(), []*shader.Source{a, b}, nil); err != nil {
@@ -193,6 +194,6 @@ func TestDifferentDriversDoNotShare(t *testing.T) {
 	other.SetFingerprint(fingerprint)
 	b := newFixtureOn(t, other, cachetest.NewStore(), cache.Options{SingleFlight: shared})
 	src := source("p")
-	a.wantOrigin(src, cache.Compiled)
-	b.wantOrigin(src, cache.Compiled)
+	a.wantOrigin(src, job.Compiled)
+	b.wantOrigin(src, job.Compiled)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -118,13 +119,13 @@ func TestDeviceWorksUnderAMark(t *testing.T) {
 		loading = store.marks()
 		return nil
 	}
-	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("a"), job.Compiled)
 	if !slices.Equal(compiling, []string{"compile a"}) {
 		t.Errorf("marks while a is compiled: %q", compiling)
 	}
-	f.wantOrigin(source("b"), cache.Compiled)
+	f.wantOrigin(source("b"), job.Compiled)
 	f.flush()
-	f.wantOrigin(source("a"), cache.Disk)
+	f.wantOrigin(source("a"), job.Disk)
 	if !slices.Equal(loading, []string{"load a"}) {
 		t.Errorf("marks while a is loaded: %q", loading)
 	}
@@ -140,8 +141,8 @@ func TestFailingQuarantineStopsNothing(t *testing.T) {
 		recovery: binary.Recovery{Found: []binary.Quarantined{suspect}, Active: []binary.Quarantined{suspect}}}
 	var log bytes.Buffer
 	f := newMarkedFixture(t, store, cache.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), MaxDiskBytes: -1, MaxDiskFiles: -1, MaxDiskAge: -1})
-	f.wantOrigin(a, cache.Compiled)
-	f.wantOrigin(a, cache.Resident)
+	f.wantOrigin(a, job.Compiled)
+	f.wantOrigin(a, job.Resident)
 	if !slices.Equal(store.lifted, []shader.Key{a.Key()}) {
 		t.Errorf("lifted: %v", store.lifted)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -59,7 +60,7 @@ func endGet(get *trace.Region, got *Handle, err error) {
 }
 
 // readTraced is findBlob within the region of a load.
-func (c *Cache) readTraced(src *shader.Source, load *trace.Region) (*binary.Blob, Origin) {
+func (c *Cache) readTraced(src *shader.Source, load *trace.Region) (*binary.Blob, job.Origin) {
 	region := load.Begin(trace.ReadBlob)
 	blob, origin := c.findBlob(src.Key())
 	if !region.IsOn() || blob == nil {
@@ -72,7 +73,7 @@ func (c *Cache) readTraced(src *shader.Source, load *trace.Region) (*binary.Blob
 }
 
 // endLoad ends the region of a load with its outcome.
-func endLoad(region *trace.Region, r result, origin Origin) {
+func endLoad(region *trace.Region, r result, origin job.Origin) {
 	if !region.IsOn() {
 		region.End()
 		return

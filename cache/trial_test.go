@@ -12,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -73,13 +74,13 @@ func TestSuspectsAreTried(t *testing.T) {
 	f := openTrying(t, trier, cache.Options{})
 	results, err := f.cache.Preload(context.Background(), []*shader.Source{source("a"), source("new"), source("b")}, nil)
 	must(t, err)
-	for i, want := range []cache.Origin{cache.Disk, cache.Compiled, cache.Disk} {
+	for i, want := range []job.Origin{job.Disk, job.Compiled, job.Disk} {
 		if results[i].Err != nil || results[i].Origin != want {
 			t.Errorf("%+v, want %v", results[i], want)
 		}
 	}
-	f.wantOrigin(source("suspect"), cache.Disk)
-	f.wantOrigin(source("suspect"), cache.Resident)
+	f.wantOrigin(source("suspect"), job.Disk)
+	f.wantOrigin(source("suspect"), job.Resident)
 	slices.Sort(trier.tried)
 	if got := strings.Join(trier.tried, " "); got != "a b suspect" {
 		t.Errorf("tried: %s", got)
@@ -102,7 +103,7 @@ func TestSuspectIsTriedInTheBackground(t *testing.T) {
 	if _, err := f.cache.Get(waiting, source("suspect")); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error is %v", err)
 	}
-	f.wantOrigin(source("new"), cache.Compiled) // meanwhile
+	f.wantOrigin(source("new"), job.Compiled) // meanwhile
 	trier.mu.Unlock()
 	h, err := f.cache.Get(ctx, source("suspect"))
 	must(t, err)
@@ -126,14 +127,14 @@ func TestVerdicts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			trier := &fakeTrier{verdicts: map[string]cache.Trial{"suspect": c.trial}}
 			f := openTrying(t, trier, cache.Options{})
-			f.wantOrigin(source("a"), cache.Disk)
+			f.wantOrigin(source("a"), job.Disk)
 			for range 2 {
 				if c.reason != "" {
 					f.wantRefused("suspect", c.reason)
 				}
 			}
 			if c.reason == "" {
-				f.wantOrigin(source("suspect"), cache.Compiled)
+				f.wantOrigin(source("suspect"), job.Compiled)
 			}
 			if n := len(trier.tried); n != 2 {
 				t.Errorf("tried %q", trier.tried)
@@ -158,7 +159,7 @@ func TestVerdicts(t *testing.T) {
 // A trier that never calls done for a source did not try it.
 func TestForgottenTrial(t *testing.T) {
 	f := openTrying(t, &fakeTrier{forget: "suspect"}, cache.Options{})
-	f.wantOrigin(source("suspect"), cache.Compiled)
+	f.wantOrigin(source("suspect"), job.Compiled)
 }
 
 // A program that hung is tried again, with more time, once it was refused for a while, in
@@ -174,7 +175,7 @@ func TestHungProgramIsTriedAgain(t *testing.T) {
 	now = now.Add(121 * time.Second)
 	trier.verdicts = nil
 	must(t, realStore(t, trier.dir).Lift(source("suspect").Key())) // its clock is the real one
-	f.wantOrigin(source("suspect"), cache.Disk)
+	f.wantOrigin(source("suspect"), job.Disk)
 	if want := []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute}; !slices.Equal(trier.limits, want) {
 		t.Errorf("limits %v, want %v", trier.limits, want)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -16,7 +17,7 @@ import (
 func TestPanicOfACheckLeavesNoLoad(t *testing.T) {
 	dir := t.TempDir()
 	f := openStart(t, dir, cache.Options{})
-	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("a"), job.Compiled)
 	f.close()
 
 	f = openStart(t, dir, cache.Options{})
@@ -24,7 +25,7 @@ func TestPanicOfACheckLeavesNoLoad(t *testing.T) {
 	if v := panicOf(func() { f.cache.Get(context.Background(), broken) }); v != "the check is broken" {
 		t.Errorf("Get panicked with %v", v)
 	}
-	f.wantOrigin(source("a"), cache.Disk)
+	f.wantOrigin(source("a"), job.Disk)
 	f.close() // hangs where the load is still in flight; the device has no program left
 }
 

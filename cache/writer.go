@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -12,7 +13,7 @@ import (
 // readsBack reports whether the binary of e is to be read back from the driver:
 // for the store, or to be kept in memory.
 func (c *Cache) readsBack(e *entry) bool {
-	return e.origin == Compiled && c.formats && c.sourceOnly == "" && e.storable && (c.savesPrograms() || c.options.KeepEvictedBytes > 0)
+	return e.origin == job.Compiled && c.formats && c.sourceOnly == "" && e.storable && (c.savesPrograms() || c.options.KeepEvictedBytes > 0)
 }
 
 // readBack reads the binary of a program that was compiled, drops the ownership
@@ -78,7 +79,7 @@ func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 
 // keepSource has the store keep the text of e. The caller holds mu.
 func (c *Cache) keepSource(src *shader.Source, e *entry) {
-	if c.options.KeepSources && e.origin != Memory {
+	if c.options.KeepSources && e.origin != job.Memory {
 		c.addTask(task{what: "keeping a source", do: func() error { return c.store.PutSource(src) }})
 	}
 }
@@ -86,7 +87,7 @@ func (c *Cache) keepSource(src *shader.Source, e *entry) {
 // backfill has the store keep a program that was found in an upstream directory. The
 // caller holds mu.
 func (c *Cache) backfill(e *entry, blob *binary.Blob) {
-	if c.options.Backfill && e.origin == Disk && blob.Upstream {
+	if c.options.Backfill && e.origin == job.Disk && blob.Upstream {
 		c.addTask(task{what: "copying a program from upstream", do: func() error { return c.store.Put(blob) }, backfill: true})
 	}
 }

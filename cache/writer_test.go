@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 )
 
 func TestGetDoesNotWaitForTheWriterAndFlushDoes(t *testing.T) {
@@ -21,7 +22,7 @@ func TestGetDoesNotWaitForTheWriterAndFlushDoes(t *testing.T) {
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{MaxPrograms: 1})
 	p := sources(3)
 	for _, src := range p {
-		f.wantOrigin(src, cache.Compiled)
+		f.wantOrigin(src, job.Compiled)
 	}
 	<-writing.arrived
 	flushed := make(chan error)
@@ -66,22 +67,22 @@ func TestEvictedProgramIsStillStored(t *testing.T) {
 	}
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{MaxPrograms: 1})
 	a, b := source("a"), source("b")
-	f.wantOrigin(a, cache.Compiled)
+	f.wantOrigin(a, job.Compiled)
 	<-reading.arrived
-	f.wantOrigin(b, cache.Compiled) // a is evicted while its binary is read
+	f.wantOrigin(b, job.Compiled) // a is evicted while its binary is read
 	reading.open()
 	f.wantLive("b")
 	if f.store.Blob(a.Key()) == nil || f.store.Blob(b.Key()) == nil {
 		t.Error("not stored")
 	}
-	f.wantOrigin(a, cache.Memory)
+	f.wantOrigin(a, job.Memory)
 }
 
 func TestUnreadableBinaryIsCounted(t *testing.T) {
 	dev := cachetest.NewDevice()
 	dev.OnBinary = func(context.Context, uint32) error { return errors.New("no") }
 	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
-	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("a"), job.Compiled)
 	f.flush()
 	f.wantCounts(binary.Counters{Compiles: 1, StoreFailures: 1})
 }
@@ -89,8 +90,8 @@ func TestUnreadableBinaryIsCounted(t *testing.T) {
 func TestFlushRecordsUses(t *testing.T) {
 	f := newFixture(t, cache.Options{MaxPrograms: 1})
 	a, b := source("a"), source("b")
-	f.wantOrigin(a, cache.Compiled)
-	f.wantOrigin(a, cache.Resident)
+	f.wantOrigin(a, job.Compiled)
+	f.wantOrigin(a, job.Resident)
 	f.flush()
 	uses, counters := f.store.Recorded()
 	first := uses[a.Key()]
@@ -106,9 +107,9 @@ func TestFlushRecordsUses(t *testing.T) {
 		t.Errorf("%d records, though nothing happened since the first", n)
 	}
 
-	f.wantOrigin(a, cache.Resident)
-	f.wantOrigin(b, cache.Compiled)
-	f.wantOrigin(a, cache.Memory)
+	f.wantOrigin(a, job.Resident)
+	f.wantOrigin(b, job.Compiled)
+	f.wantOrigin(a, job.Memory)
 	f.flush()
 	uses, counters = f.store.Recorded()
 	last := uses[a.Key()]
@@ -148,14 +149,14 @@ func TestBusyStoreLosesNothing(t *testing.T) {
 	}
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
 	a := source("a")
-	f.wantOrigin(a, cache.Compiled)
-	f.wantOrigin(a, cache.Resident)
+	f.wantOrigin(a, job.Compiled)
+	f.wantOrigin(a, job.Resident)
 	for range 2 {
 		if err := f.cache.Flush(); !errors.Is(err, binary.ErrBusy) {
 			t.Fatalf("Flush: %v", err)
 		}
 	}
-	f.wantOrigin(a, cache.Resident)
+	f.wantOrigin(a, job.Resident)
 	f.wantCounts(binary.Counters{Compiles: 1, ResidentHits: 2, Stored: 1})
 	if _, err := f.cache.Prune(binary.PruneOptions{}); err != nil {
 		t.Errorf("Prune: %v", err)
@@ -176,7 +177,7 @@ func TestFailingRecordIsCountedAndRepeated(t *testing.T) {
 	store := cachetest.NewStore()
 	store.OnRecord = func() error { return broken }
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
-	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("a"), job.Compiled)
 	if err := f.cache.Flush(); !errors.Is(err, broken) {
 		t.Fatalf("Flush: %v", err)
 	}
@@ -193,7 +194,7 @@ func TestCloseRecordsAndReportsTheStore(t *testing.T) {
 	broken := errors.New("broken")
 	store.OnRecord = func() error { return broken }
 	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
-	f.wantOrigin(source("a"), cache.Compiled)
+	f.wantOrigin(source("a"), job.Compiled)
 	if err := f.cache.Close(); !errors.Is(err, broken) {
 		t.Errorf("Close: %v", err)
 	}
@@ -218,7 +219,7 @@ func TestCloseRetriesABusyStore(t *testing.T) {
 			return nil
 		}
 		f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
-		f.wantOrigin(source("a"), cache.Compiled)
+		f.wantOrigin(source("a"), job.Compiled)
 		if err := f.cache.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
@@ -240,14 +241,14 @@ func TestPruneCallsTheStore(t *testing.T) {
 		return nil
 	}
 	a := source("a")
-	f.wantOrigin(a, cache.Compiled)
+	f.wantOrigin(a, job.Compiled)
 	if _, err := f.cache.Prune(binary.PruneOptions{MaxAge: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	if passed.MaxAge != time.Hour || passed.Now.Year() != 2026 || f.store.Calls().Records != 1 {
 		t.Errorf("options %+v, calls %+v", passed, f.store.Calls())
 	}
-	f.wantOrigin(a, cache.Resident)
+	f.wantOrigin(a, job.Resident)
 	broken := errors.New("broken")
 	f.store.OnPrune = func(binary.PruneOptions) error { return broken }
 	if _, err := f.cache.Prune(binary.PruneOptions{}); !errors.Is(err, broken) {

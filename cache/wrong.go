@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -16,7 +17,7 @@ func (c *Cache) RejectWrong(key shader.Key, reason string) bool {
 	var dropped []*entry
 	c.mu.Lock()
 	e := c.mu.resident.find(key)
-	if e != nil && e.origin == Compiled {
+	if e != nil && e.origin == job.Compiled {
 		c.mu.Unlock()
 		return false
 	}

@@ -33,7 +33,7 @@ func residentMiB(b *testing.B) float64 {
 func startupHandles(b *testing.B, programs *cache.Cache, n int) []*cache.Handle {
 	b.Helper()
 	handles := make([]*cache.Handle, n)
-	for i := range handles { // as startup.Programs of internal/bench makes them
+	for i := range handles { // as startup.Programs of cmd/startup makes them
 		p := GEMMProblem{M: 128, N: 128, K: 128, Factors: AlphaBeta(float32(1+i/12), 0), Activation: Activation(i / 3 % 4)}
 		program, err := NewTiledProgram(p, []int{32, 64, 128}[i%3], 32<<10)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/shadercache/shadercache/internal/kernelset"
+	"github.com/shadercache/shadercache/executor/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 

@@ -8,7 +8,7 @@ import (
 	"maps"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
-	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -90,8 +90,8 @@ func depthwiseSequence(p Problem, b DepthwiseParams, on device) (kernel.Sequence
 	main := kernel.Step{
 		Source: shader.MustSource("conv2d_depthwise", conv2dDepthwise, d),
 		Groups: b.grid(p),
-		Uniforms: []executor.Uniform{
-			executor.Int("images", int32(p.N)), executor.Int("groupChannels", int32(p.groupC())),
+		Uniforms: []job.Uniform{
+			job.Int("images", int32(p.N)), job.Int("groupChannels", int32(p.groupC())),
 		},
 		Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1), kernel.Output.At(2)},
 	}

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
-	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -91,7 +91,7 @@ func directSource(p Problem, local int) *shader.Source {
 
 // directUniforms returns the uniforms of one dispatch: a piece of the grid, and a
 // part of the sum.
-func (p Problem) directUniforms(piece gridPiece, rows span) []executor.Uniform {
+func (p Problem) directUniforms(piece gridPiece, rows span) []job.Uniform {
 	withBias := 0
 	if p.Bias {
 		withBias = 1

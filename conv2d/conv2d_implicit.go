@@ -9,7 +9,7 @@ import (
 	"math"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
-	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -210,7 +210,7 @@ func (c implicitProduct) step(more shader.Defines, from, to kernel.Role) kernel.
 	return kernel.Step{
 		Source:   shader.MustSource("conv2d_implicit", conv2dImplicit, d),
 		Groups:   c.grid(),
-		Uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
+		Uniforms: []job.Uniform{job.Int("images", int32(c.N))},
 		Bindings: []kernel.Binding{from.At(0), kernel.Packed.At(1), to.At(2)},
 	}
 }
@@ -226,7 +226,7 @@ func (c implicitProduct) sumStep() kernel.Step {
 	return kernel.Step{
 		Source:   shader.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),
 		Groups:   c.sumGrid(),
-		Uniforms: []executor.Uniform{executor.Int("images", int32(c.N))},
+		Uniforms: []job.Uniform{job.Int("images", int32(c.N))},
 		Bindings: []kernel.Binding{kernel.Workspace.At(0), kernel.Output.At(2)},
 	}
 }

@@ -19,7 +19,7 @@ var (
 )
 
 // maxFusedParts is the most parts of a candidate that the last group of a tile adds, one
-// after the other: docs/bench/conv-h200.md.
+// after the other: docs/bench/kernels.md.
 const maxFusedParts = 4
 
 // maxGathered is the most elements of a tile whose slices exchange all sums at once: 24 KiB

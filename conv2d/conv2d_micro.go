@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
-	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -192,7 +192,7 @@ func (p Problem) microSource(t microTile, accumulate, last bool) (*shader.Source
 	return shader.NewSource(fmt.Sprintf("conv2d_register_%dx%d", t.tileM(), t.tileN()), conv2dMicro, d)
 }
 
-func (p Problem) microUniforms(t microTile, s span) []executor.Uniform {
+func (p Problem) microUniforms(t microTile, s span) []job.Uniform {
 	return kernel.Ints{
 		{"channels", p.microChannels()},
 		{"height", p.H}, {"width", p.W},

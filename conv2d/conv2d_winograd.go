@@ -10,7 +10,7 @@ import (
 	"math"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
-	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -248,6 +248,6 @@ func (w winograd) outputStep(split int) kernel.Step {
 	}
 }
 
-func (w winograd) uniforms() []executor.Uniform {
-	return []executor.Uniform{executor.Int("images", int32(w.N))}
+func (w winograd) uniforms() []job.Uniform {
+	return []job.Uniform{job.Int("images", int32(w.N))}
 }

@@ -8,7 +8,7 @@ import (
 	"maps"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
-	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -21,7 +21,7 @@ var conv2dWinogradFused string
 // sooner. NaN and infinities spread as in winograd2.
 //
 // F(4x4,3x3) has no such form: the operands of 36 frequencies leave a group too few
-// filters and tiles to share them (docs/bench/conv-h200.md).
+// filters and tiles to share them (docs/bench/kernels.md).
 var fusedAlgorithm = newAlgorithm("winograd2_fused", fusedCandidates,
 	func(p Problem, params FusedParams, on device) (kernel.Sequence, error) {
 		return newFused(p, params).sequence(on)
@@ -188,7 +188,7 @@ func (w fusedWinograd) step(on device) kernel.Step {
 	return kernel.Step{
 		Source:   shader.MustSource("conv2d_winograd_fused", conv2dWinogradFused, d),
 		Groups:   w.blockGrid(),
-		Uniforms: append(w.uniforms(), executor.Int("steps", int32(w.steps()))),
+		Uniforms: append(w.uniforms(), job.Int("steps", int32(w.steps()))),
 		Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Packed.At(1), kernel.Output.At(2)},
 	}
 }

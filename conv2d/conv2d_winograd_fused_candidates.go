@@ -16,7 +16,7 @@ var (
 )
 
 // fusedDepth is the channels of a step of every candidate: steps of 4 were slower with most
-// blocks (docs/bench/conv-h200.md), and those of 16 leave large blocks no shared memory.
+// blocks (docs/bench/kernels.md), and those of 16 leave large blocks no shared memory.
 const fusedDepth = 8
 
 // maxFusedCandidates bounds the blocks that a search compiles and runs.

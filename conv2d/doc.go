@@ -10,8 +10,9 @@
 //
 // A [Runner] computes a problem from slices to a slice:
 //
-//	runner, err := conv2d.Open(conv2d.Options{})
-//	defer runner.Close()
+//	gpu, err := shadercache.Open(shadercache.Options{})
+//	defer gpu.Close()
+//	runner := conv2d.Runner{Executor: gpu.Executor, Programs: gpu.Cache}
 //	c, err := runner.GEMM(ctx, conv2d.GEMMProblem{M: m, N: n, K: k}, conv2d.GEMMTensors{A: a, B: b})
 //	y, err := runner.Conv2D(ctx, problem, x, weights, bias)
 //

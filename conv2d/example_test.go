@@ -7,18 +7,20 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
 )
 
-// A matrix product from slices to a slice. The runner opens the first GPU, and keeps
+// A matrix product from slices to a slice. It opens the first GPU, and keeps
 // programs on disk, so that the next start finds them.
 func Example() {
-	runner, err := conv2d.Open(conv2d.Options{})
+	gpu, err := shadercache.Open(shadercache.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer runner.Close()
+	defer gpu.Close()
+	runner := conv2d.Runner{Executor: gpu.Executor, Programs: gpu.Cache}
 	c, err := runner.GEMM(context.Background(), conv2d.GEMMProblem{M: 2, N: 2, K: 3}, conv2d.GEMMTensors{
 		A: []float32{1, 2, 3, 4, 5, 6},
 		B: []float32{1, 0, 0, 1, 1, 1},
@@ -30,11 +32,12 @@ func Example() {
 // An edge filter over a picture of one channel; the sum of its weights is 0, so that
 // what is even becomes black.
 func ExampleRunner_Conv2D() {
-	runner, err := conv2d.Open(conv2d.Options{})
+	gpu, err := shadercache.Open(shadercache.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer runner.Close()
+	defer gpu.Close()
+	runner := conv2d.Runner{Executor: gpu.Executor, Programs: gpu.Cache}
 	picture := []float32{
 		1, 1, 5, 5,
 		1, 1, 5, 5,
@@ -58,11 +61,12 @@ func ExampleRunner_Conv2D() {
 // another is computed and the one before comes down.
 func ExampleNewPlan() {
 	ctx := context.Background()
-	runner, err := conv2d.Open(conv2d.Options{})
+	gpu, err := shadercache.Open(shadercache.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer runner.Close()
+	defer gpu.Close()
+	runner := conv2d.Runner{Executor: gpu.Executor, Programs: gpu.Cache}
 	double := conv2d.GEMMProblem{M: 1, N: 2, K: 2, Bias: conv2d.ColumnBias}
 	plan, err := conv2d.NewGEMMPlan(ctx, runner.Executor, runner.Programs, double, conv2d.PlanOptions{})
 	if err != nil {
@@ -98,11 +102,12 @@ func ExampleNewPlan() {
 // Three products in one run, with one B for all of them: matrices lie behind each
 // other, and a stride of 0 uses the same one again.
 func ExampleGEMMProblem_batch() {
-	runner, err := conv2d.Open(conv2d.Options{})
+	gpu, err := shadercache.Open(shadercache.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer runner.Close()
+	defer gpu.Close()
+	runner := conv2d.Runner{Executor: gpu.Executor, Programs: gpu.Cache}
 	p := conv2d.GEMMProblem{M: 1, N: 2, K: 2, Batch: 3, StrideA: 2, StrideB: 0, StrideC: 2}
 	c, err := runner.GEMM(context.Background(), p, conv2d.GEMMTensors{
 		A: []float32{1, 0, 0, 1, 1, 1},

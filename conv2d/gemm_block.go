@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
-	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -300,6 +300,6 @@ func (p GEMMProblem) epilogue(d shader.Defines) []kernel.Binding {
 	return []kernel.Binding{kernel.Bias.At(3)}
 }
 
-func (p GEMMProblem) factors() []executor.Uniform {
-	return []executor.Uniform{executor.Float("alpha", p.alpha()), executor.Float("beta", p.beta())}
+func (p GEMMProblem) factors() []job.Uniform {
+	return []job.Uniform{job.Float("alpha", p.alpha()), job.Float("beta", p.beta())}
 }

@@ -159,7 +159,7 @@ func (a Activation) products() int {
 
 // exponentialK is the length of a sum from which the CPU is faster in spite of an activation
 // with an exponential, which kernels compute for eight elements at a time: measured, see
-// docs/bench/llvmpipe-kernels.md.
+// docs/bench/kernels.md.
 const exponentialK = 384
 
 // kernelsFirst reports whether a kernel is likelier the fastest than the CPU.

@@ -9,7 +9,7 @@ import (
 	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
-	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -218,7 +218,7 @@ func (r productRoles) bound(a, b microOperand, bias Bias) []kernel.Binding {
 	return buffers
 }
 
-func gemmMicroUniforms(p GEMMProblem, a, b microOperand, s span) []executor.Uniform {
+func gemmMicroUniforms(p GEMMProblem, a, b microOperand, s span) []job.Uniform {
 	c := p.c()
 	return append(
 		kernel.Ints{
@@ -227,7 +227,7 @@ func gemmMicroUniforms(p GEMMProblem, a, b microOperand, s span) []executor.Unif
 			{"strideA", a.stride}, {"strideB", b.stride}, {"strideC", c.stride},
 			{"firstK", s.first}, {"lastK", s.last},
 		}.Uniforms(),
-		executor.Float("alpha", p.alpha()), executor.Float("beta", p.beta()),
+		job.Float("alpha", p.alpha()), job.Float("beta", p.beta()),
 	)
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // rank orders candidates of gemm_block by their expected time, after measurements on
-// an NVIDIA H200 (docs/bench/gemm-h200.md). Other GPUs differ in the numbers more
+// an NVIDIA H200 (docs/bench/kernels.md). Other GPUs differ in the numbers more
 // than in the order. A search replaces the estimate.
 func (p GEMMProblem) rank(list []BlockParams) {
 	slices.SortStableFunc(list, func(a, b BlockParams) int { return cmp.Compare(p.expectedNanos(a), p.expectedNanos(b)) })

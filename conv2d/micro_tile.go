@@ -56,7 +56,7 @@ func (t microTile) defines() shader.Defines {
 }
 
 // What llvmpipe needs for eight lanes, in cycles of one CPU: measured, see
-// docs/bench/llvmpipe-kernels.md. A load is of a float or of a double, a store
+// docs/bench/kernels.md. A load is of a float or of a double, a store
 // likewise; a product includes its addition.
 const (
 	loadCycles    = 35

@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -48,12 +49,25 @@ func NewNetwork(ctx context.Context, e *executor.Executor, programs executor.Pro
 	return n, nil
 }
 
+// NetworkBytes returns the device memory that NewNetwork would take for layers, with their weights
+// in two layouts.
+func NetworkBytes(ctx context.Context, e *executor.Executor, programs executor.Programs, layers []Layer, o PlanOptions) (total int64, err error) {
+	choice := o.Choice
+	for _, l := range layers {
+		o.Choice = cmp.Or(l.Choice, choice)
+		p, err := choosePlan(ctx, e, programs, l.Shape, o)
+		if err != nil {
+			return 0, fmt.Errorf("conv2d: layer %s: %w", l.Name, err)
+		}
+		total += 4 * int64(p.weights+p.bias+p.output+p.sequence.PackedLen+p.sequence.WorkspaceLen+p.sequence.SemaphoreCount)
+	}
+	return total, nil
+}
+
 // add makes layer i, and memory for the output of the layer before.
 func (n *Network) add(ctx context.Context, e *executor.Executor, programs executor.Programs, i int, o PlanOptions) error {
 	l := n.layers[i]
-	if l.Choice != nil {
-		o.Choice = l.Choice
-	}
+	o.Choice = cmp.Or(l.Choice, o.Choice)
 	p, err := newPlan(ctx, e, programs, l.Shape, o)
 	if err != nil {
 		return err

@@ -92,6 +92,19 @@ func NewGEMMPlan(ctx context.Context, e *executor.Executor, programs executor.Pr
 }
 
 func newPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, s Shape, o PlanOptions) (*Plan, error) {
+	p, err := choosePlan(ctx, e, programs, s, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.acquire(ctx, programs); err != nil {
+		p.Release()
+		return nil, fmt.Errorf("conv2d: plan %v: %w", s, err)
+	}
+	return p, nil
+}
+
+// choosePlan returns a plan that has no programs and no memory yet.
+func choosePlan(ctx context.Context, e *executor.Executor, programs executor.Programs, s Shape, o PlanOptions) (*Plan, error) {
 	t, err := newTask(s, e.Context().Info())
 	if err != nil {
 		return nil, err
@@ -102,14 +115,8 @@ func newPlan(ctx context.Context, e *executor.Executor, programs executor.Progra
 	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
 		return nil, err
 	}
-	if p.sequence, p.tolerance, err = t.build(p.choice); err != nil {
-		return nil, err
-	}
-	if err := p.acquire(ctx, programs); err != nil {
-		p.Release()
-		return nil, fmt.Errorf("conv2d: plan %v: %w", s, err)
-	}
-	return p, nil
+	p.sequence, p.tolerance, err = t.build(p.choice)
+	return p, err
 }
 
 // acquire gets programs and memory.
@@ -124,10 +131,7 @@ func (p *Plan) acquire(ctx context.Context, programs executor.Programs) error {
 		}
 	}
 	if n := p.sequence.SemaphoreCount; n > 0 {
-		if p.semaphores, err = p.newMemory(n); err != nil {
-			return err
-		}
-		err = p.semaphores.Fill(ctx, 0)
+		p.semaphores, err = p.newMemory(n)
 	}
 	return err
 }

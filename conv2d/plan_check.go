@@ -10,8 +10,8 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/kernelset"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/internal/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/shader"
@@ -27,36 +26,6 @@ type Runner struct {
 	// Observe is called on the calling goroutine after each call that succeeded.
 	// Default: no calls.
 	Observe func(Timing)
-
-	close func() error // what Open opened; nil: nothing
-}
-
-// Options configure [Open]. The zero value is a good choice: the first GPU, and
-// programs kept in the default directory.
-type Options struct {
-	GPU  shadercache.Options // context, cache and executor; Executor.SlotBytes bounds jobs of Plan.Job
-	Plan PlanOptions         // of every plan that the runner makes
-}
-
-// Open returns a runner with a context, a cache and an executor of its own, which
-// [Runner.Close] closes. It fails where there is no driver; an unusable cache
-// directory is not an error, see [shadercache.Options].
-func Open(o Options) (*Runner, error) {
-	o.GPU.NoExecutor = false
-	gpu, err := shadercache.Open(o.GPU)
-	if err != nil {
-		return nil, err
-	}
-	return &Runner{Executor: gpu.Executor, Programs: gpu.Cache, Options: o.Plan, close: gpu.Close}, nil
-}
-
-// Close closes the GPU of a runner that [Open] made, and does nothing for others.
-// Plans over its executor must be released before, and Close must be called once.
-func (r *Runner) Close() error {
-	if r.close == nil {
-		return nil
-	}
-	return r.close()
 }
 
 // Conv2D computes a convolution. bias is nil where the problem has none. It fails for

@@ -5,16 +5,13 @@ package conv2d
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -41,29 +38,6 @@ func TestRunner(t *testing.T) {
 			checkOutput(t, s.String(), got, want, Tolerance(k.sum))
 		}
 	})
-}
-
-func TestOpenedRunner(t *testing.T) {
-	gltest.Open(t) // skips where there is no driver
-	r, err := Open(Options{GPU: shadercache.Options{Cache: cache.Options{MemoryOnly: true}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := GEMMProblem{M: 2, N: 2, K: 2, Factors: AlphaBeta(1, 1)}
-	in := GEMMTensors{A: []float32{1, 2, 3, 4}, B: []float32{5, 6, 7, 8}, C: []float32{1, 1, 1, 1}}
-	got, err := r.GEMM(t.Context(), p, in)
-	if err != nil || fmt.Sprint(got) != "[20 23 44 51]" || in.C[0] != 1 {
-		t.Errorf("got %v, %v; C is %v", got, err, in.C)
-	}
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := r.GEMM(t.Context(), p, in); !errors.Is(err, cache.ErrClosed) && !errors.Is(err, shader.ErrClosed) {
-		t.Errorf("after Close: %v", err)
-	}
-	if err := (&Runner{}).Close(); err != nil {
-		t.Errorf("a runner that owns nothing: %v", err)
-	}
 }
 
 func TestRunnerRefusesBadInput(t *testing.T) {

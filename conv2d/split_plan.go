@@ -9,20 +9,25 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/shadercache/shadercache"
-	"github.com/shadercache/shadercache/devices"
+	"github.com/shadercache/shadercache/job"
 )
 
-// several is a shadercache.Device of several devices, such as a devices.Group.
+// several is a job.Device of several devices, such as a devices.Group.
 type several interface {
-	Members(ctx context.Context) ([]shadercache.Device, error)
+	Members(ctx context.Context) ([]job.Device, error)
+}
+
+// split is a job.Buffer whose parts are on several devices.
+type split interface {
+	Len() int
+	OnMember(i int) job.Buffer
 }
 
 // splitPlan is a plan whose images, rows or matrices are split over devices: each has a
 // plan for its share, with all the weights.
 type splitPlan struct {
-	parts  []DevicePlan
-	shares []devices.Range // of the rows
+	parts  []job.Plan
+	shares []job.Share // of the rows
 	rows   int
 
 	input, output int // elements of a row
@@ -51,7 +56,7 @@ func (s Shape) withBatch(n int) (Shape, error) {
 	p := *s.GEMM
 	if p.Batch > 1 {
 		if p.StrideB != 0 || p.StrideA != int(p.a().matrix()) || p.StrideC != int(p.c().matrix()) {
-			return s, fmt.Errorf("%w: %v cannot be split over devices: every matrix of the batch must have the same B, and no gaps between A, or C", shadercache.ErrInvalid, s)
+			return s, fmt.Errorf("%w: %v cannot be split over devices: every matrix of the batch must have the same B, and no gaps between A, or C", job.ErrInvalid, s)
 		}
 		if p.Batch = n; n == 1 {
 			p.StrideA, p.StrideC = 0, 0
@@ -59,7 +64,7 @@ func (s Shape) withBatch(n int) (Shape, error) {
 		return p.Shape(), nil
 	}
 	if p.TransA || p.LDA != 0 && p.LDA != p.K || p.LDC != 0 && p.LDC != p.N || p.Bias == RowBias {
-		return s, fmt.Errorf("%w: %v cannot be split over devices: A must not be transposed, A and C need rows without gaps, and no bias of rows", shadercache.ErrInvalid, s)
+		return s, fmt.Errorf("%w: %v cannot be split over devices: A must not be transposed, A and C need rows without gaps, and no bias of rows", job.ErrInvalid, s)
 	}
 	p.M = n
 	return p.Shape(), nil
@@ -69,23 +74,23 @@ func (s Shape) withBatch(n int) (Shape, error) {
 func (s stored) matrix() int64 { return product(s.rows, s.ld) }
 
 // openSplitPlan opens a plan on each member, for its share of the batch.
-func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, layers []Shape) (DevicePlan, error) {
+func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, layers []Shape) (job.Plan, error) {
 	members, err := group.Members(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if len(layers) == 0 {
-		return nil, fmt.Errorf("%w: a plan without layers", shadercache.ErrInvalid)
+		return nil, fmt.Errorf("%w: a plan without layers", job.ErrInvalid)
 	}
 	p := &splitPlan{rows: layers[0].batchOf()}
-	p.shares = devices.Shares(p.rows, len(members))
-	p.parts = make([]DevicePlan, len(p.shares))
+	p.shares = job.Shares(p.rows, len(members))
+	p.parts = make([]job.Plan, len(p.shares))
 	var opening errgroup.Group
 	for i, rows := range p.shares {
 		share := make([]Shape, len(layers))
 		for k, layer := range layers {
 			if layer.batchOf() != p.rows {
-				return nil, fmt.Errorf("%w: layers for %d and for %d images or rows cannot be split over devices", shadercache.ErrInvalid, p.rows, layer.batchOf())
+				return nil, fmt.Errorf("%w: layers for %d and for %d images or rows cannot be split over devices", job.ErrInvalid, p.rows, layer.batchOf())
 			}
 			if share[k], err = layer.withBatch(rows.Len); err != nil {
 				return nil, err
@@ -107,7 +112,7 @@ func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, laye
 }
 
 // each calls fn for all parts, side by side, with their input and output.
-func (p *splitPlan) each(fn func(i int, part DevicePlan) error) error {
+func (p *splitPlan) each(fn func(i int, part job.Plan) error) error {
 	var group errgroup.Group
 	for i, part := range p.parts {
 		group.Go(func() error { return fn(i, part) })
@@ -133,7 +138,7 @@ func (p *splitPlan) Version() uint64 {
 
 func (p *splitPlan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) (bool, error) {
 	uploaded := make([]bool, len(p.parts))
-	err := p.each(func(i int, part DevicePlan) (err error) {
+	err := p.each(func(i int, part job.Plan) (err error) {
 		uploaded[i], err = part.SetWeights(ctx, version, weights, bias)
 		return err
 	})
@@ -145,31 +150,31 @@ func (p *splitPlan) SetWeights(ctx context.Context, version uint64, weights, bia
 	return false, err
 }
 
-func (p *splitPlan) Submit(ctx context.Context, input, output []float32) (shadercache.Pending, error) {
+func (p *splitPlan) Submit(ctx context.Context, input, output []float32) (job.Pending, error) {
 	if err := checkAll(length{"input", len(input), p.InputLen()}, length{"output", len(output), p.OutputLen()}); err != nil {
-		return nil, fmt.Errorf("%w: %w", shadercache.ErrInvalid, err)
+		return nil, fmt.Errorf("%w: %w", job.ErrInvalid, err)
 	}
-	return p.submit(func(i int, part DevicePlan) (shadercache.Pending, error) {
+	return p.submit(func(i int, part job.Plan) (job.Pending, error) {
 		first, end := p.shares[i].First, p.shares[i].End()
 		return part.Submit(ctx, input[first*p.input:end*p.input], output[first*p.output:end*p.output])
 	})
 }
 
-func (p *splitPlan) SubmitBuffers(ctx context.Context, input, output shadercache.Buffer) (shadercache.Pending, error) {
-	from, isFrom := input.(*devices.Split)
-	to, isTo := output.(*devices.Split)
+func (p *splitPlan) SubmitBuffers(ctx context.Context, input, output job.Buffer) (job.Pending, error) {
+	from, isFrom := input.(split)
+	to, isTo := output.(split)
 	if !isFrom || !isTo || from.Len() != len(p.parts) || to.Len() != len(p.parts) {
-		return nil, fmt.Errorf("%w: a plan over several devices needs buffers that are split along the same dimension", shadercache.ErrInvalid)
+		return nil, fmt.Errorf("%w: a plan over several devices needs buffers that are split along the same dimension", job.ErrInvalid)
 	}
-	return p.submit(func(i int, part DevicePlan) (shadercache.Pending, error) {
+	return p.submit(func(i int, part job.Plan) (job.Pending, error) {
 		return part.SubmitBuffers(ctx, from.OnMember(i), to.OnMember(i))
 	})
 }
 
 // submit starts all parts side by side: inputs are copied meanwhile.
-func (p *splitPlan) submit(start func(i int, part DevicePlan) (shadercache.Pending, error)) (shadercache.Pending, error) {
-	all := &splitPending{parts: make([]shadercache.Pending, len(p.parts))}
-	err := p.each(func(i int, part DevicePlan) error {
+func (p *splitPlan) submit(start func(i int, part job.Plan) (job.Pending, error)) (job.Pending, error) {
+	all := &splitPending{parts: make([]job.Pending, len(p.parts))}
+	err := p.each(func(i int, part job.Plan) error {
 		pending, err := start(i, part)
 		if err == nil {
 			all.parts[i] = pending
@@ -184,12 +189,13 @@ func (p *splitPlan) submit(start func(i int, part DevicePlan) (shadercache.Pendi
 }
 
 func (p *splitPlan) Run(ctx context.Context, input, output []float32) error {
-	return waitFor(ctx)(p.Submit(ctx, input, output))
+	pending, err := p.Submit(ctx, input, output)
+	return job.Wait(ctx, pending, err)
 }
 
 // Layers returns those of the first part, with the largest tolerance of all parts: shares of
 // other sizes may have other choices.
-func (p *splitPlan) Layers() []LayerChoice {
+func (p *splitPlan) Layers() []job.LayerChoice {
 	list := p.parts[0].Layers()
 	for _, part := range p.parts[1:] {
 		for i, layer := range part.Layers() {
@@ -199,8 +205,8 @@ func (p *splitPlan) Layers() []LayerChoice {
 	return list
 }
 
-func (p *splitPlan) Programs() []ProgramUse {
-	var list []ProgramUse
+func (p *splitPlan) Programs() []job.ProgramUse {
+	var list []job.ProgramUse
 	for _, part := range p.parts {
 		list = append(list, part.Programs()...)
 	}
@@ -216,7 +222,7 @@ func (p *splitPlan) Release() {
 }
 
 // splitPending is a run of all parts.
-type splitPending struct{ parts []shadercache.Pending }
+type splitPending struct{ parts []job.Pending }
 
 // Wait waits for all parts, side by side: their outputs are copied meanwhile.
 func (p *splitPending) Wait(ctx context.Context) error {

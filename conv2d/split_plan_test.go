@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/devices"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 )
 
 // openDevices opens a group of n contexts on the first device.
@@ -58,7 +59,7 @@ func TestPlansOverSeveralDevices(t *testing.T) {
 }
 
 // checkSplitPlan compares runs of a plan with the reference.
-func checkSplitPlan(t *testing.T, g *devices.Group, plan conv2d.DevicePlan, shape conv2d.Shape) {
+func checkSplitPlan(t *testing.T, g *devices.Group, plan job.Plan, shape conv2d.Shape) {
 	t.Helper()
 	ctx := context.Background()
 	input, weights := conv2d.RandomValues(plan.InputLen(), 1), conv2d.RandomValues(plan.WeightsLen(), 2)
@@ -121,7 +122,7 @@ func batchOf(s conv2d.Shape) int {
 	return s.GEMM.M
 }
 
-func checkSplitOutput(t *testing.T, from string, shape conv2d.Shape, plan conv2d.DevicePlan, got []float32, want conv2d.Expected) {
+func checkSplitOutput(t *testing.T, from string, shape conv2d.Shape, plan job.Plan, got []float32, want conv2d.Expected) {
 	t.Helper()
 	if err := conv2d.Compare(got, want, plan.Layers()[0].Tolerance).Err(); err != nil {
 		t.Errorf("%v from %s: %v", shape, from, err)

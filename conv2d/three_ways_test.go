@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -28,7 +29,7 @@ func newSeed(t *testing.T) uint64 {
 
 // expectation checks where programs come from.
 type expectation struct {
-	first cache.Origin // of a program that this cache has not given out yet
+	first job.Origin // of a program that this cache has not given out yet
 	seen  map[shader.Key]bool
 }
 
@@ -38,7 +39,7 @@ func (e *expectation) check(t *testing.T, timing Timing) {
 		t.Errorf("timing %+v leaves something out", timing)
 	}
 	for _, used := range timing.Programs {
-		want := cache.Resident
+		want := job.Resident
 		if !e.seen[used.Key] {
 			want = e.first
 		}
@@ -54,7 +55,7 @@ func (e *expectation) check(t *testing.T, timing Timing) {
 func threeWays(t *testing.T, work func(t *testing.T, r *Runner)) {
 	context, dir := gltest.Open(t), t.TempDir()
 	programs := newCache(t, context, dir)
-	pass := func(name string, first cache.Origin) {
+	pass := func(name string, first job.Origin) {
 		t.Run(name, func(t *testing.T) {
 			before := context.Counters()
 			origins := &expectation{first: first, seen: map[shader.Key]bool{}}
@@ -69,15 +70,15 @@ func threeWays(t *testing.T, work func(t *testing.T, r *Runner)) {
 				t.Error(err)
 			}
 			after := context.Counters()
-			made := map[cache.Origin]uint64{first: uint64(len(origins.seen))}
-			if got := after.Compiles - before.Compiles; got != made[cache.Compiled] {
-				t.Errorf("%d compiles, want %d", got, made[cache.Compiled])
+			made := map[job.Origin]uint64{first: uint64(len(origins.seen))}
+			if got := after.Compiles - before.Compiles; got != made[job.Compiled] {
+				t.Errorf("%d compiles, want %d", got, made[job.Compiled])
 			}
-			if got := after.BinaryLoads - before.BinaryLoads; got != made[cache.Disk] {
-				t.Errorf("%d binaries loaded, want %d", got, made[cache.Disk])
+			if got := after.BinaryLoads - before.BinaryLoads; got != made[job.Disk] {
+				t.Errorf("%d binaries loaded, want %d", got, made[job.Disk])
 			}
-			if got := programs.Stats().DiskHits; got != made[cache.Disk] {
-				t.Errorf("%d disk hits, want %d", got, made[cache.Disk])
+			if got := programs.Stats().DiskHits; got != made[job.Disk] {
+				t.Errorf("%d disk hits, want %d", got, made[job.Disk])
 			}
 			if after.Buffers != before.Buffers {
 				t.Errorf("%d buffers were left", after.Buffers-before.Buffers)
@@ -87,13 +88,13 @@ func threeWays(t *testing.T, work func(t *testing.T, r *Runner)) {
 			}
 		})
 	}
-	pass("cold", cache.Compiled)
-	pass("resident", cache.Resident)
+	pass("cold", job.Compiled)
+	pass("resident", job.Resident)
 	if err := programs.Close(); err != nil {
 		t.Fatal(err)
 	}
 	programs = newCache(t, context, dir)
-	pass("disk", cache.Disk)
+	pass("disk", job.Disk)
 }
 
 // runnerOver is a runner with an executor that the test closes, or its end.

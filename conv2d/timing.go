@@ -5,7 +5,7 @@ package conv2d
 import (
 	"time"
 
-	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -24,5 +24,5 @@ type Timing struct {
 type ProgramOrigin struct {
 	Name   string
 	Key    shader.Key
-	Origin cache.Origin
+	Origin job.Origin
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
-	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -70,7 +70,7 @@ func (p *turns) floors(b *testing.B) []*timedChoice {
 func (p *turns) floorProducts() *timedChoice {
 	groups := int(min(floorGroups, max(1, p.flops/2/(floorInvocations*floorProducts))))
 	steps := int(max(1, p.flops/2/int64(groups*floorInvocations*floorProducts)))
-	uniforms := append(kernel.Ints{{"steps", steps}}.Uniforms(), executor.Float("factor", 0.5))
+	uniforms := append(kernel.Ints{{"steps", steps}}.Uniforms(), job.Float("factor", 0.5))
 	made := floorStep("floor_multiply", floorMultiply, 4*floorInvocations*groups, uniforms)
 	return &timedChoice{
 		floor:    fmt.Sprintf("%.3f of its multiply-adds in registers", float64(2*groups*steps*floorInvocations*floorProducts)/float64(p.flops)),
@@ -79,7 +79,7 @@ func (p *turns) floorProducts() *timedChoice {
 }
 
 // floorStep is one dispatch over elements, of at most floorGroups groups.
-func floorStep(name, text string, elements int, uniforms []executor.Uniform) kernel.Sequence {
+func floorStep(name, text string, elements int, uniforms []job.Uniform) kernel.Sequence {
 	return kernel.Sequence{Steps: []kernel.Step{{
 		Source:   shader.MustSource(name, text, nil),
 		Groups:   [3]int{min(floorGroups, ceilDiv(elements, 4*floorInvocations)), 1, 1},

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/job"
 )
 
 // placed is a buffer on one member.
 type placed struct {
-	shadercache.Buffer
+	job.Buffer
 	m        *member
 	held     int64 // bytes that count for the member
 	released atomic.Bool
@@ -19,7 +19,7 @@ type placed struct {
 
 // NewBuffer makes a buffer on the member whose buffers of the group have the fewest bytes,
 // or on another where that one has no room. Jobs that use it run there.
-func (g *Group) NewBuffer(ctx context.Context, size int) (shadercache.Buffer, error) {
+func (g *Group) NewBuffer(ctx context.Context, size int) (job.Buffer, error) {
 	var failed error
 	for tried := map[*member]bool{}; len(tried) < len(g.members); {
 		m := g.emptiest(tried)
@@ -58,14 +58,14 @@ func (g *Group) unusable() error {
 }
 
 // NewBufferOn makes a buffer on a member, once that is open. Jobs that use it run there.
-func (g *Group) NewBufferOn(ctx context.Context, rank, size int) (shadercache.Buffer, error) {
+func (g *Group) NewBufferOn(ctx context.Context, rank, size int) (job.Buffer, error) {
 	if _, err := g.members[rank].await(ctx); err != nil {
 		return nil, err
 	}
 	return g.newBufferOn(ctx, g.members[rank], size)
 }
 
-func (g *Group) newBufferOn(ctx context.Context, m *member, size int) (shadercache.Buffer, error) {
+func (g *Group) newBufferOn(ctx context.Context, m *member, size int) (job.Buffer, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -79,11 +79,11 @@ func (g *Group) newBufferOn(ctx context.Context, m *member, size int) (shadercac
 
 // NamedBuffer opens the buffer of a name where one of the group made it, and else as
 // NewBuffer places one.
-func (g *Group) NamedBuffer(ctx context.Context, name string, size int) (shadercache.Buffer, error) {
+func (g *Group) NamedBuffer(ctx context.Context, name string, size int) (job.Buffer, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.closed {
-		return nil, shadercache.ErrClosed
+		return nil, job.ErrClosed
 	}
 	m, found := g.mu.named[name]
 	if !found {
@@ -107,7 +107,7 @@ func (g *Group) DeleteBuffer(ctx context.Context, name string) error {
 	defer g.mu.Unlock()
 	m, found := g.mu.named[name]
 	if !found {
-		return fmt.Errorf("%w: there is no named buffer %q", shadercache.ErrNotFound, name)
+		return fmt.Errorf("%w: there is no named buffer %q", job.ErrNotFound, name)
 	}
 	delete(g.mu.named, name)
 	return m.error(m.device.DeleteBuffer(ctx, name))
@@ -137,7 +137,7 @@ func (b *placed) Release() {
 
 // Rank returns the member that a buffer is on, of NewBuffer and NewBufferOn and of the
 // parts of others, and false for one that is on several.
-func Rank(b shadercache.Buffer) (rank int, single bool) {
+func Rank(b job.Buffer) (rank int, single bool) {
 	p, ok := b.(*placed)
 	if !ok {
 		return 0, false
@@ -209,7 +209,7 @@ func (r *Replica) Write(ctx context.Context, offset int, data []byte) (uint64, e
 	return r.onAll(func(p *placed) (uint64, error) { return p.Write(ctx, offset, data) })
 }
 
-// Replace is Write for a version: see shadercache.Buffer.
+// Replace is Write for a version: see job.Buffer.
 func (r *Replica) Replace(ctx context.Context, offset int, data []byte, expected, next uint64) (uint64, error) {
 	return r.onAll(func(p *placed) (uint64, error) { return p.Replace(ctx, offset, data, expected, next) })
 }
@@ -276,9 +276,9 @@ func (c copies) on(m *member) *placed {
 
 // Copy returns the copy of a member, for jobs that write it there: from then on copies
 // differ. It is released with the replica.
-func (r *Replica) Copy(rank int) (shadercache.Buffer, error) {
+func (r *Replica) Copy(rank int) (job.Buffer, error) {
 	if p := r.on(r.group.members[rank]); p != nil {
 		return p, nil
 	}
-	return nil, fmt.Errorf("devices: %w: device %d has no copy of it", shadercache.ErrNotFound, rank)
+	return nil, fmt.Errorf("devices: %w: device %d has no copy of it", job.ErrNotFound, rank)
 }

@@ -6,7 +6,7 @@
 //	group, err := devices.Open(devices.Options{Device: shadercache.Options{}})
 //	defer group.Close()
 //	program, err := group.Get(ctx, source)
-//	pending, err := group.Submit(ctx, &shadercache.Job{...})
+//	pending, err := group.Submit(ctx, &job.Job{...})
 //
 // # Words
 //

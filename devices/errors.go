@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -14,14 +14,14 @@ var (
 	// has the reason of each.
 	ErrNoMember = errors.New("no device of the group can be used")
 	// ErrOtherMember is returned for a job whose buffers are on different members, and for
-	// one of a split buffer as a whole. It matches shadercache.ErrInvalid too.
-	ErrOtherMember = fmt.Errorf("%w: its buffers are on different devices", shadercache.ErrInvalid)
+	// one of a split buffer as a whole. It matches job.ErrInvalid too.
+	ErrOtherMember = fmt.Errorf("%w: its buffers are on different devices", job.ErrInvalid)
 )
 
-var errOtherGroup = fmt.Errorf("%w: a program or buffer of another device or group", shadercache.ErrInvalid)
+var errOtherGroup = fmt.Errorf("%w: a program or buffer of another device or group", job.ErrInvalid)
 
 // DeviceError is an error of one member. It matches what the member returned:
-// shadercache.ErrLost, shader.ErrOutOfMemory and others.
+// job.ErrLost, shader.ErrOutOfMemory and others.
 type DeviceError struct {
 	Rank int    // of the member
 	Name string // of the GPU; "" where it was not opened
@@ -38,7 +38,7 @@ func (e *DeviceError) Error() string {
 func (e *DeviceError) Unwrap() error { return e.Err }
 
 // isLost reports whether a device cannot be used any more.
-func isLost(err error) bool { return errors.Is(err, shadercache.ErrLost) }
+func isLost(err error) bool { return errors.Is(err, job.ErrLost) }
 
 // isOfDevice reports whether a job may succeed on another device.
 func isOfDevice(err error) bool { return isLost(err) || errors.Is(err, shader.ErrOutOfMemory) }

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/job"
 )
 
 // Link is what one member gives another in each exchange.
@@ -60,7 +60,7 @@ func (g *Group) NewExchange(ctx context.Context, links ...Link) (*Exchange, erro
 	for i, l := range links {
 		if min(l.From, l.To) < 0 || max(l.From, l.To) >= g.Len() || l.Bytes <= 0 || l.Bytes%4 != 0 {
 			return nil, fmt.Errorf("%w: link %d, from device %d to %d with %d bytes: there are %d devices, and bytes are a multiple of 4",
-				shadercache.ErrInvalid, i, l.From, l.To, l.Bytes, g.Len())
+				job.ErrInvalid, i, l.From, l.To, l.Bytes, g.Len())
 		}
 		x.out, outBytes[l.From] = appendPlace(x.out, outBytes[l.From], l.Bytes)
 		x.in, inBytes[l.To] = appendPlace(x.in, inBytes[l.To], l.Bytes)
@@ -99,7 +99,7 @@ func (x *Exchange) newBuffer(ctx context.Context, m *member, to **exchangeBuffer
 	}
 	b := &exchangeBuffer{placed: placed{m: m, held: int64(size)}}
 	if own, ok := device.(interface {
-		NewMapped(size int, written bool) (shadercache.Buffer, []byte, error)
+		NewMapped(size int, written bool) (job.Buffer, []byte, error)
 	}); ok {
 		b.Buffer, b.mapping, err = own.NewMapped(size, written)
 	} else {
@@ -116,17 +116,17 @@ func (x *Exchange) newBuffer(ctx context.Context, m *member, to **exchangeBuffer
 
 // Out returns the buffer that jobs of a member write for a phase, or nil where the member
 // has no link to another. OutPlace has the place of each link.
-func (x *Exchange) Out(rank, phase int) shadercache.Buffer {
+func (x *Exchange) Out(rank, phase int) job.Buffer {
 	return asBuffer(x.phases[phase&1].out[rank])
 }
 
 // In returns the buffer that jobs of a member read in a phase, or nil where there is no
 // link to it.
-func (x *Exchange) In(rank, phase int) shadercache.Buffer {
+func (x *Exchange) In(rank, phase int) job.Buffer {
 	return asBuffer(x.phases[phase&1].in[rank])
 }
 
-func asBuffer(b *exchangeBuffer) shadercache.Buffer {
+func asBuffer(b *exchangeBuffer) job.Buffer {
 	if b == nil {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (x *Exchange) InPlace(link int) Place { return x.in[link] }
 // that is lost; what the others got is undefined then.
 func (x *Exchange) Swap(ctx context.Context, phase int) error {
 	if x.released.Load() {
-		return shadercache.ErrReleased
+		return job.ErrReleased
 	}
 	for _, m := range x.group.members {
 		if m.isReady() && m.err() != nil && x.uses(m) {

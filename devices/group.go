@@ -11,6 +11,7 @@ import (
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -121,9 +122,9 @@ func (g *Group) Member(ctx context.Context, rank int) (shadercache.Device, error
 }
 
 // Members waits until all members are open or failed, and returns those that can be used.
-func (g *Group) Members(ctx context.Context) ([]shadercache.Device, error) {
+func (g *Group) Members(ctx context.Context) ([]job.Device, error) {
 	usable, err := g.awaitAll(ctx)
-	list := make([]shadercache.Device, len(usable))
+	list := make([]job.Device, len(usable))
 	for i, m := range usable {
 		list[i] = m.device
 	}
@@ -312,7 +313,7 @@ func (g *Group) check() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.mu.closed {
-		return shadercache.ErrClosed
+		return job.ErrClosed
 	}
 	return nil
 }

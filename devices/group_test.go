@@ -17,6 +17,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -230,7 +231,7 @@ func TestSplitBuffers(t *testing.T) {
 				if got, single := devices.Rank(part); !single || got != rank {
 					t.Errorf("part %d is on device %d, and Rank returns %d", i, rank, got)
 				}
-				checkPart(t, part, tensor, dim, s.Range(i))
+				checkPart(t, part, tensor, dim, s.Share(i))
 			}
 			got := slices.Repeat([]byte{0xA5}, len(data))
 			if _, err := s.Read(ctx, 0, got); err != nil {
@@ -245,7 +246,7 @@ func TestSplitBuffers(t *testing.T) {
 }
 
 // checkPart checks each element of a part by its index in the whole tensor.
-func checkPart(t *testing.T, part shadercache.Buffer, tensor devices.Tensor, dim int, share devices.Range) {
+func checkPart(t *testing.T, part shadercache.Buffer, tensor devices.Tensor, dim int, share job.Share) {
 	t.Helper()
 	got := make([]byte, part.Size())
 	if _, err := part.Read(context.Background(), 0, got); err != nil {

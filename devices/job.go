@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/job"
 )
 
 // Submit starts a job on one member: see the package documentation. Otherwise it is like
 // Submit of every shadercache.Device.
-func (g *Group) Submit(ctx context.Context, job *shadercache.Job) (shadercache.Pending, error) {
-	p, err := g.submit(ctx, job, nil)
+func (g *Group) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
+	p, err := g.submit(ctx, j, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -19,26 +19,18 @@ func (g *Group) Submit(ctx context.Context, job *shadercache.Job) (shadercache.P
 }
 
 // Run submits a job and waits for it.
-func (g *Group) Run(ctx context.Context, job *shadercache.Job) error {
-	return run(ctx, func() (shadercache.Pending, error) { return g.Submit(ctx, job) })
-}
-
-func run(ctx context.Context, submit func() (shadercache.Pending, error)) error {
-	p, err := submit()
-	if err != nil {
-		return err
-	}
-	defer p.Release()
-	return p.Wait(ctx)
+func (g *Group) Run(ctx context.Context, j *job.Job) error {
+	pending, err := g.Submit(ctx, j)
+	return job.Wait(ctx, pending, err)
 }
 
 // submit starts a job on the member that its buffers are on, else on want, else on the
 // member that choose returns.
-func (g *Group) submit(ctx context.Context, job *shadercache.Job, want *member) (*pending, error) {
+func (g *Group) submit(ctx context.Context, j *job.Job, want *member) (*pending, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
-	home, err := g.home(job)
+	home, err := g.home(j)
 	if err != nil {
 		return nil, err
 	}
@@ -47,9 +39,9 @@ func (g *Group) submit(ctx context.Context, job *shadercache.Job, want *member) 
 	}
 	p := &pending{group: g, movable: home == nil && g.options.MoveJobs}
 	if p.movable {
-		job = cloneJob(job)
+		j = cloneJob(j)
 	}
-	p.job = job
+	p.job = j
 	p.deadline, p.hasDeadline = ctx.Deadline()
 	if home == nil {
 		home = want
@@ -61,8 +53,8 @@ func (g *Group) submit(ctx context.Context, job *shadercache.Job, want *member) 
 }
 
 // home returns the member that the buffers of a job are on, or nil.
-func (g *Group) home(job *shadercache.Job) (home *member, err error) {
-	for d := range dispatches(job) {
+func (g *Group) home(j *job.Job) (home *member, err error) {
+	for d := range j.Dispatches() {
 		if p, ok := d.Program.(*program); !ok || p.group != g {
 			return nil, errOtherGroup
 		}
@@ -83,7 +75,7 @@ func (g *Group) home(job *shadercache.Job) (home *member, err error) {
 }
 
 // memberOf returns the member of a buffer, or nil for a replica.
-func (g *Group) memberOf(b *shadercache.Bound) (*member, error) {
+func (g *Group) memberOf(b *job.Bound) (*member, error) {
 	switch of := b.Buffer.(type) {
 	case *placed:
 		if g.members[of.m.rank%len(g.members)] == of.m {
@@ -91,7 +83,7 @@ func (g *Group) memberOf(b *shadercache.Bound) (*member, error) {
 		}
 	case *Replica:
 		if of.group == g && !b.ReadOnly {
-			return nil, fmt.Errorf("%w: binding %d writes a replica: bind its Copy of one device, or mark it ReadOnly", shadercache.ErrInvalid, b.Binding)
+			return nil, fmt.Errorf("%w: binding %d writes a replica: bind its Copy of one device, or mark it ReadOnly", job.ErrInvalid, b.Binding)
 		}
 		if of.group == g {
 			return nil, nil
@@ -102,23 +94,9 @@ func (g *Group) memberOf(b *shadercache.Bound) (*member, error) {
 	return nil, errOtherGroup
 }
 
-// dispatches is an iterator over those of a job.
-func dispatches(job *shadercache.Job) func(yield func(*shadercache.Dispatch) bool) {
-	return func(yield func(*shadercache.Dispatch) bool) {
-		if !yield(&job.Dispatch) {
-			return
-		}
-		for i := range job.Then {
-			if !yield(&job.Then[i]) {
-				return
-			}
-		}
-	}
-}
-
 // choose returns the member that has the fewest jobs to finish, among those that have the
 // programs of a job; where none has them yet, among all. failed is left out.
-func (g *Group) choose(job *shadercache.Job, failed map[*member]bool) (*member, error) {
+func (g *Group) choose(j *job.Job, failed map[*member]bool) (*member, error) {
 	first := int(g.next.Add(1))
 	var best *member
 	var bestQueued int
@@ -128,7 +106,7 @@ func (g *Group) choose(job *shadercache.Job, failed map[*member]bool) (*member, 
 		if !m.usable() || failed[m] {
 			continue
 		}
-		has, err := g.hasPrograms(job, m)
+		has, err := g.hasPrograms(j, m)
 		if err != nil {
 			continue
 		}
@@ -145,9 +123,9 @@ func (g *Group) choose(job *shadercache.Job, failed map[*member]bool) (*member, 
 
 // hasPrograms reports whether a member has all programs of a job now. It returns an error
 // where it never will.
-func (g *Group) hasPrograms(job *shadercache.Job, m *member) (bool, error) {
+func (g *Group) hasPrograms(j *job.Job, m *member) (bool, error) {
 	all := true
-	for d := range dispatches(job) {
+	for d := range j.Dispatches() {
 		has, err := d.Program.(*program).has(m.rank)
 		if err != nil {
 			return false, err
@@ -158,23 +136,23 @@ func (g *Group) hasPrograms(job *shadercache.Job, m *member) (bool, error) {
 }
 
 // onMember returns a job with the programs and buffers of a member.
-func (g *Group) onMember(ctx context.Context, job *shadercache.Job, m *member) (*shadercache.Job, error) {
-	to := &shadercache.Job{Inputs: job.Inputs, Outputs: job.Outputs}
-	if len(job.Then) > 0 {
-		to.Then = make([]shadercache.Dispatch, len(job.Then))
+func (g *Group) onMember(ctx context.Context, j *job.Job, m *member) (*job.Job, error) {
+	to := &job.Job{Inputs: j.Inputs, Outputs: j.Outputs}
+	if len(j.Then) > 0 {
+		to.Then = make([]job.Dispatch, len(j.Then))
 	}
-	if err := onMember(ctx, &job.Dispatch, &to.Dispatch, m); err != nil {
+	if err := onMember(ctx, &j.Dispatch, &to.Dispatch, m); err != nil {
 		return nil, err
 	}
-	for i := range job.Then {
-		if err := onMember(ctx, &job.Then[i], &to.Then[i], m); err != nil {
+	for i := range j.Then {
+		if err := onMember(ctx, &j.Then[i], &to.Then[i], m); err != nil {
 			return nil, err
 		}
 	}
 	return to, nil
 }
 
-func onMember(ctx context.Context, from, to *shadercache.Dispatch, m *member) (err error) {
+func onMember(ctx context.Context, from, to *job.Dispatch, m *member) (err error) {
 	*to = *from
 	if to.Program, err = from.Program.(*program).on(ctx, m.rank); err != nil {
 		return err
@@ -191,7 +169,7 @@ func onMember(ctx context.Context, from, to *shadercache.Dispatch, m *member) (e
 		case *Replica:
 			there := of.on(m)
 			if there == nil {
-				return m.error(fmt.Errorf("%w: the replica at binding %d has no copy there", shadercache.ErrInvalid, b.Binding))
+				return m.error(fmt.Errorf("%w: the replica at binding %d has no copy there", job.ErrInvalid, b.Binding))
 			}
 			b.Buffer = there.Buffer
 		}
@@ -200,9 +178,9 @@ func onMember(ctx context.Context, from, to *shadercache.Dispatch, m *member) (e
 }
 
 // cloneJob returns a job that is independent of what the caller may reuse after Submit.
-func cloneJob(job *shadercache.Job) *shadercache.Job {
-	to := *job
-	to.Then, to.Inputs, to.Outputs = slices.Clone(job.Then), slices.Clone(job.Inputs), slices.Clone(job.Outputs)
+func cloneJob(j *job.Job) *job.Job {
+	to := *j
+	to.Then, to.Inputs, to.Outputs = slices.Clone(j.Then), slices.Clone(j.Inputs), slices.Clone(j.Outputs)
 	for i := range to.Inputs {
 		in := &to.Inputs[i]
 		if in.Fill != nil && in.Data == nil && in.Size > 0 {
@@ -213,7 +191,7 @@ func cloneJob(job *shadercache.Job) *shadercache.Job {
 			in.Data = slices.Clone(in.Data)
 		}
 	}
-	for d := range dispatches(&to) {
+	for d := range to.Dispatches() {
 		d.Buffers, d.Uniforms, d.Params = slices.Clone(d.Buffers), slices.Clone(d.Uniforms), slices.Clone(d.Params)
 	}
 	return &to

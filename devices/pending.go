@@ -5,20 +5,20 @@ import (
 	"errors"
 	"time"
 
-	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/job"
 )
 
 // pending is a job that a member runs.
 type pending struct {
 	group   *Group
-	job     *shadercache.Job
+	job     *job.Job
 	movable bool // to another member, where this one fails
 
 	deadline    time.Time
 	hasDeadline bool
 
 	m      *member
-	inner  shadercache.Pending
+	inner  job.Pending
 	failed map[*member]bool // members that could not run it; nil: none
 	stream *Stream          // nil: none
 	done   bool
@@ -61,11 +61,11 @@ func (p *pending) submitTo(ctx context.Context, m *member) error {
 	if err := m.err(); err != nil {
 		return err
 	}
-	job, err := p.group.onMember(ctx, p.job, m)
+	j, err := p.group.onMember(ctx, p.job, m)
 	if err != nil {
 		return err
 	}
-	inner, err := m.device.Submit(ctx, job)
+	inner, err := m.device.Submit(ctx, j)
 	if err != nil {
 		return m.error(err)
 	}
@@ -134,7 +134,7 @@ func (p *pending) leave() {
 
 func (p *pending) Release() {
 	if !p.done {
-		p.end(shadercache.ErrReleased, false)
+		p.end(job.ErrReleased, false)
 	}
 }
 

@@ -6,15 +6,16 @@ import (
 	"sync"
 
 	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // program is a program of a group: one of each member that has it.
 type program struct {
-	shadercache.Program // of the member that had it first
-	group               *Group
-	parts               []programPart
-	check               func(ctx context.Context, gpu *shadercache.GPU, program uint32) error // may be nil
+	job.Program // of the member that had it first
+	group       *Group
+	parts       []programPart
+	check       func(ctx context.Context, gpu *shadercache.GPU, program uint32) error // may be nil
 
 	mu struct {
 		sync.Mutex
@@ -25,19 +26,19 @@ type program struct {
 // programPart is the program of one member.
 type programPart struct {
 	done    chan struct{} // closed when the fields below are set
-	program shadercache.Program
+	program job.Program
 	err     error
 }
 
 // Get returns the program of a source when one member has it. The other members get it in
 // the background. It returns an error where no member can: that of the first.
-func (g *Group) Get(ctx context.Context, source *shader.Source) (shadercache.Program, error) {
+func (g *Group) Get(ctx context.Context, source *shader.Source) (job.Program, error) {
 	return g.GetChecked(ctx, source, nil)
 }
 
 // GetChecked is Get with a check as that of shader.Source.WithCheck, which gets the GPU whose
 // program it checks. Members that are a server's do not call it.
-func (g *Group) GetChecked(ctx context.Context, source *shader.Source, check func(ctx context.Context, gpu *shadercache.GPU, program uint32) error) (shadercache.Program, error) {
+func (g *Group) GetChecked(ctx context.Context, source *shader.Source, check func(ctx context.Context, gpu *shadercache.GPU, program uint32) error) (job.Program, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
@@ -142,7 +143,7 @@ func (p *program) has(rank int) (bool, error) {
 }
 
 // on waits for the program of a member.
-func (p *program) on(ctx context.Context, rank int) (shadercache.Program, error) {
+func (p *program) on(ctx context.Context, rank int) (job.Program, error) {
 	part := &p.parts[rank]
 	select {
 	case <-part.done:
@@ -182,7 +183,7 @@ func (p *program) Release() {
 // On returns the program of one member of the group that made it, for jobs that are
 // submitted to the member: see Group.Member. It waits until the member has it. Releasing
 // the group's program releases it.
-func On(ctx context.Context, of shadercache.Program, rank int) (shadercache.Program, error) {
+func On(ctx context.Context, of job.Program, rank int) (job.Program, error) {
 	p, ok := of.(*program)
 	if !ok {
 		return nil, errOtherGroup

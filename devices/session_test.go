@@ -95,7 +95,7 @@ func TestSessionsMoveToAnotherDevice(t *testing.T) {
 	ctx := context.Background()
 	g := openGroup(t, 2, devices.Options{})
 	kernels := map[string]func() (resident.Kernel, error){"integers": resident.Neighbours{Groups: 8, Local: 32}.Kernel}
-	if os.Getenv("SHADERCACHE_SOAK") == "1" { // else run wave, in a script of the command, has the floats
+	if os.Getenv("SHADERCACHE_SOAK") == "1" { // else run wave, in a script of the lab's command, has the floats
 		kernels["floats"] = resident.Persistence{Groups: 8, Local: 32, FMAs: 4}.Kernel
 	}
 	for name, kernel := range kernels {

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/job"
 )
 
 // Tensor is the layout of data in memory: row by row, the last dimension densest.
@@ -45,30 +45,7 @@ type Split struct {
 	copies
 	tensor Tensor
 	dim    int
-	ranges []Range
-}
-
-// Range is a part of a dimension.
-type Range struct{ First, Len int }
-
-// End returns the first index behind it.
-func (r Range) End() int { return r.First + r.Len }
-
-// Shares divides n into parts whose lengths differ by one at most, the longer ones first.
-// Parts that would have none are left out.
-func Shares(n, parts int) []Range {
-	var list []Range
-	for i, first := 0, 0; i < parts; i++ {
-		size := n / parts
-		if i < n%parts {
-			size++
-		}
-		if size > 0 {
-			list = append(list, Range{first, size})
-		}
-		first += size
-	}
-	return list
+	ranges []job.Share
 }
 
 // NewSplit makes a buffer of a tensor that is split along a dimension over all members
@@ -77,13 +54,13 @@ func Shares(n, parts int) []Range {
 func (g *Group) NewSplit(ctx context.Context, t Tensor, dim int) (*Split, error) {
 	bad := slices.ContainsFunc(t.Shape, func(n int) bool { return n <= 0 })
 	if bad || dim < 0 || dim >= len(t.Shape) || t.Element <= 0 || t.Element%4 != 0 {
-		return nil, fmt.Errorf("%w: a tensor %v of elements of %d bytes cannot be split along dimension %d", shadercache.ErrInvalid, t.Shape, t.Element, dim)
+		return nil, fmt.Errorf("%w: a tensor %v of elements of %d bytes cannot be split along dimension %d", job.ErrInvalid, t.Shape, t.Element, dim)
 	}
 	list, err := g.awaitAll(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := &Split{tensor: t, dim: dim, ranges: Shares(t.Shape[dim], len(list))}
+	s := &Split{tensor: t, dim: dim, ranges: job.Shares(t.Shape[dim], len(list))}
 	outer, _, stride := t.blocks(dim)
 	s.copies, err = g.newCopiesOn(ctx, list[:len(s.ranges)], func(i int) int { return outer * s.ranges[i].Len * stride })
 	if err != nil {
@@ -102,14 +79,14 @@ func (s *Split) Version() uint64 { return s.parts[0].Version() }
 func (s *Split) Len() int { return len(s.parts) }
 
 // Part returns part i and the member that it is on. It is released with the split buffer.
-func (s *Split) Part(i int) (part shadercache.Buffer, rank int) { return s.parts[i], s.parts[i].m.rank }
+func (s *Split) Part(i int) (part job.Buffer, rank int) { return s.parts[i], s.parts[i].m.rank }
 
 // OnMember returns part i as a buffer of its member: see Group.Member. It is released with
 // the split buffer.
-func (s *Split) OnMember(i int) shadercache.Buffer { return s.parts[i].Buffer }
+func (s *Split) OnMember(i int) job.Buffer { return s.parts[i].Buffer }
 
-// Range returns the part of the dimension that part i has.
-func (s *Split) Range(i int) Range { return s.ranges[i] }
+// Share returns the part of the dimension that part i has.
+func (s *Split) Share(i int) job.Share { return s.ranges[i] }
 
 // Write scatters data, the whole tensor, to the parts, side by side. offset must be 0.
 func (s *Split) Write(ctx context.Context, offset int, data []byte) (uint64, error) {
@@ -128,7 +105,7 @@ func (s *Split) Write(ctx context.Context, offset int, data []byte) (uint64, err
 
 // Replace returns ErrInvalid: parts have versions of their own.
 func (s *Split) Replace(context.Context, int, []byte, uint64, uint64) (uint64, error) {
-	return 0, fmt.Errorf("%w: Replace of a split buffer: replace its parts", shadercache.ErrInvalid)
+	return 0, fmt.Errorf("%w: Replace of a split buffer: replace its parts", job.ErrInvalid)
 }
 
 // Read gathers the whole tensor from the parts, side by side. offset must be 0.
@@ -150,7 +127,7 @@ func (s *Split) Read(ctx context.Context, offset int, dst []byte) (uint64, error
 }
 
 func (s *Split) wholeOnly(offset, n int) error {
-	return fmt.Errorf("%w: bytes %d to %d of a split buffer of %d: it is read and written whole", shadercache.ErrInvalid, offset, offset+n, s.Size())
+	return fmt.Errorf("%w: bytes %d to %d of a split buffer of %d: it is read and written whole", job.ErrInvalid, offset, offset+n, s.Size())
 }
 
 // slab returns the bytes of part i where they are together, else nil.

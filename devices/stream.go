@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/job"
 )
 
 // Stream runs jobs one after the other, in the order of Submit, while those of other
@@ -30,13 +30,13 @@ func (g *Group) Stream() *Stream { return &Stream{group: g} }
 // the earlier ones is lost, they have to be waited for first: until then it returns the
 // error of the member. With Options.MoveJobs those move, if they are waited for in order; a
 // job without memory moves where no later one was submitted.
-func (s *Stream) Submit(ctx context.Context, job *shadercache.Job) (shadercache.Pending, error) {
+func (s *Stream) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.mu.queue) == 0 {
 		s.mu.on = nil
 	}
-	p, err := s.group.submit(ctx, job, s.mu.on)
+	p, err := s.group.submit(ctx, j, s.mu.on)
 	if err != nil {
 		return nil, err
 	}
@@ -46,8 +46,9 @@ func (s *Stream) Submit(ctx context.Context, job *shadercache.Job) (shadercache.
 }
 
 // Run submits a job and waits for it.
-func (s *Stream) Run(ctx context.Context, job *shadercache.Job) error {
-	return run(ctx, func() (shadercache.Pending, error) { return s.Submit(ctx, job) })
+func (s *Stream) Run(ctx context.Context, j *job.Job) error {
+	pending, err := s.Submit(ctx, j)
+	return job.Wait(ctx, pending, err)
 }
 
 // mayMove reports whether another member may run a job without changing the order.

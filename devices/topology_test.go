@@ -47,16 +47,3 @@ func TestMeshes(t *testing.T) {
 		}
 	}
 }
-
-func TestShares(t *testing.T) {
-	for _, c := range []struct {
-		n, parts int
-		want     string
-	}{
-		{8, 2, "[{0 4} {4 4}]"}, {8, 3, "[{0 3} {3 3} {6 2}]"}, {2, 4, "[{0 1} {1 1}]"}, {5, 1, "[{0 5}]"},
-	} {
-		if got := fmt.Sprint(Shares(c.n, c.parts)); got != c.want {
-			t.Errorf("%d in %d: %s, want %s", c.n, c.parts, got, c.want)
-		}
-	}
-}

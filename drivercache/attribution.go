@@ -31,7 +31,7 @@ const (
 	settlePoll  = 100 * time.Microsecond
 	// settleTime is the time that Settle waits for an entry while the writer sleeps, and
 	// maxSettleTime the time that it waits in all.
-	settleTime    = 200 * time.Millisecond
+	settleTime    = 20 * time.Millisecond
 	maxSettleTime = 5 * time.Second
 	// maxUnsettled is the number of programs that a new file may belong to.
 	maxUnsettled = 16
@@ -67,6 +67,7 @@ func Begin() *Work {
 	if !managed {
 		return nil
 	}
+	FirstProgram() // what it puts into the slot is no program's
 	a := &attribution
 	a.Lock()
 	defer a.Unlock()
@@ -78,7 +79,7 @@ func Begin() *Work {
 	return w
 }
 
-// End ends the work.
+// End ends the work. A second call does nothing.
 func (w *Work) End() {
 	if w == nil {
 		return
@@ -86,8 +87,12 @@ func (w *Work) End() {
 	a := &attribution
 	a.Lock()
 	defer a.Unlock()
+	i := slices.Index(a.active, w)
+	if i < 0 {
+		return
+	}
 	collect()
-	a.active = slices.DeleteFunc(a.active, func(other *Work) bool { return other == w })
+	a.active = slices.Delete(a.active, i, i+1)
 	a.unsettled = append(a.unsettled, w)
 	a.patience = time.Since(w.began) / settleShare
 }
@@ -145,7 +150,7 @@ func startWatches(dir string) {
 	}
 	a.watching = true
 	a.mesa, _ = mesa.NewWatch(dir) // without it no entry of Mesa's is attributed
-	a.nvidia = nvidia.NewWatch(dir)
+	a.nvidia = nvidia.NewWatch(dir, nvidia.AppOf(process.number))
 }
 
 func stopWatches() {

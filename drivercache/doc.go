@@ -8,7 +8,8 @@
 // one driver each.
 //
 // A process whose driver uses the directory holds a shared [Lock] on it until the
-// process ends; [Merge] takes it exclusively. The lock file is beside the directory,
+// process ends; [Merge] takes it exclusively. Of NVIDIA's driver each process has a slot
+// of its own, which is filled from those of the others before its first program. The lock file is beside the directory,
 // driver.lock for driver, so that drivers and pruning do not find it. The operating
 // system releases the locks of a process at its end.
 package drivercache

@@ -3,11 +3,13 @@
 package drivercache
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -184,6 +186,54 @@ func TestFillFollowsNoLinks(t *testing.T) {
 	}
 	if r := fill(t, from, mesa.Folder); r.Files != 1 || len(content(t, dir)) != 1 {
 		t.Errorf("copied %+v: %v", r, content(t, dir))
+	}
+}
+
+// Whatever a source has in the place of a file or folder, Fill ends, and copies files alone.
+func TestFillFromAnything(t *testing.T) {
+	entry := mesaEntry("/", 0)
+	slots := "/" + nvidia.Folder + "/" + slotsFolder
+	elsewhere := t.TempDir()
+	for _, name := range []string{"", "/mesa", "/mesa/mesa_shader_cache", filepath.Dir(entry), entry,
+		"/" + nvidia.Folder, filepath.Dir(filepath.Dir(slots)), filepath.Dir(slots), slots, slots + "/" + nvidia.App + "0.toc", slots + "/" + nvidia.App + "0.bin"} {
+		for kind, put := range map[string]func(path string) error{
+			"FIFO":           func(path string) error { return syscall.Mkfifo(path, 0o600) },
+			"socket":         func(path string) error { return syscall.Mknod(path, syscall.S_IFSOCK|0o600, 0) },
+			"directory":      func(path string) error { return os.Mkdir(path, 0o700) },
+			"file":           func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
+			"hole":           func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<42)) },
+			"endless device": func(path string) error { return os.Symlink("/dev/zero", path) },
+			"link":           func(path string) error { return os.Symlink(elsewhere, path) },
+			"link to itself": func(path string) error { return os.Symlink(filepath.Base(path), path) },
+		} {
+			from, dir := filepath.Join(t.TempDir(), "driver"), manageNew(t)
+			writeEntries(t, from, 0, 2)
+			writeSlotOf(t, from, 0, 1)
+			if err := errors.Join(os.RemoveAll(from+name), put(from+name)); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan bool)
+			go func() {
+				defer close(done)
+				for _, folder := range Folders() {
+					_, _ = Fill(from, folder)
+				}
+			}()
+			select {
+			case <-done:
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s in the place of %s: Fill waits", kind, name)
+			}
+			_ = filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+				if info, infoErr := os.Lstat(path); infoErr != nil || !info.IsDir() && (!info.Mode().IsRegular() || info.Size() > 1<<20) {
+					t.Errorf("%s in the place of %s: copied %s, %v", kind, name, path, info)
+				}
+				return err
+			})
+			if strings.HasPrefix(name, filepath.Dir(entry)) && !exists(mesaEntry(dir, 1)) {
+				t.Errorf("%s in the place of %s: the other entry is not copied", kind, name)
+			}
+		}
 	}
 }
 

@@ -21,20 +21,22 @@ func FirstProgram() {
 	}
 	process.Lock()
 	defer process.Unlock()
+	if !process.programs.Load() {
+		awaitSlot()
+	}
 	process.programs.Store(true)
 }
 
-// beforeFirstProgram calls work without this process's lock on dir, and takes the lock
-// again. It does nothing where this process does not manage dir, or has had a program.
-func beforeFirstProgram(dir string, work func()) {
+// beforeFirstProgram calls work while this process's lock on dir is exclusive, and reports
+// whether it did. It does not where this process does not manage dir, or has had a program,
+// or is not the only one. What work or other processes add the first program finds.
+func beforeFirstProgram(dir string, work func()) bool {
 	process.Lock()
 	defer process.Unlock()
 	if process.programs.Load() || process.lock == nil || !process.state.IsIn(dir) {
-		return
+		return false
 	}
-	if process.lock.Release() != nil {
-		return
-	}
-	work()
-	process.lock, _ = Share(dir) // without it a merge loses what this process adds
+	<-process.filled
+	process.stale = true
+	return process.lock.exclusively(work)
 }

@@ -68,6 +68,20 @@ func (l *Lock) HoldAcrossExec() error {
 	return nil
 }
 
+// exclusively calls work while a shared lock is exclusive, and reports whether it could be
+// made so. The lock may be gone afterwards: then a merge loses what this process adds.
+func (l *Lock) exclusively(work func()) bool {
+	// The same open file: it keeps this process's number.
+	exclusive := osfile.TryLock(l.file, true) == nil
+	if exclusive {
+		work()
+	}
+	for deadline := time.Now().Add(mergeWait); osfile.TryLock(l.file, false) != nil && time.Now().Before(deadline); {
+		time.Sleep(lockPoll)
+	}
+	return exclusive
+}
+
 // open locks the lock file of folder. The file is never deleted: a lock on a deleted
 // file would not exclude later ones.
 func open(folder string, exclusive bool) (*Lock, error) {
@@ -77,11 +91,14 @@ func open(folder string, exclusive bool) (*Lock, error) {
 		// Opening a FIFO or a device might block.
 		return nil, fmt.Errorf("drivercache: %s is not a regular file; \"shadercache verify --repair\" removes it", path)
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
-			f, err = os.OpenFile(path, os.O_RDONLY|os.O_CREATE, 0o600)
+			f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 		}
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		f, err = os.Open(path) // then a process has no number
 	}
 	if err != nil {
 		return nil, fmt.Errorf("drivercache: %w", err)

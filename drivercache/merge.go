@@ -47,16 +47,12 @@ func mergeLocked(dir string) (nvidia.Report, error) {
 // process itself before its first program. It returns ErrInUse, wrapped, and does not call
 // work, while a process uses the directory.
 func exclusively(dir string, work func() error) error {
-	locked := func() error {
-		lock, err := TryExclusive(dir)
-		if err != nil {
-			return err
-		}
+	lock, err := TryExclusive(dir)
+	if err == nil {
 		return errors.Join(work(), lock.Release())
 	}
-	err := locked()
 	if errors.Is(err, ErrInUse) {
-		beforeFirstProgram(dir, func() { err = locked() })
+		beforeFirstProgram(dir, func() { err = work() })
 	}
 	return err
 }

@@ -23,17 +23,19 @@ const indexBytes = 2 << 20
 // volume; turning Mesa's cache off would turn program binaries off as well.
 const noDirectory = "/dev/null/shadercache"
 
-// Reserve allocates the bytes of the indexes that Mesa has made in the managed directory.
-// It is called after the driver was loaded and before it compiles. It does nothing where
-// no directory is managed. It returns an error that matches osfile.ErrNoSpace where the
-// volume is full.
+// Reserve allocates the bytes of the indexes that Mesa has made in the managed directory,
+// and waits until NVIDIA's slot for this process is filled. It is called after the driver
+// was loaded and before it compiles. It does nothing where no directory is managed. It
+// returns an error that matches osfile.ErrNoSpace where the volume is full, and the one that
+// kept the slot from being filled.
 func Reserve() error {
 	state, managed := Managed()
 	if !managed {
 		return nil
 	}
 	_, err := reserveIndexes(state.Dir)
-	return err
+	<-process.filled
+	return errors.Join(err, process.fillErr)
 }
 
 // reserveRoom makes sure that the driver can use dir: it allocates the indexes in it, and

@@ -29,7 +29,8 @@ const maxBytes = 1 << 30
 //	NVIDIA  __GL_SHADER_DISK_CACHE_PATH          <dir>/nvidia
 //	NVIDIA  __GL_SHADER_DISK_CACHE_SIZE          bytes
 //	NVIDIA  __GL_SHADER_DISK_CACHE_SKIP_CLEANUP  1: without it the driver stops adding
-//	NVIDIA  __GL_SHADER_DISK_CACHE_APP_NAME      shadercache: without it every executable starts cold
+//	NVIDIA  __GL_SHADER_DISK_CACHE_APP_NAME      shadercache: without it every executable starts cold;
+//	                                             with a number for each further process: see nvidia.AppOf
 //	Mesa    MESA_SHADER_CACHE_DIR                <dir>/mesa
 //	Mesa    MESA_SHADER_CACHE_MAX_SIZE           like 1G
 //	Mesa    MESA_DISK_CACHE_MULTI_FILE           1: one file an item, which can be copied and
@@ -74,6 +75,12 @@ var process struct {
 	sync.Mutex
 	state *State // nil before the first Manage that reached the environment
 	lock  *Lock  // shared, held until the process ends: drivers write at any time
+
+	number  int           // of this process among those that use the directory
+	fills   bool          // its slot is filled from those of others
+	filled  chan struct{} // closed when that was done the first time
+	fillErr error         // of it
+	stale   bool          // it has to be done again before the first program
 
 	programs atomic.Bool // see FirstProgram
 }
@@ -135,22 +142,22 @@ const inheritedDir = "SHADERCACHE_DRIVER_DIR"
 // Variable is a variable of the environment.
 type Variable struct{ Name, Value string }
 
-// variables returns the settings that make every driver use dir; none for "".
+// variables returns the settings that make every driver use dir, of process 0; none for "".
 func variables(dir string) []Variable {
 	if dir == "" {
 		return nil
 	}
-	nvidia, mesa := filepath.Join(dir, nvidia.Folder), filepath.Join(dir, mesa.Folder)
+	slots, files := filepath.Join(dir, nvidia.Folder), filepath.Join(dir, mesa.Folder)
 	return []Variable{
 		{"__GL_SHADER_DISK_CACHE", "1"},
-		{"__GL_SHADER_DISK_CACHE_PATH", nvidia},
+		{slotsPath, slots},
 		{"__GL_SHADER_DISK_CACHE_SIZE", strconv.Itoa(maxBytes)},
 		{"__GL_SHADER_DISK_CACHE_SKIP_CLEANUP", "1"},
-		{"__GL_SHADER_DISK_CACHE_APP_NAME", "shadercache"},
-		{"MESA_SHADER_CACHE_DIR", mesa},
+		{AppName, nvidia.App},
+		{"MESA_SHADER_CACHE_DIR", files},
 		{"MESA_SHADER_CACHE_MAX_SIZE", fmt.Sprintf("%dG", maxBytes>>30)},
 		{"MESA_DISK_CACHE_MULTI_FILE", "1"},
-		{"MESA_GLSL_CACHE_DIR", mesa},
+		{"MESA_GLSL_CACHE_DIR", files},
 		{"MESA_GLSL_CACHE_MAX_SIZE", fmt.Sprintf("%dG", maxBytes>>30)},
 	}
 }
@@ -171,8 +178,9 @@ func setUp(dir string) State {
 	case err != nil:
 		return State{Reason: err.Error()}
 	}
+	alone := shareProcess(dir)
 	kept := setVariables(dir)
-	shareProcess(dir)
+	startFilling(dir, alone)
 	state := State{Managed: true, Dir: dir}
 	if len(kept) > 0 {
 		state.Reason = userSettings + strings.Join(kept, ", ")
@@ -191,7 +199,8 @@ func makeFolders(dir string) error {
 
 // Settings returns the variables that make every driver use dir, in an environment that
 // lookup reads, and as kept those, as NAME=VALUE, that the user has set there to another
-// value, and which stay. Variables that have their value already are in neither.
+// value, and which stay. Variables that have their value already are in neither. They are
+// for a process that holds no lock on dir; [Manage] chooses a slot for this one.
 func Settings(dir string, lookup func(name string) (value string, set bool)) (settings []Variable, kept []string) {
 	inherited := map[string]string{}
 	parent, _ := lookup(inheritedDir)
@@ -201,7 +210,7 @@ func Settings(dir string, lookup func(name string) (value string, set bool)) (se
 	for _, v := range append(variables(dir), Variable{inheritedDir, dir}) {
 		value, set := lookup(v.Name)
 		switch {
-		case !set, v.Name == inheritedDir, value == inherited[v.Name]:
+		case !set, v.Name == inheritedDir, value == inherited[v.Name], v.Name == AppName && parent != "" && isSlotName(value):
 			settings = append(settings, v)
 		case value != v.Value:
 			kept = append(kept, v.Name+"="+value)
@@ -215,6 +224,9 @@ func Settings(dir string, lookup func(name string) (value string, set bool)) (se
 func setVariables(dir string) (kept []string) {
 	settings, kept := Settings(dir, os.LookupEnv)
 	for _, v := range settings {
+		if v.Name == AppName {
+			v.Value = nvidia.AppOf(process.number)
+		}
 		if err := os.Setenv(v.Name, v.Value); err != nil {
 			kept = append(kept, v.Name+"="+os.Getenv(v.Name))
 		}
@@ -223,14 +235,19 @@ func setVariables(dir string) (kept []string) {
 }
 
 // shareProcess merges the slots of earlier processes, of which this driver would read
-// one only, and takes the shared lock. After an error of either, the driver may
-// compile more than necessary.
-func shareProcess(dir string) {
+// one only, and takes the shared lock and a number. It reports whether no other process
+// used dir. After an error of either, the driver may compile more than necessary.
+func shareProcess(dir string) (alone bool) {
 	if lock, err := TryExclusive(dir); err == nil {
+		alone = true
 		_, _ = mergeLocked(dir)
 		_ = lock.Release()
 	}
-	process.lock, _ = Share(dir)
+	process.number = 0
+	if process.lock, _ = Share(dir); process.lock != nil {
+		process.number = process.lock.takeNumber()
+	}
+	return alone
 }
 
 // driverLibraries has parts of the names of libraries that read the settings when they

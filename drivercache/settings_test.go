@@ -21,8 +21,12 @@ func resetProcess(t testing.TB, environment map[string]string) {
 	}
 	before := process.state
 	process.state, process.lock = nil, nil
+	process.number, process.fills, process.filled, process.fillErr, process.stale = 0, false, nil, nil, false
 	process.programs.Store(false)
 	t.Cleanup(func() {
+		if process.filled != nil {
+			<-process.filled
+		}
 		if process.lock != nil {
 			release(t, process.lock)
 		}

@@ -31,6 +31,7 @@ type batch struct {
 	state       batchState
 	large       bool // runs in stages
 	removed     bool // from the slot
+	zeroes      bool // its outputs are set to zero before its kernels
 	movedOwners int  // jobs whose results were moved and not yet waited for or released
 
 	upFrom, upTo, downFrom, downTo int // byte ranges of the slot
@@ -110,6 +111,7 @@ type bind struct {
 	span
 	from     bindSource
 	readOnly bool
+	zero     bool // is set to zero before
 	binding  uint32
 	memory   *Memory // at deviceMemory, deviceBlock and deviceCounters
 }
@@ -179,7 +181,7 @@ func (b *batch) open(s *slot, sequence uint64) {
 	b.jobs, b.outputs, b.commands = b.jobs[:0], b.outputs[:0], b.commands[:0]
 	b.binds, b.values, b.words = b.binds[:0], b.values[:0], b.words[:0]
 	b.images, b.textures, b.copies = b.images[:0], b.textures[:0], b.copies[:0]
-	b.err, b.removed = nil, false
+	b.err, b.removed, b.zeroes = nil, false, false
 	b.sealed.Store(false)
 	b.resolved.Store(false)
 	s.batches = append(s.batches, b)
@@ -209,6 +211,7 @@ func (b *batch) addJob(job *Job, l *layout) (index, up int) {
 func (b *batch) addOutputs(job *Job, l *layout, down int) {
 	for i, place := range l.outputs {
 		out := &job.Outputs[i]
+		b.zeroes = b.zeroes || out.Zero
 		b.outputs = append(b.outputs, output{span: place.shift(down), to: out.To, read: out.Read})
 	}
 	for i := range l.textureOutputs {
@@ -229,9 +232,11 @@ func (b *batch) addOutputs(job *Job, l *layout, down int) {
 func (b *batch) addCommands(job *Job, l *layout, index int) {
 	for i := range l.commands {
 		c := l.commands[i]
-		if h := job.dispatch(i).Program; h != nil {
-			c.program = b.keepProgram(h)
+		d := job.dispatch(i)
+		if d.Program != nil {
+			c.program = b.keepProgram(d.Program)
 		}
+		b.zeroes = b.zeroes || d.mayRunNothing()
 		c.job = index
 		c.binds += len(b.binds)
 		c.values += len(b.values)

@@ -16,6 +16,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -103,7 +104,7 @@ func runBindings(dir string) (r bindingRun, err error) {
 			Textures: []executor.Sampled{{Name: "from", Texture: from}, {Name: "ids", Texture: ids}},
 			Images:   []executor.Image{{Name: "to", Texture: to, Access: glctx.WriteOnly}},
 			Blocks:   []executor.Block{{Binding: 0, Data: glctx.Bytes([]float32{1, 1, 1, 1})}, {Binding: 1, Data: glctx.Bytes([]float32{1. / 255, 0, 0, 0})}},
-			Uniforms: []executor.Uniform{executor.Floats("turn", 1, 0, 0, 1)},
+			Uniforms: []job.Uniform{job.Floats("turn", 1, 0, 0, 1)},
 		},
 		Counters:       []executor.Counter{{Binding: 0, To: counted[:]}},
 		TextureInputs:  []executor.TextureInput{{Texture: from, Texels: in}, {Texture: ids, Texels: make([]byte, 32)}},

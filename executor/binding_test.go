@@ -12,6 +12,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -59,7 +60,7 @@ func newFrame(t testing.TB, h *cache.Handle, from, to *Texture, number uint64) *
 			Program: h, Groups: [3]uint32{uint32(k.width+7) / 8, uint32(k.height+7) / 8, 1},
 			Textures: []Sampled{{Name: "from", Texture: from}},
 			Images:   []Image{{Name: "to", Texture: to, Access: glctx.WriteOnly}},
-			Uniforms: []Uniform{Uints("add", k.add...)},
+			Uniforms: []job.Uniform{job.Uints("add", k.add...)},
 		},
 		Counters:       []Counter{{Binding: 0, Start: []uint32{100, 7}, To: k.counts[:]}},
 		TextureInputs:  []TextureInput{{Texture: from, Texels: k.in}},
@@ -297,7 +298,7 @@ void main() {
 	// A job without work groups changes nothing.
 	same := image.NewNRGBA(out.Rect)
 	f.wait(f.submit(Job{
-		Dispatch:       Dispatch{Program: h, Groups: [3]uint32{3, 0, 1}, Images: []Image{{Texture: x}}},
+		Dispatch:       Dispatch{Program: h, Groups: [3]uint32{}, Images: []Image{{Texture: x}}},
 		TextureOutputs: []TextureOutput{{Texture: x, Picture: same}},
 	}))
 	if !bytes.Equal(same.Pix, out.Pix) {
@@ -349,7 +350,7 @@ void main() {
 				block := func(v uint32) []byte { return glctx.Bytes([]uint32{v, v + 1, v + 2, v + 3}) }
 				job := Job{
 					Dispatch: Dispatch{
-						Program: writes, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("from", number)},
+						Program: writes, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{job.Uint("from", number)},
 						Memory: []Bound{{Binding: 0, Memory: device, Offset: max(align, f.info.StorageAlignment) / align * align}},
 					},
 					Then: []Dispatch{{
@@ -400,10 +401,10 @@ void main() {
 		got[i] = -1
 	}
 	f.wait(f.submit(Job{
-		Dispatch: Dispatch{Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{
-			Floats("lights[0].colour", 1, 2, 3), Floats("lights[1].colour", 4, 5, 6), Ints("lights[0].at", -7, 8), Ints("lights[1].at", 9, -10),
-			Floats("m", 11, 12, 13, 14, 15, 16), Doubles("d", 17, 18, 19, 20), Bools("flags", true, false, true),
-			Floats("weights[0]", 21, 22, 23, 24, 25, 99), Bool("on", true), Uints("u", 26, 27),
+		Dispatch: Dispatch{Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{
+			job.Floats("lights[0].colour", 1, 2, 3), job.Floats("lights[1].colour", 4, 5, 6), job.Ints("lights[0].at", -7, 8), job.Ints("lights[1].at", 9, -10),
+			job.Floats("m", 11, 12, 13, 14, 15, 16), job.Doubles("d", 17, 18, 19, 20), job.Bools("flags", true, false, true),
+			job.Floats("weights[0]", 21, 22, 23, 24, 25, 99), job.Bool("on", true), job.Uints("u", 26, 27),
 		}},
 		Inputs:  nil,
 		Outputs: []Output{{Binding: 0, To: glctx.Bytes(got)}},
@@ -463,7 +464,7 @@ void main() {
 				Program: h, Groups: [3]uint32{1, 1, 1},
 				Images:   []Image{{Name: "pictures", Texture: picture}, {Binding: 3, Texture: layers, Layer: 2}, {Name: "volume", Texture: volume}},
 				Textures: []Sampled{{Name: "colours", Texture: picture, Sampler: linear}, {Binding: 4, Texture: depths, Sampler: compare}, {Name: "ids", Texture: ids}},
-				Uniforms: []Uniform{Floats("tint", 1, 2, 3, 4), Floats("turn", make([]float32, 9)...), Floats("list", make([]float32, 4)...)},
+				Uniforms: []job.Uniform{job.Floats("tint", 1, 2, 3, 4), job.Floats("turn", make([]float32, 9)...), job.Floats("list", make([]float32, 4)...)},
 				Blocks:   []Block{{Binding: 6, Data: make([]byte, 32)}},
 			},
 			Counters:       []Counter{{Binding: 0}},
@@ -518,11 +519,11 @@ void main() {
 		{"uniform block Block (binding 6) needs 32 bytes and is bound to 16", func(j *Job) { j.Blocks[0].Data = make([]byte, 16) }},
 		{"has both Data and Memory", func(j *Job) { j.Blocks[0].Memory = memory.Memory }},
 		{"offset 4 is not a multiple", func(j *Job) { j.Blocks[0] = Block{Binding: 6, Memory: memory.Memory, Offset: 4} }},
-		{"uniform tint has 1 elements of type vec4, 4 components, and was given 3", func(j *Job) { j.Uniforms[0] = Floats("tint", 1, 2, 3) }},
-		{"uniform tint has 1 elements of type vec4, 4 components, and was given 8", func(j *Job) { j.Uniforms[0] = Floats("tint", make([]float32, 8)...) }},
-		{"uniform tint is of type vec4 and was given int components", func(j *Job) { j.Uniforms[0] = Ints("tint", 1, 2, 3, 4) }},
-		{"uniform turn has 1 elements of type mat3, 9 components, and was given 12", func(j *Job) { j.Uniforms[1] = Floats("turn", make([]float32, 12)...) }},
-		{"uniform list[0] has 4 elements of type float, 4 components, and was given 3", func(j *Job) { j.Uniforms[2] = Floats("list", 1, 2, 3) }},
+		{"uniform tint has 1 elements of type vec4, 4 components, and was given 3", func(j *Job) { j.Uniforms[0] = job.Floats("tint", 1, 2, 3) }},
+		{"uniform tint has 1 elements of type vec4, 4 components, and was given 8", func(j *Job) { j.Uniforms[0] = job.Floats("tint", make([]float32, 8)...) }},
+		{"uniform tint is of type vec4 and was given int components", func(j *Job) { j.Uniforms[0] = job.Ints("tint", 1, 2, 3, 4) }},
+		{"uniform turn has 1 elements of type mat3, 9 components, and was given 12", func(j *Job) { j.Uniforms[1] = job.Floats("turn", make([]float32, 12)...) }},
+		{"uniform list[0] has 4 elements of type float, 4 components, and was given 3", func(j *Job) { j.Uniforms[2] = job.Floats("list", 1, 2, 3) }},
 		{"uniform list[0] is not set; it is of type float", func(j *Job) { j.Uniforms = j.Uniforms[:2] }},
 		{"texture input 0: there is no texture", func(j *Job) { j.TextureInputs[0].Texture = nil }},
 		{"texture input 0: has 0 of a slice, a picture and a function", func(j *Job) { j.TextureInputs[0].Texels = nil }},

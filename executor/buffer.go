@@ -18,8 +18,7 @@ type Buffer[T Number] struct {
 	length int
 }
 
-// NewBuffer allocates device memory for n numbers, whose values are undefined. The
-// caller releases it.
+// NewBuffer allocates device memory for n numbers, all zero. The caller releases it.
 func NewBuffer[T Number](e *Executor, n int) (*Buffer[T], error) {
 	m, err := e.NewMemory(n * elementSize[T]())
 	if err != nil {

@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/shadercache/shadercache/shader"
 )
@@ -49,6 +50,11 @@ func (j *Job) dispatch(i int) *Dispatch {
 		return &j.Dispatch
 	}
 	return &j.Then[i-1]
+}
+
+// mayRunNothing reports whether a dispatch may be one of no groups.
+func (d *Dispatch) mayRunNothing() bool {
+	return d.Indirect != nil || d.Host == nil && d.Groups == [3]uint32{}
 }
 
 // placeParts gives everything that a job copies its place.
@@ -151,7 +157,13 @@ func (e *Executor) checkGroups(d *Dispatch) error {
 		}
 		return nil
 	}
+	if d.Groups == [3]uint32{} && len(d.Images)+len(d.Textures) > 0 {
+		return nil // makes the driver ready
+	}
 	for axis, n := range d.Groups {
+		if n == 0 {
+			return fmt.Errorf("Groups are %d: 0 along %c, so nothing would run: where groups are along x alone, those along y and z are 1, not 0", d.Groups, 'x'+rune(axis))
+		}
 		if limit := e.info.MaxGroups[axis]; int64(n) > int64(limit) {
 			return fmt.Errorf("%d work groups along %c, this device allows %d: split the job", n, 'x'+rune(axis), limit)
 		}
@@ -227,8 +239,8 @@ func (l *layout) bindStorage(job *Job, d *Dispatch, r *shader.Resource, limit in
 	if given > 1 {
 		return fmt.Errorf("storage block %s (binding %d) is bound twice", r.Name, r.Binding)
 	}
-	if b.size+wordBytes-1 < int(r.Bytes) { // Mesa rounds the size of a block up to 16
-		return fmt.Errorf("storage block %s (binding %d) needs %d bytes and is bound to %d", r.Name, r.Binding, r.Bytes, b.size)
+	if err := checkSize(r, b.size, b.from != deviceMemory); err != nil {
+		return err
 	}
 	if int64(b.size) > limit {
 		return fmt.Errorf("storage block %s (binding %d) is bound to %d bytes, this device allows %d", r.Name, r.Binding, b.size, limit)
@@ -236,4 +248,41 @@ func (l *layout) bindStorage(job *Job, d *Dispatch, r *shader.Resource, limit in
 	b.binding = uint32(r.Binding)
 	l.binds = append(l.binds, b)
 	return nil
+}
+
+// checkSize returns an error where size bytes are too few for a storage block, or, as whole
+// demands, not all of them are elements of its last array or words.
+func checkSize(r *shader.Resource, size int, whole bool) error {
+	if least := max(int(r.Declared), int(r.Bytes)-wordBytes+1); size < least { // Mesa rounds the size of a block up to 16
+		return fmt.Errorf("storage block %s (binding %d) needs %d bytes and is bound to %d", r.Name, r.Binding, least, size)
+	}
+	element := max(4, int(r.Stride))
+	if rest := (size - int(r.Offset)) % element; whole && rest != 0 {
+		return fmt.Errorf("storage block %s (binding %d) is bound to %d bytes, %d more than whole elements of %d bytes from byte %d on",
+			r.Name, r.Binding, size, rest, element, r.Offset)
+	}
+	return nil
+}
+
+// CheckSize checks the size of an input or output as Submit does, for callers that bind memory
+// of their own in its place, and reports whether a dispatch of the job uses its binding.
+func (j *Job) CheckSize(binding uint32, size int) (used bool, err error) {
+	for i := range j.dispatches() {
+		d := j.dispatch(i)
+		if !d.UsesStorage(binding) || slices.ContainsFunc(d.Memory, func(b Bound) bool { return b.Binding == binding }) {
+			continue
+		}
+		used = true
+		if d.Host != nil {
+			continue
+		}
+		for _, r := range d.Program.Interface().Resources {
+			if r.Kind == shader.StorageBuffer && r.Binding == int32(binding) {
+				if err := checkSize(&r, size, true); err != nil {
+					return true, fmt.Errorf("executor: program %s: %w", d.Program.Name(), err)
+				}
+			}
+		}
+	}
+	return used, nil
 }

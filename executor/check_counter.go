@@ -106,6 +106,9 @@ func (l *layout) barriersOf(job *Job, c *command) (kinds uint32) {
 		kinds = glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate
 	}
 	for i := range l.binds[:c.binds] {
+		if l.binds[i].zero {
+			kinds |= glctx.BarrierUpdate
+		}
 		switch l.binds[i].from {
 		case slotCounters:
 			kinds |= glctx.BarrierCounters | glctx.BarrierUpdate

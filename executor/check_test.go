@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // everything uses one of each kind of resource that can be bound.
@@ -45,7 +46,7 @@ func TestCheckNamesTheFault(t *testing.T) {
 				Program:       h,
 				Groups:        [3]uint32{1, 1, 1},
 				Memory:        []Bound{state.Bind(5)},
-				Uniforms:      []Uniform{Int("n", 2), Float("scale", 1.5)},
+				Uniforms:      []job.Uniform{job.Int("n", 2), job.Float("scale", 1.5)},
 				Params:        make([]byte, 32),
 				ParamsBinding: 2,
 			},
@@ -61,6 +62,11 @@ func TestCheckNamesTheFault(t *testing.T) {
 	}{
 		{"dispatch 0 has no program", func(j *Job) { j.Program = nil }},
 		{"dispatch 1 has no program", func(j *Job) { j.Then = []Dispatch{{}} }},
+		{"Groups are [0 1 1]: 0 along x", func(j *Job) { j.Groups[0] = 0 }},
+		{"Groups are [1 0 0]: 0 along y, so nothing would run: where groups are along x alone, those along y and z are 1, not 0", func(j *Job) { j.Groups = [3]uint32{1} }},
+		{"Groups are [1 1 0]: 0 along z", func(j *Job) { j.Groups[2] = 0 }},
+		{"Groups are [0 0 0]", func(j *Job) { j.Groups = [3]uint32{} }},
+		{"Groups are [1 0 0]", func(j *Job) { j.Then = []Dispatch{j.Dispatch}; j.Then[0].Groups = [3]uint32{1} }},
 		{"work groups along y", func(j *Job) { j.Groups[1] = most + 1 }},
 		{"work groups along z", func(j *Job) { j.Groups[2] = 1 << 31 }},
 		{"there is no memory", func(j *Job) { j.Indirect = &Indirect{} }},
@@ -82,10 +88,15 @@ func TestCheckNamesTheFault(t *testing.T) {
 		{"is not a multiple of", func(j *Job) { j.Memory[0].Offset = 2 }},
 		{"bytes 0 to 257 of 256", func(j *Job) { j.Memory[0].Size = 257 }},
 		{"of 256", func(j *Job) { j.Memory[0].Offset = (256 + align - 1) / align * align }},
+		{"In (binding 0) needs 68 bytes and is bound to 64", func(j *Job) { j.Inputs[0].Data = make([]byte, 64) }},
+		{"In (binding 0) is bound to 74 bytes, 2 more than whole elements of 4 bytes from byte 64 on", func(j *Job) { j.Inputs[0].Data = make([]byte, 74) }},
+		{"Out (binding 1) is bound to 6 bytes, 2 more than whole elements of 4 bytes from byte 0 on", func(j *Job) { j.Outputs[0].To = out[:6] }},
+		{"Out (binding 1) needs 4 bytes and is bound to 3", func(j *Job) { j.Outputs[0].To = out[:3] }},
+		{"Out (binding 1) is bound to 9 bytes", func(j *Job) { j.Outputs[0] = Output{Binding: 1, Read: func([]byte) {}, Size: 9} }},
 		{"uniform block Params (binding 2) has no Params", func(j *Job) { j.Params = nil }},
 		{"uniform block Params (binding 2) has no Params", func(j *Job) { j.ParamsBinding = 0 }},
 		{"Params (binding 2) needs 32 bytes and is bound to 16", func(j *Job) { j.Params = make([]byte, 16) }},
-		{"uniform scale is not set; it is of type float; the program has none of the name scal", func(j *Job) { j.Uniforms[1] = Float("scal", 1) }},
+		{"uniform scale is not set; it is of type float; the program has none of the name scal", func(j *Job) { j.Uniforms[1] = job.Float("scal", 1) }},
 		{"uniform n is not set", func(j *Job) { j.Uniforms = nil }},
 		{"input at binding 0: has neither Data nor Fill", func(j *Job) { j.Inputs[0].Data = nil }},
 		{"has both Data and Fill", func(j *Job) { j.Inputs[0].Fill = func([]byte) {} }},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -64,27 +65,27 @@ func (l *layout) setUniform(d *Dispatch, r *shader.Resource) error {
 	}
 	for i := range d.Uniforms {
 		u := &d.Uniforms[i]
-		if !isNamed(u.name, r) {
+		if !isNamed(u.Name, r) {
 			continue
 		}
-		if err := u.check(r); err != nil {
+		if err := checkUniform(u, r); err != nil {
 			return err
 		}
-		l.values = append(l.values, value{r.Binding, r.Type, span{len(l.words), u.bytes()}})
-		l.words = u.appendTo(l.words)
+		l.values = append(l.values, value{r.Binding, r.Type, span{len(l.words), u.Bytes()}})
+		l.words = u.AppendTo(l.words)
 		return nil
 	}
 	return fmt.Errorf("uniform %s is not set; it is of type %s%s", r.Name, r.Type, d.unknownUniforms())
 }
 
-// check returns an error where the value is not one of the uniform's type. A driver may
+// checkUniform returns an error where the value is not one of the uniform's type. A driver may
 // report an array as shorter than it is declared: elements that are too many are ignored.
-func (u *Uniform) check(r *shader.Resource) error {
+func checkUniform(u *job.Uniform, r *shader.Resource) error {
 	size, elements := r.Type.Bytes(), max(1, int(r.Bytes))
-	if !u.fits(r.Type) {
-		return fmt.Errorf("uniform %s is of type %s and was given %s components", r.Name, r.Type, u.base)
+	if !u.Fits(r.Type) {
+		return fmt.Errorf("uniform %s is of type %s and was given %s components", r.Name, r.Type, u.Base())
 	}
-	n := u.bytes()
+	n := u.Bytes()
 	if isArray := strings.HasSuffix(r.Name, "[0]"); n%size == 0 && n >= elements*size && (isArray || n == size) {
 		return nil
 	}
@@ -100,10 +101,10 @@ func (d *Dispatch) unknownUniforms() string {
 	for _, u := range d.Uniforms {
 		known := false
 		for _, r := range d.Program.Interface().Resources {
-			known = known || r.Kind == shader.Uniform && isNamed(u.name, &r)
+			known = known || r.Kind == shader.Uniform && isNamed(u.Name, &r)
 		}
 		if !known {
-			unknown = append(unknown, u.name)
+			unknown = append(unknown, u.Name)
 		}
 	}
 	return noneOf(unknown)

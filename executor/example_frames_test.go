@@ -9,7 +9,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/testdata/scene"
+	"github.com/shadercache/shadercache/testdata/scenetest"
 )
 
 // Every frame of a sequence is convolved with a filter that stays on the device.
@@ -38,7 +38,7 @@ func Example_frames() {
 		log.Fatal(err)
 	}
 
-	panorama := scene.Render(width+frames, height)
+	panorama := scenetest.Render(width+frames, height)
 	type frame struct {
 		input, output []float32
 		pending       *executor.Pending

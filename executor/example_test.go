@@ -8,8 +8,9 @@ import (
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
-	"github.com/shadercache/shadercache/testdata/scene"
+	"github.com/shadercache/shadercache/testdata/scenetest"
 )
 
 // edges marks where the brightness of a picture changes.
@@ -53,14 +54,14 @@ func Example() {
 	}
 	defer program.Release()
 
-	panorama := scene.Render(width+frames, height)
+	panorama := scenetest.Render(width+frames, height)
 	strongest := make([]byte, frames)
 	submit := func(frame int) (*executor.Pending, error) {
 		return gpu.Executor.Submit(context.Background(), executor.Job{
 			Dispatch: executor.Dispatch{
 				Program:  program,
 				Groups:   [3]uint32{(width + 7) / 8, (height + 7) / 8, 1},
-				Uniforms: []executor.Uniform{executor.Int("width", width), executor.Int("height", height)},
+				Uniforms: []job.Uniform{job.Int("width", width), job.Int("height", height)},
 			},
 			Inputs: []executor.Input{{Binding: 0, Size: frameBytes, Fill: func(dst []byte) {
 				for y := range height { // the only copy of the frame

@@ -10,8 +10,9 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
-	"github.com/shadercache/shadercache/testdata/scene"
+	"github.com/shadercache/shadercache/testdata/scenetest"
 )
 
 // trailText blurs a frame along its rows and counts the bright pixels. The sampler reads
@@ -52,7 +53,7 @@ func Example_video() {
 
 	const width, height, frames, inFlight = 96, 64, 12, 3
 	weights := []float32{0.4, 0.2, 0.1}
-	panorama := scene.Render(width+4*frames, height)
+	panorama := scenetest.Render(width+4*frames, height)
 	type slot struct {
 		in, out  *executor.Texture
 		frame    image.Image
@@ -79,7 +80,7 @@ func Example_video() {
 				Groups:   [3]uint32{(width + 15) / 16, (height + 7) / 8, 1},
 				Textures: []executor.Sampled{{Name: "frame", Texture: s.in, Sampler: glctx.SamplerState{Min: glctx.Linear, Mag: glctx.Linear, Mip: glctx.NoMipmaps}}},
 				Images:   []executor.Image{{Name: "filtered", Texture: s.out, Access: glctx.WriteOnly}},
-				Uniforms: []executor.Uniform{executor.Floats("weights", weights...)},
+				Uniforms: []job.Uniform{job.Floats("weights", weights...)},
 			},
 			TextureInputs:  []executor.TextureInput{{Texture: s.in, Picture: s.frame}},
 			TextureOutputs: []executor.TextureOutput{{Texture: s.out, Picture: s.filtered}},

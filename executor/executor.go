@@ -80,12 +80,13 @@ const stagedDepth = 4
 
 // New makes an executor and all memory of its slots. programs, a cache over
 // ctx, provides the copying kernel where the executor uses one. It returns
-// shader.ErrOutOfMemory, wrapped, where there is no room.
+// shader.ErrOutOfMemory, wrapped, where there is no room, and glctx.ErrStaleUniforms where
+// results could be wrong.
 func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 	if ctx == nil || programs == nil {
 		return nil, errors.New("executor: New needs a context and a cache")
 	}
-	if err := ctx.Require45("an executor"); err != nil {
+	if err := errors.Join(ctx.Require45("an executor"), ctx.CheckUniforms()); err != nil {
 		return nil, fmt.Errorf("executor: %w", err)
 	}
 	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), programs: programs, hostAccess: newHostAccess(), stop: make(chan struct{})}

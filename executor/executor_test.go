@@ -264,12 +264,11 @@ func TestSubmitIntoTakesNoPendingJob(t *testing.T) {
 	}
 }
 
-// BenchmarkSubmit measures Submit and Wait of small jobs without work groups, many in
+// BenchmarkSubmit measures Submit and Wait of small jobs of one work group, many in
 // flight.
 func BenchmarkSubmit(b *testing.B) {
 	f := newFixture(b, Options{})
 	job := newTask(f.affine(), 1, 16).job
-	job.Groups[0] = 0
 	var window [128]Pending
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -132,7 +133,7 @@ func newTask(h *cache.Handle, number uint32, n int) *task {
 		Dispatch: Dispatch{
 			Program:  h,
 			Groups:   [3]uint32{uint32(n+63) / 64, 1, 1},
-			Uniforms: []Uniform{Uint("a", k.a), Uint("b", k.b)},
+			Uniforms: []job.Uniform{job.Uint("a", k.a), job.Uint("b", k.b)},
 		},
 		Inputs:  []Input{{Binding: 0, Data: glctx.Bytes(k.in)}},
 		Outputs: []Output{{Binding: 1, To: glctx.Bytes(k.out)}},

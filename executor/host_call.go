@@ -31,12 +31,9 @@ func (d *Dispatch) UsesStorage(binding uint32) bool {
 	if d.Host != nil {
 		return slices.Contains(d.Host.Bindings, binding)
 	}
-	for _, r := range d.Program.Interface().Resources {
-		if r.Kind == shader.StorageBuffer && r.Binding == int32(binding) {
-			return true
-		}
-	}
-	return false
+	return d.Program != nil && slices.ContainsFunc(d.Program.Interface().Resources, func(r shader.Resource) bool {
+		return r.Kind == shader.StorageBuffer && r.Binding == int32(binding)
+	})
 }
 
 // checkHost checks a call of the host and adds its command to the layout.
@@ -87,6 +84,11 @@ func (r *recorder) onHost(gl *glctx.GL, s *slot, call *HostCall, binds []bind) e
 		}
 	}
 	r.synchronize(gl, glctx.BarrierAllKinds)
+	for i := range binds {
+		if binds[i].zero {
+			gl.Clear(ranges[i].Buffer, ranges[i].Offset, ranges[i].Len)
+		}
+	}
 	if err := gl.OnHost(ranges, call.Call); err != nil {
 		return fmt.Errorf("executor: %s on the host: %w", call.Name, err)
 	}

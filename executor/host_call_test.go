@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // newSoftwareFixture is newFixture, and skips where kernels do not run on the CPU.
@@ -91,7 +92,7 @@ func TestHostCallsAreOrdered(t *testing.T) {
 					{Host: hostAffine(3, uint32(i)), Memory: []Bound{
 						{Binding: 0, Memory: first, Size: 4 * hostWords, ReadOnly: true}, {Binding: 1, Memory: second, Size: 4 * hostWords},
 					}},
-					{Program: h, Groups: groups, Uniforms: []Uniform{Uint("a", 5), Uint("b", 1)},
+					{Program: h, Groups: groups, Uniforms: []job.Uniform{job.Uint("a", 5), job.Uint("b", 1)},
 						Memory: []Bound{{Binding: 0, Memory: second, Size: 4 * hostWords, ReadOnly: true}}},
 				}
 				tasks[i], k.pending = k, f.submit(k.job)

@@ -1,6 +1,9 @@
 package executor
 
-import "github.com/shadercache/shadercache/cache"
+import (
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
+)
 
 // Job is one unit of work: inputs, one dispatch or a chain of them, outputs.
 // A Job and its slices may be reused when Submit returns, except for an Output's To
@@ -29,16 +32,17 @@ type Dispatch struct {
 	// all fields but Memory.
 	Host *HostCall
 
-	// Groups is the number of work groups along x, y and z. A dispatch with a 0 runs
-	// nothing; where it binds textures it makes the driver ready for them, as Get does
-	// for programs without.
+	// Groups is the number of work groups along x, y and z, each at least 1: {n, 1, 1} for
+	// one dimension. Where a dispatch has Images or Textures, three zeros run nothing and make
+	// the driver ready for them, as Get does for programs without.
 	Groups [3]uint32
 
 	// GroupSize is the number of invocations of a work group, for a program with
 	// local_size_variable only, which cannot be Indirect.
 	GroupSize [3]uint32
 
-	// Indirect, if set, replaces Groups by counts in device memory.
+	// Indirect, if set, replaces Groups by counts in device memory. Where one is 0 nothing
+	// runs, which is no error: outputs are then as other dispatches left them.
 	Indirect *Indirect
 
 	// Memory is bound for this dispatch. It takes precedence over inputs and
@@ -46,7 +50,7 @@ type Dispatch struct {
 	Memory []Bound
 
 	// Uniforms are the values of uniforms outside any block.
-	Uniforms []Uniform
+	Uniforms []job.Uniform
 
 	// Params is the content of the uniform block at ParamsBinding, Blocks that of
 	// others.
@@ -76,6 +80,10 @@ type Bound struct {
 	Offset   int  // bytes, a multiple of Info.StorageAlignment
 	Size     int  // bytes; 0 is the rest of the memory
 	ReadOnly bool // the program only reads it: no barrier is needed between readers
+
+	// Zero sets the range to zero before the first dispatch of the job that uses it, after
+	// the jobs submitted before.
+	Zero bool
 }
 
 // Input is data for the storage block at Binding: Data, or written by Fill.
@@ -92,10 +100,15 @@ type Input struct {
 }
 
 // Output is the destination of the storage block at Binding: it is copied to To, or
-// passed to Read. Bytes that the kernel does not write are undefined.
+// passed to Read. What no dispatch writes is what an earlier job of this executor left, but
+// zero with Zero, and where a dispatch of the job may run no group: one with Indirect, or
+// with Groups of three zeros.
 type Output struct {
 	Binding uint32
 	To      []byte
+
+	// Zero sets the output to zero before the job, which costs a pass over its memory.
+	Zero bool
 
 	// Read is called by Wait with Size bytes of mapped memory, which are valid
 	// until it returns.

@@ -1,6 +1,9 @@
 package executor
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // layout is the place of each part of a job in a slot, and what its programs are
 // bound to. checkJob computes it once; batch.addJob moves it to the job's place in the
@@ -91,6 +94,7 @@ func (l *layout) storage(job *Job, d *Dispatch, binding uint32) (b bind, given i
 	for i := range d.Memory {
 		if m := &d.Memory[i]; m.Binding == binding {
 			b = bind{from: deviceMemory, readOnly: m.ReadOnly, memory: m.Memory, span: span{m.Offset, m.bytes()}}
+			b.zero = m.Zero && !l.isBound(&b)
 			given++
 		}
 	}
@@ -111,4 +115,9 @@ func (l *layout) storage(job *Job, d *Dispatch, binding uint32) (b bind, given i
 		}
 	}
 	return b, given
+}
+
+// isBound reports whether an earlier dispatch of the job uses the same range of memory.
+func (l *layout) isBound(b *bind) bool {
+	return slices.ContainsFunc(l.binds, func(o bind) bool { return o.memory == b.memory && o.span == b.span })
 }

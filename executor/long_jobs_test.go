@@ -15,6 +15,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // rounds makes steps of a linear congruential generator, each of which needs the one before.
@@ -127,7 +128,7 @@ func (k *longJob) prepare(h *cache.Handle, n uint32) {
 		k.a, k.c = k.a*1664525, k.c*1664525+1013904223
 	}
 	k.job = Job{
-		Dispatch: Dispatch{Program: h, Groups: [3]uint32{longWords / 256, 1, 1}, Uniforms: []Uniform{Uint("rounds", n)}},
+		Dispatch: Dispatch{Program: h, Groups: [3]uint32{longWords / 256, 1, 1}, Uniforms: []job.Uniform{job.Uint("rounds", n)}},
 		Inputs:   []Input{{Binding: 0, Size: 4 * longWords, Fill: k.fill}},
 		Outputs:  []Output{{Binding: 1, Size: 4 * longWords, Read: k.read}},
 	}

@@ -23,12 +23,22 @@ type Memory struct {
 	freed  func()             // of pinned memory: called when no command uses it any more
 }
 
-// NewMemory allocates size bytes of device memory whose content is undefined. It
-// returns shader.ErrOutOfMemory, wrapped, where the device has no room.
+// NewMemory allocates size bytes of device memory, all zero. It returns
+// shader.ErrOutOfMemory, wrapped, where the device has no room.
 func (e *Executor) NewMemory(size int) (*Memory, error) {
 	m := &Memory{object: object{e: e}}
 	err := e.context.Do(func(gl *glctx.GL) (err error) {
-		m.buffer, err = gl.NewBuffer(size, nil)
+		if m.buffer, err = gl.NewBuffer(padded(size, 4), nil); err != nil {
+			return err
+		}
+		if e.options.test.poison {
+			gl.Fill(m.buffer, poisonWord)
+		}
+		gl.Fill(m.buffer, 0) // a driver may return what was deleted before
+		if err = gl.Err(); err != nil {
+			gl.DeleteBuffer(m.buffer)
+		}
+		m.buffer.Size = size
 		return err
 	})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // mix makes every word depend on all earlier jobs, to detect a missing barrier.
@@ -50,7 +51,7 @@ func TestJobsOnTheSameMemoryAreOrdered(t *testing.T) {
 			step := func(from, to *Buffer[uint32], key uint32) Dispatch {
 				expected = mixed(expected, key)
 				return Dispatch{
-					Program: h, Groups: [3]uint32{(n + 63) / 64, 1, 1}, Uniforms: []Uniform{Uint("key", key)},
+					Program: h, Groups: [3]uint32{(n + 63) / 64, 1, 1}, Uniforms: []job.Uniform{job.Uint("key", key)},
 					Memory: []Bound{from.BindReadOnly(0), to.Bind(1)},
 				}
 			}
@@ -93,7 +94,7 @@ func TestReadersNeedNoBarrier(t *testing.T) {
 		from := shared.Bind(0)
 		from.ReadOnly = readOnly
 		return Job{Dispatch: Dispatch{
-			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 1)},
+			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{job.Uint("key", 1)},
 			Memory: []Bound{from, to.Bind(1)},
 		}}
 	}
@@ -138,7 +139,7 @@ void main() { atomicAdd(hits[gl_WorkGroupID.x], 1u); }`
 		f.wait(f.submit(Job{
 			Dispatch: Dispatch{
 				Program: first, Groups: [3]uint32{1, 1, 1},
-				Memory: []Bound{counts.Bind(0)}, Uniforms: []Uniform{Uint("groups", groups)},
+				Memory: []Bound{counts.Bind(0)}, Uniforms: []job.Uniform{job.Uint("groups", groups)},
 			},
 			Then: []Dispatch{{Program: second, Indirect: &Indirect{counts.Memory, 4}, Memory: []Bound{hits.Bind(1)}}},
 		}))
@@ -152,21 +153,6 @@ void main() { atomicAdd(hits[gl_WorkGroupID.x], 1u); }`
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("groups that ran: %v, want %v", got, want)
-	}
-}
-
-// TestZeroGroupsDoNothing dispatches no groups, which is valid and writes nothing.
-func TestZeroGroupsDoNothing(t *testing.T) {
-	f := newFixture(t, Options{})
-	b := f.buffer([]uint32{1, 2, 3, 4})
-	h := f.program("mix", mix, nil)
-	f.wait(f.submit(Job{Dispatch: Dispatch{
-		Program: h, Groups: [3]uint32{0, 1, 1}, Uniforms: []Uniform{Uint("key", 1)},
-		Memory: []Bound{b.BindReadOnly(0), b.Bind(1)},
-	}}))
-	got := make([]uint32, 4)
-	if err := b.Download(t.Context(), 0, got); err != nil || !slices.Equal(got, []uint32{1, 2, 3, 4}) {
-		t.Errorf("%v, %v", got, err)
 	}
 }
 
@@ -184,7 +170,7 @@ func TestMemoryLivesAsLongAsJobsUseIt(t *testing.T) {
 	out := make([]uint32, 4)
 	p := f.submit(Job{
 		Dispatch: Dispatch{
-			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 9)}, Memory: []Bound{from.BindReadOnly(0)},
+			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{job.Uint("key", 9)}, Memory: []Bound{from.BindReadOnly(0)},
 		},
 		Outputs: []Output{{Binding: 1, To: glctx.Bytes(out)}},
 	})
@@ -264,7 +250,7 @@ func TestMemoryAccessWaitsForJobs(t *testing.T) {
 	h := f.program("mix", mix, nil)
 	from, to := f.buffer([]uint32{1, 2, 3, 4}), f.buffer(make([]uint32, 4))
 	p := f.submit(Job{Dispatch: Dispatch{
-		Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []Uniform{Uint("key", 1)}, Memory: []Bound{from.BindReadOnly(0), to.Bind(1)},
+		Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{job.Uint("key", 1)}, Memory: []Bound{from.BindReadOnly(0), to.Bind(1)},
 	}})
 	got := make([]uint32, 4)
 	ended, end := context.WithCancel(t.Context())

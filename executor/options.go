@@ -50,7 +50,7 @@ type Options struct {
 // testOptions change an executor for tests.
 type testOptions struct {
 	staged    bool      // use stages on every GPU and for batches of any size
-	poison    bool      // overwrite a slot's device memory before each use
+	poison    bool      // overwrite memory of the device before each use
 	spin      bool      // Wait may spin on every GPU
 	pieces    bool      // copy in pieces on every GPU
 	inPlace   bool      // small jobs use mapped memory on every GPU

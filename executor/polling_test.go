@@ -87,8 +87,8 @@ func TestPumpSleepsDuringLongStages(t *testing.T) {
 }
 
 // BenchmarkPacedKernels measures wall time and CPU time of the process for each job,
-// on a simulated GPU with kernels of one length. Dispatches without groups cost
-// almost nothing, so that any driver serves.
+// on a simulated GPU with kernels of one length. Dispatches of one group and
+// one word cost almost nothing, so that any driver serves.
 func BenchmarkPacedKernels(b *testing.B) {
 	for _, paced := range []struct {
 		stage time.Duration
@@ -114,7 +114,6 @@ func benchmarkPaced(b *testing.B, stage time.Duration, o Options) {
 	f := newFixture(b, o)
 	g.pipeline = &f.pipeline
 	job := newTask(f.affine(), 1, 1).job
-	job.Groups[0] = 0
 	pending := make([]Pending, o.Depth)
 	var late []time.Duration
 	turn := func(n int) {

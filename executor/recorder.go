@@ -68,6 +68,9 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 		return gl.Err()
 	}
 	r.poison(gl, s.up)
+	if s.run != nil {
+		r.zeroOutputs(gl, s.run, s.run.slot.outputs) // here, since no copy of the driver runs beside the kernels below
+	}
 	if b := s.up; b != nil {
 		r.copyRange(gl, b.slot.up.Buffer, b.slot.inputs, b.upFrom, b.upBytes())
 	}
@@ -93,9 +96,11 @@ func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
 	}
 	r.e.markTrace(gl, s, uploadEnd)
 	if mapped {
+		r.zeroOutputs(gl, b, b.slot.down.Buffer)
 		r.inputs, r.outputs = b.slot.up.Buffer, b.slot.down.Buffer
 		r.commands(gl, b)
 	} else {
+		r.zeroOutputs(gl, b, b.slot.outputs)
 		r.onDevice(gl, b)
 	}
 	r.e.markTrace(gl, s, kernelEnd)
@@ -105,6 +110,14 @@ func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
 	}
 	if b.downBytes() > 0 && !mapped {
 		gl.Copy(b.slot.outputs, b.downFrom, b.slot.down.Buffer, b.downFrom, b.downBytes())
+	}
+}
+
+// zeroOutputs sets the outputs of a batch to zero, where one of its jobs asks for it: the slot
+// has those of earlier jobs, whose kernels and copies were complete before it was reused.
+func (r *recorder) zeroOutputs(gl *glctx.GL, b *batch, outputs glctx.Buffer) {
+	if b.zeroes && b.downBytes() > 0 {
+		gl.Clear(outputs, b.downFrom, b.downBytes())
 	}
 }
 
@@ -181,7 +194,7 @@ func (r *recorder) dispatch(gl *glctx.GL, c *command) {
 	case c.indirect != nil:
 		c.indirect.readAt = r.barrier
 		gl.DispatchIndirect(c.indirect.buffer, c.offset)
-	case c.barriers != 0 && c.size[0] == 0 && min(c.groups[0], c.groups[1], c.groups[2]) == 0:
+	case c.groups == [3]uint32{} && c.size[0] == 0:
 		gl.DispatchNone() // a plain one, which is faster, does not make the driver ready
 	case c.size[0] != 0:
 		gl.DispatchSized(c.groups[0], c.groups[1], c.groups[2], c.size)
@@ -249,6 +262,9 @@ func (r *recorder) bind(gl *glctx.GL, b *bind) {
 	case slotCounters:
 		gl.BindCounters(b.binding, r.outputs, b.offset, b.size)
 	case deviceMemory:
+		if b.zero {
+			gl.Clear(b.memory.buffer, b.offset, b.size)
+		}
 		r.bindStorage(gl, b.binding, b.memory.buffer, b.span)
 		r.wroteMapped = r.wroteMapped || b.memory.isMapped() && !b.readOnly
 		r.uses(&b.memory.object, b.readOnly)

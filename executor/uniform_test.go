@@ -3,6 +3,7 @@ package executor
 import (
 	"testing"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -10,7 +11,7 @@ import (
 // program has its own.
 func TestEqualUniformsOfTwoPrograms(t *testing.T) {
 	f := newFixture(t, Options{})
-	job := Job{Then: make([]Dispatch, 1)}
+	j := Job{Then: make([]Dispatch, 1)}
 	var results [2]*Buffer[uint32]
 	for i, add := range []string{"1", "2"} {
 		h, err := f.cache.Get(t.Context(), shader.MustSource("uniform"+add, `
@@ -26,10 +27,10 @@ void main() { result = k + uint(ADD); }`, shader.Defines{"ADD": add}))
 			t.Fatal(err)
 		}
 		defer results[i].Release()
-		*job.dispatch(i) = Dispatch{Program: h, Groups: [3]uint32{1, 1, 1}, Memory: []Bound{results[i].Bind(0)},
-			Uniforms: []Uniform{Uint("k", 40)}}
+		*j.dispatch(i) = Dispatch{Program: h, Groups: [3]uint32{1, 1, 1}, Memory: []Bound{results[i].Bind(0)},
+			Uniforms: []job.Uniform{job.Uint("k", 40)}}
 	}
-	p := f.submit(job)
+	p := f.submit(j)
 	if err := p.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -10,10 +10,11 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
-	"github.com/shadercache/shadercache/demo/interpreter"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/lab/demo/interpreter"
 	"github.com/shadercache/shadercache/resident"
 	"github.com/shadercache/shadercache/resident/actors"
 	"github.com/shadercache/shadercache/shader"
@@ -44,13 +45,13 @@ func TestCacheOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	for i := range 6 {
 		sources = append(sources, shader.MustSource("times", doubler, shader.Defines{"FACTOR": fmt.Sprintf("%d.0", i)}))
 	}
-	for _, origin := range []cache.Origin{cache.Compiled, cache.Disk} {
+	for _, origin := range []job.Origin{job.Compiled, job.Disk} {
 		t.Run(origin.String(), func(t *testing.T) { useAdopted(t, dir, sources, origin) })
 	}
 }
 
 // useAdopted gets all sources in a new context and expects them to come from origin.
-func useAdopted(t *testing.T, dir string, sources []*shader.Source, origin cache.Origin) {
+func useAdopted(t *testing.T, dir string, sources []*shader.Source, origin job.Origin) {
 	gpu := adopted(t)
 	programs, err := cache.New(gpu, cache.Options{Dir: dir})
 	if err != nil {
@@ -81,7 +82,7 @@ func useAdopted(t *testing.T, dir string, sources []*shader.Source, origin cache
 	if err := programs.Close(); err != nil {
 		t.Error(err)
 	}
-	if n := gpu.Counters(); n.Compiles+n.BinaryLoads != uint64(len(sources)) || (origin == cache.Disk) != (n.Compiles == 0) {
+	if n := gpu.Counters(); n.Compiles+n.BinaryLoads != uint64(len(sources)) || (origin == job.Disk) != (n.Compiles == 0) {
 		t.Errorf("%+v for %d programs, %v", n, len(sources), origin)
 	}
 }
@@ -294,7 +295,7 @@ func TestWaitingInACallbackPanics(t *testing.T) {
 		err := gpu.Do(func(*glctx.GL) error {
 			// The executor's pump does not run before the end of this callback.
 			p, err := jobs.Submit(t.Context(), executor.Job{
-				Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{0, 1, 1}},
+				Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
 				Inputs:   []executor.Input{{Binding: 0, Data: make([]byte, 16)}},
 				Outputs:  []executor.Output{{Binding: 1, To: make([]byte, 16)}},
 			})
@@ -316,7 +317,7 @@ func TestWaitingInACallbackPanics(t *testing.T) {
 	program.Release()
 	h, err := programs.Get(t.Context(), source)
 	wantNoError(t, err)
-	if h.Origin() != cache.Compiled {
+	if h.Origin() != job.Compiled {
 		t.Errorf("origin %v: the Get that panicked has started a load", h.Origin())
 	}
 	h.Release()

@@ -197,14 +197,15 @@ func (b *Beside) adopt(ctx context.Context, src *shader.Source, m beside) (p sha
 }
 
 // load makes a program in the first context from what the second compiled. Load and prime
-// are two callbacks, so that a poll may end between them.
+// are two callbacks, so that a poll may end between them. The machine code is in the
+// driver's cache: a frame does not wait until a thread of the driver's has read it.
 func (b *Beside) load(ctx context.Context, s sealed) (p shader.Program, err error) {
 	err = b.doContext(ctx, func(gl *GL) error {
 		p, err = gl.loadBinary(s.format, s.payload)
 		return err
 	})
 	if err == nil {
-		err = b.Do(func(gl *GL) error { return gl.finishLoad(&p) })
+		err = b.Do(func(gl *GL) error { return gl.finishLoad(&p, false) })
 	}
 	if err != nil && p.ID != 0 { // the context was closed between the two
 		b.Context.Delete(p.ID)

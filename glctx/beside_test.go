@@ -19,6 +19,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -131,7 +132,7 @@ func TestCompileBesideKeepsFrames(t *testing.T) {
 		l := newRenderLoop(t, compileBeside)
 		sources := framePrograms(programs)
 		for _, r := range l.preload(t, sources, time.Millisecond) {
-			if r.Err != nil || r.Origin != cache.Compiled || r.CompileNanos == 0 {
+			if r.Err != nil || r.Origin != job.Compiled || r.CompileNanos == 0 {
 				t.Errorf("compile beside %v: %+v", compileBeside, r)
 			}
 		}
@@ -162,7 +163,7 @@ func TestCompileBesideStoresAndFails(t *testing.T) {
 	glctx.OwnContext(t)
 	dir := t.TempDir()
 	source := framePrograms(1)[0]
-	for _, origin := range []cache.Origin{cache.Compiled, cache.Disk} {
+	for _, origin := range []job.Origin{job.Compiled, job.Disk} {
 		adopted, err := glctx.Adopt(glctx.Options{DriverCacheOff: true}, nil)
 		wantNoError(t, err)
 		gpu, err := shadercache.New(adopted, shadercache.Options{Dir: dir, CompileBeside: true, NoExecutor: true})
@@ -255,7 +256,7 @@ func (f *frameTimes) measure(b *testing.B, how string) {
 		results = l.preload(b, sources, time.Second/60)
 	}
 	for _, r := range results {
-		if r.Err != nil || (r.Origin == cache.Disk) != (how == "stored" || how == "process") {
+		if r.Err != nil || (r.Origin == job.Disk) != (how == "stored" || how == "process") {
 			b.Errorf("%+v", r)
 		}
 		f.loads = append(f.loads, time.Duration(r.LoadNanos))

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	"github.com/shadercache/shadercache/internal/raw"
 )
 
 // Buffer is device memory of a fixed size. It is a GL name and may be copied. The
@@ -113,13 +114,25 @@ func (gl *GL) Fill(b Buffer, word uint32) {
 		gl.debugCheck("glMapBufferRange")
 		return
 	}
-	gl45.ClearNamedBufferData(b.ID, gl45.R32UI, gl45.RED_INTEGER, gl45.UNSIGNED_INT, unsafe.Pointer(&word))
-	gl.debugCheck("glClearNamedBufferData")
+	gl.fillRange(b, 0, b.Size, unsafe.Pointer(&word))
 	// NVIDIA's driver may run a large Upload that follows before the clear. A copy
 	// in between, of a word that does not change, keeps the order.
 	if b.Size >= 8 {
 		gl.Copy(b, 0, b, b.Size-4, 4)
 	}
+}
+
+// Clear sets n bytes of b from offset to zero, both multiples of 4, in order with kernels
+// and copies, but not with an Upload that follows: see Fill. It needs OpenGL 4.5.
+func (gl *GL) Clear(b Buffer, offset, n int) {
+	b.mustContain(offset, n)
+	gl.fillRange(b, offset, n, nil)
+}
+
+// fillRange sets the words of a range to the word, or to zero without one.
+func (gl *GL) fillRange(b Buffer, offset, n int, word unsafe.Pointer) {
+	gl45.ClearNamedBufferSubData(b.ID, gl45.R32UI, offset, n, gl45.RED_INTEGER, gl45.UNSIGNED_INT, word)
+	gl.debugCheck("glClearNamedBufferSubData")
 }
 
 // Copy copies n bytes on the device.
@@ -164,8 +177,5 @@ func (gl *GL) BindUniformsRange(binding uint32, b Buffer, offset, n int) {
 // Bytes returns the memory of a slice of numbers as bytes, without a copy. It is
 // valid as long as s is.
 func Bytes[T ~float32 | ~float64 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~uint16 | ~int16 | ~uint8 | ~int8](s []T) []byte {
-	if len(s) == 0 {
-		return nil
-	}
-	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(s[0])))
+	return raw.Bytes(s)
 }

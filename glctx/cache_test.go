@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -20,19 +21,19 @@ func TestCacheHitsOnTheRealDevice(t *testing.T) {
 	dir := t.TempDir()
 	source := shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"})
 	for _, round := range []struct {
-		first           cache.Origin
+		first           job.Origin
 		compiles, loads uint64
 	}{
-		{cache.Compiled, 1, 0},
-		{cache.Disk, 0, 1},
-		{cache.Disk, 0, 1},
+		{job.Compiled, 1, 0},
+		{job.Disk, 0, 1},
+		{job.Disk, 0, 1},
 	} {
 		c := gltest.Open(t)
 		programs, err := cache.New(c, cache.Options{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []cache.Origin{round.first, cache.Resident, cache.Resident} {
+		for _, want := range []job.Origin{round.first, job.Resident, job.Resident} {
 			h, err := programs.Get(t.Context(), source)
 			if err != nil {
 				t.Fatal(err)

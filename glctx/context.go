@@ -89,6 +89,7 @@ type Context struct {
 	thread   atomic.Int64 // id of the OS thread while it runs callbacks, else 0
 	lost     atomic.Bool
 
+	priming     priming
 	resetStatus func() uint32 // nil where the context has no such call
 
 	first firstDispatches
@@ -114,6 +115,7 @@ func Open(o Options) (*Context, error) {
 		return nil, fmt.Errorf("glctx: open: %w", err)
 	}
 	c := newContext(o)
+	keepUniforms()
 	region := c.begin(trace.DriverCache)
 	c.driver = ManageDriverCache(o)
 	region.End(trace.Bool("managed", c.driver.Managed))
@@ -183,9 +185,11 @@ func (c *Context) run(started chan<- error) {
 
 // setUp loads the bindings, reads Info and prepares priming. The context is current.
 func (c *Context) setUp() error {
+	slot := c.begin(trace.Slot)
 	if err := drivercache.Reserve(); err != nil {
-		c.logger.Warn("the driver's own cache may lose what is compiled", "error", err)
+		c.logger.Warn("the driver's own cache may lose what is compiled, or is not found", "error", err)
 	}
+	slot.End()
 	bindings := c.begin(trace.Bindings)
 	err := loadBindings()
 	bindings.End()
@@ -205,10 +209,11 @@ func (c *Context) setUp() error {
 		return fmt.Errorf("reading the driver's limits: %w", err)
 	}
 	c.info.Fingerprint.DriverUUID = c.gl.driverUUID()
-	c.info.Fingerprint.DriverBuild = driverBuild(c.info.Fingerprint.Version)
+	c.info.Fingerprint.DriverBuild = driverBuild(c.info.Fingerprint)
 	if !c.info.hasCompute() {
 		return nil
 	}
+	c.priming = c.info.priming()
 	return c.gl.preparePriming()
 }
 

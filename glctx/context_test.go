@@ -333,6 +333,9 @@ func run(t *testing.T, c *glctx.Context, program uint32) []float32 {
 
 func wantTimes(t *testing.T, got []float32, factor float32) {
 	t.Helper()
+	if os.Getenv(gltest.NoResults) != "" {
+		return
+	}
 	for i, v := range got {
 		if want := float32(i)*factor + 0.5; v != want {
 			t.Fatalf("element %d is %v, want %v", i, v, want)

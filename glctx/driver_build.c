@@ -10,16 +10,21 @@
 struct found {
   struct sc_build *builds;
   size_t count;
+  const char *below; // see sc_mesa_builds
 };
 
+static int starts_with(const char *name, const char *prefix) {
+  return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
 // is_mesa_driver reports whether a library is one that holds a driver: libgallium-*.so
-// from Mesa 24.2 on, and *_dri.so before.
-static int is_mesa_driver(const char *path) {
-  static const char prefix[] = "libgallium", suffix[] = "_dri.so";
+// from Mesa 24.2 on, *_dri.so before. below: see sc_mesa_builds.
+static int is_mesa_driver(const char *path, const char *below) {
+  static const char suffix[] = "_dri.so";
   const char *slash = strrchr(path, '/');
   const char *name = slash ? slash + 1 : path;
   size_t length = strlen(name), end = sizeof suffix - 1;
-  return strncmp(name, prefix, sizeof prefix - 1) == 0 ||
+  return starts_with(name, "libgallium") || (*below && starts_with(name, below)) ||
          (length > end && strcmp(name + length - end, suffix) == 0);
 }
 
@@ -51,7 +56,7 @@ static int find_build_id(const unsigned char *notes, size_t left, struct sc_buil
 static int examine(struct dl_phdr_info *library, size_t size, void *data) {
   struct found *found = data;
   (void)size;
-  if (!is_mesa_driver(library->dlpi_name))
+  if (!is_mesa_driver(library->dlpi_name, found->below))
     return 0;
   for (ElfW(Half) i = 0; i < library->dlpi_phnum && found->count < SC_BUILDS; i++) {
     const ElfW(Phdr) *segment = &library->dlpi_phdr[i];
@@ -64,8 +69,8 @@ static int examine(struct dl_phdr_info *library, size_t size, void *data) {
   return 0;
 }
 
-size_t sc_mesa_builds(struct sc_build *builds) {
-  struct found found = {builds, 0};
+size_t sc_mesa_builds(struct sc_build *builds, const char *below) {
+  struct found found = {builds, 0, below};
   dl_iterate_phdr(examine, &found);
   return found.count;
 }

@@ -3,30 +3,59 @@
 package glctx
 
 /*
+#include <stdlib.h>
 #include "driver_build.h"
 */
 import "C"
 
 import (
+	"cmp"
 	"encoding/hex"
 	"slices"
 	"strings"
+	"unsafe"
+
+	"github.com/shadercache/shadercache/binary"
 )
 
-// driverBuild returns the ELF build id of the driver of a context with that GL_VERSION, or
-// "" where it is not known. Mesa alone needs one: it refuses binaries of another build of
-// itself, and two builds of one version have the same GL_VERSION, and on llvmpipe the
-// same UUID. Other drivers of Mesa that are loaded come from the same build; where they do
-// not, all of them count, since the library of a context is not known.
-func driverBuild(version string) string {
-	if !strings.Contains(version, "Mesa") {
+// driverBuild returns the ELF build ids of the driver of a context, or "" where they are
+// not known. Mesa alone needs one: it refuses binaries of another build of itself, and two
+// builds of one version have the same GL_VERSION, and on llvmpipe the same UUID. Other
+// drivers of Mesa that are loaded come from the same build; where they do not, all of them
+// count, since the library of a context is not known. Below zink a driver of Vulkan makes
+// the machine code, and Mesa's have one UUID for all builds of a version.
+func driverBuild(f binary.Fingerprint) string {
+	if !strings.Contains(f.Version, "Mesa") {
 		return ""
 	}
+	below := C.CString(belowZink(f.Renderer))
+	defer C.free(unsafe.Pointer(below))
 	var builds [C.SC_BUILDS]C.struct_sc_build
 	var ids []string
-	for _, b := range builds[:C.sc_mesa_builds(&builds[0])] {
+	for _, b := range builds[:C.sc_mesa_builds(&builds[0], below)] {
 		ids = append(ids, hex.EncodeToString(bytesOf(b.id[:b.bytes])))
 	}
 	slices.Sort(ids)
 	return strings.Join(slices.Compact(ids), " ")
+}
+
+// vulkanDrivers has what the names of Mesa's drivers of Vulkan begin with, by the driver's
+// name in zink's renderer.
+var vulkanDrivers = map[string]string{
+	"MESA_LLVMPIPE":          "libvulkan_lvp",
+	"MESA_RADV":              "libvulkan_radeon",
+	"INTEL_OPEN_SOURCE_MESA": "libvulkan_intel",
+	"MESA_NVK":               "libvulkan_nouveau",
+	"MESA_TURNIP":            "libvulkan_freedreno",
+	"MESA_V3DV":              "libvulkan_broadcom",
+}
+
+// belowZink returns what the name of the library below zink begins with, "libvulkan_" where
+// the driver is another one, and "" where the driver is not zink.
+func belowZink(renderer string) string {
+	if !strings.HasPrefix(renderer, "zink ") {
+		return ""
+	}
+	driver := strings.TrimRight(renderer[strings.LastIndexByte(renderer, '(')+1:], ")")
+	return cmp.Or(vulkanDrivers[driver], "libvulkan_")
 }

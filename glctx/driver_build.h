@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-enum { SC_BUILD_ID_BYTES = 64, SC_BUILDS = 8 };
+enum { SC_BUILD_ID_BYTES = 64, SC_BUILDS = 32 };
 
 struct sc_build {
   unsigned char id[SC_BUILD_ID_BYTES];
@@ -11,5 +11,6 @@ struct sc_build {
 };
 
 // sc_mesa_builds writes the ELF build ids of the loaded libraries of Mesa's drivers to
-// builds, of which there are SC_BUILDS, and returns their number.
-size_t sc_mesa_builds(struct sc_build *builds);
+// builds, of which there are SC_BUILDS, and returns their number. below is what the
+// names of others that count begin with, or "".
+size_t sc_mesa_builds(struct sc_build *builds, const char *below);

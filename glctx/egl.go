@@ -82,7 +82,7 @@ func openEGL(o Options) (*eglSurface, error) {
 	case tooOld && o.Kind == (Kind{}):
 		return nil, fmt.Errorf("%w: %s; OpenGL 4.5 core is needed: %s; %s", ErrTooOld, tried, updateDriver, tryES)
 	case tooOld:
-		return nil, fmt.Errorf("%w: %s; %s is needed: %s", ErrTooOld, tried, o.Kind, updateDriver)
+		return nil, fmt.Errorf("%w: %s; %s is needed: %s; %s", ErrTooOld, tried, o.Kind, updateDriver, tryES)
 	case wrongKind:
 		return nil, fmt.Errorf("%w: %s: %s; request another version, profile or fewer flags", ErrKind, o.Kind, tried)
 	}
@@ -206,13 +206,29 @@ func noAPI(api API) error {
 // with reset notification where the driver supports it. Robust buffer access is requested
 // by Kind.Robust only: it adds bounds checks to every kernel.
 func (s *eglSurface) createContext(config C.EGLConfig, o Options) error {
-	const none, badAttribute = 0x3038, "EGL_BAD_ATTRIBUTE"
+	const badAttribute = "EGL_BAD_ATTRIBUTE"
 	extension := C.CString(eglPriorityExtension)
 	defer C.free(unsafe.Pointer(extension))
 	lists, priorities := o.Kind.attributes(o.Debug), C.sc_egl_has(s.display, extension) != 0
 	if priorities {
 		lists = o.Priority.withPriority(lists)
 	}
+	if s.createFirst(config, lists) {
+		if priorities {
+			s.priority = priorityOf(int32(C.sc_egl_context_value(s.display, s.context, eglPriorityLevel)))
+		}
+		return nil
+	}
+	err := eglError("eglCreateContext")
+	if o.Kind.flagged() && strings.Contains(err.Error(), badAttribute) {
+		return fmt.Errorf("%w: %w", ErrKind, err)
+	}
+	return fmt.Errorf("%w: %w: %s", ErrTooOld, err, s.newest(config, o.Kind.API))
+}
+
+// createFirst creates a context with the first list of attributes that the driver takes.
+func (s *eglSurface) createFirst(config C.EGLConfig, lists [][]int32) bool {
+	const none = 0x3038
 	for _, list := range lists {
 		attributes := make([]C.EGLint, 0, len(list)+1)
 		for _, v := range list {
@@ -220,17 +236,29 @@ func (s *eglSurface) createContext(config C.EGLConfig, o Options) error {
 		}
 		attributes = append(attributes, none)
 		if s.context = C.sc_egl_create_context(s.display, config, &attributes[0]); s.context != nil {
-			if priorities {
-				s.priority = priorityOf(int32(C.sc_egl_context_value(s.display, s.context, eglPriorityLevel)))
-			}
-			return nil
+			return true
 		}
 	}
-	err := eglError("eglCreateContext")
-	if o.Kind.flagged() && strings.Contains(err.Error(), badAttribute) {
-		return fmt.Errorf("%w: %w", ErrKind, err)
+	return false
+}
+
+// newest returns what the driver has instead of a version that it lacks: it makes a context
+// of an old one, for which drivers return their newest.
+func (s *eglSurface) newest(config C.EGLConfig, api API) string {
+	old := Kind{API: api, Major: 3}
+	if api == OpenGL {
+		old.Minor = 2
 	}
-	return fmt.Errorf("%w: %w", ErrTooOld, err)
+	version := "no " + old.String()
+	if s.createFirst(config, old.attributes(false)) {
+		if C.sc_egl_make_current(s.display, nil, s.context) != 0 {
+			version = C.GoString(C.sc_egl_gl_version())
+		}
+		C.sc_egl_make_current(s.display, nil, nil)
+		C.sc_egl_destroy_context(s.display, s.context)
+		s.context = nil
+	}
+	return "the driver has " + version
 }
 
 // close destroys what start made, on the same thread.

@@ -24,6 +24,9 @@ var (
 	// ErrNeeds45 is returned, wrapped, by what needs desktop OpenGL 4.5 in a context
 	// that is another: mapped memory, and package executor.
 	ErrNeeds45 = errors.New("OpenGL 4.5 is needed")
+	// ErrStaleUniforms is returned by Context.CheckUniforms, and wrapped by what dispatches.
+	ErrStaleUniforms = errors.New("zink on a CPU may run a program with the uniforms of an earlier dispatch: set " +
+		inlineUniforms + "=0 before the context is made")
 	// ErrNotSoftware is returned, wrapped, by GL.OnHost where kernels do not run on the CPU.
 	ErrNotSoftware = errors.New("a driver that runs kernels on the CPU is needed")
 	// ErrNoDevice is returned when no GPU has the requested index or UUID, and

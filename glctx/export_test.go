@@ -2,7 +2,7 @@
 
 package glctx
 
-// OwnContext and OwnContextOf export ownContext and ownContextOf to package glctx_test.
+// These are exported to package glctx_test.
 var (
 	OwnContext   = ownContext
 	OwnContextOf = ownContextOf

@@ -72,6 +72,18 @@ func TestOutOfMemoryAtEachLoadIsCompiled(t *testing.T) {
 	wantIn(t, faultChild(t, dir, nil), "outcome: disk,") // the binary is still there
 }
 
+// A driver that raises an error for a binary and still reports that it is linked has refused
+// it: the program is compiled.
+func TestErrorsOfLoadsAreRefusals(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	dir := t.TempDir()
+	wantIn(t, faultChild(t, dir, nil), "outcome: compiled, stored 1,")
+	raised := faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Raise, At: "glProgramBinary"})
+	wantIn(t, faultChild(t, dir, raised), "outcome: compiled, stored 1,")
+	wantIn(t, faultChild(t, dir, nil), "outcome: disk,")
+}
+
 // Lengths of a program binary that cannot be: the program works and is not stored.
 func TestLengthsOfProgramBinariesAreChecked(t *testing.T) {
 	gltest.Open(t)

@@ -12,8 +12,8 @@ const (
 
 // GPUMemory returns the memory of the GPU and what of it is free, in bytes, for all
 // processes together: 0 and 0 where the driver has neither GL_NVX_gpu_memory_info nor
-// GL_ATI_meminfo, as software drivers have not, and after the context was lost. With
-// GL_ATI_meminfo alone total is 0.
+// GL_ATI_meminfo, for a software driver, which has no such memory ([Info.Software]), and
+// after the context was lost. With GL_ATI_meminfo alone total is 0.
 func (c *Context) GPUMemory() (total, free int64) {
 	_ = c.Do(func(gl *GL) error {
 		total, free = gl.GPUMemory()
@@ -25,6 +25,7 @@ func (c *Context) GPUMemory() (total, free int64) {
 // GPUMemory is [Context.GPUMemory] on the GL thread.
 func (gl *GL) GPUMemory() (total, free int64) {
 	switch {
+	case gl.c.info.Software(): // Mesa 25's llvmpipe answers with figures of the host's address space
 	case gl.c.info.Has("GL_NVX_gpu_memory_info"):
 		total, free = gl.kibibytes(gpuMemoryDedicatedNVX), gl.kibibytes(gpuMemoryFreeNVX)
 	case gl.c.info.Has("GL_ATI_meminfo"):

@@ -43,10 +43,15 @@ type Info struct {
 	extensions      map[string]bool
 }
 
-// Software reports whether the driver runs kernels on the CPU: llvmpipe or softpipe.
+// Software reports whether the driver runs kernels on the CPU: llvmpipe, softpipe, or zink
+// over llvmpipe's driver of Vulkan.
 func (i Info) Software() bool {
-	return strings.HasPrefix(i.GPU, "llvmpipe") || strings.HasPrefix(i.GPU, "softpipe")
+	return strings.HasPrefix(i.GPU, "llvmpipe") || strings.HasPrefix(i.GPU, "softpipe") ||
+		i.isZink() && strings.Contains(i.GPU, "llvmpipe")
 }
+
+// isZink reports whether the driver is Mesa's GL on a driver of Vulkan, which its name has too.
+func (i Info) isZink() bool { return strings.HasPrefix(i.GPU, "zink ") }
 
 // Has reports whether the driver has a GL extension.
 func (i Info) Has(extension string) bool { return i.extensions[extension] }
@@ -122,7 +127,7 @@ func (i Info) resetStatus() func() uint32 {
 func (gl *GL) fingerprint(info Info) binary.Fingerprint {
 	f := binary.Fingerprint{
 		Vendor:      gl.text(gl45.VENDOR),
-		Renderer:    gl.text(gl45.RENDERER),
+		Renderer:    binary.Renderer(info.GPU),
 		Version:     gl.text(gl45.VERSION),
 		GLSL:        gl.text(gl45.SHADING_LANGUAGE_VERSION),
 		PointerBits: 32 << (^uintptr(0) >> 63),

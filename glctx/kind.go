@@ -325,8 +325,8 @@ func (gl *GL) requireVersion() error {
 		if gl.c.schedule != nil {
 			hint = fmt.Sprintf("request %d.%d when the context is made; where that fails, %s", want[0], want[1], updateDriver)
 		}
-		return fmt.Errorf("%w: %s has %s %d.%d; %d.%d is needed: %s",
-			ErrTooOld, gl.text(gl45.RENDERER), api, have[0], have[1], want[0], want[1], hint)
+		return fmt.Errorf("%w: %s (%s) has %s %d.%d; %d.%d is needed: %s",
+			ErrTooOld, gl.text(gl45.RENDERER), gl.text(gl45.VERSION), api, have[0], have[1], want[0], want[1], hint)
 	}
 	gl.c.full = api == OpenGL && atLeast(have, 4, 5)
 	if !atLeast(have, lowest[api][0], lowest[api][1]) {
@@ -342,4 +342,5 @@ func (gl *GL) requireVersion() error {
 const updateDriver = "update the GPU's driver, or Mesa to 20.2 or newer"
 
 // tryES is the hint where desktop OpenGL is missing or too old.
-const tryES = "where the driver has OpenGL ES 3.1, as on a Raspberry Pi, request that: Kind.API, or --api gles of the commands"
+const tryES = "where the driver has OpenGL 4.3, or OpenGL ES 3.1 as on a Raspberry Pi, which are enough for the cache alone, " +
+	"request that: glctx.Options.Kind, or --api gl4.3 or gles of the commands"

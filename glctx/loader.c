@@ -191,3 +191,8 @@ EGLBoolean sc_egl_destroy_surface(EGLDisplay display, EGLSurface surface) {
 }
 
 EGLBoolean sc_egl_release_thread(void) { return egl.releaseThread(); }
+
+const char *sc_egl_gl_version(void) {
+  const unsigned char *(*get)(unsigned int) = (const unsigned char *(*)(unsigned int))sc_egl_proc("glGetString");
+  return get ? (const char *)get(0x1F02) : NULL; // GL_VERSION
+}

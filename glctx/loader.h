@@ -36,6 +36,9 @@ EGLBoolean sc_egl_make_current(EGLDisplay display, EGLSurface surface, EGLContex
 // sc_egl_has reports whether a display, which is initialised, has an extension.
 int sc_egl_has(EGLDisplay display, const char *extension);
 
+// sc_egl_gl_version returns GL_VERSION of the current context, or NULL.
+const char *sc_egl_gl_version(void);
+
 // sc_egl_context_value returns an attribute of a context, or -1.
 EGLint sc_egl_context_value(EGLDisplay display, EGLContext context, EGLint name);
 

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -114,7 +115,8 @@ func loadInChild(t *testing.T, task machineCodeTask, changes ...func(*exec.Cmd))
 	}
 	cmd := exec.Command(executable, "-test.run=^TestMachineCodeChild$")
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "MESA_") || strings.HasPrefix(v, "__GL_SHADER") || strings.HasPrefix(v, "SHADERCACHE_DRIVER_DIR=") ||
+		cache, mesa := strings.CutPrefix(v, "MESA_")
+		return mesa && !strings.HasPrefix(cache, "LOADER_") || strings.HasPrefix(v, "__GL_SHADER") || strings.HasPrefix(v, "SHADERCACHE_DRIVER_DIR=") ||
 			strings.HasPrefix(v, fullVolumeChild+"=")
 	})
 	cmd.Env = append(cmd.Env, machineCodeChild+"="+string(text))
@@ -202,12 +204,19 @@ func TestPruneKeepsLayersTogether(t *testing.T) {
 			t.Errorf("program %d is gone, and older ones are left", i)
 		}
 	}
-	items = driverItems(dir)
+	// A driver may have shaders of its own, for copies and clears, which belong to no program
+	// or to the first one.
+	entries := strings.Join(slices.Collect(maps.Values(left)), " ")
+	others := func(item string) bool {
+		entry, _, _ := strings.Cut(item, " ")
+		return !strings.Contains(entries, entry)
+	}
+	items = slices.DeleteFunc(driverItems(dir), others)
 	n := loadInChild(t, machineCodeTask{Dir: path, First: first})
 	if n.Compiles != 0 || n.DiskHits != uint64(len(left)) || n.MachineCodeMisses != 0 {
 		t.Errorf("after the prune: %+v", n)
 	}
-	if now := driverItems(dir); !slices.Equal(items, now) {
+	if now := slices.DeleteFunc(driverItems(dir), others); !slices.Equal(items, now) || len(items) == 0 {
 		t.Errorf("machine code was made again\nbefore %q\nafter  %q", items, now)
 	}
 	n = loadInChild(t, machineCodeTask{Dir: path})

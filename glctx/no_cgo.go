@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+
+	"github.com/shadercache/shadercache/binary"
 )
 
 // errNoCgo is the error of everything that needs OpenGL in a program without it.
@@ -31,7 +33,7 @@ func isMissing(string) bool { return true }
 
 func driverUUID() string { return "" }
 
-func driverBuild(string) string { return "" }
+func driverBuild(binary.Fingerprint) string { return "" }
 
 // SetCrashOutput returns ErrNotBuilt, wrapped.
 func (c *Context) SetCrashOutput(*os.File) error { return errNoCgo() }

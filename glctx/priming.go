@@ -2,6 +2,7 @@ package glctx
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -20,6 +21,83 @@ import (
 // llvmpipe makes other machine code for each combination of formats, samplers and sizes that
 // are powers of two or not. Load and Compile have no textures: GL.DispatchNone does the same
 // for those that are bound.
+//
+// In other drivers a dispatch returns before there is machine code: it is queued for a
+// thread of the driver's, which waits for the threads that compile. What waits for that
+// thread, measured on each in docs/drivers.md:
+//
+//	NVIDIA, llvmpipe, nouveau, v3d     nothing is needed
+//	Mesa's other drivers               a question for a query's result, which does not wait
+//	                                   for the GPU: it may run a kernel that does not end
+//	zink over lavapipe, OpenGL ES,     a fence: zink's queue makes no machine code, but
+//	drivers that are not known         lavapipe does, when it executes the dispatch
+
+// priming is how a driver is made to have machine code.
+type priming uint8
+
+const (
+	dispatchWaits priming = iota
+	queryWaits
+	fenceWaits
+)
+
+func (p priming) String() string {
+	return [...]string{"a dispatch of no groups", "a dispatch of no groups and a query", "a dispatch of no groups and a fence"}[p]
+}
+
+// Priming says how programs of this driver are made ready before their first dispatch.
+func (c *Context) Priming() string { return c.priming.String() }
+
+// priming returns how the driver is made to have machine code.
+func (i Info) priming() priming {
+	mesa := strings.Contains(i.Fingerprint.Version, "Mesa")
+	name := func(prefix string) bool { return strings.HasPrefix(i.GPU, prefix) }
+	switch {
+	case i.isZink() && i.Software():
+		return fenceWaits
+	case i.Software(), mesa && (name("NV") || name("V3D ")), strings.HasPrefix(i.Fingerprint.Vendor, "NVIDIA"):
+		return dispatchWaits
+	case mesa && i.is(OpenGL, 4, 5):
+		return queryWaits
+	}
+	return fenceWaits
+}
+
+// finishPriming waits until the machine code of a program is there that was primed.
+func (gl *GL) finishPriming(p *shader.Program) error {
+	if gl.c.priming == dispatchWaits {
+		return nil
+	}
+	began := time.Now()
+	region := gl.c.begin(trace.Prime)
+	defer func() { region.End() }()
+	err := gl.awaitDriver()
+	if err == nil {
+		err = gl.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("glctx: prime: %w", err)
+	}
+	p.PrimeNanos += time.Since(began).Nanoseconds()
+	return nil
+}
+
+func (gl *GL) awaitDriver() error {
+	if gl.c.priming == queryWaits {
+		q := gl.NewQuery()
+		gl.WriteTimestamp(q)
+		gl45.GetQueryObjectui64v(q.id, gl45.QUERY_RESULT_AVAILABLE, new(uint64))
+		gl.DeleteQuery(q)
+		return nil
+	}
+	f := gl.NewFence()
+	defer gl.DeleteFence(f)
+	for {
+		if signalled, err := gl.WaitFence(f, time.Minute); signalled || err != nil {
+			return err
+		}
+	}
+}
 
 // compilerThreads allows the driver any number of compiler threads, once a process.
 // NVIDIA's driver starts them only when it is called, for all contexts: with a second

@@ -27,14 +27,16 @@ const (
 
 // slowToGenerate is a program whose machine code takes a driver much longer than one
 // dispatch of it.
-func slowToGenerate() *shader.Source {
-	return shader.MustSource("slow to generate", `layout(local_size_x = 8) in;
+func slowToGenerate() *shader.Source { return shader.MustSource("slow to generate", slowText(), nil) }
+
+func slowText() string {
+	return `layout(local_size_x = 8) in;
 layout(std430, binding = 0) buffer Values { float value[]; };
 void main() {
 	float x = value[gl_GlobalInvocationID.x];
-`+strings.Repeat("	x = sin(x) * exp(-x * x) + pow(abs(x), 0.3) + atan(x, 2.0);\n", 60)+`	value[gl_GlobalInvocationID.x] = x;
+` + strings.Repeat("	x = sin(x) * exp(-x * x) + pow(abs(x), 0.3) + atan(x, 2.0);\n", 60) + `	value[gl_GlobalInvocationID.x] = x;
 }
-`, nil)
+`
 }
 
 // primeOutcome is what a process of TestPrimeChild measured.

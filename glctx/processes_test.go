@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cmd/startup"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
-	"github.com/shadercache/shadercache/internal/bench/startup"
 	"github.com/shadercache/shadercache/shader"
 )
 

@@ -36,6 +36,11 @@ func (c *Context) Compile(ctx context.Context, sources []*shader.Source, done fu
 		window = compileWindow
 	}
 	builds := make([]build, len(sources))
+	defer func() {
+		for i := range builds {
+			builds[i].work.End() // of those that were not finished
+		}
+	}()
 	started := 0
 	last := time.Now()
 	for i := range sources {
@@ -65,6 +70,7 @@ type build struct {
 	source          *shader.Source
 	began           time.Time
 	shader, program uint32
+	work            *drivercache.Work
 	err             error
 }
 
@@ -91,6 +97,9 @@ func (b *build) start(gl *GL) error {
 	gl45.ProgramParameteri(b.program, gl45.PROGRAM_BINARY_RETRIEVABLE_HINT, gl45.TRUE)
 	gl45.AttachShader(b.program, b.shader)
 	gl.c.counters.links.Add(1)
+	if gl.c.priming != dispatchWaits {
+		b.work = drivercache.Begin() // such drivers make machine code from the link on
+	}
 	gl45.LinkProgram(b.program)
 	return nil
 }
@@ -98,8 +107,10 @@ func (b *build) start(gl *GL) error {
 // finish waits for the driver and primes the program.
 func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	defer gl45.DeleteShader(b.shader)
-	work := drivercache.Begin()
-	defer work.End()
+	if b.work == nil {
+		b.work = drivercache.Begin()
+	}
+	defer b.work.End()
 	back := gl.c.begin(trace.BackEnd)
 	back.About(b.source.Name(), "")
 	err := b.result(gl)
@@ -107,7 +118,7 @@ func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	if last.After(b.began) {
 		b.began = last
 	}
-	p := shader.Program{ID: b.program, CompileNanos: time.Since(b.began).Nanoseconds(), MachineCode: work.Entries}
+	p := shader.Program{ID: b.program, CompileNanos: time.Since(b.began).Nanoseconds(), MachineCode: b.work.Entries}
 	if err == nil {
 		gl45.DetachShader(b.program, b.shader)
 		gl.readBytes(&p)
@@ -115,6 +126,9 @@ func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 	}
 	if err == nil {
 		err = gl.prime(&p)
+	}
+	if err == nil {
+		err = gl.finishPriming(&p)
 	}
 	if err != nil {
 		gl.deleteProgram(b.program)
@@ -183,7 +197,8 @@ func (gl *GL) load(format uint32, payload []byte, work *drivercache.Work) (shade
 		return p, err
 	}
 	p.MachineCode = work.Entries
-	return p, gl.finishLoad(&p)
+	err = gl.finishLoad(&p, true)
+	return p, err
 }
 
 // loadBinary makes a program from a binary, which finishLoad has to finish.
@@ -220,9 +235,14 @@ func (gl *GL) loadBinary(format uint32, payload []byte) (shader.Program, error) 
 	return p, nil
 }
 
-// finishLoad primes a program that loadBinary made. After an error it is deleted.
-func (gl *GL) finishLoad(p *shader.Program) error {
-	if err := gl.prime(p); err != nil {
+// finishLoad primes a program that loadBinary made, and waits until there is machine code
+// if it is asked to. After an error the program is deleted.
+func (gl *GL) finishLoad(p *shader.Program, wait bool) error {
+	err := gl.prime(p)
+	if err == nil && wait {
+		err = gl.finishPriming(p)
+	}
+	if err != nil {
 		gl.deleteProgram(p.ID)
 		*p = shader.Program{}
 		return err
@@ -240,13 +260,31 @@ func (c *Context) Binary(ctx context.Context, id uint32) (format uint32, payload
 		}
 		read := c.begin(trace.BinaryOut)
 		defer func() { read.End(trace.Int("bytes", int64(len(payload)))) }()
-		format, payload, err = gl.programBinary(id)
+		if format, payload, err = gl.programBinary(id); err == nil && len(payload) > 0 && c.info.isZink() {
+			gl.primeLoaded(format, payload)
+		}
 		return err
 	})
 	if err != nil {
 		return 0, nil, err
 	}
 	return format, payload, nil
+}
+
+// primeLoaded has zink make the machine code that processes look for which load a binary: that
+// of some programs is not what a compile makes. If it fails, they make it.
+func (gl *GL) primeLoaded(format uint32, payload []byte) {
+	work := drivercache.Begin()
+	defer work.End()
+	p := shader.Program{ID: gl45.CreateProgram()}
+	gl45.ProgramBinary(p.ID, format, gl45.Ptr(payload), int32(len(payload)))
+	var linked int32
+	if gl45.GetProgramiv(p.ID, gl45.LINK_STATUS, &linked); linked != gl45.FALSE && gl.prime(&p) == nil {
+		_ = gl.finishPriming(&p)
+		gl.c.counters.primes.Add(^uint64(0)) // it is nobody's program
+	}
+	gl45.DeleteProgram(p.ID)
+	_ = gl.Err()
 }
 
 // programBinary reads a program binary. The lengths are the driver's and are not

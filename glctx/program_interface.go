@@ -24,6 +24,7 @@ func (gl *GL) readInterface(p *shader.Program) error {
 	for _, k := range resourceKinds {
 		p.Interface.Resources = gl.resources(p.Interface.Resources, p.ID, k)
 	}
+	gl.measureBlocks(p)
 	p.Interface.Sort()
 	gl.assignUnits(p)
 	if err := gl.Err(); err != nil {

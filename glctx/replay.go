@@ -19,6 +19,10 @@ type Replayed struct {
 	Primed     Priming
 	Context    recording.Context // of the replay; Replayer sets it
 
+	// WrittenBefore is what [drivercache.Written] counted when the context was open: opening
+	// one may write, which has nothing to do with the program.
+	WrittenBefore int64
+
 	// MachineCode is as that of shader.Program.
 	MachineCode func() (entries []string, made bool)
 }
@@ -50,8 +54,9 @@ func (c *Context) Replay(ctx context.Context, p *recording.Program) (r Replayed,
 	err = c.doContext(ctx, func(gl *GL) error {
 		work := drivercache.Begin()
 		defer work.End()
+		before, _ := drivercache.Written()
 		r, err = gl.replay(p)
-		r.MachineCode = work.Entries
+		r.MachineCode, r.WrittenBefore = work.Entries, before
 		return err
 	})
 	if err != nil {

@@ -51,7 +51,9 @@ func TestReplayerUsesTheContextOfEachProgram(t *testing.T) {
 		if err != nil || got.Primed != glctx.Drawn {
 			t.Errorf("%s: %+v, %v", test.like, got, err)
 		}
-		if isMesa && test.like.Major >= 3 && got.Context != test.like {
+		made := got.Context
+		made.Minor = min(made.Minor, test.like.Minor) // most drivers make the newest
+		if isMesa && test.like.Major >= 3 && made != test.like {
 			t.Errorf("%s: replayed in %s", test.like, got.Context)
 		}
 	}

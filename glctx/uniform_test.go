@@ -248,3 +248,43 @@ func TestUnitsWithoutBindingDoNotCollide(t *testing.T) {
 		t.Error("the loaded program has another interface")
 	}
 }
+
+// TestUniformsBetweenPrograms dispatches two programs in turn whose uniforms decide where
+// they branch: each dispatch has its own values. On zink they were an earlier dispatch's.
+func TestUniformsBetweenPrograms(t *testing.T) {
+	c := gltest.Open(t)
+	if err := c.CheckUniforms(); err != nil {
+		t.Fatal(err)
+	}
+	branch := func(step int) *shader.Source {
+		return shader.MustSource("branch", fmt.Sprintf(`layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Out { uint y[]; };
+uniform uint way;
+void main() { if (way == 0u) { y[0] += %du; } else { y[1] += %[1]du; } }`, step), nil)
+	}
+	programs := compile(t, c, branch(1), branch(100))
+	var want [2]uint32
+	got := make([]uint32, 2)
+	err := c.Do(func(gl *glctx.GL) error {
+		b, err := gl.NewBuffer(8, make([]byte, 8))
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(b)
+		gl.BindStorage(0, b)
+		for _, way := range []uint32{0, 0, 1, 1, 0, 1} {
+			for i, p := range programs {
+				gl.UseProgram(p.ID)
+				gl.SetUint(gl.UniformLocation(p.ID, "way"), way)
+				gl.Dispatch(1, 1, 1)
+				gl.MemoryBarrier(glctx.BarrierAllKinds)
+				want[way] += []uint32{1, 100}[i]
+			}
+		}
+		gl.Download(b, 0, glctx.Bytes(got))
+		return gl.Err()
+	})
+	if err != nil || [2]uint32(got) != want {
+		t.Errorf("sums %d, %v, and not %d", got, err, want)
+	}
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 )
 
 // zipfEnvironment holds the directory of a process that replays a trace.
@@ -60,9 +61,9 @@ func TestZipfChild(t *testing.T) {
 		took := time.Since(began).Seconds() * 1e3
 		noError(t, err)
 		switch h.Origin() {
-		case cache.Disk:
+		case job.Disk:
 			r.LoadMillis = append(r.LoadMillis, took)
-		case cache.Memory:
+		case job.Memory:
 			r.MemoryMillis = append(r.MemoryMillis, took)
 		}
 		h.Release()

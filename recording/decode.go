@@ -17,14 +17,20 @@ func Decode(data []byte) (*Program, error) {
 	if !found {
 		return nil, damaged("it does not begin with %q", magic)
 	}
-	p := &Program{}
+	p, fields := &Program{}, 0
 	for last := uint32(0); len(rest) > 0; {
+		if fields++; fields > maxFields {
+			return nil, damaged("it has more than %d fields", maxFields)
+		}
 		if len(rest) < 8 {
 			return nil, damaged("it ends within a field")
 		}
 		tag, size := word(rest, 0), word(rest, 4)
 		rest = rest[8:]
-		if size > maxFieldBytes || uint64(size) > uint64(len(rest)) {
+		if size > maxFieldBytes {
+			return nil, damaged("field %d has %d bytes, and at most %d are possible", tag, size, maxFieldBytes)
+		}
+		if uint64(size) > uint64(len(rest)) {
 			return nil, damaged("field %d has %d bytes, and %d follow", tag, size, len(rest))
 		}
 		if tag < last || tag == last && !repeats(tag) {
@@ -161,6 +167,9 @@ func decodeFeedback(mode uint32, content []byte) (*Feedback, error) {
 	f := &Feedback{Mode: mode}
 	if len(content) > 0 && content[len(content)-1] != 0 {
 		return nil, damaged("the names of transform feedback do not end in a zero byte")
+	}
+	if n := bytes.Count(content, []byte{0}); n > maxFields {
+		return nil, damaged("transform feedback has %d names, and at most %d are possible", n, maxFields)
 	}
 	for len(content) > 0 {
 		name, rest, _ := bytes.Cut(content, []byte{0})

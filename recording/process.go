@@ -73,18 +73,21 @@ func DecodeProcess(name string, log []byte) (*Process, error) {
 	if !whole {
 		return nil, damaged("the log has no whole line")
 	}
-	if err := p.begin(strings.Split(string(first), "\t")); err != nil {
+	if err := p.begin(fieldsOf(first)); err != nil {
 		return nil, err
 	}
 	for len(rest) > 0 {
 		var line []byte
 		line, rest, whole = bytes.Cut(rest, []byte("\n"))
-		if !whole || !p.add(strings.Split(string(line), "\t")) {
+		if !whole || !p.add(fieldsOf(line)) {
 			p.Unread++
 		}
 	}
 	return p, nil
 }
+
+// fieldsOf splits a line. Of more fields than any line has, the last is the rest.
+func fieldsOf(line []byte) []string { return strings.SplitN(string(line), "\t", maxLineFields+1) }
 
 // begin reads the first line.
 func (p *Process) begin(fields []string) error {
@@ -92,15 +95,17 @@ func (p *Process) begin(fields []string) error {
 		return damaged("the log does not begin with a line of the process")
 	}
 	if fields[2] != strconv.Itoa(processVersion) {
-		return damaged("the log has version %q, and this program reads version %d", fields[2], processVersion)
+		return damaged("the log has version %.40q, and this program reads version %d", fields[2], processVersion)
 	}
 	start, err := strconv.ParseInt(fields[4], 10, 64)
 	if err != nil {
-		return damaged("the start of the process is %q", fields[4])
+		return damaged("the start of the process is %.40q", fields[4])
 	}
 	p.Executable, p.Start = fields[3], time.Unix(0, start)
 	return nil
 }
+
+const maxLineFields = 10
 
 // lineFields is the number of fields of each kind of line.
 var lineFields = map[string]int{"context": 10, "link": 4, "failed": 3, "use": 3, "binary": 4, "lost": 3}

@@ -139,6 +139,7 @@ const (
 const (
 	maxFieldBytes = 64 << 20
 	maxFileBytes  = 256 << 20
+	maxFields     = 1 << 14 // and as many names of a field: each takes more memory than bytes
 )
 
 // Digest returns the name of the program in a recording: the SHA-256 of its file.

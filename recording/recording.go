@@ -125,13 +125,22 @@ func (r *Recording) each(folders, extension string, visit func(name string) erro
 		return fmt.Errorf("recording: %w", err)
 	}
 	defer root.Close()
-	names, err := fs.Glob(root.FS(), folders+"/*"+extension)
+	found, err := fs.Glob(root.FS(), folders)
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
-	for _, name := range names {
-		if err := visit(name); err != nil {
-			return err
+	for _, folder := range found {
+		if info, err := root.Stat(folder); err != nil || !info.IsDir() {
+			continue // a FIFO would wait for its writer
+		}
+		files, _ := fs.ReadDir(root.FS(), folder)
+		for _, file := range files {
+			if !strings.HasSuffix(file.Name(), extension) {
+				continue
+			}
+			if err := visit(folder + "/" + file.Name()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -96,11 +97,98 @@ func TestDecodeRefusesWhatNoRecorderWrites(t *testing.T) {
 		"no name":               {begin + stage + field(tagOutput, 0, 0), "empty"},
 		"a varying without end": {begin + stage + field(tagFeedback, 0x8C8C, 0x61616161), "zero byte"},
 		"created of two":        {begin + field(tagCreated, 1) + stage + stage, "takes one shader"},
+		"created with a zero":   {begin + field(tagCreated, 1) + field(tagStage, uint32(Compute), formGLSL, 0x20002020), "zero byte"},
+		"a part of a word":      {begin + string(words(tagStage, 41, uint32(Compute), formSPIRV, 4, 0x6e69616d, 0, spirvMagic, 0, 0, 0, 0)) + "x", "no module"},
 	} {
 		p, err := Decode([]byte(test.content))
 		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), test.reason) {
 			t.Errorf("%s: %+v, %v; want %q", name, p, err, test.reason)
 		}
+	}
+}
+
+// A file and its fields have limits, whatever they hold.
+func TestDecodeHasLimits(t *testing.T) {
+	context := magic + string(words(tagContext, 20, 1, 4, 5, 1, 0))
+	long := make([]byte, len(context)+8+maxFieldBytes+1)
+	copy(long, context+string(words(tagStage, maxFieldBytes+1, uint32(Compute), formGLSL)))
+	for want, content := range map[string][]byte{
+		"field 4 has 67108865 bytes, and at most 67108864": long,
+		"it has 268435457 bytes, and at most 268435456":    make([]byte, maxFileBytes+1),
+	} {
+		if _, err := Decode(content); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %q", err, want)
+		}
+	}
+	if p, err := Decode(append(long[:len(context):len(context)], words(tagStage, 12, uint32(Compute), formGLSL, 0x20202020)...)); err != nil || len(p.Stages) != 1 {
+		t.Errorf("below the limits: %v", err)
+	}
+}
+
+// What is small in a file is small in memory: a tab, or the end of a name, is 1 byte there and
+// 16 here.
+func TestAFileTakesNoMoreMemoryThanItHas(t *testing.T) {
+	const size = 1 << 20
+	context := magic + string(words(tagContext, 20, 1, 4, 5, 1, 0))
+	stage := string(words(tagStage, 12, uint32(Compute), formGLSL, 0x20202020))
+	first := "process\t0\t1\t/usr/bin/app\t123\n"
+	for name, decode := range map[string]func() error{
+		"names of feedback": func() error {
+			_, err := Decode([]byte(context + stage + string(words(tagFeedback, 4+size, 0x8C8C)) + strings.Repeat("\x00", size)))
+			return err
+		},
+		"stages": func() error {
+			_, err := Decode([]byte(context + strings.Repeat(stage, size/len(stage))))
+			return err
+		},
+		"a log of tabs": func() error {
+			_, err := DecodeProcess("x", []byte(strings.Repeat("\t", size)+"\n"))
+			return err
+		},
+		"a line of tabs": func() error {
+			p, err := DecodeProcess("x", []byte(first+strings.Repeat("\t", size)+"\n"))
+			if err == nil && p.Unread == 1 {
+				err = ErrDamaged
+			}
+			return err
+		},
+		"a version that is long": func() error {
+			_, err := DecodeProcess("x", []byte("process\t0\t"+strings.Repeat("1", size)+"\tx\t1\n"))
+			return err
+		},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := decode()
+		runtime.ReadMemStats(&after)
+		if used := after.TotalAlloc - before.TotalAlloc; used > 6*size || !errors.Is(err, ErrDamaged) || len(err.Error()) > 200 {
+			t.Errorf("%s: %d bytes for %d, %.100v", name, used, size, err)
+		}
+	}
+}
+
+// A log that is larger than any is not read, and costs no other one.
+func TestLogsHaveALimit(t *testing.T) {
+	from := create(t)
+	for _, p := range []*Process{process("20260101T000000.000000000Z-1"), process("20260101T000000.000000000Z-2")} {
+		if err := from.AddProcess(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first := filepath.Join(from.Path(), filepath.FromSlash(processesFolder), "20260101T000000.000000000Z-1"+processExt)
+	if err := os.Truncate(first, maxLogBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	read := 0 // of the second, and of the one that create made
+	for p, err := range from.Processes() {
+		if p != nil {
+			read++
+		} else if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), "at most 67108864 are possible") {
+			t.Error(err)
+		}
+	}
+	if m, err := create(t).Merge(from, nil); read != 2 || err != nil || m.Processes != 1 || len(m.Damaged) != 1 {
+		t.Errorf("%d read; %+v, %v", read, m, err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/shader"
 )
@@ -52,5 +53,47 @@ func TestABadFileCostsOneProgram(t *testing.T) {
 	m, err := to.Merge(r, nil)
 	if err != nil || m.Programs != 1 || len(m.Damaged) != 4 {
 		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// Whatever is in the place of a folder, no reader waits for it, and the other programs are read.
+func TestNoReaderWaitsForAFolder(t *testing.T) {
+	elsewhere := t.TempDir()
+	for kind, put := range map[string]func(path string) error{
+		"FIFO":        func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"file":        func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"folder":      func(path string) error { return os.Mkdir(path, 0o700) },
+		"link out":    func(path string) error { return os.Symlink(elsewhere, path) },
+		"link around": func(path string) error { return os.Symlink(".", path) },
+	} {
+		for _, name := range []string{processesFolder, programsFolder + "/zz", programsFolder + "/a[", processesFolder + "/z" + processExt} {
+			r := create(t, compute(0), compute(1))
+			path := filepath.Join(r.Path(), filepath.FromSlash(name))
+			if err := errors.Join(os.RemoveAll(path), put(path)); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan error, 1)
+			go func() {
+				list, err := r.Digests()
+				if len(list) != 2 {
+					err = errors.Join(err, errors.New("a program is missing"))
+				}
+				r.Logs()
+				_, missingErr := r.Missing(r)
+				m, mergeErr := create(t).Merge(r, nil)
+				if m.Programs != 2 {
+					err = errors.Join(err, errors.New("a program was not merged"))
+				}
+				done <- errors.Join(err, missingErr, mergeErr)
+			}()
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Errorf("%s in the place of %s: %v", kind, name, err)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%s in the place of %s: a reader waits", kind, name)
+			}
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,6 +72,10 @@ func TestMessagesReachEveryGroup(t *testing.T) {
 	f := newFixture(t)
 	for name, o := range mailOptions() {
 		t.Run(name, func(t *testing.T) {
+			if o.test.groupsWait && strings.HasPrefix(f.context.Info().GPU, "zink") {
+				t.Skip("lavapipe starts a group when a CPU is free, and one that starts after the slice takes no message: " +
+					"group 0, which waits for it, may wait for seconds, which is why software drivers are not asked to")
+			}
 			s, ctx := started(t, f, postKernel(), o)
 			random := rand.New(rand.NewPCG(1, 2))
 			var sums, counts [postGroups]uint32

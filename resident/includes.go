@@ -3,7 +3,7 @@ package resident
 import (
 	"io/fs"
 
-	"github.com/shadercache/shadercache/internal/kernelset"
+	"github.com/shadercache/shadercache/executor/kernelset"
 )
 
 // Includes returns the files that kernels include: resident.glsl and its parts. Tools

@@ -63,6 +63,9 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 	if err := k.checkFields(); err != nil {
 		return nil, nil, err
 	}
+	if err := c.CheckUniforms(); err != nil {
+		return nil, nil, fmt.Errorf("resident: %w", err)
+	}
 	o = o.withDefaults()
 	mode := chooseMode(k, o, c.Info())
 	if err := mode.checkLoops(k); err != nil {

@@ -7,7 +7,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/shadercache/shadercache/internal/kernelset"
+	"github.com/shadercache/shadercache/executor/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 

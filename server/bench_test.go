@@ -23,6 +23,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/socket"
@@ -144,10 +145,10 @@ func streamForever(path, seed, kind string) error {
 // streamOf returns a function that runs and checks some jobs of a kind, and their number.
 func streamOf(ctx context.Context, c *client.Client, seed uint32, kind string) (some func() error, jobs int, err error) {
 	if kind == longJobs {
-		p, err := c.Program(ctx, slow)
+		p, err := c.Get(ctx, slow)
 		return func() error { return streamLong(ctx, c, p, 16) }, 16, err
 	}
-	p, err := c.Program(ctx, affine)
+	p, err := c.Get(ctx, affine)
 	return func() error { return stream(ctx, c, p, 1024, 64, seed) }, 1024, err
 }
 
@@ -164,9 +165,9 @@ var longResults = sync.OnceValue(func() []byte {
 })
 
 // streamLong runs long jobs, 16 in flight, and checks them.
-func streamLong(ctx context.Context, c *client.Client, p *client.Program, jobs int) error {
+func streamLong(ctx context.Context, c *client.Client, p job.Program, jobs int) error {
 	const depth = 16
-	var pending [depth]*client.Pending
+	var pending [depth]job.Pending
 	var got [depth][]byte
 	for i := range jobs + depth {
 		slot := i % depth
@@ -184,9 +185,9 @@ func streamLong(ctx context.Context, c *client.Client, p *client.Program, jobs i
 		}
 		got[slot] = bytes.Repeat([]byte{0xA5}, 4096)
 		var err error
-		pending[slot], err = c.Submit(ctx, &client.Job{
-			Dispatch: client.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}, Uniforms: []client.Uniform{client.Uint("turns", longTurns)}},
-			Outputs:  []client.Output{{Binding: 0, To: got[slot]}},
+		pending[slot], err = c.Submit(ctx, &job.Job{
+			Dispatch: job.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}, Uniforms: []job.Uniform{job.Uint("turns", longTurns)}},
+			Outputs:  []job.Output{{Binding: 0, To: got[slot]}},
 		})
 		if err != nil {
 			return err
@@ -280,14 +281,14 @@ func BenchmarkBytes(b *testing.B) {
 	}
 	b.Run("in", func(b *testing.B) {
 		copied(b, func() error {
-			_, err := buffer.UploadFrom(b.Context(), 0, m, 0, size)
+			_, err := buffer.Write(b.Context(), 0, m.Bytes()[:size])
 			return err
 		})
 	})
 	clear(m.Bytes())
 	b.Run("out", func(b *testing.B) {
 		copied(b, func() error {
-			_, err := buffer.DownloadTo(b.Context(), 0, m, 0, size)
+			_, err := buffer.Read(b.Context(), 0, m.Bytes()[:size])
 			return err
 		})
 	})
@@ -331,7 +332,7 @@ func BenchmarkFirstResult(b *testing.B) {
 	path := os.Getenv("SHADERCACHE_TEST_FIRSTRESULT") // for machines without Go
 	if path == "" {
 		path = filepath.Join(b.TempDir(), "firstresult")
-		build := exec.Command("go", "build", "-o", path, "../internal/bench/firstresult")
+		build := exec.Command("go", "build", "-o", path, "../lab/bench/firstresult")
 		build.Env = append(build.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {
 			b.Fatalf("%v\n%s", err, out)
@@ -451,7 +452,7 @@ func beIdle(role string) error {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- server.New(gpu, server.Options{}).Serve(ctx, l) }()
+	go func() { done <- server.New(gpu.Context, gpu.Cache, gpu.Executor, server.Options{}).Serve(ctx, l) }()
 	wait()
 	stop()
 	return errors.Join(<-done, gpu.Close())

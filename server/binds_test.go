@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
-	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -25,12 +25,12 @@ func TestJobsThatTheProtocolCannotBindAreRefused(t *testing.T) {
 	} {
 		text := "layout(local_size_x = 1) in;\nlayout(std430, binding = 1) writeonly buffer Out { uint y[]; };\n" + declaration + "\nvoid main() { y[0] = use(); }"
 		p := program(t, c, shader.MustSource("binds", text, nil))
-		job := &client.Job{Dispatch: client.Dispatch{Program: p, Groups: [3]uint32{1, 1, 1}}, Outputs: []client.Output{{Binding: 1, To: make([]byte, 4)}}}
+		job := &job.Job{Dispatch: job.Dispatch{Program: p, Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{Binding: 1, To: make([]byte, 4)}}}
 		pending, err := c.Submit(t.Context(), job)
 		if err == nil {
 			err = pending.Wait(t.Context())
 		}
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "jobs of a server bind") {
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "jobs bind storage blocks, one uniform block and scalar uniforms") {
 			t.Errorf("%s: %v", want, err)
 		}
 	}

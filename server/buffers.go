@@ -3,20 +3,20 @@
 package server
 
 import (
-	"context"
 	"sync"
 
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // buffer is memory on the device, of one session or named.
 type buffer struct {
 	memory *executor.Memory
+	number uint64 // buffers are locked in this order
 
 	mu struct {
-		sync.Mutex // held by a writer from the check of the version to its change
-		version    uint64
+		sync.RWMutex // held from the check of the version until the executor has what changes it, and by readers with the bytes
+		version      uint64
 	}
 }
 
@@ -30,22 +30,18 @@ type openBuffer struct {
 }
 
 // newBuffer makes a buffer of zeros.
-func (s *Server) newBuffer(ctx context.Context, size uint64) (*buffer, error) {
+func (s *Server) newBuffer(size uint64) (*buffer, error) {
 	s.watch.begin(false)
 	defer s.watch.end(false)
-	memory, err := s.gpu.Executor.NewMemory(int(size))
+	memory, err := s.executor.NewMemory(int(size))
 	if err != nil {
 		return nil, err
 	}
-	if err := memory.Fill(ctx, 0); err != nil {
-		memory.Release()
-		return nil, err
-	}
-	return &buffer{memory: memory}, nil
+	return &buffer{memory: memory, number: s.counts.buffers.Add(1)}, nil
 }
 
 // buffer makes or opens a buffer.
-func (s *session) buffer(t *task, body []byte) (wire.Message, error) {
+func (s *session) buffer(body []byte) (wire.Message, error) {
 	var m wire.Buffer
 	if err := m.Decode(body); err != nil {
 		return nil, err
@@ -58,19 +54,19 @@ func (s *session) buffer(t *task, body []byte) (wire.Message, error) {
 	if err := s.server.checkBuffer(&m); err != nil {
 		return nil, err
 	}
-	b, created, err := s.openBuffer(t.ctx, &m)
+	b, created, err := s.openBuffer(&m)
 	if err != nil {
 		return nil, err
 	}
 	o.buffers[m.ID] = b
 	o.total.Add(1)
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.mu.RLock()
+	defer b.mu.RUnlock()
 	return &wire.BufferReply{Size: uint64(b.size()), Version: b.mu.version, Created: created}, nil
 }
 
 func (s *Server) checkBuffer(m *wire.Buffer) error {
-	limit := uint64(s.gpu.Context.Info().MaxStorage)
+	limit := uint64(s.context.Info().MaxStorage)
 	create := m.Flags&wire.Create != 0
 	switch {
 	case len(m.Name) == 0 && !create:
@@ -83,13 +79,13 @@ func (s *Server) checkBuffer(m *wire.Buffer) error {
 	return nil
 }
 
-func (s *session) openBuffer(ctx context.Context, m *wire.Buffer) (b *openBuffer, created bool, err error) {
+func (s *session) openBuffer(m *wire.Buffer) (b *openBuffer, created bool, err error) {
 	o := s.objects
 	if len(m.Name) == 0 {
 		if err := o.charge(&o.bufferBytes, m.Size, s.server.options.Limits.Buffers, "buffers"); err != nil {
 			return nil, false, err
 		}
-		made, err := s.server.newBuffer(ctx, m.Size)
+		made, err := s.server.newBuffer(m.Size)
 		if err != nil {
 			o.discharge(&o.bufferBytes, m.Size)
 			return nil, false, err
@@ -98,7 +94,7 @@ func (s *session) openBuffer(ctx context.Context, m *wire.Buffer) (b *openBuffer
 	}
 	var create func() (*buffer, error)
 	if m.Flags&wire.Create != 0 {
-		create = func() (*buffer, error) { return s.server.newBuffer(context.WithoutCancel(ctx), m.Size) }
+		create = func() (*buffer, error) { return s.server.newBuffer(m.Size) }
 	}
 	n, created, err := s.server.buffers.open(string(m.Name), m.Flags&wire.Fresh != 0, int64(m.Size), create)
 	if err != nil {

@@ -4,7 +4,7 @@ package server
 
 import (
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // copy copies bytes between the client and buffers, after the session's jobs before. It
@@ -18,18 +18,14 @@ func (s *session) copy(t *task) error {
 	if m.To.Place == wire.PlaceInline {
 		unread = int(m.To.Size)
 	}
-	// Before the turn: other sessions do not wait for a client that does not read.
+	if err := t.checkReply(8 + 4 + unread); err != nil {
+		return err
+	}
+	// Before locks and turns: other sessions do not wait for a client that does not read.
 	if !t.out.expect(unread) {
 		return nil
 	}
 	defer t.out.unexpect(unread)
-	weight, err := s.server.turns.acquire(s.ctx, int(min(m.From.Size, 1<<30)), int(min(m.To.Size, 1<<30)))
-	if err != nil {
-		return err
-	}
-	defer s.server.turns.release(weight)
-	s.server.watch.begin(false)
-	defer s.server.watch.end(false)
 	switch {
 	case m.To.Place == wire.PlaceBuffer:
 		return s.copyToBuffer(t, &m)
@@ -37,6 +33,35 @@ func (s *session) copy(t *task) error {
 		return s.copyFromBuffer(t, &m)
 	}
 	return reject(wire.CodeInvalid, "neither side of the copy is a buffer")
+}
+
+// inTurn waits for a turn to copy n bytes and for the jobs before that use the buffers, calls
+// fn, and answers with what it returns. A request that is answered before fn changes nothing,
+// and no deadline answers after it: memory is not written after the reply.
+func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used ...*buffer) error {
+	weight, err := s.server.turns.acquire(s.ctx, n, n)
+	if err != nil {
+		return err
+	}
+	defer s.server.turns.release(weight)
+	s.server.watch.begin(false)
+	defer s.server.watch.end(false)
+	for _, b := range used {
+		if err := b.memory.Download(s.ctx, 0, nil); err != nil {
+			return err
+		}
+	}
+	if !t.claim() {
+		return nil
+	}
+	reply, err := fn()
+	if err != nil {
+		t.fail(err, wire.CodeInternal)
+	} else {
+		t.reply(&reply)
+	}
+	t.out.flush()
+	return nil
 }
 
 // copySource is what a copy to a buffer reads: bytes of the client, or a range of a buffer.
@@ -81,32 +106,32 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 	if toItsEnd := from.buffer != nil && m.From.Size == 0; from.size < n || from.size > n && !toItsEnd {
 		return sizesDiffer(from.size, n)
 	}
+	used := []*buffer{to.buffer}
+	if from.buffer != nil {
+		used = append(used, from.buffer.buffer)
+		if used[0] == used[1] {
+			return reject(wire.CodeInvalid, "a buffer cannot be copied to itself")
+		}
+	}
 	to.mu.Lock()
 	defer to.mu.Unlock()
 	if m.Check && to.mu.version != m.Expect {
 		return reject(wire.CodeConflict, "the buffer has version %d, expected was %d", to.mu.version, m.Expect)
 	}
-	if t.answered.Load() {
-		return nil
-	}
-	if from.buffer != nil {
-		err = to.memory.CopyFrom(s.ctx, offset, from.buffer.memory, from.offset, n)
-	} else {
-		err = s.upload(to, offset, from.data, &m.From)
-		s.server.counts.bytesIn.Add(uint64(n))
-	}
-	if err != nil {
-		return err
-	}
-	to.mu.version++
-	if m.Version != 0 {
-		to.mu.version = m.Version
-	}
-	if t.claim() {
-		t.reply(&wire.CopyReply{Version: to.mu.version})
-		t.out.flush()
-	}
-	return nil
+	return s.inTurn(t, n, func() (reply wire.CopyReply, err error) {
+		to.mu.version++ // also where the driver fails: which bytes it has written is unknown
+		if from.buffer != nil {
+			err = to.memory.CopyFrom(s.ctx, offset, from.buffer.memory, from.offset, n)
+		} else {
+			err = s.upload(to, offset, from.data, &m.From)
+			s.server.counts.bytesIn.Add(uint64(n))
+		}
+		if err == nil && m.Version != 0 {
+			to.mu.version = m.Version
+		}
+		reply.Version = to.mu.version
+		return reply, err
+	}, used...)
 }
 
 // copyFromBuffer is a copy from a buffer to the client.
@@ -121,12 +146,10 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	if uint64(n) != m.To.Size {
 		return sizesDiffer(n, int(m.To.Size))
 	}
-	reply := &wire.CopyReply{}
 	var dst []byte
 	switch m.To.Place {
 	case wire.PlaceInline:
-		reply.Data = make([]byte, n)
-		dst = reply.Data
+		dst = make([]byte, n)
 	case wire.PlaceMemory:
 		if dst, err = s.memoryRange(&m.To); err != nil {
 			return err
@@ -134,26 +157,16 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	default:
 		return reject(wire.CodeInvalid, "the copy has no place to copy to")
 	}
-	// Waits for the jobs before, while the deadline can still answer.
-	if err := from.memory.Download(s.ctx, offset, nil); err != nil {
-		return err
-	}
-	// After the claim no deadline answers: memory is not written after the reply.
-	if !t.claim() {
-		return nil
-	}
-	if err := s.download(from, offset, dst, &m.To); err != nil {
-		t.fail(err, wire.CodeInternal)
-		t.out.flush()
-		return nil
-	}
-	s.server.counts.bytesOut.Add(uint64(n))
-	from.mu.Lock()
-	reply.Version = from.mu.version
-	from.mu.Unlock()
-	t.reply(reply)
-	t.out.flush()
-	return nil
+	from.mu.RLock()
+	defer from.mu.RUnlock()
+	return s.inTurn(t, n, func() (reply wire.CopyReply, err error) {
+		if m.To.Place == wire.PlaceInline {
+			reply.Data = dst
+		}
+		reply.Version = from.mu.version
+		s.server.counts.bytesOut.Add(uint64(n))
+		return reply, s.download(from, offset, dst, &m.To)
+	}, from.buffer)
 }
 
 // upload copies the bytes of an operand of the client to a buffer: in pieces where no other

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/server"
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // A copy whose operands do not fit is an error of the client, and the session goes on.
@@ -18,7 +18,8 @@ func TestCopiesThatDoNotFit(t *testing.T) {
 	inline := wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 64)}
 	stream := slicesConcat(hello,
 		frame(wire.TypeBuffer, 2, &wire.Buffer{ID: 1, Flags: wire.Create, Size: 1024}),
-		frame(wire.TypeBuffer, 3, &wire.Buffer{ID: 2, Flags: wire.Create, Size: 256}))
+		frame(wire.TypeBuffer, 3, &wire.Buffer{ID: 2, Flags: wire.Create, Size: 256}),
+		frame(wire.TypeBuffer, 4, &wire.Buffer{ID: 3, Flags: wire.Create, Size: 10}))
 	copies := []struct {
 		from, to wire.Operand
 		code     wire.Code // 0 = it is copied
@@ -32,6 +33,8 @@ func TestCopiesThatDoNotFit(t *testing.T) {
 		{inline, buffer(2, 0, 128), wire.CodeInvalid},
 		{buffer(1, 0, 64), buffer(1, 512, 64), wire.CodeInvalid},
 		{buffer(1, 0, 64), buffer(2, 256, 0), wire.CodeInvalid},
+		{inline, buffer(2, 224, 64), wire.CodeInvalid}, // beyond the end
+		{buffer(1, 992, 64), buffer(2, 0, 64), wire.CodeInvalid},
 		{inline, inline, wire.CodeInvalid},
 		{buffer(1, 0, 64), wire.Operand{}, wire.CodeInvalid},
 		{wire.Operand{}, buffer(1, 0, 64), wire.CodeInvalid},
@@ -46,6 +49,7 @@ func TestCopiesThatDoNotFit(t *testing.T) {
 	for request, typ := range []wire.Type{wire.TypeHello, wire.TypeBuffer, wire.TypeBuffer} {
 		r.want(typ|wire.ReplyBit, uint64(1+request))
 	}
+	r.wantError(4, wire.CodeInvalid) // no whole words
 	for i, c := range copies {
 		if request := uint64(10 + i); c.code == 0 {
 			r.want(wire.TypeCopy|wire.ReplyBit, request)

@@ -5,7 +5,7 @@ package server
 import (
 	"time"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // deadlines is the timer of a session's requests. It is set for the next deadline when it

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // Device is the GPU of a worker: a server has one worker for each of its GPUs.

@@ -8,8 +8,8 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -59,6 +59,8 @@ func asReply(err error, otherwise wire.Code) *wire.Error {
 		reply.Code = wire.CodeCancelled
 	case errors.Is(err, context.DeadlineExceeded):
 		reply.Code = wire.CodeDeadline
+	case errors.Is(err, socket.ErrMappings):
+		reply.Code, reply.Hint = wire.CodeQuota, "share one large memory in place of many"
 	case errors.Is(err, socket.ErrUnsealed):
 		reply.Code, reply.Hint = wire.CodeInvalid, "make it with MFD_ALLOW_SEALING and add F_SEAL_SHRINK"
 	}

@@ -23,67 +23,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/wire"
 	"github.com/shadercache/shadercache/shader"
 )
-
-// raw is a connection that can send anything.
-type raw struct {
-	*socket.Conn
-	t testing.TB
-}
-
-func (f *fixture) raw() *raw {
-	f.t.Helper()
-	conn, err := socket.Dial(f.t.Context(), f.path)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.t.Cleanup(func() { conn.Close() })
-	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
-	return &raw{conn, f.t}
-}
-
-// frame returns one frame.
-func frame(t wire.Type, request uint64, m wire.Message) []byte {
-	b, err := wire.AppendFrame(nil, t, request, m)
-	if err != nil {
-		panic(err)
-	}
-	return b
-}
-
-var hello = frame(wire.TypeHello, 1, &wire.Hello{Oldest: 1, Newest: wire.Version, Client: []byte("raw")})
-
-// want reads a reply and returns its body.
-func (r *raw) want(t wire.Type, request uint64) []byte {
-	r.t.Helper()
-	h, body, err := r.Next()
-	if err != nil || h.Type != t || h.Request != request {
-		r.t.Fatalf("got %v for request %d (%v, %.80q), want %v for %d", h.Type, h.Request, err, body, t, request)
-	}
-	return bytes.Clone(body)
-}
-
-// wantError reads an error with a code.
-func (r *raw) wantError(request uint64, code wire.Code) {
-	r.t.Helper()
-	var m wire.Error
-	if err := m.Decode(r.want(wire.TypeError, request)); err != nil || m.Code != code {
-		r.t.Errorf("got %v (%s), want %v", m.Code, m.Message, code)
-	}
-}
-
-// wantEnd reads until the server has closed the connection.
-func (r *raw) wantEnd() {
-	r.t.Helper()
-	if _, _, err := r.Next(); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		r.t.Errorf("the connection was not closed: %v", err)
-	}
-}
 
 // validStream returns the frames of a short session: hello, program, buffer, job, copy.
 func validStream() []byte {
@@ -221,7 +167,7 @@ func (f *fixture) wantNothingLeft(good *client.Client) {
 		s := f.Status()
 		return len(s.Sessions) == 1 && s.Sessions[0].Unanswered == 0
 	})
-	if err := good.DeleteBuffer(f.t.Context(), "shared"); err != nil && !errors.Is(err, client.ErrNotFound) {
+	if err := good.DeleteBuffer(f.t.Context(), "shared"); err != nil && !errors.Is(err, job.ErrNotFound) {
 		f.t.Error(err)
 	}
 	eventually(f.t, "no named bytes", func() bool { return f.Status().NamedBytes == 0 })
@@ -497,14 +443,14 @@ void main() {
 }`, nil)
 
 // slowJob takes some milliseconds.
-func (f *fixture) slowJob(p *client.Program, groups uint32) *client.Job {
+func (f *fixture) slowJob(p job.Program, groups uint32) *job.Job {
 	turns := uint32(60_000)
 	if !f.gpu.Context.Info().Software() {
 		turns = 3_000_000
 	}
-	return &client.Job{
-		Dispatch: client.Dispatch{Program: p, Groups: [3]uint32{groups, 1, 1}, Uniforms: []client.Uniform{client.Uint("turns", turns)}},
-		Outputs:  []client.Output{{Binding: 0, To: make([]byte, 256*groups)}},
+	return &job.Job{
+		Dispatch: job.Dispatch{Program: p, Groups: [3]uint32{groups, 1, 1}, Uniforms: []job.Uniform{job.Uint("turns", turns)}},
+		Outputs:  []job.Output{{Binding: 0, To: make([]byte, 256*groups)}},
 	}
 }
 
@@ -512,7 +458,7 @@ func TestDeadlinesAndCancels(t *testing.T) {
 	f := serve(t, server.Options{})
 	c := f.dial()
 	p := program(t, c, slow)
-	submit := func(ctx context.Context) *client.Pending {
+	submit := func(ctx context.Context) job.Pending {
 		pending, err := c.Submit(ctx, f.slowJob(p, 64))
 		if err != nil {
 			t.Fatal(err)
@@ -526,12 +472,12 @@ func TestDeadlinesAndCancels(t *testing.T) {
 	if err == nil {
 		err = second.Wait(t.Context()) // the server has the deadline too
 	}
-	if !errors.Is(err, client.ErrDeadline) || !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the deadline: %v", err)
 	}
 	third := submit(t.Context())
 	third.Release()
-	if err := third.Wait(t.Context()); !errors.Is(err, client.ErrReleased) {
+	if err := third.Wait(t.Context()); !errors.Is(err, job.ErrReleased) {
 		t.Error(err)
 	}
 	if err := first.Wait(t.Context()); err != nil {
@@ -556,7 +502,7 @@ func TestDeadlinesOneAfterTheOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var late []*client.Pending
+	var late []job.Pending
 	for _, ms := range []time.Duration{40, 5, 60, 20} {
 		ctx, cancel := context.WithTimeout(t.Context(), ms*time.Millisecond)
 		defer cancel()
@@ -567,11 +513,11 @@ func TestDeadlinesOneAfterTheOther(t *testing.T) {
 		late = append(late, pending)
 	}
 	for i, pending := range late {
-		if err := pending.Wait(t.Context()); !errors.Is(err, client.ErrDeadline) {
+		if err := pending.Wait(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("job %d: %v", i, err)
 		}
 	}
-	if first.Done() == nil || f.Status().Sessions[0].Unanswered == 0 {
+	if first.(*client.Pending).Done() == nil || f.Status().Sessions[0].Unanswered == 0 {
 		t.Error("the first job was faster than a deadline")
 	}
 	if err := first.Wait(t.Context()); err != nil {
@@ -661,7 +607,7 @@ func TestAGreedyClientLeavesTurns(t *testing.T) {
 	if err = errors.Join(err, warm.Wait(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	var pending []*client.Pending
+	var pending []job.Pending
 	for range 100 {
 		each, err := greedy.Submit(t.Context(), f.slowJob(p, 8))
 		if err != nil {
@@ -675,7 +621,7 @@ func TestAGreedyClientLeavesTurns(t *testing.T) {
 	done := 0
 	for _, each := range pending {
 		select {
-		case <-each.Done():
+		case <-each.(*client.Pending).Done():
 			done++
 		default:
 		}
@@ -770,7 +716,7 @@ func shortClient(ctx context.Context, path string, seed uint32) error {
 		return fmt.Errorf("dial: %w", err)
 	}
 	defer c.Close()
-	p, err := c.Program(ctx, affine)
+	p, err := c.Get(ctx, affine)
 	if err != nil {
 		return err
 	}

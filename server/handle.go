@@ -3,9 +3,11 @@
 package server
 
 import (
+	"encoding/binary"
 	"errors"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
+	"github.com/shadercache/shadercache/server/socket"
 )
 
 // handle takes the requests of the queue in order. It runs until tasks is closed, and takes
@@ -16,6 +18,9 @@ func (s *session) handle() {
 		s.handling.Lock()
 		s.take(t)
 		s.handling.Unlock()
+		if len(s.tasks) == 0 { // whatever became of this one: it may have been answered meanwhile
+			s.flush()
+		}
 		s.queued.Add(-1)
 	}
 }
@@ -28,43 +33,66 @@ func (s *session) canStart(t *task) bool {
 	return small && s.queued.Load() == 0 && s.pace.hasRoom() && s.server.turns.isFree()
 }
 
-// take performs a request, unless it is answered or its session has ended, and frees it.
-// handling is held.
-func (s *session) take(t *task) {
+// take performs a request, unless it is answered or its session has ended, and frees it. It
+// reports false for one that has to go through the queue. handling is held.
+func (s *session) take(t *task) bool {
 	t.times.mark(jobTaken)
 	t.expireIfLate()
-	if s.ctx.Err() == nil && !t.answered.Load() {
-		s.perform(t)
+	if s.ctx.Err() == nil && !t.answered.Load() && !s.perform(t) {
+		return false
 	}
 	if t.cancel != nil && s.ctx.Err() != nil {
 		t.cancel()
 	}
-	closeAll(t.files)
-	s.backlog.Release(int64(len(t.body)))
+	socket.CloseAll(t.files)
+	s.backlog.Release(weightOf(t.body, t.files))
 	t.releaseBody()
+	return true
 }
 
 // perform performs one request. Those that isTimed are answered later, or here when they
-// fail.
-func (s *session) perform(t *task) {
+// fail. It reports false for one that has to go through the queue.
+func (s *session) perform(t *task) bool {
 	if isTimed(t.header.Type) {
-		if err := s.start(t); err != nil && t.claim() {
+		if t.isQueued() {
+			s.flush() // replies before do not wait for the device
+		}
+		err := s.start(t)
+		if err == errBusy {
+			return false
+		}
+		if err != nil && t.claim() {
 			t.fail(err, wire.CodeInvalid)
 			t.out.flush()
 		}
+		return true
+	}
+	if t.out.expect(0) { // waits while the client does not read
+		s.answerInOrder(t)
+	}
+	return true
+}
+
+// made are the requests that make an object, and its kind. They may wait for the device, and a
+// cancel answers them meanwhile.
+var made = map[wire.Type]wire.Kind{
+	wire.TypeProgram: wire.KindProgram, wire.TypeMemory: wire.KindMemory, wire.TypeBuffer: wire.KindBuffer, wire.TypePlan: wire.KindPlan,
+}
+
+// answerInOrder performs a request that is answered in order, and answers it. What is not
+// answered with its reply, as it was cancelled meanwhile, changes nothing.
+func (s *session) answerInOrder(t *task) {
+	kind, makes := made[t.header.Type]
+	if !makes && !t.claim() {
 		return
 	}
 	reply, err := s.answer(t)
-	if !t.claim() {
-		return // it was cancelled; what it made stays until the session ends, or its id is released
-	}
-	if err != nil {
+	answers := !makes || t.claim()
+	switch {
+	case err != nil && answers:
 		t.fail(err, wire.CodeInvalid)
-	} else {
-		t.reply(reply)
-	}
-	if len(s.tasks) == 0 {
-		t.out.flush()
+	case err == nil && !(answers && t.reply(reply)) && makes:
+		_ = s.objects.drop(kind, binary.LittleEndian.Uint32(t.body)) // the id comes first
 	}
 	if errors.Is(err, wire.ErrMalformed) {
 		s.abort(asReply(err, wire.CodeMalformed))
@@ -80,7 +108,7 @@ func (s *session) answer(t *task) (wire.Message, error) {
 	case wire.TypeMemory:
 		return s.memory(t, b)
 	case wire.TypeBuffer:
-		return s.buffer(t, b)
+		return s.buffer(b)
 	case wire.TypePlan:
 		return s.plan(t, b)
 	case wire.TypeRing:
@@ -107,13 +135,13 @@ func (s *session) start(t *task) error {
 	var err error
 	switch t.header.Type {
 	case wire.TypeJob:
-		err = s.startJob(t)
+		err = s.launch(t, (*session).submitJob)
 	case wire.TypeCopy:
 		err = s.copy(t)
 	case wire.TypeWeights:
 		err = s.weights(t)
 	case wire.TypeRun:
-		err = s.startRun(t)
+		err = s.launch(t, (*session).submitRun)
 	}
 	if errors.Is(err, wire.ErrMalformed) {
 		defer s.abort(asReply(err, wire.CodeMalformed))

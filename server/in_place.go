@@ -4,7 +4,7 @@ package server
 
 import (
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // placed is an operand of a job in pinned memory of the client, which kernels read and
@@ -24,13 +24,13 @@ const maxInPlace = 64
 // change an operand that they also read or write under another binding.
 func (s *session) useInPlace(r *running, b *wire.Binding, size int, output bool) bool {
 	m := s.objects.memories[b.Operand.ID]
-	if m.pinned == nil || b.Operand.Offset%uint64(s.server.gpu.Context.Info().StorageAlignment) != 0 {
+	if m.pinned == nil || b.Operand.Offset%uint64(s.server.context.Info().StorageAlignment) != 0 {
 		return false
 	}
 	if len(r.request.Inputs)+len(r.request.Outputs) > maxInPlace || !r.isApart(b, output) {
 		return false
 	}
-	bound := executor.Bound{Binding: b.Binding, Memory: m.pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output}
+	bound := executor.Bound{Binding: b.Binding, Memory: m.pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output, Zero: output}
 	r.inPlace = append(r.inPlace, placed{bound, output})
 	if output {
 		r.bytes.out += size
@@ -45,23 +45,27 @@ func (s *session) useInPlace(r *running, b *wire.Binding, size int, output bool)
 func (r *running) isApart(b *wire.Binding, output bool) bool {
 	for i := range r.request.Inputs {
 		other := &r.request.Inputs[i]
-		if other != b && (other.Binding == b.Binding || output && overlap(&other.Operand, &b.Operand)) {
+		if other != b && (other.Binding == b.Binding || output && r.task.s.objects.overlap(&other.Operand, &b.Operand)) {
 			return false
 		}
 	}
 	for i := range r.request.Outputs {
 		other := &r.request.Outputs[i]
-		if other != b && (other.Binding == b.Binding || overlap(&other.Operand, &b.Operand)) {
+		if other != b && (other.Binding == b.Binding || r.task.s.objects.overlap(&other.Operand, &b.Operand)) {
 			return false
 		}
 	}
 	return true
 }
 
-// overlap reports whether two operands in shared memory have a byte in common.
-func overlap(a, b *wire.Operand) bool {
-	return a.Place == wire.PlaceMemory && b.Place == wire.PlaceMemory && a.ID == b.ID &&
-		a.Offset < b.Offset+b.Size && b.Offset < a.Offset+a.Size
+// overlap reports whether two operands in shared memory, which may have two ids, have a byte in
+// common.
+func (o *objects) overlap(a, b *wire.Operand) bool {
+	if a.Place != wire.PlaceMemory || b.Place != wire.PlaceMemory {
+		return false
+	}
+	x, y := o.memories[a.ID], o.memories[b.ID]
+	return x != nil && y != nil && x.inode == y.inode && a.Offset < b.Offset+b.Size && b.Offset < a.Offset+a.Size
 }
 
 // bindInPlace binds the operands that are used in place, when the dispatches are there.

@@ -13,10 +13,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -43,14 +44,14 @@ func newMemory(t testing.TB, c *client.Client, size int) *client.Memory {
 
 // affineInMemory runs affine on n words from in to out, which are offsets in m, and checks
 // every word.
-func affineInMemory(t testing.TB, c *client.Client, p *client.Program, m *client.Memory, in, out, n int) {
+func affineInMemory(t testing.TB, c *client.Client, p job.Program, m *client.Memory, in, out, n int) {
 	t.Helper()
 	copy(m.Bytes()[out:], bytes.Repeat([]byte{0xA5}, 4*n))
 	copy(m.Bytes()[in:], words(n, func(i uint32) uint32 { return i ^ 0x5555 }))
-	job, _, _ := affineJob(p, n, 3, 7)
-	job.Inputs = []client.Input{{Binding: 0, Memory: m, Offset: in, Size: 4 * n}}
-	job.Outputs = []client.Output{{Binding: 1, Memory: m, Offset: out, Size: 4 * n}}
-	pending, err := c.Submit(t.Context(), job)
+	j, _, _ := affineJob(p, n, 3, 7)
+	j.Inputs = []job.Input{{Binding: 0, Data: m.Bytes()[in:][:4*n]}}
+	j.Outputs = []job.Output{{Binding: 1, To: m.Bytes()[out:][:4*n]}}
+	pending, err := c.Submit(t.Context(), j)
 	if err == nil {
 		err = pending.Wait(t.Context())
 	}
@@ -73,15 +74,15 @@ void main() {
 }`, nil)
 
 // wideJob returns a job over the first size bytes of m, whose output follows them.
-func wideJob(p *client.Program, m *client.Memory, size int) *client.Job {
+func wideJob(p job.Program, m *client.Memory, size int) *job.Job {
 	copy(m.Bytes(), words(size/4, func(i uint32) uint32 { return i ^ 0x5555 }))
 	for i := range m.Bytes()[size:] {
 		m.Bytes()[size+i] = 0xA5
 	}
-	return &client.Job{
-		Dispatch: client.Dispatch{Program: p, Groups: [3]uint32{1024, uint32(size/4+262143) / 262144, 1}},
-		Inputs:   []client.Input{{Binding: 0, Memory: m, Size: size}},
-		Outputs:  []client.Output{{Binding: 1, Memory: m, Offset: size, Size: size}},
+	return &job.Job{
+		Dispatch: job.Dispatch{Program: p, Groups: [3]uint32{1024, uint32(size/4+262143) / 262144, 1}},
+		Inputs:   []job.Input{{Binding: 0, Data: m.Bytes()[:size]}},
+		Outputs:  []job.Output{{Binding: 1, To: m.Bytes()[size:][:size]}},
 	}
 }
 
@@ -153,10 +154,10 @@ func TestCopiesOfPinnedMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	copy(m.Bytes(), words(size/4, func(i uint32) uint32 { return i * 77 }))
-	if _, err := b.UploadFrom(t.Context(), 0, m, 0, size); err != nil {
+	if _, err := b.Write(t.Context(), 0, m.Bytes()[:size]); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.DownloadTo(t.Context(), 8, m, size+4, size-8); err != nil {
+	if _, err := b.Read(t.Context(), 8, m.Bytes()[size+4:][:size-8]); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(m.Bytes()[size+4:2*size-4], m.Bytes()[8:size]) {
@@ -171,18 +172,18 @@ func TestCopiesOfPinnedMemory(t *testing.T) {
 func TestNetworksRunInPlace(t *testing.T) {
 	f := serveInPlace(t)
 	c := f.dial()
-	p, err := c.NewPlan(t.Context(), "conv2d:1x3x16x16-4,3x3,p1,relu")
+	p, err := c.OpenPlan(t.Context(), "", false, "conv2d:1x3x16x16-4,3x3,p1,relu")
 	if err != nil {
 		t.Fatal(err)
 	}
-	weights := bytesOf(testValues(p.WeightsLen()))
-	if _, err := p.SetWeights(t.Context(), 1, weights, nil); err != nil {
+	if _, err := p.SetWeights(t.Context(), 1, testValues(p.WeightsLen()), nil); err != nil {
 		t.Fatal(err)
 	}
-	input, want := bytesOf(testValues(p.InputLen())), make([]byte, 4*p.OutputLen())
-	if err := p.Run(t.Context(), input, want); err != nil {
+	values := make([]float32, p.OutputLen())
+	if err := p.Run(t.Context(), testValues(p.InputLen()), values); err != nil {
 		t.Fatal(err)
 	}
+	input, want := bytesOf(testValues(p.InputLen())), bytesOf(values)
 	in, out := newMemory(t, c, len(input)), newMemory(t, c, len(want))
 	for _, at := range []struct {
 		in, out *client.Memory
@@ -191,7 +192,7 @@ func TestNetworksRunInPlace(t *testing.T) {
 		copy(out.Bytes(), bytes.Repeat([]byte{0xFF}, len(want)))
 		copy(at.in.Bytes(), input)
 		before := f.Status().Counters.BytesCopied
-		pending, err := p.Submit(t.Context(), client.Input{Memory: at.in, Size: len(input)}, client.Output{Memory: at.out, Size: len(want)})
+		pending, err := p.Submit(t.Context(), at.in.Floats()[:p.InputLen()], at.out.Floats()[:p.OutputLen()])
 		if err == nil {
 			err = pending.Wait(t.Context())
 		}
@@ -237,7 +238,7 @@ func TestAClientThatDiesWhileItsMemoryIsPinned(t *testing.T) {
 		}
 		_ = socket.Unmap(memory) // what is mapped is the server's
 		r := f.raw()
-		job := &wire.Job{
+		j := &wire.Job{
 			Outputs: []wire.Binding{{Binding: 0, Operand: wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}}},
 			Dispatches: []wire.Dispatch{{
 				Program: 1, Groups: [3]uint32{size / 256, 1, 1}, Uniforms: []wire.Uniform{{Kind: wire.UniformUint, Name: []byte("turns"), Bits: 2000}},
@@ -247,7 +248,7 @@ func TestAClientThatDiesWhileItsMemoryIsPinned(t *testing.T) {
 			r.Write(hello),
 			r.Write(frame(wire.TypeMemory, 2, &wire.Memory{ID: 1, Size: size}), file),
 			r.Write(frame(wire.TypeProgram, 3, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("slow"), Text: []byte(slow.Text())})),
-			r.Write(frame(wire.TypeJob, 4, job)), r.Write(frame(wire.TypeJob, 5, job)),
+			r.Write(frame(wire.TypeJob, 4, j)), r.Write(frame(wire.TypeJob, 5, j)),
 		)
 		if err != nil {
 			t.Fatal(err)
@@ -286,15 +287,15 @@ func TestMemoryOfAFailedJobIsNotUsedAgain(t *testing.T) {
 	f := serveInPlace(t)
 	c := f.dial()
 	p, fast := program(t, c, slow), program(t, c, affine)
-	job := f.slowJob(p, 1024) // 256 KiB of output
-	job.Uniforms = []client.Uniform{client.Uint("turns", 2000)}
+	j := f.slowJob(p, 1024) // 256 KiB of output
+	j.Uniforms = []job.Uniform{job.Uint("turns", 2000)}
 	short, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
 	defer cancel()
-	pending, err := c.Submit(short, job)
+	pending, err := c.Submit(short, j)
 	if err == nil {
 		err = pending.Wait(t.Context())
 	}
-	if !errors.Is(err, client.ErrDeadline) {
+	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Logf("the job was fast: %v", err)
 	}
 	for range 5 {
@@ -302,4 +303,46 @@ func TestMemoryOfAFailedJobIsNotUsedAgain(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// TestOneMemoryByTwoIds shares one memory twice: an output by one id is not used in place of an
+// input by the other, nor is that of a run.
+func TestOneMemoryByTwoIds(t *testing.T) {
+	f := serveInPlace(t)
+	r := f.rawSession()
+	file, memory := r.share(2, 1, 8192)
+	if err := r.Write(frame(wire.TypeMemory, 3, &wire.Memory{ID: 2, Size: 8192}), file); err != nil {
+		t.Fatal(err)
+	}
+	r.pipeline(4,
+		rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}),
+		rawRequest(wire.TypePlan, &wire.Plan{ID: 1, Flags: wire.Create, Spec: []byte("gemm:8x8x8")}),
+		rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 1, Weights: wire.Operand{Place: wire.PlaceInline, Data: bytesOf(ones(64))}}))
+	r.answers(4)
+	of := func(id uint32, size uint64) wire.Operand {
+		return wire.Operand{Place: wire.PlaceMemory, ID: id, Size: size}
+	}
+
+	copy(memory, words(2048, func(i uint32) uint32 { return i }))
+	job := validJob(2048, 1)
+	job.Inputs[0].Operand, job.Outputs[0].Operand = of(1, 8192), of(2, 8192)
+	r.pipeline(10, rawRequest(wire.TypeJob, job))
+	r.want(wire.TypeJob|wire.ReplyBit, 10)
+	if !bytes.Equal(memory, words(2048, func(i uint32) uint32 { return 3*i + 4 })) {
+		t.Errorf("the job computed wrong: %x", memory[:32])
+	}
+	copy(memory, bytesOf(ones(64)))
+	r.pipeline(11, rawRequest(wire.TypeRun, &wire.Run{Plan: 1, Input: of(1, 256), Output: of(2, 256)}))
+	r.want(wire.TypeRun|wire.ReplyBit, 11)
+	if eights := bytes.Repeat(bytesOf([]float32{8}), 64); !bytes.Equal(memory[:256], eights) {
+		t.Errorf("the run computed wrong: %x", memory[:256])
+	}
+}
+
+func ones(n int) []float32 {
+	values := make([]float32, n)
+	for i := range values {
+		values[i] = 1
+	}
+	return values
 }

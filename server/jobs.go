@@ -3,18 +3,24 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // running is a job from its submission to its reply. It is reused.
 type running struct {
 	task    *task
 	pending executor.Pending
+	entered bool          // the session's pace and outbox count it
 	weight  int64         // of its turn
 	start   time.Duration // of its submission, since the server's
 	unread  int           // bytes that the outbox expects
@@ -23,6 +29,7 @@ type running struct {
 	inPlace []placed // operands that are not copied
 	inline  []byte
 	held    []*sharedMemory    // written when the job is done
+	writes  []*buffer          // whose versions rise when the executor has the job
 	device  []*executor.Memory // memory of this job alone, for operands that are too large for a slot
 	late    []download         // outputs in device, in the order of job outputs
 
@@ -54,15 +61,16 @@ func (r *running) release() {
 		m.Release()
 	}
 	clear(r.held)
+	clear(r.writes)
 	clear(r.device)
 	clear(r.late)
 	clear(r.inPlace)
 	clear(r.job.Inputs)
 	clear(r.job.Outputs)
 	clear(r.job.Then)
-	r.held, r.device, r.late, r.inPlace = r.held[:0], r.device[:0], r.late[:0], r.inPlace[:0]
+	r.held, r.writes, r.device, r.late, r.inPlace = r.held[:0], r.writes[:0], r.device[:0], r.late[:0], r.inPlace[:0]
 	r.job = executor.Job{Inputs: r.job.Inputs[:0], Outputs: r.job.Outputs[:0], Then: r.job.Then[:0]}
-	r.task, r.in, r.out, r.unread, r.weight, r.bytes = nil, 0, 0, 0, 0, jobBytes{}
+	r.task, r.entered, r.in, r.out, r.unread, r.weight, r.bytes = nil, false, 0, 0, 0, 0, jobBytes{}
 	if len(r.names) > maxNames {
 		clear(r.names)
 	}
@@ -82,59 +90,57 @@ func (r *running) name(b []byte) string {
 	return name
 }
 
-// startJob submits a job.
-func (s *session) startJob(t *task) error {
+// launch gives the executor the job or run of a request, by way of submit. complete answers
+// it.
+func (s *session) launch(t *task, submit func(*session, *running) error) error {
 	r := runnings.Get().(*running)
 	r.task = t
-	err := r.request.Decode(t.body)
-	if err == nil {
-		err = s.prepare(r)
-	}
-	if err == nil {
-		err = s.submit(r)
-	}
+	err := submit(s, r)
 	if err != nil {
+		if r.entered {
+			s.pace.leave(-1)
+			t.out.unexpect(r.unread)
+		}
 		r.release()
 	}
 	return err
 }
 
-// submit takes a turn for a job that is prepared and gives it to the executor. complete
-// answers it.
-func (s *session) submit(r *running) (err error) {
-	// Before the turn: other sessions do not wait for a client that does not read.
-	r.unread = len(r.inline)
-	if !r.task.out.expect(r.unread) {
-		r.unread = 0
-		return context.Canceled
-	}
-	defer func() {
-		if err != nil {
-			r.task.out.unexpect(r.unread)
-		}
-	}()
-	r.task.times.mark(jobChecked)
-	s.pace.enter()
-	defer func() {
-		if err != nil {
-			s.pace.leave(-1)
-		}
-	}()
-	if r.weight, err = s.server.turns.acquire(s.ctx, r.in, r.out); err != nil {
+// submitJob submits a job.
+func (s *session) submitJob(r *running) error {
+	if err := r.request.Decode(r.task.body); err != nil {
 		return err
 	}
-	r.task.times.mark(jobGranted)
-	r.start = time.Since(s.server.started)
-	if r.task.answered.Load() {
-		err = context.Canceled
-	} else {
-		s.server.watch.begin(false)
-		if err = s.server.gpu.Executor.SubmitInto(s.ctx, r.job, &r.pending); err != nil {
-			s.server.watch.end(false)
-		}
+	if err := s.prepare(r); err != nil {
+		return err
 	}
+	if err := s.enter(r, len(r.inline)); err != nil {
+		return err
+	}
+	return s.submit(r)
+}
+
+// enter waits until the session may have one more job, whose reply has inline bytes. It comes
+// before locks and turns: other sessions do not wait for a client that does not read.
+func (s *session) enter(r *running, inline int) error {
+	if !r.task.out.expect(inline) {
+		return context.Canceled // the session has ended
+	}
+	r.unread = inline
+	r.task.times.mark(jobChecked)
+	s.pace.enter()
+	r.entered = true
+	return nil
+}
+
+// submit gives a job to the executor, and then to the goroutine that answers it.
+func (s *session) submit(r *running) error {
+	if !r.lock() {
+		return errBusy
+	}
+	err := s.submitLocked(r)
+	r.unlock()
 	if err != nil {
-		s.server.turns.release(r.weight)
 		return err
 	}
 	r.task.times.mark(jobSubmitted)
@@ -147,6 +153,60 @@ func (s *session) submit(r *running) (err error) {
 		s.passOn(r)
 	}
 	return nil
+}
+
+// submitLocked waits for a turn and gives the executor a job. The buffers that it writes are
+// locked: no other session's job or copy is between the change of one, in the executor's
+// order, and that of its version.
+func (s *session) submitLocked(r *running) (err error) {
+	if r.weight, err = s.server.turns.acquire(s.ctx, r.in, r.out); err != nil {
+		return err
+	}
+	r.task.times.mark(jobGranted)
+	r.start = time.Since(s.server.started)
+	if r.task.answered.Load() {
+		err = context.Canceled
+	} else {
+		s.server.watch.begin(false)
+		if err = s.server.executor.SubmitInto(s.ctx, r.job, &r.pending); err != nil {
+			s.server.watch.end(false)
+		}
+	}
+	if err != nil {
+		s.server.turns.release(r.weight)
+		return err
+	}
+	for _, b := range r.writes {
+		b.mu.version++
+	}
+	return nil
+}
+
+// errBusy is the error of a job that the goroutine that reads requests cannot submit without
+// waiting for other sessions.
+var errBusy = errors.New("server: the job has to wait")
+
+// lock locks the buffers that the job writes, each once and in the order of their numbers,
+// and reports whether it did: the goroutine that reads requests does not wait.
+func (r *running) lock() bool {
+	slices.SortFunc(r.writes, func(a, b *buffer) int { return cmp.Compare(a.number, b.number) })
+	r.writes = slices.Compact(r.writes)
+	for i, b := range r.writes {
+		if r.task.isQueued() {
+			b.mu.Lock()
+		} else if !b.mu.TryLock() {
+			r.writes = r.writes[:i]
+			r.unlock()
+			return false
+		}
+	}
+	return true
+}
+
+func (r *running) unlock() {
+	for _, b := range r.writes {
+		b.mu.Unlock()
+	}
 }
 
 // passOn has complete answer a job.
@@ -278,8 +338,8 @@ func (s *session) prepareOutputs(r *running) error {
 			inline += int(o.Size)
 		}
 	}
-	if inline > wire.MaxBody-4 {
-		return reject(wire.CodeInvalid, "inline outputs of %d bytes, at most %d are possible: use memory", inline, wire.MaxBody-4)
+	if err := r.task.checkReply(4 + inline); err != nil {
+		return err
 	}
 	r.inline = resized(r.inline, inline)
 	rest := r.inline
@@ -304,7 +364,7 @@ func (s *session) prepareOutputs(r *running) error {
 		default:
 			return reject(wire.CodeInvalid, "output at binding %d is neither inline nor in memory", out.Binding)
 		}
-		r.job.Outputs = append(r.job.Outputs, executor.Output{Binding: out.Binding, To: to})
+		r.job.Outputs = append(r.job.Outputs, executor.Output{Binding: out.Binding, To: to, Zero: true})
 		r.addOut(len(to))
 	}
 	return nil
@@ -336,8 +396,8 @@ func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Disp
 	if !ok {
 		return d, notFound("program", m.Program)
 	}
-	if err := checkProtocol(program); err != nil {
-		return d, err
+	if beyond := program.Interface().BeyondBlocks(program.Name()); beyond != "" {
+		return d, reject(wire.CodeInvalid, "%s", beyond)
 	}
 	if r.task.times != nil && r.task.program == "" {
 		r.task.program = program.Name()
@@ -359,21 +419,19 @@ func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Disp
 			return d, err
 		}
 		if !bound.ReadOnly {
-			b.mu.Lock()
-			b.mu.version++
-			b.mu.Unlock()
+			r.writes = append(r.writes, b.buffer)
 		}
 		d.Memory = append(d.Memory, executor.Bound{Binding: bound.Binding, Memory: b.memory, Offset: offset, Size: n, ReadOnly: bound.ReadOnly})
 	}
 	return d, nil
 }
 
-func uniformOf(name string, u wire.Uniform) executor.Uniform {
+func uniformOf(name string, u wire.Uniform) job.Uniform {
 	switch u.Kind {
 	case wire.UniformInt:
-		return executor.Int(name, int32(u.Bits))
+		return job.Int(name, int32(u.Bits))
 	case wire.UniformUint:
-		return executor.Uint(name, u.Bits)
+		return job.Uint(name, u.Bits)
 	}
-	return executor.Float(name, floatOf(u.Bits))
+	return job.Float(name, math.Float32frombits(u.Bits))
 }

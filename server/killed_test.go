@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 )
@@ -54,53 +55,56 @@ func dyingClient(path string, kill int, delay time.Duration) error {
 		}
 	}
 	var c *client.Client
-	var p, slowly *client.Program
+	var p, slowly job.Program
 	var m *client.Memory
-	var b, named *client.Buffer
-	var plan *client.Plan
-	var pending, second, third, run *client.Pending
+	var b, named job.Buffer
+	var plan job.Plan
+	var pending, second, third, run job.Pending
 	const size = 1 << 20
-	input, output := make([]byte, 4*64), make([]byte, 4*64)
+	input, output := make([]float32, 64), make([]float32, 64)
 	do(func() (err error) { c, err = client.Dial(ctx, client.Options{Path: path, Ring: 64 << 10}); return err })
-	do(func() (err error) { p, err = c.Program(ctx, affine); return err })
-	do(func() (err error) { slowly, err = c.Program(ctx, slow); return err })
+	do(func() (err error) { p, err = c.Get(ctx, affine); return err })
+	do(func() (err error) { slowly, err = c.Get(ctx, slow); return err })
 	do(func() (err error) { m, err = c.NewMemory(ctx, 2*size); return err })
 	do(func() (err error) { b, err = c.NewBuffer(ctx, size); return err })
 	do(func() (err error) { named, err = c.NamedBuffer(ctx, "shared", size); return err })
-	do(func() (err error) { _, err = b.UploadFrom(ctx, 0, m, 0, size); return err })
-	do(func() (err error) { _, err = named.Upload(ctx, 0, make([]byte, 4096)); return err })
-	do(func() (err error) { _, err = named.CopyFrom(ctx, 0, b, 0, size); return err })
-	do(func() (err error) { plan, err = c.NewPlan(ctx, "gemm:1x64x64"); return err })
+	do(func() (err error) { _, err = b.Write(ctx, 0, m.Bytes()[:size]); return err })
+	do(func() (err error) { _, err = named.Write(ctx, 0, make([]byte, 4096)); return err })
 	do(func() (err error) {
-		_, err = plan.SetWeights(ctx, 1, make([]byte, 4*plan.WeightsLen()), nil)
+		_, err = named.(*client.Buffer).CopyFrom(ctx, 0, b.(*client.Buffer), 0, size)
+		return err
+	})
+	do(func() (err error) { plan, err = c.OpenPlan(ctx, "", false, "gemm:1x64x64"); return err })
+	do(func() (err error) {
+		_, err = plan.SetWeights(ctx, 1, make([]float32, plan.WeightsLen()), nil)
 		return err
 	})
 	do(func() (err error) {
-		job, _, _ := affineJob(p, 1024, 3, 5)
-		pending, err = c.Submit(ctx, job)
+		j, _, _ := affineJob(p, 1024, 3, 5)
+		pending, err = c.Submit(ctx, j)
 		return err
 	})
 	do(func() (err error) {
-		second, err = c.Submit(ctx, &client.Job{ // in shared memory, for a while
-			Dispatch: client.Dispatch{Program: slowly, Groups: [3]uint32{size / 256, 1, 1}, Uniforms: []client.Uniform{client.Uint("turns", 500)}},
-			Outputs:  []client.Output{{Binding: 0, Memory: m, Offset: size, Size: size}},
+		second, err = c.Submit(ctx, &job.Job{ // in shared memory, for a while
+			Dispatch: job.Dispatch{Program: slowly, Groups: [3]uint32{size / 256, 1, 1}, Uniforms: []job.Uniform{job.Uint("turns", 500)}},
+			Outputs:  []job.Output{{Binding: 0, To: m.Bytes()[size:][:size]}},
 		})
 		return err
 	})
 	do(func() (err error) {
-		job, _, _ := affineJob(p, 64, 3, 5)
-		job.Inputs, job.Outputs = nil, nil
-		job.Buffers = []client.Bound{{Binding: 0, Buffer: b, ReadOnly: true}, {Binding: 1, Buffer: named}}
-		third, err = c.Submit(ctx, job)
+		j, _, _ := affineJob(p, 64, 3, 5)
+		j.Inputs, j.Outputs = nil, nil
+		j.Buffers = []job.Bound{{Binding: 0, Buffer: b, ReadOnly: true}, {Binding: 1, Buffer: named}}
+		third, err = c.Submit(ctx, j)
 		return err
 	})
 	do(func() (err error) {
-		run, err = plan.Submit(ctx, client.Input{Data: input}, client.Output{To: output})
+		run, err = plan.Submit(ctx, input, output)
 		return err
 	})
 	do(func() error { return pending.Wait(ctx) })
 	do(func() error { return errors.Join(second.Wait(ctx), third.Wait(ctx), run.Wait(ctx)) })
-	do(func() (err error) { _, err = named.DownloadTo(ctx, 0, m, 0, size); return err })
+	do(func() (err error) { _, err = named.Read(ctx, 0, m.Bytes()[:size]); return err })
 	do(func() error { m.Release(); p.Release(); b.Release(); return nil })
 	do(func() error { return c.Close() })
 	if step != killSteps {
@@ -122,6 +126,22 @@ func (f *fixture) left() left {
 	_ = f.gpu.Context.Do(func(*glctx.GL) error { return nil }) // after what is posted
 	n := f.gpu.Context.Counters()
 	return left{openFiles(f.t), mappings(f.t, "shadercache"), glctx.Counters{Programs: n.Programs, Buffers: n.Buffers}}
+}
+
+// wantLeft waits until there is no more than before.
+func (f *fixture) wantLeft(before left) {
+	f.t.Helper()
+	after := f.left()
+	for start := time.Now(); after.exceeds(before) && time.Since(start) < 10*time.Second; after = f.left() {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if after.exceeds(before) {
+		f.t.Errorf("left: %+v, before: %+v", after, before)
+	}
+}
+
+func (l left) exceeds(before left) bool {
+	return l.files > before.files || l.mapped > before.mapped || l.objects.Buffers > before.objects.Buffers || l.objects.Programs > before.objects.Programs
 }
 
 // TestClientsThatAreKilledAtAnyStep kills clients with SIGKILL at 100 points of a job. Each
@@ -171,13 +191,7 @@ func TestClientsThatAreKilledAtAnyStep(t *testing.T) {
 	close(steps)
 	all.Wait()
 	f.wantNothingLeft(good)
-	after := f.left()
-	for start := time.Now(); after != before && time.Since(start) < 10*time.Second; after = f.left() {
-		time.Sleep(10 * time.Millisecond)
-	}
-	if after != before {
-		t.Errorf("left: %+v, before: %+v", after, before)
-	}
+	f.wantLeft(before)
 	if n := f.Status().Counters.Sessions; n < 90 {
 		t.Errorf("only %d clients came as far as a session", n)
 	}

@@ -3,25 +3,25 @@
 package server
 
 import (
-	"math"
-
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // largeOperand is the size from which an operand of a job that does not fit into a slot
 // gets memory of its own on the device.
 const largeOperand = 64 << 10
 
-func floatOf(bits uint32) float32 { return math.Float32frombits(bits) }
-
 // moveLarge gives the large operands of a job that does not fit into a slot memory of
 // their own: inputs are copied there before the job is submitted, outputs from there when
 // it is done.
 func (s *session) moveLarge(r *running) error {
 	// Half of a slot leaves room for the padding of small operands.
-	if room := s.server.gpu.Executor.SlotBytes() / 2; r.in+paramsBytes(r) <= room && r.out <= room {
+	if room := s.server.executor.SlotBytes() / 2; r.in+paramsBytes(r) <= room && r.out <= room {
 		return nil
+	}
+	// More has only a job whose operands are the same bytes many times.
+	if limit := max(s.server.options.Limits.Memory, 2*wire.MaxBody); uint64(r.in)+uint64(r.out) > limit {
+		return reject(wire.CodeQuota, "a job that copies %d bytes in and %d out: %d are possible together", r.in, r.out, limit)
 	}
 	inputs := r.job.Inputs[:0]
 	for _, in := range r.job.Inputs {
@@ -81,7 +81,7 @@ func paramsBytes(r *running) int {
 func (s *session) deviceMemory(r *running, size int) (*executor.Memory, error) {
 	s.server.watch.begin(false)
 	defer s.server.watch.end(false)
-	memory, err := s.server.gpu.Executor.NewMemory(size)
+	memory, err := s.server.executor.NewMemory(size)
 	if err == nil {
 		r.device = append(r.device, memory)
 	}

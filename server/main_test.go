@@ -16,6 +16,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/socket"
@@ -31,6 +32,8 @@ func TestMain(m *testing.M) {
 func runAsClient() {
 	var err error
 	switch stream, die, short, idle := os.Getenv(envStream), os.Getenv(envDie), os.Getenv(envShort), os.Getenv(envIdle); {
+	case os.Getenv(envStopped) != "":
+		err = beStopped(os.Getenv(envStopped))
 	case idle != "":
 		err = beIdle(idle)
 	case os.Getenv(envTrips) != "":
@@ -95,7 +98,7 @@ func serveGPU(t testing.TB, o server.Options, e executor.Options) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.Server = server.New(gpu, o)
+	f.Server = server.New(gpu.Context, gpu.Cache, gpu.Executor, o)
 	ctx, stop := context.WithCancel(context.Background())
 	f.stop = stop
 	files := openFiles(t)
@@ -153,9 +156,9 @@ func (f *fixture) dialWith(o client.Options) *client.Client {
 }
 
 // program gets a program.
-func program(t testing.TB, c *client.Client, source *shader.Source) *client.Program {
+func program(t testing.TB, c *client.Client, source *shader.Source) job.Program {
 	t.Helper()
-	p, err := c.Program(t.Context(), source)
+	p, err := c.Get(t.Context(), source)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,26 +175,26 @@ func words(n int, of func(i uint32) uint32) []byte {
 }
 
 // affineJob returns a job over n words, its output, and what the output has to be.
-func affineJob(p *client.Program, n int, a, b uint32) (job *client.Job, got, want []byte) {
+func affineJob(p job.Program, n int, a, b uint32) (j *job.Job, got, want []byte) {
 	in := words(n, func(i uint32) uint32 { return i*2654435761 + a })
 	want = words(n, func(i uint32) uint32 { return a*(i*2654435761+a) + b })
 	got = make([]byte, 4*n)
 	for i := range got {
 		got[i] = 0xA5
 	}
-	return &client.Job{
-		Dispatch: client.Dispatch{
-			Program: p, Groups: [3]uint32{uint32(n+63) / 64, 1, 1}, Uniforms: []client.Uniform{client.Uint("a", a), client.Uint("b", b)},
+	return &job.Job{
+		Dispatch: job.Dispatch{
+			Program: p, Groups: [3]uint32{uint32(n+63) / 64, 1, 1}, Uniforms: []job.Uniform{job.Uint("a", a), job.Uint("b", b)},
 		},
-		Inputs:  []client.Input{{Binding: 0, Data: in}},
-		Outputs: []client.Output{{Binding: 1, To: got}},
+		Inputs:  []job.Input{{Binding: 0, Data: in}},
+		Outputs: []job.Output{{Binding: 1, To: got}},
 	}, got, want
 }
 
 // run runs one job and checks its output.
-func run(ctx context.Context, c *client.Client, p *client.Program, n int, a, b uint32) error {
-	job, got, want := affineJob(p, n, a, b)
-	pending, err := c.Submit(ctx, job)
+func run(ctx context.Context, c *client.Client, p job.Program, n int, a, b uint32) error {
+	j, got, want := affineJob(p, n, a, b)
+	pending, err := c.Submit(ctx, j)
 	if err != nil {
 		return err
 	}

@@ -5,10 +5,12 @@ package server
 import (
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/wire"
 )
 
 // objects are what a session has made or opened, by id. One goroutine uses them.
@@ -101,17 +103,15 @@ var kindNames = map[wire.Kind]string{
 
 // release ends the use of all objects.
 func (o *objects) release() {
-	for id := range o.programs {
-		_ = o.drop(wire.KindProgram, id)
-	}
-	for id := range o.memories {
-		_ = o.drop(wire.KindMemory, id)
-	}
-	for id := range o.plans {
-		_ = o.drop(wire.KindPlan, id)
-	}
-	for id := range o.buffers {
-		_ = o.drop(wire.KindBuffer, id)
+	dropAll(o, wire.KindProgram, o.programs)
+	dropAll(o, wire.KindMemory, o.memories)
+	dropAll(o, wire.KindPlan, o.plans)
+	dropAll(o, wire.KindBuffer, o.buffers)
+}
+
+func dropAll[T any](o *objects, kind wire.Kind, all map[uint32]T) {
+	for id := range all {
+		_ = o.drop(kind, id)
 	}
 }
 
@@ -119,6 +119,7 @@ func (o *objects) release() {
 // reference.
 type sharedMemory struct {
 	bytes  []byte
+	inode  uint64
 	pinned *executor.Memory // its pages, where the device uses them in place; else nil
 	refs   atomic.Int32
 }
@@ -139,14 +140,14 @@ func (m *sharedMemory) release() {
 }
 
 // share returns mapped memory of a client, pinned where the driver can.
-func (s *Server) share(bytes []byte) *sharedMemory {
-	m := &sharedMemory{bytes: bytes}
+func (s *Server) share(bytes []byte, inode uint64) *sharedMemory {
+	m := &sharedMemory{bytes: bytes, inode: inode}
 	m.retain()
 	if !s.zeroCopy {
 		return m
 	}
 	var err error
-	m.pinned, err = s.gpu.Executor.NewPinnedMemory(bytes[:cap(bytes)], func() { go socket.Unmap(bytes) }) // the GL thread has no time for it
+	m.pinned, err = s.executor.NewPinnedMemory(bytes[:cap(bytes)], func() { go socket.Unmap(bytes) }) // the GL thread has no time for it
 	if err != nil {
 		s.options.Logger.Debug("memory is copied: it cannot be pinned", "bytes", len(bytes), "reason", err)
 	}
@@ -172,7 +173,9 @@ func (s *session) memory(t *task, b []byte) (wire.Message, error) {
 		o.discharge(&o.memoryBytes, m.Size)
 		return nil, err
 	}
-	o.memories[m.ID] = s.server.share(bytes)
+	var info unix.Stat_t
+	_ = unix.Fstat(t.files[0], &info) // of a memfd, which Map has looked at: it does not fail
+	o.memories[m.ID] = s.server.share(bytes, info.Ino)
 	o.total.Add(1)
 	return &wire.Empty{}, nil
 }

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -86,14 +86,10 @@ var defaultLimits = wire.Limits{
 }
 
 func (o Options) withDefaults() Options {
-	for _, f := range []struct{ value, otherwise *uint64 }{
-		{&o.Limits.Memory, &defaultLimits.Memory}, {&o.Limits.Buffers, &defaultLimits.Buffers}, {&o.Limits.Named, &defaultLimits.Named},
-		{&o.Limits.Deadline, &defaultLimits.Deadline}, {&o.Limits.Longest, &defaultLimits.Longest},
-	} {
-		*f.value = cmp.Or(*f.value, *f.otherwise)
-	}
-	o.Limits.Jobs = cmp.Or(o.Limits.Jobs, defaultLimits.Jobs)
-	o.Limits.Objects = cmp.Or(o.Limits.Objects, defaultLimits.Objects)
+	l, d := &o.Limits, &defaultLimits
+	l.Jobs, l.Objects, l.Memory = cmp.Or(l.Jobs, d.Jobs), cmp.Or(l.Objects, d.Objects), cmp.Or(l.Memory, d.Memory)
+	l.Buffers, l.Named = cmp.Or(l.Buffers, d.Buffers), cmp.Or(l.Named, d.Named)
+	l.Deadline, l.Longest = cmp.Or(l.Deadline, d.Deadline), cmp.Or(l.Longest, d.Longest)
 	o.Sessions = cmp.Or(o.Sessions, 256)
 	o.NamedTime = cmp.Or(o.NamedTime, 10*time.Minute)
 	o.HangTime = cmp.Or(o.HangTime, 10*time.Second)

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // maxUnread is the bytes of replies that a session may have coming to a client that does
@@ -28,6 +28,7 @@ type stream interface {
 type outbox struct {
 	stream   stream
 	readTime time.Duration // after which a client that reads nothing is given up
+	failed   func()        // called, with mu held, where the stream cannot be written
 	wake     chan struct{} // starts the writer
 
 	mu struct {
@@ -42,25 +43,32 @@ type outbox struct {
 	}
 }
 
-func newOutbox(to stream, readTime time.Duration) *outbox {
-	o := &outbox{stream: to, readTime: readTime, wake: make(chan struct{}, 1)}
+func newOutbox(to stream, readTime time.Duration, failed func()) *outbox {
+	o := &outbox{stream: to, readTime: readTime, failed: failed, wake: make(chan struct{}, 1)}
 	o.mu.room = sync.NewCond(&o.mu.Mutex)
 	return o
 }
 
-// expect waits until there is room for a reply of n bytes. It reports false when the
-// outbox is closed. unexpect, with the same n, ends it.
+// expect waits until there is room for a reply of n bytes, and has what is put written
+// meanwhile. It reports false when the outbox is closed. unexpect, with the same n, ends it.
 func (o *outbox) expect(n int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for !o.mu.closed && o.mu.expected > 0 && o.mu.expected+o.unwritten()+n > maxUnread {
-		o.mu.room.Wait()
+	if o.isFull(n) {
+		o.flushLocked()
 	}
-	for !o.mu.closed && o.unwritten() > maxUnread {
+	for o.isFull(n) {
 		o.mu.room.Wait()
+		o.flushLocked() // another goroutine has put replies that nothing writes yet
 	}
 	o.mu.expected += n
 	return !o.mu.closed
+}
+
+// isFull reports whether there is no room for a reply of n bytes. mu is held.
+func (o *outbox) isFull(n int) bool {
+	unwritten := o.unwritten()
+	return !o.mu.closed && (unwritten > maxUnread || o.mu.expected > 0 && o.mu.expected+unwritten+n > maxUnread)
 }
 
 // unexpect is called when the reply that was expected is put, or will not come.
@@ -74,12 +82,13 @@ func (o *outbox) unexpect(n int) {
 // unwritten is the bytes that the socket has not taken. mu is held.
 func (o *outbox) unwritten() int { return len(o.mu.pending) + o.mu.written }
 
-// put appends a frame. flush, or the writer, writes it.
-func (o *outbox) put(t wire.Type, request uint64, m wire.Message) {
+// put appends a frame, or an error where that is too large, and reports whether it appended the
+// frame. flush, or the writer, writes it.
+func (o *outbox) put(t wire.Type, request uint64, m wire.Message) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.closed {
-		return
+		return false
 	}
 	frames, err := wire.AppendFrame(o.mu.pending, t, request, m)
 	if err == nil && !o.stream.Fits(len(frames)-len(o.mu.pending)) {
@@ -89,18 +98,24 @@ func (o *outbox) put(t wire.Type, request uint64, m wire.Message) {
 		frames, _ = wire.AppendFrame(o.mu.pending, wire.TypeError, request, asReply(err, wire.CodeInvalid))
 	}
 	o.mu.pending = frames
+	return err == nil
 }
 
 // flush writes what the socket takes, and leaves the rest to the writer.
 func (o *outbox) flush() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.flushLocked()
+}
+
+func (o *outbox) flushLocked() {
 	if o.mu.writing || o.mu.closed || len(o.mu.pending) == 0 {
 		return
 	}
 	n, err := o.stream.TryWrite(o.mu.pending)
 	if err != nil {
 		o.closeLocked()
+		o.failed()
 		return
 	}
 	o.mu.pending = append(o.mu.pending[:0], o.mu.pending[n:]...)
@@ -138,6 +153,7 @@ func (o *outbox) writeOnce() bool {
 	o.mu.spare, o.mu.written = frames[:0], 0
 	if err != nil {
 		o.closeLocked()
+		o.failed()
 	}
 	o.mu.room.Broadcast()
 	return true

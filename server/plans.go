@@ -6,12 +6,13 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // plan is a chain of layers with programs and weights on the device, of one session or
@@ -23,8 +24,8 @@ type plan struct {
 	bytes   int64
 
 	mu struct {
-		sync.Mutex        // held while weights change and while a run takes them, so that a run has those of one version
-		version    uint64 // of the weights; 0: there are none
+		sync.RWMutex        // held while weights change, and by readers until the executor has a run: it has those of one version
+		version      uint64 // of the weights; 0: there are none
 	}
 }
 
@@ -68,29 +69,25 @@ func specOf(layers []conv2d.Layer) string {
 	return strings.Join(lines, "\n")
 }
 
-// planBytes is an upper bound of what a plan takes on the device for weights, in two
-// layouts, and between its layers.
-func planBytes(layers []conv2d.Layer) int64 {
-	total := int64(0)
-	for _, l := range layers {
-		if p := l.Shape.Conv2D; p != nil {
-			total += 4 * int64(2*p.WeightsLen()+p.BiasLen()+p.OutputLen())
-		} else {
-			g := l.Shape.GEMM
-			total += 4 * int64(2*g.BLen()+g.BiasLen()+g.CLen())
-		}
-	}
-	return total
-}
-
-func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool) (*plan, error) {
+// newPlan makes a plan, after take has counted its bytes on the device, which is undone where it
+// fails.
+func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool, take func(int64) error) (*plan, error) {
 	s.watch.begin(true)
 	defer s.watch.end(true)
-	network, err := conv2d.NewNetwork(ctx, s.gpu.Executor, s.gpu.Cache, layers, conv2d.PlanOptions{Exact: exact})
+	o := conv2d.PlanOptions{Exact: exact}
+	bytes, err := conv2d.NetworkBytes(ctx, s.executor, s.cache, layers, o)
+	if err == nil {
+		err = take(bytes)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &plan{network: network, layers: layers, exact: exact, bytes: planBytes(layers)}, nil
+	network, err := conv2d.NewNetwork(ctx, s.executor, s.cache, layers, o)
+	if err != nil {
+		_ = take(-bytes)
+		return nil, err
+	}
+	return &plan{network: network, layers: layers, exact: exact, bytes: bytes}, nil
 }
 
 // plan makes or opens a plan.
@@ -128,13 +125,15 @@ func (s *session) openPlan(ctx context.Context, m *wire.Plan) (p *openPlan, crea
 		return nil, false, reject(wire.CodeInvalid, "a plan without a name can only be created")
 	}
 	o := s.objects
-	size := uint64(planBytes(layers))
-	if err := o.charge(&o.bufferBytes, size, s.server.options.Limits.Buffers, "buffers and plans"); err != nil {
-		return nil, false, err
+	take := func(n int64) error {
+		if n < 0 {
+			o.discharge(&o.bufferBytes, uint64(-n))
+			return nil
+		}
+		return o.charge(&o.bufferBytes, uint64(n), s.server.options.Limits.Buffers, "buffers and plans")
 	}
-	made, err := s.server.newPlan(ctx, layers, m.Flags&wire.Exact != 0)
+	made, err := s.server.newPlan(ctx, layers, m.Flags&wire.Exact != 0, take)
 	if err != nil {
-		o.discharge(&o.bufferBytes, size)
 		return nil, false, err
 	}
 	return &openPlan{plan: made}, true, nil
@@ -144,9 +143,11 @@ func (s *session) openNamedPlan(ctx context.Context, m *wire.Plan, layers []conv
 	exact := m.Flags&wire.Exact != 0
 	var create func() (*plan, error)
 	if m.Flags&wire.Create != 0 {
-		create = func() (*plan, error) { return s.server.newPlan(context.WithoutCancel(ctx), layers, exact) }
+		create = func() (*plan, error) {
+			return s.server.newPlan(context.WithoutCancel(ctx), layers, exact, s.server.plans.take)
+		}
 	}
-	n, created, err := s.server.plans.open(string(m.Name), m.Flags&wire.Fresh != 0, planBytes(layers), create)
+	n, created, err := s.server.plans.open(string(m.Name), m.Flags&wire.Fresh != 0, 0, create)
 	if err != nil {
 		return nil, false, err
 	}
@@ -176,8 +177,8 @@ func (p *plan) lengths() (weights, bias int) {
 }
 
 func (p *plan) reply(created bool) *wire.PlanReply {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.mu.RLock()
+	defer p.mu.RUnlock()
 	weights, bias := p.lengths()
 	var layers, programs strings.Builder
 	for _, layer := range p.network.Plans() {
@@ -208,17 +209,20 @@ func (s *session) weights(t *task) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	reply := &wire.WeightsReply{}
-	if p.mu.version != m.Version {
-		if err := s.setWeights(p.plan, &m); err != nil {
-			return err
-		}
-		reply.Uploaded = true
+	if !t.claim() {
+		return nil
 	}
-	if t.claim() {
+	reply := &wire.WeightsReply{Uploaded: p.mu.version != m.Version}
+	var err error
+	if reply.Uploaded {
+		err = s.setWeights(p.plan, &m)
+	}
+	if err != nil {
+		t.fail(err, wire.CodeInvalid)
+	} else {
 		t.reply(reply)
-		t.out.flush()
 	}
+	t.out.flush()
 	return nil
 }
 
@@ -259,7 +263,7 @@ func floats(b []byte, n int) (values []float32, rest []byte) {
 	}
 	values = make([]float32, n)
 	for i := range values {
-		values[i] = floatOf(binary.LittleEndian.Uint32(b[4*i:]))
+		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}
 	return values, b[4*n:]
 }
@@ -277,31 +281,42 @@ func (s *session) hostBytes(o *wire.Operand) ([]byte, error) {
 	return nil, reject(wire.CodeInvalid, "an operand that is neither inline nor in memory")
 }
 
-// startRun submits a run of a plan.
-func (s *session) startRun(t *task) error {
-	r := runnings.Get().(*running)
-	r.task = t
+// submitRun submits a run of a plan.
+func (s *session) submitRun(r *running) error {
 	var m wire.Run
-	err := m.Decode(t.body)
-	if err == nil {
-		err = s.prepareRun(r, &m)
+	if err := m.Decode(r.task.body); err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.submit(r)
-	}
-	if err != nil {
-		r.release()
-	}
-	return err
-}
-
-func (s *session) prepareRun(r *running, m *wire.Run) error {
 	p, ok := s.objects.plans[m.Plan]
 	if !ok {
 		return notFound("plan", m.Plan)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	inline := 0
+	if m.Output.Place == wire.PlaceInline {
+		inline = int(m.Output.Size)
+	}
+	if err := r.task.checkReply(4 + inline); err != nil {
+		return err
+	}
+	if err := s.enter(r, inline); err != nil {
+		return err
+	}
+	if !r.task.isQueued() {
+		if !p.mu.TryRLock() {
+			return errBusy
+		}
+	} else {
+		p.mu.RLock()
+	}
+	defer p.mu.RUnlock()
+	if err := s.prepareRun(r, &m, p); err != nil {
+		return err
+	}
+	return s.submit(r)
+}
+
+// prepareRun makes the executor's job of a run. p.mu is held.
+func (s *session) prepareRun(r *running, m *wire.Run, p *openPlan) error {
 	if p.mu.version == 0 {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
 	}
@@ -353,7 +368,7 @@ func (s *session) runOutput(r *running, o *wire.Operand) ([]byte, error) {
 }
 
 // canRunInPlace reports whether a run uses its input and output in place: each is a buffer
-// or begins where pinned memory does, and they are not the same memory.
+// or begins where pinned memory does, and they have no byte in common.
 func (s *session) canRunInPlace(m *wire.Run) bool {
 	pinned := 0
 	for _, o := range []*wire.Operand{&m.Input, &m.Output} {
@@ -365,7 +380,7 @@ func (s *session) canRunInPlace(m *wire.Run) bool {
 			return false
 		}
 	}
-	return pinned > 0 && !(pinned == 2 && m.Input.ID == m.Output.ID)
+	return pinned > 0 && !s.objects.overlap(&m.Input, &m.Output)
 }
 
 // prepareRunOnDevice makes the job of a run of which input or output is a buffer, or is used
@@ -419,9 +434,7 @@ func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written, 
 		return nil, reject(wire.CodeInvalid, "a plan uses a buffer from its first byte")
 	}
 	if written {
-		b.mu.Lock()
-		b.mu.version++
-		b.mu.Unlock()
+		r.writes = append(r.writes, b.buffer)
 	}
 	return b.memory, nil
 }

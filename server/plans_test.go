@@ -8,11 +8,14 @@ import (
 	"errors"
 	"math"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 func bytesOf(values []float32) []byte {
@@ -23,17 +26,9 @@ func bytesOf(values []float32) []byte {
 	return b
 }
 
-func floatsOf(b []byte) []float32 {
-	values := make([]float32, len(b)/4)
-	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
-	return values
-}
-
 // sample returns the layers of the sample network, their weights one after the other, and
 // a network in this process that has the reference.
-func sample(t *testing.T, f *fixture, pictures int) (specs []string, weights, bias []byte, network *conv2d.Network) {
+func sample(t *testing.T, f *fixture, pictures int) (specs []string, weights, bias []float32, network *conv2d.Network) {
 	t.Helper()
 	layers := conv2d.SampleNetwork(pictures)
 	if os.Getenv("SHADERCACHE_SOAK") != "1" {
@@ -41,8 +36,8 @@ func sample(t *testing.T, f *fixture, pictures int) (specs []string, weights, bi
 	}
 	for _, l := range layers {
 		specs = append(specs, l.Shape.String())
-		weights = append(weights, bytesOf(l.Weights)...)
-		bias = append(bias, bytesOf(l.Bias)...)
+		weights = append(weights, l.Weights...)
+		bias = append(bias, l.Bias...)
 	}
 	network, err := conv2d.NewNetwork(t.Context(), f.gpu.Executor, f.gpu.Cache, layers, conv2d.PlanOptions{})
 	if err != nil {
@@ -61,16 +56,16 @@ func TestNetworksKeepTheirWeights(t *testing.T) {
 	want := network.Reference(input)
 	for start := range 2 {
 		c := f.dial()
-		p, err := c.NamedPlan(t.Context(), "sample", specs...)
+		p, err := c.OpenPlan(t.Context(), "sample", false, specs...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		layers, err := p.Layers()
-		if err != nil || p.InputLen() != network.InputLen() || p.OutputLen() != network.OutputLen() || len(layers) != len(specs) || p.Created() != (start == 0) {
-			t.Fatalf("lengths %d and %d, %+v, %v", p.InputLen(), p.OutputLen(), layers, err)
+		layers := p.Layers()
+		if p.InputLen() != network.InputLen() || p.OutputLen() != network.OutputLen() || len(layers) != len(specs) || p.(*client.Plan).Created() != (start == 0) {
+			t.Fatalf("lengths %d and %d, %+v", p.InputLen(), p.OutputLen(), layers)
 		}
 		if start == 0 {
-			if err := p.Run(t.Context(), bytesOf(input), make([]byte, 4*p.OutputLen())); !errors.Is(err, client.ErrInvalid) {
+			if err := p.Run(t.Context(), input, make([]float32, p.OutputLen())); !errors.Is(err, job.ErrInvalid) {
 				t.Errorf("without weights: %v", err)
 			}
 		}
@@ -78,29 +73,32 @@ func TestNetworksKeepTheirWeights(t *testing.T) {
 		if err != nil || uploaded != (start == 0) {
 			t.Errorf("start %d: uploaded %v, %v", start, uploaded, err)
 		}
-		output := bytes.Repeat([]byte{0xFF}, 4*p.OutputLen())
-		if err := p.Run(t.Context(), bytesOf(input), output); err != nil {
+		output := poisoned(p.OutputLen())
+		if err := p.Run(t.Context(), input, output); err != nil {
 			t.Fatal(err)
 		}
-		if result := conv2d.Compare(floatsOf(output), want, 1); !result.OK() {
+		if result := conv2d.Compare(output, want, 1); !result.OK() {
 			t.Errorf("start %d: %v", start, result)
 		}
 		c.Close()
 	}
-	if uploads := f.Status().Counters.BytesIn; uploads != uint64(2*4*len(input)+len(weights)+len(bias)) {
+	if uploads := f.Status().Counters.BytesIn; uploads != uint64(2*4*len(input)+4*len(weights)+4*len(bias)) {
 		t.Errorf("%d bytes in", uploads)
 	}
 	c := f.dial()
-	if _, err := c.NamedPlan(t.Context(), "sample", "gemm:4x4x4"); !errors.Is(err, client.ErrExists) {
+	if _, err := c.OpenPlan(t.Context(), "sample", false, "gemm:4x4x4"); !errors.Is(err, job.ErrExists) {
 		t.Errorf("other layers: %v", err)
 	}
 	if err := c.DeletePlan(t.Context(), "sample"); err != nil {
 		t.Error(err)
 	}
-	if _, err := c.OpenPlan(t.Context(), "sample"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := c.OpenPlan(t.Context(), "sample", false); !errors.Is(err, job.ErrNotFound) {
 		t.Errorf("after the delete: %v", err)
 	}
 }
+
+// poisoned returns an output that no plan makes.
+func poisoned(n int) []float32 { return slices.Repeat([]float32{float32(math.NaN())}, n) }
 
 // TestPlansOfEverySize has inputs and outputs inline, in shared memory, and larger than a
 // slot of the executor.
@@ -116,7 +114,7 @@ func TestPlansOfEverySize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := c.NewPlan(t.Context(), shape)
+		p, err := c.OpenPlan(t.Context(), "", false, shape)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,11 +123,11 @@ func TestPlansOfEverySize(t *testing.T) {
 		if n := p.BiasLen(); n > 0 {
 			bias = conv2d.RandomValues(n, 3)
 		}
-		if _, err := p.SetWeights(t.Context(), 1, bytesOf(weights), bytesOf(bias)); err != nil {
+		if _, err := p.SetWeights(t.Context(), 1, weights, bias); err != nil {
 			t.Fatal(shape, err)
 		}
-		output := bytes.Repeat([]byte{0xFF}, 4*p.OutputLen())
-		if err := p.Run(t.Context(), bytesOf(input), output); err != nil {
+		output := poisoned(p.OutputLen())
+		if err := p.Run(t.Context(), input, output); err != nil {
 			t.Fatal(shape, err)
 		}
 		runner := conv2d.Runner{Executor: f.gpu.Executor, Programs: f.gpu.Cache}
@@ -139,7 +137,7 @@ func TestPlansOfEverySize(t *testing.T) {
 		} else {
 			want, err = runner.GEMM(t.Context(), *s.GEMM, conv2d.GEMMTensors{A: input, B: weights, Bias: bias})
 		}
-		if err != nil || !bytes.Equal(output, bytesOf(want)) {
+		if err != nil || !bytes.Equal(bytesOf(output), bytesOf(want)) {
 			t.Errorf("%s: %v, or other values than in process", shape, err)
 		}
 		p.Release()
@@ -151,8 +149,31 @@ func TestInvalidPlans(t *testing.T) {
 	for _, layers := range [][]string{
 		nil, {"nonsense"}, {"gemm:0x1x1"}, {"gemm:99999999999x1x1"}, {"gemm:4x4x4", "gemm:5x5x5"}, {"gemm:4x4x4,beta1", "gemm:4x4x4"}, {"conv2d:1x1x4x4-1,9x9"},
 	} {
-		if _, err := c.NewPlan(t.Context(), layers...); !errors.Is(err, client.ErrInvalid) {
+		if _, err := c.OpenPlan(t.Context(), "", false, layers...); !errors.Is(err, job.ErrInvalid) {
 			t.Errorf("%q: %v", layers, err)
 		}
+	}
+}
+
+// TestPlansCountTheirWorkspace makes plans whose algorithms take far more memory than their weights
+// and outputs: it counts against the quotas.
+func TestPlansCountTheirWorkspace(t *testing.T) {
+	f := serve(t, server.Options{Limits: wire.Limits{Buffers: 8 << 20, Named: 8 << 20}})
+	c := f.dial()
+	const winograd = ` {"algorithm":"winograd2","params":{"bk":8,"bm":32,"bn":32,"buffers":1,"clamp":1,"slices":4,"split":1,"taps_first":1,"tm":4,"tn":4,"unroll":0}}`
+	const large, small = "conv2d:1x64x128x128-1,3x3,p1" + winograd, "gemm:2x2x2" // 16 MiB and more
+	for name, plan := range map[string]func(spec string) (job.Plan, error){
+		"its own": func(spec string) (job.Plan, error) { return c.OpenPlan(t.Context(), "", false, spec) },
+		"named":   func(spec string) (job.Plan, error) { return c.OpenPlan(t.Context(), "plan", false, spec) },
+	} {
+		if _, err := plan(large); !errors.Is(err, job.ErrQuota) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := plan(small); err != nil {
+			t.Errorf("%s, after that: %v", name, err)
+		}
+	}
+	if s := f.Status(); s.NamedBytes <= 0 || s.NamedBytes > 1<<10 || s.Sessions[0].Bytes != s.NamedBytes {
+		t.Errorf("%d bytes of the session, %d of names", s.Sessions[0].Bytes, s.NamedBytes)
 	}
 }

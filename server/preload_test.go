@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/shader"
@@ -32,7 +33,7 @@ func TestPreloadUsesSeveralSessions(t *testing.T) {
 		tried[done.Index]++
 		most = max(most, len(f.Status().Sessions))
 		_, isCompile := errors.AsType[*shader.CompileError](done.Err)
-		if (done.Index == broken) != isCompile || done.Err == nil && (done.Program.Origin() != "compiled" || done.Took <= 0) {
+		if (done.Index == broken) != isCompile || done.Err == nil && (done.Program.Origin() != job.Compiled || done.Took <= 0) {
 			t.Errorf("program %d: %+v", done.Index, done)
 		}
 	})

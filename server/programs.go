@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -70,7 +70,7 @@ func (s *session) program(t *task, b []byte) (wire.Message, error) {
 		return nil, err
 	}
 	s.server.watch.begin(true)
-	handle, err := s.server.gpu.Cache.Get(t.ctx, source)
+	handle, err := s.server.cache.Get(t.ctx, source)
 	s.server.watch.end(true)
 	if err != nil {
 		return nil, err

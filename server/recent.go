@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // FailedRequest is a request that was answered with an error.

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // resource is what a registry keeps.
@@ -45,6 +45,9 @@ type named[T resource] struct {
 	deleted bool      // has no name any more
 }
 
+// maxNamed is the most named objects of a kind: the least ones take memory too.
+const maxNamed = 16 << 10
+
 func newRegistry[T resource](limit int64, idleFor time.Duration, names Names) *registry[T] {
 	r := &registry[T]{limit: limit, idleFor: idleFor, names: names}
 	r.mu.byName = map[string]*named[T]{}
@@ -63,7 +66,7 @@ func (r *registry[T]) open(name string, fresh bool, size int64, create func() (T
 	case !found && create == nil:
 		refused = &wire.Error{Code: wire.CodeNotFound, Message: "there is no named object \"" + name + "\"", Hint: "it may have been idle for too long, or the server was restarted: create it"}
 	case !found:
-		refused = r.makeRoom(size)
+		refused = r.makeRoom(size, 1)
 	}
 	if refused != nil {
 		r.mu.Unlock()
@@ -84,7 +87,7 @@ func (r *registry[T]) open(name string, fresh bool, size int64, create func() (T
 		}
 		return n, false, nil
 	}
-	if n.err = r.claim(name); n.err == nil {
+	if n.err = r.claim(n); n.err == nil {
 		n.object, n.err = create()
 	}
 	close(n.made)
@@ -98,20 +101,32 @@ func (r *registry[T]) open(name string, fresh bool, size int64, create func() (T
 	return n, true, nil
 }
 
-// makeRoom deletes idle objects until there is room for size bytes. mu is held.
-func (r *registry[T]) makeRoom(size int64) *wire.Error {
+// take counts size bytes more of an object that is being made: below 0, less.
+func (r *registry[T]) take(size int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if refused := r.makeRoom(size, 0); refused != nil {
+		return refused
+	}
+	r.mu.bytes += size
+	return nil
+}
+
+// makeRoom deletes idle objects until there is room for size bytes and names more. mu is held.
+func (r *registry[T]) makeRoom(size int64, names int) *wire.Error {
 	if r.mu.closed {
 		return reject(wire.CodeDraining, "the server shuts down")
 	}
-	if size > r.limit-r.mu.bytes {
+	full := func() bool { return size > r.limit-r.mu.bytes || len(r.mu.byName)+names > maxNamed }
+	if full() {
 		for _, n := range r.idle() {
 			r.remove(n)
-			if size <= r.limit-r.mu.bytes {
+			if !full() {
 				break
 			}
 		}
 	}
-	if size > r.limit-r.mu.bytes {
+	if full() {
 		return &wire.Error{
 			Code: wire.CodeQuota, Message: "named objects that are in use leave no room", Hint: "release or delete named buffers and plans, or raise the server's limit",
 		}
@@ -176,26 +191,19 @@ func (r *registry[T]) sweep() {
 
 // deleteName ends a name. Sessions that use the object keep it.
 func (r *registry[T]) deleteName(name string) error {
-	if !r.deleteOwn(name) {
-		return r.orElsewhere(name, reject(wire.CodeNotFound, "there is no named object %q", name))
-	}
-	return nil
-}
-
-// deleteOwn is deleteName that reports whether there was the name.
-func (r *registry[T]) deleteOwn(name string) bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	n, found := r.mu.byName[name]
 	if !found {
-		return false
+		r.mu.Unlock()
+		return r.orElsewhere(name, reject(wire.CodeNotFound, "there is no named object %q", name))
 	}
+	defer r.mu.Unlock()
 	r.forget(name)
 	n.deleted = true
 	if n.users == 0 {
 		r.remove(n)
 	}
-	return true
+	return nil
 }
 
 // forget frees a name. mu is held, so that the names of other processes change in the order
@@ -208,13 +216,18 @@ func (r *registry[T]) forget(name string) {
 }
 
 // claim makes a name one of this process. It returns an error where another one has it.
-func (r *registry[T]) claim(name string) error {
+func (r *registry[T]) claim(n *named[T]) error {
 	if r.names == nil {
 		return nil
 	}
-	owner, err := r.names.Claim(name)
+	owner, err := r.names.Claim(n.name)
 	if err == nil && owner >= 0 {
-		err = otherDevice(name, owner)
+		err = otherDevice(n.name, owner)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n.deleted && r.mu.byName[n.name] == nil { // meanwhile
+		r.names.Drop(n.name)
 	}
 	return err
 }

@@ -8,9 +8,9 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/shadercache/shadercache/server/ring"
+	"github.com/shadercache/shadercache/server/internal/ring"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/wire"
 )
 
 // ringStream is the second stream of a session: a ring in memory of the client.
@@ -18,6 +18,7 @@ type ringStream struct {
 	*ring.Ring
 	out    *outbox
 	memory []byte
+	wake   *ring.Bell
 }
 
 // openRing makes the session's ring, and starts reading it.
@@ -34,9 +35,6 @@ func (s *session) openRing(t *task, b []byte) (wire.Message, error) {
 	if s.mu.ring != nil {
 		return nil, reject(wire.CodeExists, "the session has a ring already")
 	}
-	if !ring.IsEventFD(t.files[1]) || !ring.IsEventFD(t.files[2]) {
-		return nil, reject(wire.CodeInvalid, "the second and third descriptor of a ring are eventfds")
-	}
 	if m.Size < ring.MinSize || m.Size > ring.MaxSize {
 		return nil, reject(wire.CodeInvalid, "a ring of %d bytes: a power of 2 from %d to %d is needed", m.Size, ring.MinSize, ring.MaxSize)
 	}
@@ -44,17 +42,29 @@ func (s *session) openRing(t *task, b []byte) (wire.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := ring.New(ring.Server, memory, int(m.Size), t.files[1], t.files[2])
+	wake, err := ring.OpenBell(t.files[1])
 	if err != nil {
 		_ = socket.Unmap(memory)
 		return nil, err
 	}
-	t.files = t.files[:1] // the ring closes the others
-	r := &ringStream{made, newOutbox(made, s.server.options.ReadTime), memory}
+	made, err := ring.New(ring.Server, memory, int(m.Size), wake, s.wakeClient)
+	if err != nil {
+		_ = errors.Join(wake.Close(), socket.Unmap(memory))
+		return nil, err
+	}
+	r := &ringStream{made, newOutbox(made, s.server.options.ReadTime, s.out.close), memory, wake}
 	s.mu.ring = r
 	s.reading.Go(func() { s.readRing(r) })
 	s.reading.Go(r.out.write)
 	return &wire.Empty{}, nil
+}
+
+// wakeClient has a client that waits look at its ring: by the socket, as a write to anything
+// that the client shares could wait for it.
+func (s *session) wakeClient() error {
+	s.out.put(wire.TypeRing|wire.ReplyBit, 0, &wire.Empty{})
+	s.out.flush()
+	return nil
 }
 
 // readRing passes the requests of the ring to handle until it is closed.
@@ -112,10 +122,7 @@ func (s *session) awaitDirect(r *ringStream) bool {
 
 // closeRing ends the reading and writing of the ring.
 func (s *session) closeRing() {
-	s.mu.Lock()
-	r := s.mu.ring
-	s.mu.Unlock()
-	if r != nil {
+	if r := s.ring(); r != nil {
 		r.out.close()
 	}
 }
@@ -123,7 +130,6 @@ func (s *session) closeRing() {
 // freeRing frees the ring. No goroutine uses it any more.
 func (s *session) freeRing() {
 	if r := s.mu.ring; r != nil {
-		_ = r.Free()
-		_ = socket.Unmap(r.memory)
+		_ = errors.Join(r.wake.Close(), socket.Unmap(r.memory))
 	}
 }

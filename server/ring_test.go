@@ -11,37 +11,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
-	"github.com/shadercache/shadercache/server/ring"
-	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/ring"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
-
-// rawRing opens a ring by hand and returns its memory.
-func rawRing(t *testing.T, r *raw, size uint32, wake, bell *os.File) []byte {
-	t.Helper()
-	file, memory, err := socket.NewMemory("test", ring.Bytes(ring.MinSize))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { file.Close(); _ = socket.Unmap(memory) })
-	if err := errors.Join(r.Write(hello), r.Write(frame(wire.TypeRing, 2, &wire.Ring{Size: size}), file, wake, bell)); err != nil {
-		t.Fatal(err)
-	}
-	r.want(wire.TypeHello|wire.ReplyBit, 1)
-	return memory
-}
-
-func eventFD(t *testing.T) *os.File {
-	t.Helper()
-	f, err := ring.NewEventFD()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
 
 // TestRingsThatTheClientDestroys writes positions and frames that cannot be.
 func TestRingsThatTheClientDestroys(t *testing.T) {
@@ -64,14 +39,10 @@ func TestRingsThatTheClientDestroys(t *testing.T) {
 			binary.LittleEndian.PutUint64(m[64:], 64)
 		},
 	} {
-		r := f.raw()
-		bell := eventFD(t)
-		memory := rawRing(t, r, ring.MinSize, bell, eventFD(t))
-		r.want(wire.TypeRing|wire.ReplyBit, 2)
-		destroy(memory)
-		if _, err := bell.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}); err != nil {
-			t.Fatal(err)
-		}
+		r := f.rawSession()
+		made := r.ring()
+		destroy(made.memory)
+		made.ringServer()
 		r.wantError(0, wire.CodeMalformed)
 		r.wantEnd()
 		if err := run(t.Context(), good, p, 100, 3, 4); err != nil {
@@ -89,16 +60,15 @@ func TestRingsThatAreRefused(t *testing.T) {
 	}
 	defer null.Close()
 	for name, c := range map[string]struct {
-		size       uint32
-		wake, bell *os.File
+		size uint32
+		wake *os.File
 	}{
-		"no eventfd":        {ring.MinSize, null, eventFD(t)},
-		"no eventfd either": {ring.MinSize, eventFD(t), null},
-		"size":              {5000, eventFD(t), eventFD(t)},
-		"too large":         {64 << 10, eventFD(t), eventFD(t)},
+		"no eventfd": {ring.MinSize, null},
+		"size":       {5000, eventFD(t)},
+		"too large":  {64 << 10, eventFD(t)},
 	} {
-		r := f.raw()
-		rawRing(t, r, c.size, c.wake, c.bell)
+		r := f.rawSession()
+		r.openRing(c.size, c.wake)
 		h, body, err := r.Next()
 		var m wire.Error
 		if err = errors.Join(err, m.Decode(body)); err != nil || h.Request != 2 || m.Code == wire.CodeMalformed {
@@ -132,7 +102,7 @@ func TestRingsThatAreSpunFor(t *testing.T) {
 		all.Go(func() {
 			for {
 				if err := run(t.Context(), c, p, 64, 3, 1); err != nil {
-					if !errors.Is(err, client.ErrClosed) {
+					if !errors.Is(err, job.ErrClosed) {
 						t.Error(err)
 					}
 					return

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/trace"
@@ -92,7 +93,7 @@ func benchmarkRoundTrip(b *testing.B, c *client.Client, traced *trace.Recorder) 
 	}
 }
 
-func submitAndWait(ctx context.Context, c *client.Client, job *client.Job) error {
+func submitAndWait(ctx context.Context, c *client.Client, job *job.Job) error {
 	pending, err := c.Submit(ctx, job)
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func (f *fixture) benchmarkExecutor(b *testing.B) {
 	_, got, want := affineJob(nil, 1024, 3, 4)
 	in := words(1024, func(i uint32) uint32 { return i*2654435761 + 3 })
 	job := executor.Job{
-		Dispatch: executor.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}, Uniforms: []executor.Uniform{executor.Uint("a", 3), executor.Uint("b", 4)}},
+		Dispatch: executor.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}, Uniforms: []job.Uniform{job.Uint("a", 3), job.Uint("b", 4)}},
 		Inputs:   []executor.Input{{Binding: 0, Data: in}},
 		Outputs:  []executor.Output{{Binding: 1, To: got}},
 	}
@@ -193,7 +194,7 @@ func doRoundTrips(ctx context.Context, path, ring string) error {
 		return err
 	}
 	defer c.Close()
-	p, err := c.Program(ctx, affine)
+	p, err := c.Get(ctx, affine)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,21 +12,26 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/wire"
 )
 
 // Server serves clients with the programs and the executor of one GPU. Its methods may be
 // called from any goroutine.
 type Server struct {
-	gpu      *shadercache.GPU
+	context  *glctx.Context
+	cache    *cache.Cache
+	executor *executor.Executor
 	options  Options
 	turns    *turns
 	library  *library
 	buffers  *registry[*buffer]
 	plans    *registry[*plan]
 	watch    *watchdog
+	lobby    *socket.Lobby
 	counts   counts
 	failures failures
 	started  time.Time
@@ -43,7 +49,7 @@ type Server struct {
 		stop     chan struct{} // closed with stopped
 		idle     *time.Timer
 	}
-	ended sync.WaitGroup // sessions
+	ended sync.WaitGroup // connections
 }
 
 // Listener has the connections of clients. *socket.Listener is one.
@@ -56,16 +62,16 @@ type Listener interface {
 
 // counts are the counters of a server.
 type counts struct {
-	sessions, refused, requests, jobs, failed, deadlines, weights, bytesIn, bytesOut, bytesCopied, busyNanos atomic.Uint64
+	sessions, refused, buffers, requests, jobs, failed, deadlines, weights, bytesIn, bytesOut, bytesCopied, busyNanos atomic.Uint64
 }
 
-// New returns a server over a GPU with an executor. The caller closes the GPU after
-// Serve has returned, except after a LostError.
-func New(gpu *shadercache.GPU, o Options) *Server {
+// New returns a server over a context, with a cache and an executor of it. The caller closes
+// them after Serve has returned, except after a LostError.
+func New(c *glctx.Context, programs *cache.Cache, e *executor.Executor, o Options) *Server {
 	o = o.withDefaults()
-	s := &Server{gpu: gpu, options: o, started: time.Now(), library: newLibrary()}
-	s.zeroCopy = gpu.Context.Info().PinnedMemory() && !o.CopyMemory
-	s.turns = newTurns(gpu.Executor)
+	s := &Server{context: c, cache: programs, executor: e, options: o, started: time.Now(), library: newLibrary(), lobby: socket.NewLobby()}
+	s.zeroCopy = c.Info().PinnedMemory() && !o.CopyMemory
+	s.turns = newTurns(e)
 	s.buffers = newRegistry[*buffer](int64(o.Limits.Named), o.NamedTime, o.Names)
 	s.plans = newRegistry[*plan](int64(o.Limits.Named), o.NamedTime, nil)
 	s.watch = newWatchdog(o.HangTime, o.CompileTime, s.lose)
@@ -78,7 +84,9 @@ func New(gpu *shadercache.GPU, o Options) *Server {
 // sent, for at most drainTime. It returns nil then, ErrIdle, a *LostError, or the error of
 // the listener, which it closes.
 func (s *Server) Serve(ctx context.Context, l Listener) error {
-	s.sessionsChanged(0)
+	s.mu.Lock()
+	s.sessionsChanged()
+	s.mu.Unlock()
 	failed := make(chan error, 1)
 	go func() { failed <- s.accept(l) }()
 	var err error
@@ -89,9 +97,9 @@ func (s *Server) Serve(ctx context.Context, l Listener) error {
 	}
 	l.Close()
 	s.drain()
-	if stopped := s.reason(); stopped != nil {
-		err = stopped
-	}
+	s.mu.Lock()
+	err = cmp.Or(s.mu.stopped, err)
+	s.mu.Unlock()
 	if !errors.As(err, new(*LostError)) {
 		s.release()
 	}
@@ -116,61 +124,69 @@ func (s *Server) accept(l Listener) error {
 	}
 }
 
-// begin starts a session, or refuses it.
+// begin serves a connection, or refuses it. It counts as a session from its hello.
 func (s *Server) begin(conn *socket.Conn) {
+	made := newSession(s, conn)
 	s.mu.Lock()
 	refusal := s.refusal()
 	if refusal == nil {
-		s.mu.next++
-		made := newSession(s, conn, s.mu.next)
-		s.mu.sessions[made] = struct{}{}
 		s.ended.Add(1)
-		s.sessionsChangedLocked()
-		s.mu.Unlock()
-		s.counts.sessions.Add(1)
-		go made.serve()
-		return
 	}
 	s.mu.Unlock()
-	s.counts.refused.Add(1)
-	frame, _ := wire.AppendFrame(nil, wire.TypeError, 0, refusal)
-	_, _ = conn.TryWrite(frame)
-	conn.Close()
-	s.options.SessionEnded()
+	if refusal != nil {
+		made.refuse(refusal)
+		s.options.SessionEnded()
+		return
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(s.options.ReadTime))
+	s.lobby.Enter(conn.Unix())
+	go made.serve()
 }
 
-// refusal is the error for a new session, or nil. mu is held.
-func (s *Server) refusal() *wire.Error {
-	lost, isLost := errors.AsType[*LostError](s.mu.stopped)
-	switch {
-	case isLost:
-		return lost.reply()
-	case s.mu.draining:
-		return reject(wire.CodeDraining, "the server shuts down")
-	case len(s.mu.sessions) >= s.options.Sessions:
-		return reject(wire.CodeQuota, "the server has %d sessions already", len(s.mu.sessions))
+// admit starts a session whose hello has come, or returns why it is refused.
+func (s *Server) admit(made *session) *wire.Error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refusal := s.refusal(); refusal != nil {
+		return refusal
 	}
+	s.mu.next++
+	made.id = s.mu.next
+	s.mu.sessions[made] = struct{}{}
+	s.sessionsChanged()
+	s.counts.sessions.Add(1)
 	return nil
 }
 
-// end removes a session, whose objects are released.
+// refusal returns the error for a new session, which it counts, or nil. mu is held.
+func (s *Server) refusal() (refusal *wire.Error) {
+	lost, isLost := errors.AsType[*LostError](s.mu.stopped)
+	switch {
+	case isLost:
+		refusal = lost.reply()
+	case s.mu.draining:
+		refusal = reject(wire.CodeDraining, "the server shuts down")
+	case len(s.mu.sessions) >= s.options.Sessions:
+		refusal = reject(wire.CodeQuota, "the server has %d sessions already", len(s.mu.sessions))
+	default:
+		return nil
+	}
+	s.counts.refused.Add(1)
+	return refusal
+}
+
+// end removes a connection, and its session, whose objects are released.
 func (s *Server) end(ended *session) {
 	s.mu.Lock()
 	delete(s.mu.sessions, ended)
-	s.sessionsChangedLocked()
+	s.sessionsChanged()
 	s.mu.Unlock()
 	s.options.SessionEnded()
 	s.ended.Done()
 }
 
-func (s *Server) sessionsChanged(int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sessionsChangedLocked()
-}
-
-// sessionsChangedLocked starts or stops the timer of idle exit.
-func (s *Server) sessionsChangedLocked() {
+// sessionsChanged starts or stops the timer of idle exit. mu is held.
+func (s *Server) sessionsChanged() {
 	if s.mu.idle != nil {
 		s.mu.idle.Stop()
 		s.mu.idle = nil
@@ -204,12 +220,6 @@ func (s *Server) lose(reason string) {
 	s.stopLocked(&LostError{reason})
 }
 
-func (s *Server) reason() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.stopped
-}
-
 const drainTime = 30 * time.Second
 
 // drain ends all sessions: at once after a loss, else when they have answered what they
@@ -223,6 +233,7 @@ func (s *Server) drain() {
 	}
 	lost, isLost := errors.AsType[*LostError](s.mu.stopped)
 	s.mu.Unlock()
+	s.lobby.Close()
 	ended := make(chan struct{})
 	for _, each := range sessions {
 		if isLost {

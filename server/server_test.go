@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -48,7 +49,7 @@ func TestManyClientsAtOnce(t *testing.T) {
 				return
 			}
 			defer c.Close()
-			p, err := c.Program(t.Context(), affine)
+			p, err := c.Get(t.Context(), affine)
 			if err != nil {
 				t.Error(err)
 				return
@@ -65,9 +66,9 @@ func TestManyClientsAtOnce(t *testing.T) {
 }
 
 // stream runs jobs with so many in flight and checks all of them.
-func stream(ctx context.Context, c *client.Client, p *client.Program, jobs, depth int, seed uint32) error {
+func stream(ctx context.Context, c *client.Client, p job.Program, jobs, depth int, seed uint32) error {
 	type flying struct {
-		pending   *client.Pending
+		pending   job.Pending
 		got, want []byte
 	}
 	var ring []flying
@@ -83,8 +84,8 @@ func stream(ctx context.Context, c *client.Client, p *client.Program, jobs, dept
 		return nil
 	}
 	for i := range jobs {
-		job, got, want := affineJob(p, 1024, seed+uint32(i), seed)
-		pending, err := c.Submit(ctx, job)
+		j, got, want := affineJob(p, 1024, seed+uint32(i), seed)
+		pending, err := c.Submit(ctx, j)
 		if err != nil {
 			return err
 		}
@@ -117,17 +118,17 @@ func TestSharedMemoryAndChains(t *testing.T) {
 		t.Fatal(err)
 	}
 	copy(m.Bytes(), words(n, func(i uint32) uint32 { return i }))
-	step := func(a, b uint32, buffers ...client.Bound) client.Dispatch {
-		return client.Dispatch{
+	step := func(a, b uint32, buffers ...job.Bound) job.Dispatch {
+		return job.Dispatch{
 			Program: p, Groups: [3]uint32{(n + 63) / 64, 1, 1}, Buffers: buffers,
-			Uniforms: []client.Uniform{client.Uint("a", a), client.Uint("b", b)},
+			Uniforms: []job.Uniform{job.Uint("a", a), job.Uint("b", b)},
 		}
 	}
-	pending, err := c.Submit(t.Context(), &client.Job{
-		Dispatch: step(3, 1, client.Bound{Binding: 1, Buffer: middle}),
-		Then:     []client.Dispatch{step(5, 2, client.Bound{Binding: 0, Buffer: middle, ReadOnly: true})},
-		Inputs:   []client.Input{{Binding: 0, Memory: m, Size: 4 * n}},
-		Outputs:  []client.Output{{Binding: 1, Memory: m, Offset: 4 * n, Size: 4 * n}},
+	pending, err := c.Submit(t.Context(), &job.Job{
+		Dispatch: step(3, 1, job.Bound{Binding: 1, Buffer: middle}),
+		Then:     []job.Dispatch{step(5, 2, job.Bound{Binding: 0, Buffer: middle, ReadOnly: true})},
+		Inputs:   []job.Input{{Binding: 0, Data: m.Bytes()[:4*n]}},
+		Outputs:  []job.Output{{Binding: 1, To: m.Bytes()[4*n:][:4*n]}},
 	})
 	if err == nil {
 		err = pending.Wait(t.Context())
@@ -143,7 +144,7 @@ func TestSharedMemoryAndChains(t *testing.T) {
 func TestCompileErrorsHaveTheLogAndTheSource(t *testing.T) {
 	c := serve(t, server.Options{}).dial()
 	broken := shader.MustSource("broken", "layout(local_size_x = 1) in;\nvoid main() { nonsense(); }", nil)
-	_, err := c.Program(t.Context(), broken)
+	_, err := c.Get(t.Context(), broken)
 	failure, ok := errors.AsType[*shader.CompileError](err)
 	if !ok || failure.Name != "broken" || failure.Log == "" || failure.Source != broken {
 		t.Fatalf("got %v", err)
@@ -156,7 +157,7 @@ func TestCompileErrorsHaveTheLogAndTheSource(t *testing.T) {
 func TestProgramsByName(t *testing.T) {
 	f := serve(t, server.Options{})
 	first := f.dial()
-	if _, err := first.ProgramByName(t.Context(), "affine"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := first.ProgramByName(t.Context(), "affine"); !errors.Is(err, job.ErrNotFound) {
 		t.Errorf("before anybody gave it: %v", err)
 	}
 	program(t, first, affine)
@@ -166,7 +167,7 @@ func TestProgramsByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Key() != affine.Key() || p.Origin() != "resident" {
+	if p.Key() != affine.Key() || p.Origin() != job.Resident {
 		t.Errorf("key %v, origin %s", p.Key(), p.Origin())
 	}
 	if err := run(t.Context(), second, p, 64, 7, 8); err != nil {
@@ -181,37 +182,39 @@ func TestBuffersKeepTheirBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := make([]byte, 1<<20)
-	if _, err := b.Download(t.Context(), 0, got); err != nil || !bytes.Equal(got, make([]byte, 1<<20)) {
+	if _, err := b.Read(t.Context(), 0, got); err != nil || !bytes.Equal(got, make([]byte, 1<<20)) {
 		t.Errorf("a new buffer is not zero: %v", err)
 	}
 	want := words(1<<18, func(i uint32) uint32 { return i })
-	if v, err := b.Upload(t.Context(), 0, want); err != nil || v != 1 {
+	if v, err := b.Write(t.Context(), 0, want); err != nil || v != 1 {
 		t.Errorf("version %d, %v", v, err)
 	}
-	if v, err := b.Upload(t.Context(), 400, []byte("abcd")); err != nil || v != 2 {
+	if v, err := b.Write(t.Context(), 400, []byte("abcd")); err != nil || v != 2 {
 		t.Errorf("version %d, %v", v, err)
 	}
 	copy(want[400:], "abcd")
-	if v, err := b.Download(t.Context(), 0, got); err != nil || v != 2 || !bytes.Equal(got, want) {
+	if v, err := b.Read(t.Context(), 0, got); err != nil || v != 2 || !bytes.Equal(got, want) {
 		t.Errorf("version %d, %v", v, err)
 	}
 	other, err := c.NewBuffer(t.Context(), 4096)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := other.CopyFrom(t.Context(), 96, b, 400, 4000); err != nil {
+	if _, err := other.(*client.Buffer).CopyFrom(t.Context(), 96, b.(*client.Buffer), 400, 4000); err != nil {
 		t.Error(err)
 	}
 	small := make([]byte, 4000)
-	if _, err := other.Download(t.Context(), 96, small); err != nil || !bytes.Equal(small, want[400:4400]) {
+	if _, err := other.Read(t.Context(), 96, small); err != nil || !bytes.Equal(small, want[400:4400]) {
 		t.Errorf("the copy on the device is wrong: %v", err)
 	}
 	for name, call := range map[string]func() (uint64, error){
-		"beyond the end": func() (uint64, error) { return b.Upload(t.Context(), 1<<20-2, []byte("abcd")) },
-		"offset":         func() (uint64, error) { return b.Download(t.Context(), 1<<21, small) },
-		"itself":         func() (uint64, error) { return b.CopyFrom(t.Context(), 0, b, 4096, 16) },
+		"beyond the end": func() (uint64, error) { return b.Write(t.Context(), 1<<20-2, []byte("abcd")) },
+		"offset":         func() (uint64, error) { return b.Read(t.Context(), 1<<21, small) },
+		"itself": func() (uint64, error) {
+			return b.(*client.Buffer).CopyFrom(t.Context(), 0, b.(*client.Buffer), 4096, 16)
+		},
 	} {
-		if _, err := call(); !errors.Is(err, client.ErrInvalid) {
+		if _, err := call(); !errors.Is(err, job.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -224,7 +227,7 @@ func TestNamedBuffersOutliveTheirClients(t *testing.T) {
 	if err != nil || !b.Created() {
 		t.Fatal(b, err)
 	}
-	if _, err := b.Upload(t.Context(), 0, bytes.Repeat([]byte("x"), 4096)); err != nil {
+	if _, err := b.Write(t.Context(), 0, bytes.Repeat([]byte("x"), 4096)); err != nil {
 		t.Fatal(err)
 	}
 	first.Close()
@@ -237,27 +240,27 @@ func TestNamedBuffersOutliveTheirClients(t *testing.T) {
 	if err != nil || other.Size() != 4096 {
 		t.Fatal(err)
 	}
-	if _, err := third.NamedBuffer(t.Context(), "state", 8192); !errors.Is(err, client.ErrExists) {
+	if _, err := third.NamedBuffer(t.Context(), "state", 8192); !errors.Is(err, job.ErrExists) {
 		t.Errorf("another size: %v", err)
 	}
 	// Of two that replace one version, one finds out.
 	if v, err := b.Replace(t.Context(), 0, []byte("aaaa"), 1, 7); err != nil || v != 7 {
 		t.Errorf("version %d, %v", v, err)
 	}
-	if _, err := other.Replace(t.Context(), 0, []byte("bbbb"), 1, 8); !errors.Is(err, client.ErrConflict) {
+	if _, err := other.Replace(t.Context(), 0, []byte("bbbb"), 1, 8); !errors.Is(err, job.ErrConflict) {
 		t.Errorf("the second: %v", err)
 	}
 	got := make([]byte, 8)
-	if _, err := other.Download(t.Context(), 0, got); err != nil || string(got) != "aaaaxxxx" {
+	if _, err := other.Read(t.Context(), 0, got); err != nil || string(got) != "aaaaxxxx" {
 		t.Errorf("%q, %v", got, err)
 	}
 	if err := second.DeleteBuffer(t.Context(), "state"); err != nil {
 		t.Error(err)
 	}
-	if _, err := third.OpenBuffer(t.Context(), "state"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := third.OpenBuffer(t.Context(), "state"); !errors.Is(err, job.ErrNotFound) {
 		t.Errorf("after the delete: %v", err)
 	}
-	if _, err := other.Download(t.Context(), 0, got); err != nil || string(got) != "aaaaxxxx" {
+	if _, err := other.Read(t.Context(), 0, got); err != nil || string(got) != "aaaaxxxx" {
 		t.Errorf("open while deleted: %q, %v", got, err)
 	}
 }
@@ -289,14 +292,14 @@ func TestNamedBuffersMakeRoomForEachOther(t *testing.T) {
 	}
 	for i := range 5 {
 		b, err := c.OpenBuffer(t.Context(), fmt.Sprint("b", i))
-		if kept := i >= 2; kept && err != nil || !kept && !errors.Is(err, client.ErrNotFound) {
+		if kept := i >= 2; kept && err != nil || !kept && !errors.Is(err, job.ErrNotFound) {
 			t.Errorf("b%d: %v", i, err)
 		}
 		if b != nil {
 			defer b.Release()
 		}
 	}
-	if _, err := c.NamedBuffer(t.Context(), "more", 4096); !errors.Is(err, client.ErrQuota) {
+	if _, err := c.NamedBuffer(t.Context(), "more", 4096); !errors.Is(err, job.ErrQuota) {
 		t.Errorf("with all in use: %v", err)
 	}
 }
@@ -314,13 +317,16 @@ func TestQuotas(t *testing.T) {
 			return func() { b.Release() }, err
 		},
 	} {
-		if _, err := make(8196); !errors.Is(err, client.ErrQuota) {
+		if _, err := make(8196); !errors.Is(err, job.ErrQuota) {
 			t.Errorf("%s: too many bytes: %v", name, err)
 		}
 		first, err1 := make(4096)
+		if _, err := make(4100); !errors.Is(err, job.ErrQuota) {
+			t.Errorf("%s: too many bytes together: %v", name, err)
+		}
 		_, err2 := make(4)
 		_, err3 := make(4)
-		if err := errors.Join(err1, err2); err != nil || !errors.Is(err3, client.ErrQuota) {
+		if err := errors.Join(err1, err2); err != nil || !errors.Is(err3, job.ErrQuota) {
 			t.Errorf("%s: %v, the third: %v", name, err, err3)
 			continue
 		}
@@ -337,24 +343,26 @@ func TestQuotas(t *testing.T) {
 func TestInvalidJobsNameTheFault(t *testing.T) {
 	c := serve(t, server.Options{}).dial()
 	p := program(t, c, affine)
-	for name, change := range map[string]func(*client.Job){
-		"no input":       func(j *client.Job) { j.Inputs = nil },
-		"no output":      func(j *client.Job) { j.Outputs = nil },
-		"no uniform":     func(j *client.Job) { j.Uniforms = j.Uniforms[:1] },
-		"another type":   func(j *client.Job) { j.Uniforms[0] = client.Int("a", 1) },
-		"empty input":    func(j *client.Job) { j.Inputs[0].Data = []byte{} },
-		"many groups":    func(j *client.Job) { j.Groups[0] = 1 << 31 },
-		"unused output":  func(j *client.Job) { j.Outputs = append(j.Outputs, client.Output{Binding: 9, To: make([]byte, 4)}) },
-		"large unused":   func(j *client.Job) { j.Outputs = append(j.Outputs, client.Output{Binding: 9, To: make([]byte, 1<<20)}) },
-		"twice the same": func(j *client.Job) { j.Inputs = append(j.Inputs, j.Inputs[0]) },
+	for name, change := range map[string]func(*job.Job){
+		"no input":       func(j *job.Job) { j.Inputs = nil },
+		"no output":      func(j *job.Job) { j.Outputs = nil },
+		"no uniform":     func(j *job.Job) { j.Uniforms = j.Uniforms[:1] },
+		"another type":   func(j *job.Job) { j.Uniforms[0] = job.Int("a", 1) },
+		"empty input":    func(j *job.Job) { j.Inputs[0].Data = []byte{} },
+		"many groups":    func(j *job.Job) { j.Groups[0] = 1 << 31 },
+		"no groups":      func(j *job.Job) { j.Groups = [3]uint32{} },
+		"groups of 0":    func(j *job.Job) { j.Groups[1] = 0 },
+		"unused output":  func(j *job.Job) { j.Outputs = append(j.Outputs, job.Output{Binding: 9, To: make([]byte, 4)}) },
+		"large unused":   func(j *job.Job) { j.Outputs = append(j.Outputs, job.Output{Binding: 9, To: make([]byte, 1<<20)}) },
+		"twice the same": func(j *job.Job) { j.Inputs = append(j.Inputs, j.Inputs[0]) },
 	} {
-		job, _, _ := affineJob(p, 64, 1, 2)
-		change(job)
-		pending, err := c.Submit(t.Context(), job)
+		j, _, _ := affineJob(p, 64, 1, 2)
+		change(j)
+		pending, err := c.Submit(t.Context(), j)
 		if err == nil {
 			err = pending.Wait(t.Context())
 		}
-		if !errors.Is(err, client.ErrInvalid) {
+		if !errors.Is(err, job.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -367,10 +375,10 @@ func TestServerDrains(t *testing.T) {
 	f := serve(t, server.Options{})
 	c := f.dial()
 	p := program(t, c, affine)
-	var pending []*client.Pending
+	var pending []job.Pending
 	for i := range 50 {
-		job, _, _ := affineJob(p, 4096, uint32(i), 1)
-		submitted, err := c.Submit(t.Context(), job)
+		j, _, _ := affineJob(p, 4096, uint32(i), 1)
+		submitted, err := c.Submit(t.Context(), j)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -390,7 +398,7 @@ func TestServerDrains(t *testing.T) {
 	if err := c.Err(); !errors.Is(err, client.ErrDraining) || !errors.Is(err, client.ErrServerGone) {
 		t.Error(err)
 	}
-	if _, err := client.Dial(t.Context(), client.Options{Path: f.path}); !errors.Is(err, client.ErrNoServer) {
+	if _, err := client.Dial(t.Context(), client.Options{Path: f.path}); !errors.Is(err, job.ErrNoServer) {
 		t.Error(err)
 	}
 }

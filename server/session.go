@@ -6,15 +6,14 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/wire"
 )
 
 // session is one client. See the package documentation for its goroutines.
@@ -22,7 +21,7 @@ type session struct {
 	server *Server
 	conn   *socket.Conn
 	out    *outbox
-	id     uint64
+	id     uint64 // from its hello
 
 	ctx     context.Context // ends with the session
 	cancel  context.CancelFunc
@@ -57,12 +56,13 @@ const (
 	// the largest.
 	maxBacklog = 8 << 20
 	maxTasks   = 1024 // requests that a session reads ahead
+	maxFiles   = 64   // descriptors of them
 	abortTime  = time.Second
 )
 
-func newSession(server *Server, conn *socket.Conn, id uint64) *session {
+func newSession(server *Server, conn *socket.Conn) *session {
 	s := &session{
-		server: server, conn: conn, id: id, out: newOutbox(conn, server.options.ReadTime),
+		server: server, conn: conn, out: newOutbox(conn, server.options.ReadTime, func() {}),
 		tasks: make(chan *task, maxTasks), running: make(chan *running, maxTasks),
 		backlog: semaphore.NewWeighted(maxBacklog), pace: newPace(&server.lastDone), objects: newObjects(server),
 	}
@@ -77,14 +77,18 @@ func newSession(server *Server, conn *socket.Conn, id uint64) *session {
 // serve runs the session to its end, and frees everything that it had.
 func (s *session) serve() {
 	defer s.server.end(s)
+	request, err := s.hello()
+	s.server.lobby.Leave(s.conn.Unix())
+	if err != nil {
+		s.refuse(err)
+		return
+	}
 	var rest sync.WaitGroup
 	rest.Go(s.out.write)
 	rest.Go(s.handle)
 	rest.Go(s.complete)
-	err := s.hello()
-	if err == nil {
-		err = s.read()
-	}
+	s.welcome(request)
+	err = s.read()
 	s.server.options.Logger.Debug("session ends", "session", s.id, "client", s.client(), "reason", err)
 	if errors.Is(err, wire.ErrMalformed) {
 		s.abort(asReply(err, wire.CodeMalformed))
@@ -101,38 +105,55 @@ func (s *session) serve() {
 	s.objects.release()
 }
 
-// hello waits for the first request and answers it.
-func (s *session) hello() error {
-	_ = s.conn.SetReadDeadline(time.Now().Add(s.server.options.ReadTime))
+// hello waits for the first request, and returns its number. An error that is a *wire.Error, or
+// malformed, is its answer.
+func (s *session) hello() (request uint64, err error) {
 	h, body, err := s.conn.Next()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_ = s.conn.SetReadDeadline(time.Time{})
 	var m wire.Hello
 	if h.Type != wire.TypeHello {
-		return errors.Join(wire.ErrMalformed, errors.New("the first request is not a hello"))
+		return 0, errors.Join(wire.ErrMalformed, errors.New("the first request is not a hello"))
 	}
 	if err := m.Decode(body); err != nil {
-		return err
+		return 0, err
+	}
+	if _, err := s.conn.TakeFiles(h.Type); err != nil {
+		return 0, err
 	}
 	if err := m.CheckVersion(); err != nil {
-		s.abort(asReply(err, wire.CodeVersion))
-		return err
+		return 0, asReply(err, wire.CodeVersion)
 	}
 	if err := s.server.options.Device.check(string(m.Device)); err != nil {
-		s.abort(asReply(err, wire.CodeNotFound))
-		return err
+		return 0, asReply(err, wire.CodeNotFound)
 	}
-	s.mu.Lock()
 	s.mu.client = string(m.Client)
-	s.mu.Unlock()
-	s.out.put(wire.TypeHello|wire.ReplyBit, h.Request, s.server.welcome(s.id))
+	if refusal := s.server.admit(s); refusal != nil {
+		return 0, refusal
+	}
+	return h.Request, s.conn.SetReadDeadline(time.Time{})
+}
+
+// refuse ends a connection without a session.
+func (s *session) refuse(reason error) {
+	s.server.options.Logger.Debug("a client has no session", "reason", reason)
+	if errors.Is(reason, wire.ErrMalformed) || errors.As(reason, new(*wire.Error)) {
+		frame, _ := wire.AppendFrame(nil, wire.TypeError, 0, asReply(reason, wire.CodeMalformed))
+		_, _ = s.conn.TryWrite(frame)
+	}
+	s.cancel()
+	s.conn.Close()
+	s.conn.CloseFiles()
+}
+
+// welcome answers the hello.
+func (s *session) welcome(request uint64) {
+	s.out.put(wire.TypeHello|wire.ReplyBit, request, s.server.welcome(s.id))
 	if !s.conn.HasFrame() {
 		s.out.flush()
 	}
 	s.server.options.Logger.Debug("session begins", "session", s.id, "client", s.client())
-	return nil
 }
 
 // read passes requests to handle until the connection ends.
@@ -151,28 +172,33 @@ func (s *session) read() error {
 		}
 		s.server.counts.requests.Add(1)
 		if err := s.receive(s.out, h, b, files); err != nil {
+			socket.CloseAll(files)
 			return err
 		}
 	}
 }
 
-// receive accepts one request, whose body is valid until it returns.
-func (s *session) receive(out *outbox, h wire.Header, b []byte, files []*os.File) error {
-	if h.Type == wire.TypeCancel {
-		return s.cancelRequest(out, h, b)
-	}
+// receive accepts one request, whose body is valid until it returns. Where it fails the caller
+// closes the files.
+func (s *session) receive(out *outbox, h wire.Header, b []byte, files []int) error {
 	if !out.expect(0) { // waits while the client does not read
 		return io.ErrClosedPipe
 	}
-	size := int64(len(b))
-	if err := s.backlog.Acquire(s.ctx, size); err != nil {
+	if h.Type <= wire.TypeHello || h.Type > wire.TypeRing || h.Request == 0 {
+		return errors.Join(wire.ErrMalformed, errors.New("a request of type "+h.Type.String()+", or without a number"))
+	}
+	if h.Type == wire.TypeCancel {
+		return s.cancelRequest(out, h, b)
+	}
+	weight := weightOf(b, files)
+	if err := s.acquire(out, weight); err != nil {
 		return err
 	}
 	t, err := s.admit(out, h, b)
 	if err != nil {
-		s.backlog.Release(size)
-		closeAll(files)
+		s.backlog.Release(weight)
 		if reply, ok := errors.AsType[*wire.Error](err); ok {
+			socket.CloseAll(files)
 			s.failed(h.Type, reply)
 			out.put(wire.TypeError, h.Request, reply)
 			out.flush()
@@ -183,22 +209,51 @@ func (s *session) receive(out *outbox, h wire.Header, b []byte, files []*os.File
 	t.files = files
 	if s.canStart(t) && s.handling.TryLock() {
 		t.direct = out != s.out && s.canAwait()
-		s.take(t)
+		done := s.take(t)
 		s.handling.Unlock()
-		return nil
+		if done {
+			return nil
+		}
+		t.direct = false
 	}
 	t.keepBody()
 	s.queued.Add(1)
-	s.tasks <- t
+	s.tasks <- t // does not wait: see weightOf
 	return nil
 }
+
+// weightOf returns what a request takes of maxBacklog: so much that no more than maxTasks are
+// in the queue, and few descriptors, of which a process has a limited number.
+func weightOf(body []byte, files []int) int64 {
+	return int64(max(len(body), maxBacklog/maxTasks) + len(files)*maxBacklog/maxFiles)
+}
+
+// acquire waits until there is room for a request in the backlog. The session ends where its
+// client does meanwhile: its end would be read after everything that was sent before.
+func (s *session) acquire(out *outbox, weight int64) error {
+	if s.backlog.TryAcquire(weight) {
+		return nil
+	}
+	if out != s.out { // read watches the client
+		return s.backlog.Acquire(s.ctx, weight)
+	}
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		if s.conn.AwaitEnd() {
+			s.cancel()
+		}
+	})
+	err := s.backlog.Acquire(s.ctx, weight)
+	_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // ends AwaitEnd
+	watching.Wait()
+	return errors.Join(err, s.conn.SetReadDeadline(time.Time{}))
+}
+
+var errOneNumber = errors.Join(wire.ErrMalformed, errors.New("two unanswered requests have one number"))
 
 // admit makes the task of a request. It returns a *wire.Error for a request that is
 // refused, and another error for one that ends the session.
 func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
-	if h.Type < wire.TypeHello || h.Type > wire.TypeRing || h.Type == wire.TypeHello || h.Request == 0 {
-		return nil, errors.Join(wire.ErrMalformed, errors.New("a request of type "+h.Type.String()+", or without a number"))
-	}
 	timed := isTimed(h.Type)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -207,7 +262,7 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	case s.mu.draining:
 		return nil, reject(wire.CodeDraining, "the server shuts down")
 	case s.mu.unanswered[h.Request] != nil:
-		return nil, errors.Join(wire.ErrMalformed, errors.New("two unanswered requests have one number"))
+		return nil, errOneNumber
 	case timed && s.mu.jobs >= int(limits.Jobs):
 		return nil, reject(wire.CodeQuota, "the session has %d unanswered jobs already", s.mu.jobs)
 	}
@@ -228,17 +283,35 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	return t, nil
 }
 
-// forget removes an answered request.
-func (s *session) forget(t *task) {
+// settle removes a request and puts its reply: in one step, so that drain, which ends the
+// session when nothing is unanswered, comes after the reply. It returns what put does.
+func (s *session) settle(t *task, typ wire.Type, m wire.Message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.unanswered, t.header.Request)
 	if isTimed(t.header.Type) {
 		s.mu.jobs--
 	}
+	sent := t.out.put(typ, t.header.Request, m)
 	if s.mu.draining && len(s.mu.unanswered) == 0 {
 		s.closeIdle()
 	}
+	return sent
+}
+
+// flush writes the replies of both streams that wait for it.
+func (s *session) flush() {
+	s.out.flush()
+	if r := s.ring(); r != nil {
+		r.out.flush()
+	}
+}
+
+// ring returns the session's ring, or nil.
+func (s *session) ring() *ringStream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.ring
 }
 
 // cancelRequest answers a cancel, and before it the request that it ends.
@@ -248,8 +321,11 @@ func (s *session) cancelRequest(out *outbox, h wire.Header, b []byte) error {
 		return err
 	}
 	s.mu.Lock()
-	t := s.mu.unanswered[m.Request]
+	t, twice := s.mu.unanswered[m.Request], s.mu.unanswered[h.Request] != nil
 	s.mu.Unlock()
+	if twice {
+		return errOneNumber
+	}
 	if t != nil {
 		t.end(wire.CodeCancelled, "a cancel request ended it")
 	}
@@ -282,11 +358,8 @@ func (s *session) closeIdle() {
 // abort ends the session with an error.
 func (s *session) abort(reason *wire.Error) {
 	// The socket carries what ends the session, after what the ring has.
-	s.mu.Lock()
-	ring := s.mu.ring
-	s.mu.Unlock()
-	if ring != nil {
-		ring.out.drain(abortTime)
+	if r := s.ring(); r != nil {
+		r.out.drain(abortTime)
 	}
 	s.out.put(wire.TypeError, 0, reason)
 	s.out.drain(abortTime)
@@ -296,10 +369,4 @@ func (s *session) client() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mu.client
-}
-
-func closeAll(files []*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // Status is the state of a server.
@@ -70,13 +70,13 @@ type Counters struct {
 
 // Status returns the state. It may be called at any time.
 func (s *Server) Status() Status {
-	info := s.gpu.Context.Info()
+	info := s.context.Info()
 	status := Status{
 		Version: s.options.Version, Protocol: wire.Version, Generation: s.options.Generation, Ended: s.options.Ended,
 		UptimeSeconds: time.Since(s.started).Seconds(),
 		Device:        s.options.Device.Number, Devices: s.options.Device.Count, UUID: s.options.Device.UUID,
 		GPU: info.GPU, Driver: info.Driver, ZeroCopy: s.zeroCopy, Sessions: []SessionStatus{},
-		Counters: s.counters(), Failures: s.failures.list(), Cache: s.gpu.Cache.Stats(), Executor: s.gpu.Executor.Stats(),
+		Counters: s.counters(), Failures: s.failures.list(), Cache: s.cache.Stats(), Executor: s.executor.Stats(),
 	}
 	var buffers, plans int64
 	status.NamedBuffers, buffers = s.buffers.count()
@@ -118,7 +118,7 @@ func (s Status) message() (wire.Message, error) {
 
 // welcome is the reply to the hello of a session.
 func (s *Server) welcome(session uint64) *wire.Welcome {
-	info := s.gpu.Context.Info()
+	info := s.context.Info()
 	return &wire.Welcome{
 		Version: wire.Version, Session: session, Generation: s.options.Generation,
 		Server: short(s.options.Version), Device: short(info.GPU), Label: short(info.Fingerprint.Label()),

@@ -4,12 +4,11 @@ package server
 
 import (
 	"context"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // task is one request of a session, from its receipt to its reply.
@@ -19,7 +18,7 @@ type task struct {
 	header   wire.Header
 	body     []byte
 	kept     *body       // storage of body; nil: it is the reader's, valid until receive returns
-	files    []*os.File  // that came with the request; handle closes them
+	files    []int       // that came with the request; handle closes them
 	answered atomic.Bool // the reply is made, or a goroutine has claimed to make it
 	deadline time.Time   // zero: none
 	direct   bool        // the goroutine that submits the job waits for it
@@ -45,6 +44,10 @@ func (t *task) keepBody() {
 	t.body = t.kept.bytes
 }
 
+// isQueued reports whether the request waits in the queue, and not with the goroutine that reads
+// those behind it.
+func (t *task) isQueued() bool { return t.kept != nil }
+
 // releaseBody ends the use of the body.
 func (t *task) releaseBody() {
 	if t.kept != nil && cap(t.kept.bytes) <= maxKeptBody {
@@ -56,8 +59,9 @@ func (t *task) releaseBody() {
 // claim reports whether the caller is the one that answers the request.
 func (t *task) claim() bool { return !t.answered.Swap(true) }
 
-// reply answers a request that the caller has claimed.
-func (t *task) reply(m wire.Message) { t.send(t.header.Type|wire.ReplyBit, m) }
+// reply answers a request that the caller has claimed, and reports false where m is too large
+// and an error was the answer.
+func (t *task) reply(m wire.Message) bool { return t.send(t.header.Type|wire.ReplyBit, m) }
 
 // fail answers a request that the caller has claimed with an error.
 func (t *task) fail(err error, otherwise wire.Code) {
@@ -69,12 +73,23 @@ func (t *task) fail(err error, otherwise wire.Code) {
 	t.send(wire.TypeError, reply)
 }
 
-func (t *task) send(typ wire.Type, m wire.Message) {
+func (t *task) send(typ wire.Type, m wire.Message) bool {
 	if t.cancel != nil {
 		t.cancel()
 	}
-	t.s.forget(t)
-	t.out.put(typ, t.header.Request, m)
+	return t.s.settle(t, typ, m)
+}
+
+// checkReply returns an error where a reply of size bytes cannot be sent: before the request
+// changes anything.
+func (t *task) checkReply(size int) error {
+	switch {
+	case size > wire.MaxBody:
+		return reject(wire.CodeInvalid, "a reply of %d bytes, at most %d are possible: use memory", size, wire.MaxBody)
+	case !t.out.stream.Fits(wire.HeaderSize + size):
+		return reject(wire.CodeInvalid, "a reply of %d bytes is larger than the ring: use memory, or send the request by the socket", size)
+	}
+	return nil
 }
 
 // end answers the request with an error, if it is unanswered, and reports whether it was.
@@ -90,9 +105,5 @@ func (t *task) end(code wire.Code, message string) bool {
 // isTimed reports whether requests of a type have a deadline, count against the quota of
 // jobs, and may be answered out of order.
 func isTimed(t wire.Type) bool {
-	switch t {
-	case wire.TypeJob, wire.TypeCopy, wire.TypeWeights, wire.TypeRun:
-		return true
-	}
-	return false
+	return t == wire.TypeJob || t == wire.TypeCopy || t == wire.TypeWeights || t == wire.TypeRun
 }

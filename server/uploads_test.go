@@ -8,6 +8,7 @@ import (
 
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 )
@@ -17,11 +18,12 @@ import (
 func TestSameVersionUploadsNothing(t *testing.T) {
 	f := serve(t, server.Options{})
 	bytesIn := func() uint64 { return f.Status().Counters.BytesIn }
-	weights := glctx.Bytes(conv2d.RandomValues(8*8, 1))
+	weights := conv2d.RandomValues(8*8, 1)
+	data := glctx.Bytes(weights)
 	first, second := f.dial(), f.dial()
-	var plans []*client.Plan // both opened before there were weights
+	var plans []job.Plan // both opened before there were weights
 	for _, c := range []*client.Client{first, second} {
-		p, err := c.NamedPlan(t.Context(), "plan", "gemm:8x8x8")
+		p, err := c.OpenPlan(t.Context(), "plan", false, "gemm:8x8x8")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,7 +47,7 @@ func TestSameVersionUploadsNothing(t *testing.T) {
 		}
 	}
 
-	var buffers []*client.Buffer
+	var buffers []job.Buffer
 	for _, c := range []*client.Client{first, second} {
 		b, err := c.NamedBuffer(t.Context(), "buffer", 256)
 		if err != nil {
@@ -58,12 +60,12 @@ func TestSameVersionUploadsNothing(t *testing.T) {
 		bytes  uint64
 		want   error
 	}{
-		{0, 256, nil},              // 0 becomes 7
-		{1, 0, client.ErrConflict}, // another client was first
-		{0, 0, client.ErrConflict},
+		{0, 256, nil},           // 0 becomes 7
+		{1, 0, job.ErrConflict}, // another client was first
+		{0, 0, job.ErrConflict},
 	} {
 		before := bytesIn()
-		_, err := buffers[c.buffer].Replace(t.Context(), 0, weights, 0, 7)
+		_, err := buffers[c.buffer].Replace(t.Context(), 0, data, 0, 7)
 		if got := bytesIn() - before; got != c.bytes || !errors.Is(err, c.want) {
 			t.Errorf("buffer, step %d: %d bytes, %v", i, got, err)
 		}

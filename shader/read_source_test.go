@@ -87,6 +87,7 @@ func TestReadSourceRefuses(t *testing.T) {
 	deep["a.comp"] = &fstest.MapFile{Data: []byte("#include \"0\"\n")}
 	wide := files("a.comp", strings.Repeat("#include \"b\"\n", maxIncludes+1), "b", "")
 	large := files("a.comp", strings.Repeat("#include \"b\"\n", 17), "b", strings.Repeat(strings.Repeat("x", 1023)+"\n", 1<<10))
+	unused := files("a.comp", "#if 0\n"+strings.Repeat(strings.Repeat("x", 1023)+"\n", 17<<10)+"#endif\n")
 	tests := []struct {
 		name string
 		fsys fstest.MapFS
@@ -110,6 +111,7 @@ func TestReadSourceRefuses(t *testing.T) {
 		{"too deep", deep, "deeper than 32"},
 		{"too many", wide, "more than 4096 includes"},
 		{"too large", large, "larger than 16777216 bytes"},
+		{"too large to read", unused, "larger than 16777216 bytes"},
 		{"binary", files("a.comp", "\x00"), "NUL"},
 	}
 	for _, test := range tests {

@@ -85,12 +85,13 @@ const (
 	OpenContext = "context"      //   EGL and the context
 	NewCache    = "cache"        //   the cache's directory is opened
 	NewExecutor = "executor"     //   an executor is made
+	Merge       = "merge"        // what the driver stored for each child of a command, into one slot
 	Close       = "close"
 
 	// Requests.
 	Get         = "get"          // a program was not resident: until its handle was returned
 	BeforeFirst = "before first" //   the first request waits for what fills the directory
-	Wait        = "wait"         //   for the load, on another goroutine
+	Wait        = "wait"         //   for the load, on another goroutine; of Process: for a process that compiles the same
 	Preload     = "preload"
 	FirstUse    = "first use" // instant: the first Get of a program that a preload had made resident
 	Unused      = "unused"    // instant, at Close: a program was preloaded, and never asked for
@@ -108,6 +109,7 @@ const (
 	EGLContext     = "make context" // eglCreateContext
 	EGLMakeCurrent = "make current" // eglMakeCurrent
 	Bindings       = "bindings"     // the addresses of GL's functions
+	Slot           = "slot"         // waits until the driver's slot of this process is filled
 	Describe       = "describe"     // what the context is: its fingerprint and limits
 	ProgramBinary  = "binary"       // glProgramBinary
 	Interface      = "interface"    // what the program binds

@@ -8,13 +8,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // preloaded compiles programs twice, calls between in the meantime, and returns the
@@ -52,9 +56,9 @@ func TestBatchesLoadWhatIsStored(t *testing.T) {
 		each(t, dir, func(store *binary.Store) error { return store.Reject(missing.Key(), "the test") })
 	})
 	for name, r := range got {
-		want := cache.Disk
+		want := job.Disk
 		if name == missing.Name() {
-			want = cache.Compiled
+			want = job.Compiled
 		}
 		if r.Err != nil || r.Origin != want || r.Quarantined {
 			t.Errorf("%s: %+v", name, r)
@@ -63,6 +67,126 @@ func TestBatchesLoadWhatIsStored(t *testing.T) {
 	if len(report.Children) != 1 {
 		t.Errorf("%d children", len(report.Children))
 	}
+}
+
+// Programs that are known not to compile start no further children: one answers from the
+// record.
+func TestKnownFailuresStartNoChildren(t *testing.T) {
+	dir := openDir(t)
+	t.Setenv(fakeDir, dir.Path())
+	list := sources("a", "b", "c")
+	for i := range 6 {
+		list = append(list, shader.MustSource("broken", fmt.Sprint("text ", i), nil))
+	}
+	p := Pool{Jobs: 4, Timeout: time.Hour, Dir: dir}
+	for _, recorded := range []bool{false, true} {
+		failed := 0
+		report, err := p.Compile(context.Background(), list, func(r Result) {
+			if r.Err == nil {
+				return
+			}
+			failed++
+			if r.Recorded != recorded || !errors.As(r.Err, new(*shader.CompileError)) {
+				t.Errorf("%+v", r)
+			}
+		})
+		if err != nil || failed != 6 {
+			t.Errorf("%d failed, %v", failed, err)
+		}
+		if recorded && len(report.Children) != 1 {
+			t.Errorf("%d children", len(report.Children))
+		}
+	}
+}
+
+// Of pools that compile the same programs at once one does, and the others load them.
+func TestPoolsCompileOnce(t *testing.T) {
+	dir := openDir(t)
+	t.Setenv(fakeDir, dir.Path())
+	var list []*shader.Source
+	for i := range 12 {
+		list = append(list, sources(fmt.Sprintf("program %d", i))...)
+	}
+	var compiled atomic.Int32
+	var pools sync.WaitGroup
+	events := trace.NewRecorder(0)
+	for range 4 {
+		pools.Go(func() {
+			own, err := binary.OpenDir(dir.Path()) // as another process has it
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			p := Pool{Jobs: 2, Timeout: time.Hour, Dir: own, Tracer: events}
+			report, err := p.Compile(context.Background(), list, func(r Result) {
+				if r.Err != nil {
+					t.Errorf("%+v", r)
+				} else if r.Origin == job.Compiled {
+					compiled.Add(1)
+				}
+			})
+			if err != nil || len(report.Children) > 2 {
+				t.Errorf("%d children, %v", len(report.Children), err)
+			}
+		})
+	}
+	pools.Wait()
+	if n := compiled.Load(); n != 12 {
+		t.Errorf("12 programs were compiled %d times", n)
+	}
+	steps := map[string]int{}
+	for _, e := range events.Recording().Events {
+		steps[e.Name]++
+	}
+	if steps[trace.Wait] != 4 || steps[trace.Merge] != 4 {
+		t.Errorf("steps: %v", steps)
+	}
+}
+
+// What arrives while a preload runs, as the packs of a remote that was late, is loaded and
+// not compiled.
+func TestWhatArrivesLateIsLoaded(t *testing.T) {
+	var list []*shader.Source
+	for i := range 6 {
+		list = append(list, sources(fmt.Sprintf("program %d", i))...)
+	}
+	filled, late := openDir(t), openDir(t)
+	got := map[job.Origin]int{}
+	for _, dir := range []*binary.Dir{filled, late} {
+		t.Setenv(fakeDir, dir.Path())
+		clear(got)
+		p := Pool{Jobs: 1, Timeout: time.Hour, Dir: dir}
+		_, err := p.Compile(context.Background(), list, func(r Result) {
+			if got[r.Origin]++; dir == late && len(got) == 1 && got[job.Compiled] == 1 {
+				copyPrograms(t, filled, late)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got[job.Compiled] != 1 || got[job.Disk] != 5 {
+		t.Errorf("origins: %v", got)
+	}
+}
+
+// copyPrograms puts the programs of one directory into another.
+func copyPrograms(t *testing.T, from, to *binary.Dir) {
+	t.Helper()
+	each(t, from, func(store *binary.Store) error {
+		path, err := filepath.Rel(from.Path(), store.Path())
+		if err != nil {
+			return err
+		}
+		blobs, err := filepath.Glob(filepath.Join(store.Path(), "blobs", "*", "*.bin"))
+		for _, blob := range blobs {
+			data, readErr := os.ReadFile(blob)
+			folder := filepath.Join(to.Path(), path, "blobs", filepath.Base(filepath.Dir(blob)))
+			mkdirErr := os.MkdirAll(folder, 0o700)
+			err = errors.Join(err, readErr, mkdirErr, os.WriteFile(filepath.Join(folder, filepath.Base(blob)), data, 0o600))
+		}
+		return err
+	})
 }
 
 // A child leaves out of a batch what has to be requested alone: what is not stored, what a
@@ -104,7 +228,7 @@ func TestACrashInABatchCostsOneBinary(t *testing.T) {
 		if r.Err != nil || r.Quarantined {
 			t.Errorf("%s: %+v", name, r)
 		}
-		if r.Origin == cache.Compiled {
+		if r.Origin == job.Compiled {
 			compiled++
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -215,7 +216,7 @@ func (c Child) compile(programs *cache.Cache, request string) cache.PreloadResul
 // Stored returns a result, which is ErrNotStored where the program was compiled and the
 // store failed to write it. Call WaitStored before.
 func Stored(programs *cache.Cache, r cache.PreloadResult) cache.PreloadResult {
-	if r.Err == nil && r.Origin == cache.Compiled && programs.Stats().StoreFailures > 0 {
+	if r.Err == nil && r.Origin == job.Compiled && programs.Stats().StoreFailures > 0 {
 		if _, err := programs.Store().Get(r.Key); err != nil {
 			r.Origin, r.Err = 0, ErrNotStored
 		}

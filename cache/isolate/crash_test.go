@@ -20,6 +20,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -52,7 +53,7 @@ func serveFake(dir string, silent bool) error {
 	}
 	return Child{Open: func() (Opened, error) {
 		drivercache.Manage(filepath.Join(dir, "driver")) // unless the parent has replaced it
-		c, err := cache.New(fakeDevice(), cache.Options{Dir: dir, RecordCrashes: !silent, InTrial: true})
+		c, err := cache.New(fakeDevice(), cache.Options{Dir: dir, RecordCrashes: !silent, KeepCompileErrors: true, InTrial: true})
 		if err != nil {
 			return Opened{}, err
 		}
@@ -182,7 +183,7 @@ func TestChildrenStoreWhatTheyCompile(t *testing.T) {
 	p := Pool{Jobs: 2, Dir: dir}
 	list := sources("a", "b", "c", "d")
 	if _, err := p.Compile(context.Background(), list, func(r Result) {
-		if r.Err != nil || r.Origin != cache.Compiled || r.Key != list[r.Index].Key() {
+		if r.Err != nil || r.Origin != job.Compiled || r.Key != list[r.Index].Key() {
 			t.Errorf("%+v", r)
 		}
 	}); err != nil {
@@ -197,7 +198,7 @@ func TestChildrenStoreWhatTheyCompile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range results {
-		if r.Origin != cache.Disk {
+		if r.Origin != job.Disk {
 			t.Errorf("%+v", r)
 		}
 	}

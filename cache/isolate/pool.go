@@ -14,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // Pool compiles programs in child processes. Its zero value starts this executable
@@ -45,12 +46,17 @@ type Pool struct {
 	// Dir is the cache directory of the children. The pool records crashes there that
 	// a child could not record itself, puts the programs that children died of into
 	// quarantine, and after the last child merges what NVIDIA's driver stored for each
-	// child apart. It starts one child where every program is stored already, and the
-	// others when one has to be compiled. nil: none of it.
+	// child apart. It starts one child where every program is stored already, or known not
+	// to compile, and the others when one has to be compiled. Of pools of several processes
+	// that compile the same sources at once, one does, and the others wait, and load what
+	// it made; one in which nothing happens for 5 s is not waited for. nil: none of it.
 	Dir *binary.Dir
 
 	// Logger gets what Dir could not take. Default: nothing is logged.
 	Logger *slog.Logger
+
+	// Tracer gets the wait for another process, and the merge. Default: nothing is measured.
+	Tracer trace.Tracer
 }
 
 // Result is what became of one request.
@@ -136,8 +142,9 @@ func (p *Pool) Compile(ctx context.Context, sources []*shader.Source, done func(
 		}
 		done(r)
 	}}
+	r.sources = sources
 	r.request = func(i int) string { return EncodeSource(sources[i]) }
-	r.stored = func(i int) bool { return r.isStored(sources[i].Key()) }
+	r.stored = func(i int) bool { return r.isKnown(sources[i]) }
 	return r.all(ctx, len(sources))
 }
 
@@ -153,9 +160,9 @@ func (p *Pool) Run(ctx context.Context, requests []string, done func(Result)) (R
 	return r.all(ctx, len(requests))
 }
 
-// isStored reports whether any driver's store has a program.
-func (r *run) isStored(key shader.Key) bool {
-	return slices.ContainsFunc(r.stores, func(s *binary.Store) bool { return s.Has(key) })
+// isKnown reports whether any driver's store has a program, or its compile error.
+func (r *run) isKnown(source *shader.Source) bool {
+	return slices.ContainsFunc(r.stores, func(s *binary.Store) bool { return s.Has(source.Key()) || s.Failure(source) != nil })
 }
 
 // openStores opens the store of each driver in Dir. A directory without any is not an
@@ -164,6 +171,7 @@ func (r *run) openStores() {
 	if r.Dir == nil {
 		return
 	}
+	r.stores = nil
 	infos, _ := r.Dir.Drivers()
 	for _, info := range infos {
 		if store, err := r.Dir.Store(info.Fingerprint); err == nil && info.Fingerprint.DirName() == info.Dir {
@@ -205,10 +213,12 @@ func (r *run) recoverMarks(key shader.Key) (refused bool, err error) {
 
 // mergeSlots merges what NVIDIA's driver stored for each child apart.
 func (r *run) mergeSlots() {
+	region := trace.Begin(r.Tracer, trace.Process, 0, trace.Merge)
+	defer func() { region.End() }()
 	_, err := drivercache.Merge(r.Dir.DriverDir())
 	switch {
 	case errors.Is(err, drivercache.ErrInUse):
-		r.Logger.Warn("the driver's cache is in use, so its slots are merged at a later start")
+		r.Logger.Debug("the driver's cache is in use, so its slots are merged at a later start") // which finds them all the same
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		r.Logger.Warn("the driver's slots were not merged", "reason", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -66,7 +66,7 @@ func TestACrashCostsOneProgram(t *testing.T) {
 				if lost, ok := errors.AsType[*LostError](r.Err); !ok || r.Quarantined || lost.Signal != "SIGKILL: killed" || lost.Crashed() || lost.TimedOut {
 					t.Errorf("program 2 ended with %+v", r)
 				}
-			} else if r.Origin != cache.Compiled || r.Quarantined || r.Err != nil {
+			} else if r.Origin != job.Compiled || r.Quarantined || r.Err != nil {
 				t.Errorf("program %d ended with %+v", request, r)
 			}
 		}

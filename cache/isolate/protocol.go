@@ -8,6 +8,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -96,7 +97,7 @@ func (m *programMessage) result(index int) Result {
 		PrimeNanos:   m.PrimeNanos,
 		CompileNanos: m.CompileNanos,
 	}}
-	for o := cache.Compiled; o <= cache.Resident; o++ {
+	for o := job.Compiled; o <= job.Resident; o++ {
 		if o.String() == m.Origin {
 			r.Origin = o
 		}

@@ -3,6 +3,7 @@ package isolate
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -10,18 +11,20 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // run is one call of Pool.Run or Pool.Compile.
 type run struct {
 	Pool
 	request func(index int) string // encodes one when it is sent
-	stored  func(index int) bool   // so that it is probably not compiled
+	stored  func(index int) bool   // or known to fail, so that it is probably not compiled
 	done    func(Result)
 
-	stores     []*binary.Store // of all drivers, as the run started
+	sources    []*shader.Source // that request encodes; nil: other requests
+	stores     []*binary.Store  // of all drivers, as the run started
 	seen       seenLines
 	recovering sync.Mutex
 	workers    errgroup.Group
@@ -41,6 +44,7 @@ func (r *run) all(ctx context.Context, count int) (Report, error) {
 	r.mu.batched, r.mu.lost = map[int]bool{}, map[int]bool{}
 	r.seen.lines = map[string]bool{}
 	r.openStores()
+	defer r.claim(ctx)()
 	compiles := 0
 	for i := range count {
 		r.mu.waiting = append(r.mu.waiting, i)
@@ -63,6 +67,47 @@ func (r *run) all(ctx context.Context, count int) (Report, error) {
 		r.report.Merged = time.Now()
 	}
 	return r.report, err
+}
+
+// patience is how long a run waits for another process's run in which nothing happens, as
+// one that is stopped.
+const patience = 5 * time.Second
+
+// claimPoll is how often a run that waits looks whether the other has ended.
+const claimPoll = 5 * time.Millisecond
+
+// claim claims the programs that have to be compiled, until the returned function is called.
+// It waits while another process compiles them, to load what that one made.
+func (r *run) claim(ctx context.Context) (end func()) {
+	if r.Dir == nil || len(r.sources) == 0 {
+		return func() {}
+	}
+	region := trace.Begin(r.Tracer, trace.Process, 0, trace.Wait)
+	keys := map[shader.Key]*shader.Source{}
+	for _, s := range r.sources {
+		keys[s.Key()] = s
+	}
+	held, waited := binary.ClaimTogether(r.Dir, slices.Collect(maps.Keys(keys)), func(key shader.Key) bool {
+		return r.isKnown(keys[key])
+	}, patience, func() bool {
+		if drivers, _ := r.Dir.Drivers(); len(drivers) != len(r.stores) {
+			r.openStores() // the first compile of a driver makes its store
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(claimPoll):
+		}
+		return ctx.Err() == nil
+	})
+	region.End(trace.Bool("waited", waited))
+	if waited {
+		r.Logger.Info("waited for another process that compiled these programs")
+	}
+	return func() {
+		for _, release := range held {
+			release()
+		}
+	}
 }
 
 // addWorkers adds workers until there are as many as wanted. The caller holds mu.
@@ -126,10 +171,10 @@ func (r *run) workWithChild(ctx context.Context, own []int) (again []int, err er
 			return r.childLost(index, request, child, lost)
 		}
 		r.answer(program.result(index))
-		if program.Origin == cache.Compiled.String() {
+		if program.Origin == job.Compiled.String() {
 			r.helpWith(ctx)
 		}
-		if program.Origin != cache.Disk.String() {
+		if program.Origin != job.Disk.String() {
 			sent |= growthCheck - 1 // the next time too
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 const assertUsage = `Fail when a start compiled too much or took too long, as a step of CI.

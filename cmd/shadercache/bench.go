@@ -3,80 +3,24 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/bench/bars"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 )
 
-const benchUsage = `Measure on this machine what the cache saves (bench startup), what running jobs
-costs (bench executor, bench dispatch), and how fast convolutions and matrix
-products are (bench conv2d, bench gemm).
+const benchUsage = `Measure on this machine what the cache saves.
 
 With several GPUs in --device each is measured alone, one after the other, in a
-process of its own; bench devices measures them together.
+process of its own.
 
-With --assert FILE a benchmark compares its figures with bars: a JSON list of
-objects with figure, and at_least or at_most or both. A figure is a path in the
-JSON of the result; brackets select rows by their values, as in
-rows[kernel_us=2,depth=3].jobs_per_s. Of a bar with a log only those of the
-benchmark count: executor.json is the log of bench executor,
-startup-preload.json of bench startup --preload. The exit code is 1 where a
-figure falls short, with a table of those that do.`
+What running jobs costs, and how fast convolutions and matrix products are, is
+measured by the command shadercache-lab, which make lab builds.`
 
 func newBench(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := cli.NewParent(&cobra.Command{
 		Use:     "bench",
-		Short:   "Measure what the cache saves and how fast programs are",
+		Short:   "Measure what the cache saves",
 		Long:    benchUsage,
 		Example: "  shadercache bench startup --preload",
-		Args:    cli.UsageArgs(cli.KnownCommand),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.PersistentFlags().String(assertFlag, "", "compare the figures with the bars in a `file`")
-	for _, one := range []*cobra.Command{newBenchExecutor(o), newBenchDispatch(o), newBenchGEMM(o), newBenchConv2D(o),
-		newBenchResident(o), newBenchInterpreter(o), newBenchWave(o), newBenchSteal(o)} {
-		cmd.AddCommand(o.EachGPU(one))
-	}
-	cmd.AddCommand(o.EachGPU(newBenchStartup(o), "chart", "report"), newBenchDevices(o), newBenchTable(o), newStartupChild(o), newDevicesChild(o))
+	})
+	cmd.AddCommand(o.EachGPU(newBenchStartup(o), "chart", "report"), newStartupChild(o))
 	return cmd
-}
-
-// assertFlag names the flag for bars.
-const assertFlag = "assert"
-
-// benchmark are the options of a benchmark.
-type benchmark interface{ Validate() error }
-
-// runBenchmark checks the options of a benchmark, runs it, prints its result, and compares
-// it with the bars that are asked for.
-func runBenchmark[B benchmark, R cli.Outcome](o *options, cmd *cobra.Command, b B, run func(*cli.Options, B) (R, error)) error {
-	if err := b.Validate(); err != nil {
-		return cli.Usage(cmd, err)
-	}
-	var list []bars.Bar
-	if file, _ := cmd.Flags().GetString(assertFlag); file != "" {
-		all, err := bars.Read(file)
-		if err == nil {
-			list, err = bars.For(all, logOf(cmd))
-		}
-		if err != nil {
-			return cli.Usage(cmd, err)
-		}
-	}
-	r, err := run(&o.Options, b)
-	if err := o.Show(r, err); err != nil {
-		return err
-	}
-	return bars.Check(list, r)
-}
-
-// logOf returns the file in which scripts/measure keeps the result of a benchmark with its
-// flags.
-func logOf(cmd *cobra.Command) string {
-	name := cmd.Name()
-	for _, variant := range []string{"preload", "soak"} {
-		if f := cmd.Flags().Lookup(variant); f != nil && f.Changed {
-			name += "-" + variant
-		}
-	}
-	return name + ".json"
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/bench/startup"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/startup"
 )
 
 const benchStartupUsage = `Measure the start of a program that needs many compute programs.
@@ -103,7 +103,11 @@ func newBenchStartup(o *options) *cobra.Command {
 		if !o.DriverCache {
 			return cli.Usage(cmd, errors.New("--driver-cache off leaves nothing to compare"))
 		}
-		return runBenchmark(o, cmd, b, startup.Run)
+		if err := b.Validate(); err != nil {
+			return cli.Usage(cmd, err)
+		}
+		r, err := startup.Run(&o.Options, b)
+		return o.Show(r, err)
 	}
 	return o.WithResult(cmd, startup.Result{})
 }

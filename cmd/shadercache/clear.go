@@ -12,8 +12,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/internal/bench"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/bench"
+	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 const clearUsage = `Delete everything in the cache: programs of every driver, the drivers' machine

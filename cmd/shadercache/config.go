@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 const configUsage = `Show the settings that apply, and where each comes from: a flag, the
@@ -45,7 +45,7 @@ type settingLine struct {
 	Name   string `json:"name"`   // of the flag or of the variable
 	Value  string `json:"value"`  // sizes in bytes; empty: none
 	Source string `json:"source"` // flag, environment, stored, default, or private: a place that is used instead
-	Detail string `json:"detail"` // the flag, variable or file, or why the usual directory is not used; empty for a default
+	Detail string `json:"detail"` // the flag, variable or file, or why the usual directory, or a variable, is not used
 }
 
 func newConfig(o *options) *cobra.Command {
@@ -77,7 +77,7 @@ func newConfigSet(o *options) *cobra.Command {
 		Example:               configExample,
 		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return errors.New("name a setting and its value")
+				return errors.New("name a setting and its value, as in config set max-bytes 4G")
 			}
 			return nil
 		}),
@@ -217,7 +217,9 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 	}
 	r.Settings = append(r.Settings, backfill)
 	binaries := settingLine{"binaries", "auto", fromDefault, ""}
-	if choice := binary.DefaultBinaries(); choice != "" {
+	if choice, err := binary.DefaultBinaries(); err != nil {
+		binaries.Detail = err.Error()
+	} else if choice != "" {
 		binaries = settingLine{"binaries", choice, fromEnvironment, "SHADERCACHE_BINARIES"}
 	}
 	r.Settings = append(r.Settings, binaries)

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 // deletion is what rm and clear print.

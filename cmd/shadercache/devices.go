@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 const devicesUsage = `List the GPUs that EGL has, in the order of --device: index, name, memory, PCI

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/internal/doctor"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/internal/doctor"
 )
 
 const doctorUsage = `Check for everything that is known to keep a cache from working, and print the

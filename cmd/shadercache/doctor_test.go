@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/internal/doctor"
 	"github.com/shadercache/shadercache/glctx/gltest"
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/internal/doctor"
 )
 
 // doctorOn runs doctor as cmd and returns its report and its exit code.

@@ -9,8 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 )
 
 const envUsage = `Print the variables that keep the driver's own cache in the cache directory.
@@ -33,17 +34,17 @@ is made, and --dir names the directory there. It has to be writable for the
 program's user, with the folders driver/mesa and driver/nvidia.
 
 What variables cannot do, and exec does at each start: hold the directory's
-lock, so that prune, import and merges wait for the program; merge the slots of
-NVIDIA's driver, which reads one of those that programs side by side wrote; copy
-the machine code of $SHADERCACHE_UPSTREAM; keep drivers from writing to a volume
-that is full.`
+lock, so that prune, import and merges wait for the program; give each of the
+programs that run at the same time a slot of NVIDIA's driver, of which it reads
+one, with all that is known; copy the machine code of $SHADERCACHE_UPSTREAM;
+keep drivers from writing to a volume that is full.`
 
 const envExample = `  eval "$(shadercache env)" && glmark2 --off-screen
   shadercache --dir /var/cache/shadercache env --format systemd
   shadercache --dir /cache env --format kubernetes`
 
 // envNote is what the files of the formats with comments say.
-const envNote = "Variables do not lock the directory, nor merge the slots of NVIDIA's driver, nor copy from an upstream directory, as shadercache exec does."
+const envNote = "Variables do not lock the directory, nor give each program a slot of NVIDIA's driver, nor copy from an upstream directory, as shadercache exec does."
 
 // envResult is what env prints with --json.
 type envResult struct {
@@ -113,6 +114,9 @@ func (o *options) variablesHere(r *envResult) error {
 	r.Directory = made.directory
 	for _, setting := range made.set {
 		name, value, _ := strings.Cut(setting, "=")
+		if name == drivercache.AppName {
+			value = nvidia.App // the slot of this process is free when it has ended
+		}
 		r.Variables = append(r.Variables, envVariable{name, value})
 	}
 	for _, setting := range made.kept {

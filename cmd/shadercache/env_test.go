@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // hostileNames are names of cache directories that a language may take for its own.

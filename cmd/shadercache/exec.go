@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const execUsage = `Run any OpenGL program with the driver's own cache kept in the cache directory.
@@ -68,8 +68,11 @@ func newExec(o *options) *cobra.Command {
 		Example:               execExample,
 		Args:                  cli.SomeArguments("name the program to run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if folder == "" && cmd.Flags().Changed("record") {
-				return cli.Usage(cmd, errors.New("--record needs the name of a folder"))
+			if !cmd.Flags().Changed("record") {
+				return o.exec(cmd.Context(), args, "", report)
+			}
+			if folder == "" || folder == "--" {
+				return cli.Usage(cmd, fmt.Errorf("--record needs the name of a folder, and got %q", folder))
 			}
 			return o.exec(cmd.Context(), args, folder, report)
 		},
@@ -162,6 +165,7 @@ func (o *options) setExecEnvironment() {
 		return
 	}
 	if made.managed {
+		drivercache.FirstProgram() // the slot of this process is that of the program
 		if err := drivercache.HoldAcrossExec(); err != nil {
 			o.Logger().Warn("the driver's cache may be merged while the program runs", "reason", err)
 		}

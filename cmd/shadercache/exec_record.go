@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/recorder"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/recording/recorder"
 )
 
 // record sets the environment for a program whose OpenGL programs are recorded.
@@ -19,7 +19,7 @@ func (o *options) record(ctx context.Context, folder, program string) error {
 	if err != nil {
 		return cli.Hint(err, "--record takes a folder of your own, such as a new one")
 	}
-	library, err := recorder.Library(ctx)
+	library, err := recorder.Library(ctx, o.tellCompiling)
 	if err == nil {
 		err = recorder.SetEnvironment(library, folder)
 	}
@@ -32,6 +32,14 @@ func (o *options) record(ctx context.Context, folder, program string) error {
 		o.Logger().Warn("nothing is recorded of " + program + ": " + reason)
 	}
 	return nil
+}
+
+// tellCompiling says what takes the first use some seconds.
+func (o *options) tellCompiling(compiler string) {
+	if o.JSON {
+		return // which has errors and warnings on standard error, and no progress
+	}
+	fmt.Fprintf(o.Stderr, "shadercache: compiling the recorder with %s, once\n", cli.EscapeName(compiler))
 }
 
 // unrecorded returns why the dynamic linker does not preload a library into a program, or

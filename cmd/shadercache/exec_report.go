@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // passedOn are the signals that a program gets which exec stays beside. Those of a

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/bundle"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet/pack"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -42,7 +42,7 @@ type exportResult struct {
 	File      string `json:"file"`
 	FileBytes int64  `json:"file_bytes"`
 	Signed    bool   `json:"signed"`
-	bundle.ExportReport
+	pack.ExportReport
 }
 
 func newExport(o *options) *cobra.Command {
@@ -84,12 +84,12 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 	if dir == nil {
 		return nil, cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload fills one")
 	}
-	eo := bundle.ExportOptions{NoDriverCache: f.noDriverCache, NoSources: f.noSources}
+	eo := pack.ExportOptions{NoDriverCache: f.noDriverCache, NoSources: f.noSources}
 	if eo.Fingerprints, err = chosenDrivers(dir, f.drivers); err != nil {
 		return nil, err
 	}
 	if f.signKey != "" {
-		if eo.SignKey, err = bundle.ReadPrivateKey(f.signKey); err != nil {
+		if eo.SignKey, err = pack.ReadPrivateKey(f.signKey); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +101,7 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 	r := &exportResult{File: file, Signed: f.signKey != ""}
 	err = o.WriteOutput(file, 0o600, func(w io.Writer) error {
 		counted := &countingWriter{Writer: w}
-		r.ExportReport, err = bundle.Export(counted, dir, eo)
+		r.ExportReport, err = pack.Export(counted, dir, eo)
 		r.FileBytes = counted.bytes
 		return err
 	})

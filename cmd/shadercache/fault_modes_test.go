@@ -4,7 +4,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,12 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/cmd/clitest"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
@@ -129,55 +128,6 @@ func (r faultRow) fault() faultgl.Fault {
 	return faultgl.Fault{Mode: r.mode, Argument: r.argument, At: r.at}
 }
 
-// cell is an outcome in the table of the documentation.
-func cell(outcome string) string {
-	code, message, found := strings.Cut(outcome, " ")
-	switch {
-	case outcome == "":
-		return "-"
-	case found:
-		return code + ", `" + message + "`"
-	}
-	return code
-}
-
-func then(fix string) string { return cmp.Or(fix, "-") }
-
-const operationsDoc = "../../docs/operations.md"
-
-// TestFaultTable keeps the table in docs/operations.md equal to the rows; -update writes
-// it. Rows that differ only in the entry point share a line.
-func TestFaultTable(t *testing.T) {
-	var lines []string
-	points := map[string][]string{}
-	for _, row := range faultRows {
-		failure := string(row.mode)
-		if row.argument != "" {
-			failure += " " + row.argument
-		}
-		line := fmt.Sprintf("| %s | %%s | %s | %s | %s | %s |\n", failure, cell(row.preload), then(row.preloadFix), cell(row.run), then(row.runFix))
-		if points[line] == nil {
-			lines = append(lines, line)
-		}
-		points[line] = append(points[line], row.at)
-	}
-	table := "\n| failure | at | `preload` | then | `run` | then |\n|---|---|---|---|---|---|\n"
-	for _, line := range lines {
-		table += fmt.Sprintf(line, strings.Join(slices.Compact(points[line]), ", "))
-	}
-	page, err := os.ReadFile(operationsDoc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const begin, end = "<!-- the rows of TestFaultModes -->\n", "\n<!-- end of the rows -->"
-	before, rest, found := strings.Cut(string(page), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		t.Fatalf("%s has no %q", operationsDoc, begin)
-	}
-	checkDoc(t, operationsDoc, before+begin+table+end+after, "TestFaultTable")
-}
-
 // TestFaultModes starts the command with a driver that fails, and then without the
 // failure: the first start ends as its row has it, in bounded time; the next one is
 // healthy, without a program refused but the one that the driver died of; and all
@@ -212,7 +162,7 @@ type faultStart struct {
 // and what it printed.
 func (s faultStart) outcome(t *testing.T, args ...string) (outcome, printed string) {
 	t.Helper()
-	cmd := selfAs(t, "shadercache", args...)
+	cmd := clitest.SelfAs(t, "shadercache", args...)
 	ctx, cancel := context.WithTimeout(t.Context(), s.limit)
 	defer cancel()
 	cmd = exec.CommandContext(ctx, cmd.Path, args...)
@@ -329,7 +279,7 @@ func preloaded(t *testing.T, printed string) []preloadLine {
 // testFaultInRun runs a program, in the process of the command, with the fault.
 func testFaultInRun(t *testing.T, row faultRow) {
 	dir := t.TempDir()
-	if err := imaging.WritePNG(filepath.Join(dir, "small.png"), smallPicture()); err != nil {
+	if err := imaging.WritePNG(filepath.Join(dir, "small.png"), clitest.SmallPicture()); err != nil {
 		t.Fatal(err)
 	}
 	limit := 5 * time.Minute

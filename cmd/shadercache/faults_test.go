@@ -11,12 +11,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/cmd/clitest"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
 )
@@ -105,7 +105,7 @@ func TestPreloadOfAFaultyFolder(t *testing.T) {
 // preloadFaulty returns what preload --json printed, and its messages.
 func preloadFaulty(t *testing.T, folder, dir string, faults []faultgl.Fault) (r preloadResult, messages string) {
 	t.Helper()
-	cmd := selfAs(t, "shadercache", "preload", "--json", "--jobs", "2", "--timeout", "5s", "--memory", "400M", "--dir", dir, folder)
+	cmd := clitest.SelfAs(t, "shadercache", "preload", "--json", "--jobs", "2", "--timeout", "12s", "--memory", "400M", "--dir", dir, folder)
 	cmd.Env = append(os.Environ(), faultgl.Environment(t, faults...)...)
 	var out, printed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &printed
@@ -123,12 +123,12 @@ func preloadFaulty(t *testing.T, folder, dir string, faults []faultgl.Fault) (r 
 func TestPreloadIsInterruptedTwice(t *testing.T) {
 	t.Parallel()
 	gltest.Open(t)
-	deliverSignals(t)
+	clitest.DeliverSignals(t)
 	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "endless.comp")
 	if err := os.WriteFile(file, []byte(fmt.Sprintf(faultyKernel, "endless")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := selfAs(t, "shadercache", "preload", "--dir", dir, file)
+	cmd := clitest.SelfAs(t, "shadercache", "preload", "--dir", dir, file)
 	cmd.Env = append(os.Environ(), faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Hang, At: "glLinkProgram", Source: "endless"})...)
 	messages, err := cmd.StderrPipe()
 	if err == nil {
@@ -137,11 +137,11 @@ func TestPreloadIsInterruptedTwice(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the driver hangs", func() bool {
+	clitest.Eventually(t, "the driver hangs", func() bool {
 		marks, _ := filepath.Glob(filepath.Join(dir, "*", "inflight", "*"))
 		return len(marks) > 0
 	})
-	children := childrenOf(t, cmd.Process.Pid)
+	children := clitest.ChildrenOf(t, cmd.Process.Pid)
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +151,7 @@ func TestPreloadIsInterruptedTwice(t *testing.T) {
 	}
 	time.Sleep(100 * time.Millisecond)
 	for _, child := range children {
-		if _, alive := parentOf(child); !alive {
+		if _, alive := clitest.ParentOf(child); !alive {
 			t.Error("the first interrupt ended a child")
 		}
 	}
@@ -166,42 +166,6 @@ func TestPreloadIsInterruptedTwice(t *testing.T) {
 		t.Error("there was no child")
 	}
 	for _, child := range children {
-		eventually(t, "the children end", func() bool { _, alive := parentOf(child); return !alive })
+		clitest.Eventually(t, "the children end", func() bool { _, alive := clitest.ParentOf(child); return !alive })
 	}
-}
-
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for begin := time.Now(); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Since(begin) > time.Minute {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
-// childrenOf returns the processes that a process started.
-func childrenOf(t *testing.T, process int) (list []int) {
-	t.Helper()
-	all, err := filepath.Glob("/proc/[0-9]*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range all {
-		number, err := strconv.Atoi(filepath.Base(path))
-		if parent, alive := parentOf(number); err == nil && alive && parent == process {
-			list = append(list, number)
-		}
-	}
-	return list
-}
-
-// parentOf returns the parent of a process, and whether it runs.
-func parentOf(process int) (parent int, alive bool) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
-	_, after, _ := strings.Cut(string(data), ") ")
-	state := ""
-	if _, scanErr := fmt.Sscan(after, &state, &parent); err != nil || scanErr != nil {
-		return 0, false
-	}
-	return parent, state != "Z"
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cmd/clitest"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/shader"
@@ -30,7 +31,7 @@ func TestHostileNames(t *testing.T) {
 	picture := filepath.Join(folder, hostile+".png")
 	for _, err := range []error{
 		os.WriteFile(kernel, []byte("#version 430\nlayout(local_size_x = 1) in; void main() { for (;;) {} barrier( }"), 0o600),
-		imaging.WritePNG(picture, smallPicture()),
+		imaging.WritePNG(picture, clitest.SmallPicture()),
 	} {
 		if err != nil {
 			t.Fatal(err)

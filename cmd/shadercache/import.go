@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/bundle"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet/pack"
 )
 
 const importUsage = `Merge a file that export wrote into the cache: all of it or nothing.
@@ -48,7 +48,7 @@ type importFlags struct {
 type importResult struct {
 	Dir     string         `json:"dir"`
 	Devices []importDevice `json:"devices"` // GPUs of this machine: those of --device, else the one that is used
-	bundle.ImportReport
+	pack.ImportReport
 }
 
 // importDevice is a GPU of this machine.
@@ -105,9 +105,9 @@ func (f *importFlags) check(cmd *cobra.Command) error {
 }
 
 func (o *options) importFile(file string, f importFlags) (*importResult, error) {
-	take := bundle.ImportOptions{Trust: f.trust, AnyDriver: f.anyDriver, MaxBytes: int64(f.maxBytes)}
+	take := pack.ImportOptions{Trust: f.trust, AnyDriver: f.anyDriver, MaxBytes: int64(f.maxBytes)}
 	if f.verifyKey != "" {
-		key, err := bundle.ReadPublicKey(f.verifyKey)
+		key, err := pack.ReadPublicKey(f.verifyKey)
 		if err != nil {
 			return nil, err
 		}
@@ -131,13 +131,13 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 	bar := o.NewProgress(100, "importing")
 	take.Progress = func(done, total int64) { _ = bar.Set(percent(done, total)) }
 	r := &importResult{Dir: path, Devices: []importDevice{}}
-	r.ImportReport, err = bundle.ImportFile(file, dir, take)
+	r.ImportReport, err = pack.ImportFile(file, dir, take)
 	_ = bar.Finish()
 	if err == nil {
 		err = o.CountPrograms(lines)
 	}
 	for _, d := range lines {
-		served := slices.ContainsFunc(r.Contents, func(c bundle.Content) bool { return c.Folder == d.Folder && c.Programs+c.Tunings > 0 })
+		served := slices.ContainsFunc(r.Contents, func(c pack.Content) bool { return c.Folder == d.Folder && c.Programs+c.Tunings > 0 })
 		r.Devices = append(r.Devices, importDevice{d, served})
 	}
 	return r, err
@@ -212,7 +212,7 @@ func (r *importResult) Print(w io.Writer) {
 	switch {
 	case r.Verified:
 		fmt.Fprint(w, "the signature is that of the given key: executable code is trusted\n")
-	case r.Trust == bundle.TrustCaller:
+	case r.Trust == pack.TrustCaller:
 		fmt.Fprint(w, "no key was given: executable code is trusted because of --trust\n")
 	case r.Signed:
 		fmt.Fprint(w, "signed; --verify checks the signature: executable code is not trusted\n")

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"syscall"
 	"testing"
 
@@ -15,7 +14,8 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/clitest"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -52,18 +52,6 @@ func stuckMain() {
 	_, _ = g.Cache.Get(context.Background(), fakeSource(0))
 }
 
-// selfAs returns a command that runs the test binary under another name.
-func selfAs(t *testing.T, name string, args ...string) *exec.Cmd {
-	t.Helper()
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(executable, args...)
-	cmd.Args[0] = name
-	return cmd
-}
-
 // fakeStore opens the store of the fake driver.
 func fakeStore(t *testing.T, path string) *binary.Store {
 	t.Helper()
@@ -78,19 +66,10 @@ func fakeStore(t *testing.T, path string) *binary.Store {
 	return store
 }
 
-// deliverSignals makes child processes receive the signals of users, also where this
-// process ignores them, as those that a shell starts in the background do: a child
-// inherits what is ignored, not what is caught.
-func deliverSignals(t *testing.T) {
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
-	t.Cleanup(func() { signal.Stop(caught) })
-}
-
 // An interrupt during a compile leaves no crash mark, whether the work can be cancelled
 // or not; a process that is killed leaves one.
 func TestInterruptClearsMarks(t *testing.T) {
-	deliverSignals(t)
+	clitest.DeliverSignals(t)
 	for name, c := range map[string]struct {
 		args    []string
 		signals []syscall.Signal
@@ -103,7 +82,7 @@ func TestInterruptClearsMarks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			cmd := selfAs(t, stuckName, append([]string{dir}, c.args...)...)
+			cmd := clitest.SelfAs(t, stuckName, append([]string{dir}, c.args...)...)
 			out, err := cmd.StdoutPipe()
 			if err == nil {
 				err = cmd.Start()

@@ -12,8 +12,8 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache/isolate"
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/recording/replay"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/internal/replay"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -72,7 +72,7 @@ func (o *options) pool(dir *binary.Dir, f isolationFlags, arguments ...string) *
 		memory = -1
 	}
 	return &isolate.Pool{
-		Jobs: f.jobs, Timeout: f.timeout, MaxMemoryBytes: memory, Dir: dir, Logger: o.Logger(),
+		Jobs: f.jobs, Timeout: f.timeout, MaxMemoryBytes: memory, Dir: dir, Logger: o.Logger(), Tracer: o.Tracer(),
 		Command: func() (*exec.Cmd, error) {
 			return o.ChildCommand(context.Background(), dir.Path(), []string{childName}, arguments...)
 		},

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/bundle"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet/pack"
 )
 
 const keygenUsage = `Make a key pair for signing what export writes.
@@ -38,7 +38,7 @@ func newKeygen(o *options) *cobra.Command {
 			if err := cli.NoStdout(cmd, args[0]); err != nil {
 				return err
 			}
-			err := bundle.GenerateKey(args[0])
+			err := pack.GenerateKey(args[0])
 			if errors.Is(err, fs.ErrExist) {
 				err = cli.Hint(err, "name another file: a key is never replaced")
 			}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet"
 )
 
 // levelLine is one of the levels that a request for a program goes through: memory, disk,
@@ -19,20 +19,20 @@ type levelLine struct {
 	Misses    uint64           `json:"misses"`             // an error is none
 	Errors    uint64           `json:"errors"`             // what could not be read or used
 	Bytes     int64            `json:"bytes"`              // of hits; of memory: not counted
-	Millis    float64          `json:"time_ms"`            // spent on hits; of memory: not counted
+	Millis    float64          `json:"time_ms"`            // spent on hits; of memory: on programs that were evicted before
 	Backfills uint64           `json:"backfills"`          // programs copied to disk from this level
 	Classes   map[string]int64 `json:"by_class,omitempty"` // errors of remote
 }
 
 // newLevels returns all levels, from the counters of a directory and of its remotes.
-func newLevels(c binary.Counters, far remote.Counters) []levelLine {
+func newLevels(c binary.Counters, far fleet.Counters) []levelLine {
 	here := c.DiskHits - min(c.UpstreamHits, c.DiskHits)
 	missed := c.Compiles + c.CompileErrors
 	return []levelLine{
-		{Level: "memory", Hits: c.ResidentHits + c.MemoryHits, Misses: c.DiskHits + missed},
+		{Level: "memory", Hits: c.ResidentHits + c.MemoryHits, Misses: c.DiskHits + missed, Millis: milliseconds(c.MemoryNanos)},
 		{Level: "disk", Hits: here, Misses: c.UpstreamHits + missed, Errors: c.Damaged + c.Rejected + c.WrongAnswers + c.StoreFailures,
-			Bytes: max(c.LoadedBytes-c.UpstreamBytes, 0), Millis: milliseconds(c.LoadNanos)},
-		{Level: "upstream", Hits: c.UpstreamHits, Misses: missed, Bytes: c.UpstreamBytes, Backfills: c.Backfilled},
+			Bytes: max(c.LoadedBytes-c.UpstreamBytes, 0), Millis: milliseconds(max(c.LoadNanos-c.MemoryNanos-c.UpstreamNanos, 0))},
+		{Level: "upstream", Hits: c.UpstreamHits, Misses: c.UpstreamMisses, Bytes: c.UpstreamBytes, Millis: milliseconds(c.UpstreamNanos), Backfills: c.Backfilled},
 		{Level: "remote", Hits: uint64(far.Hits), Misses: uint64(far.Misses), Errors: uint64(errorCount(far)), Bytes: far.Bytes,
 			Millis: cli.Milliseconds(far.Time), Backfills: uint64(far.Backfills), Classes: far.Errors},
 	}
@@ -69,7 +69,7 @@ func addLevels(m *cli.Metrics, levels []levelLine) {
 	}
 	m.Begin("remote_errors_total", "counter", "Errors of remotes by class.")
 	for _, l := range levels {
-		for _, class := range errorClasses(remote.Counters{Errors: l.Classes}) {
+		for _, class := range errorClasses(fleet.Counters{Errors: l.Classes}) {
 			m.Sample("remote_errors_total", float64(l.Classes[class]), "class", class)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/shader/lint"
 	"github.com/shadercache/shadercache/shader/manifest"

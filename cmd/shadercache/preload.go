@@ -12,8 +12,8 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/isolate"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
-	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -83,7 +83,7 @@ or stops the whole command.
 load_ms is the time to compile or load, prime_ms the time of the first dispatch,
 which makes the driver finish its work.
 
-With --server, a server compiles or loads the programs, one after the other, and
+With --server, a server compiles or loads the programs, several at a time, and
 keeps them resident and in its own directory: its first client that needs one
 finds it. load_ms is then the time of the request. A directory can be filled in
 the same way without a server; --server auto does so where none runs.
@@ -95,7 +95,10 @@ The programs of a recording are linked in contexts of the API, version, profile
 and flags that they were recorded in, for the driver's own cache alone: what a
 program that exec starts will find. "primed" is how the driver was made to
 finish one: by a dispatch of no groups, by a draw of no fragment, or not, for a
-part of a pipeline. docs/recording.md has what drivers leave to the first draw.
+part of a pipeline. Mesa makes the machine code of graphics at a draw, from
+state that a recording does not have: "need_run" counts such programs. Runs
+under exec --report, until one adds nothing, make them warm, here or by export
+and push.
 A program that the driver refused when it was recorded, and refuses again, is no
 failure: its origin is "refused". Recordings have no quarantine, and are always
 compiled in child processes.`

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shadercache/shadercache/cmd/clitest"
+	"github.com/shadercache/shadercache/cmd/internal/report"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/glctx/gltest"
-	"github.com/shadercache/shadercache/internal/report"
 )
 
 // TestPreloadFromHistory preloads what a start asked for: by the list of its report, and by
@@ -22,11 +23,11 @@ func TestPreloadFromHistory(t *testing.T) {
 	t.Parallel()
 	dir, out := t.TempDir(), t.TempDir()
 	picture, traced, list := filepath.Join(out, "small.png"), filepath.Join(out, "start.json"), filepath.Join(out, "list.json")
-	if err := imaging.WritePNG(picture, smallPicture()); err != nil {
+	if err := imaging.WritePNG(picture, clitest.SmallPicture()); err != nil {
 		t.Fatal(err)
 	}
 	command := func(args ...string) *exec.Cmd {
-		cmd := selfAs(t, "shadercache", append(args, "--dir", dir)...)
+		cmd := clitest.SelfAs(t, "shadercache", append(args, "--dir", dir)...)
 		cmd.Env = append(os.Environ(), "SHADERCACHE_HISTORY=1", "SHADERCACHE_SERVER=", "XDG_RUNTIME_DIR="+out)
 		return cmd
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/isolate"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/shader/manifest"
 )
@@ -22,6 +23,8 @@ type preloadResult struct {
 	Failed   int           `json:"failed"`   // programs
 	Recorded int           `json:"recorded"` // of them, those that failed in an earlier run and were not compiled again
 	Skipped  int           `json:"skipped"`  // programs that were not begun within --budget; they have no line
+
+	NeedRun int `json:"need_run"` // of recordings, graphics programs whose machine code Mesa makes at a draw: a run under exec makes it
 
 	Server bool `json:"server"` // a server compiled or loaded them, and keeps them resident
 
@@ -91,7 +94,7 @@ func (p *preloadLine) set(r cache.PreloadResult) {
 
 // copyFrom fills in the result of a program with the same text.
 func (p *preloadLine) copyFrom(first preloadLine) {
-	p.Origin, p.Quarantined, p.err = cache.Resident.String(), first.Quarantined, first.err
+	p.Origin, p.Quarantined, p.err = job.Resident.String(), first.Quarantined, first.err
 	if p.err != nil {
 		p.Origin = ""
 	}
@@ -141,9 +144,9 @@ func (r *preloadResult) count(p *preloadLine) {
 	case p.err != nil:
 		r.Failed++
 		p.Error, p.Cause = p.err.Error(), cause(p.err)
-	case p.Origin == cache.Compiled.String():
+	case p.Origin == job.Compiled.String():
 		r.counts.compiled++
-	case p.Origin == cache.Disk.String():
+	case p.Origin == job.Disk.String():
 		r.counts.disk++
 	case p.Origin == refused:
 		r.counts.refused++
@@ -243,6 +246,11 @@ func (r *preloadResult) Print(w io.Writer) {
 	r.printSummary(w)
 }
 
+// needsRun is what warms the programs that a replay does not. Mesa writes its entries on a
+// thread of its own and drops those that wait when the process ends, so a run may leave some.
+const needsRun = "machine code depends on state that a replay does not know; " +
+	"run the program under shadercache exec --report until it adds nothing, then export or push"
+
 // labels returns a function that returns the first column of a program: its name, or
 // its file where several have the name.
 func (r *preloadResult) labels() func(preloadLine) string {
@@ -273,5 +281,8 @@ func (r *preloadResult) printSummary(w io.Writer) {
 	fmt.Fprintf(w, ", %d failed\n", r.Failed)
 	if r.Recorded > 0 {
 		fmt.Fprintf(w, "%d of them failed before and were not compiled again: see --retry-failed\n", r.Recorded)
+	}
+	if r.NeedRun > 0 {
+		fmt.Fprintf(w, "%s: %s\n", cli.Plural(r.NeedRun, "graphics program"), needsRun)
 	}
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/shader"
@@ -57,8 +57,8 @@ func (o *options) preloadServer(ctx context.Context, c *client.Client, how prelo
 	err := c.Preload(ctx, sources, func(done client.Preloaded) {
 		p := &r.Programs[indices[done.Index]]
 		if p.err = done.Err; p.err == nil {
-			if p.Origin = done.Program.Origin(); p.Origin == cache.Memory.String() {
-				p.Origin = cache.Resident.String()
+			if p.Origin = done.Program.Origin().String(); p.Origin == job.Memory.String() {
+				p.Origin = job.Resident.String()
 			}
 			p.LoadMillis = cli.Milliseconds(done.Took)
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/shadercache/shadercache/cmd/clitest"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 )
 
@@ -27,7 +28,7 @@ func TestPreloadWithAServer(t *testing.T) {
 	}
 	preload := func(server string, programs ...string) (r result) {
 		t.Helper()
-		cmd := selfAs(t, "shadercache", append([]string{"preload", "--json", "--server", server}, programs...)...)
+		cmd := clitest.SelfAs(t, "shadercache", append([]string{"preload", "--json", "--server", server}, programs...)...)
 		cmd.Env = append(os.Environ(), "SHADERCACHE_SERVER=", "XDG_RUNTIME_DIR="+t.TempDir(), "SHADERCACHE_DIR="+t.TempDir())
 		out, _ := cmd.Output() // a program that fails makes it fail
 		if err := json.Unmarshal(out, &r); err != nil {
@@ -47,7 +48,7 @@ func TestPreloadWithAServer(t *testing.T) {
 	}
 
 	picture := filepath.Join(t.TempDir(), "small.png")
-	if err := imaging.WritePNG(picture, smallPicture()); err != nil {
+	if err := imaging.WritePNG(picture, clitest.SmallPicture()); err != nil {
 		t.Fatal(err)
 	}
 	var ran struct {
@@ -57,7 +58,7 @@ func TestPreloadWithAServer(t *testing.T) {
 		ReadyMillis         float64 `json:"ready_ms"`
 		TimeToFirstResultMs float64 `json:"time_to_first_result_ms"`
 	}
-	out, err := selfAs(t, "shadercache", "run", "--json", "--server", s.path, "--image", picture, "--out", filepath.Join(t.TempDir(), "out.png")).Output()
+	out, err := clitest.SelfAs(t, "shadercache", "run", "--json", "--server", s.path, "--image", picture, "--out", filepath.Join(t.TempDir(), "out.png")).Output()
 	if err == nil {
 		err = json.Unmarshal(out, &ran)
 	}
@@ -66,12 +67,12 @@ func TestPreloadWithAServer(t *testing.T) {
 	}
 
 	for _, args := range [][]string{{"--dir", t.TempDir()}, {"--jobs", "2"}, {"--no-isolate"}, {"--keep-sources"}} {
-		out, err := selfAs(t, "shadercache", append([]string{"preload", "--server", s.path, "conv2d_3x3"}, args...)...).CombinedOutput()
+		out, err := clitest.SelfAs(t, "shadercache", append([]string{"preload", "--server", s.path, "conv2d_3x3"}, args...)...).CombinedOutput()
 		if err == nil || !bytes.Contains(out, []byte(args[0]+" is for programs that this process compiles")) {
 			t.Errorf("%v: %v\n%s", args, err, out)
 		}
 	}
-	out, err = selfAs(t, "shadercache", "run", "--server", "relative").CombinedOutput()
+	out, err = clitest.SelfAs(t, "shadercache", "run", "--server", "relative").CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("give an absolute path, auto, start or off")) {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -40,8 +40,8 @@ func pageBlocks(t *testing.T, page string) (blocks []pageBlock) {
 			open.script += line + "\n"
 		case m != nil:
 			open = &pageBlock{section: section, machine: m[1]}
-		case strings.HasPrefix(line, "## "):
-			section = line[3:]
+		case strings.HasPrefix(line, "## "), strings.HasPrefix(line, "### "):
+			section = strings.TrimLeft(line, "# ")
 		}
 	}
 	return blocks
@@ -64,6 +64,20 @@ func pagePrograms(t *testing.T, work string) {
 	if out, err := exec.Command("/usr/bin/python3", "-c", "import moderngl").CombinedOutput(); err != nil {
 		t.Skipf("python3-moderngl is not installed: %v\n%s", err, out)
 	}
+}
+
+// untilNothingIsAdded runs a command again, as its page says, until its program's last run
+// adds nothing: on a busy machine Mesa drops entries when a process ends.
+func untilNothingIsAdded(cmd *exec.Cmd, out []byte, err error) error {
+	for range 10 {
+		if err != nil || strings.HasSuffix(strings.TrimSpace(string(out)), "added 0") {
+			return err
+		}
+		again := exec.Command(cmd.Path, cmd.Args[1:]...)
+		again.Dir, again.Env = cmd.Dir, cmd.Env
+		out, err = again.CombinedOutput()
+	}
+	return fmt.Errorf("each run adds entries: %s", out)
 }
 
 // The commands of docs/programs.md are run as they are printed there, each on the machine
@@ -97,11 +111,14 @@ func TestProgramsPage(t *testing.T) {
 			cmd.Dir = work
 			cmd.Env = append(commandEnvironment(), "HOME="+home, "XDG_RUNTIME_DIR="+home)
 			out, err := cmd.CombinedOutput()
+			if b.machine == "builder" && strings.Contains(command, "--report") && isMesa {
+				err = untilNothingIsAdded(cmd, out, err)
+			}
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", name, err, out)
 			}
 			t.Logf("%s%s", name, out)
-			replayed := strings.Contains(command, " -- ") && !strings.Contains(command, "--record") || strings.Contains(command, "shadercache env")
+			replayed := b.machine != "builder" && (strings.Contains(command, " -- ") && !strings.Contains(command, "--record") || strings.Contains(command, "shadercache env"))
 			// Mesa keeps a file for each entry. A pod copies them from its image first.
 			if added := mesa.CountEntries(home) - before; replayed && isMesa && added > 0 && b.machine != "pod" {
 				t.Errorf("%s: the driver added %d entries\n%s", name, added, out)
@@ -111,7 +128,7 @@ func TestProgramsPage(t *testing.T) {
 			}
 		}
 	}
-	for _, section := range []string{"Python", "Engines", "Embedders", "Containers", "What exec saved"} {
+	for _, section := range []string{"Run it, and ship the cache", "Python", "Engines", "Embedders", "Containers"} {
 		if sections[section] == 0 {
 			t.Errorf("the section %s starts no program", section)
 		}

@@ -3,7 +3,7 @@ package main
 import (
 	"io"
 
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 // writePrometheus writes the figures in Prometheus's text format. Counters are those of

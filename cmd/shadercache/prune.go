@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/bundle"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet/pack"
 )
 
 const pruneUsage = `Delete programs with their machine code, least recently used first, and files of
@@ -155,7 +155,7 @@ func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult
 	}
 	r.PruneReport, err = dir.Prune(po)
 	if err == nil && !po.DryRun {
-		err = bundle.Recover(dir) // completes an import that was killed
+		err = pack.Recover(dir) // completes an import that was killed
 	}
 	return r, err
 }

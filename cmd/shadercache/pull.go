@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet"
 )
 
 const pullUsage = `Bring what a remote has for this driver into the cache, so that the first start
@@ -26,7 +26,9 @@ write to the remote then decides what the driver executes here.
 that is built without a GPU.
 
 Programs that use the cache pull by themselves, within the time of
-$SHADERCACHE_REMOTE_BUDGET. This command has no limit of time.
+$SHADERCACHE_REMOTE_BUDGET. This command ends with an error when it has waited
+for the remote for 30 s in all; a transfer of 16 KiB a second or more adds to
+that and goes on.
 
 The exit code is 1 when the remote has nothing for this driver.`
 
@@ -44,7 +46,7 @@ type pullFlags struct {
 type pullResult struct {
 	Remote string `json:"remote"` // its URL, without credentials
 	Dir    string `json:"dir"`    // the cache directory
-	remote.PullReport
+	fleet.PullReport
 }
 
 func newPull(o *options) *cobra.Command {
@@ -77,12 +79,12 @@ func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullRes
 	if cmd.Flags().Changed("max-bytes") && f.maxBytes == 0 {
 		return nil, cli.Usage(cmd, errors.New("--max-bytes must be above 0"))
 	}
-	ro, err := f.options(cmd, args, remote.Read)
+	ro, err := f.options(cmd, args, fleet.Read)
 	if err != nil {
 		return nil, err
 	}
 	ro.MaxBytes = int64(f.maxBytes)
-	po := remote.PullOptions{AnyDriver: f.anyDriver, Again: f.again}
+	po := fleet.PullOptions{AnyDriver: f.anyDriver, Again: f.again}
 	if f.anyDriver {
 		err = cli.RefuseFlag(cmd, "device", "--any-driver opens no GPU")
 	} else if current, currentErr := o.CurrentFingerprint(); currentErr == nil {
@@ -101,12 +103,12 @@ func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullRes
 	if r.Dir, err = o.Directory(); err != nil {
 		return nil, err
 	}
-	err = o.onRemote(ro, func(from *remote.Remote) error {
+	err = o.onRemote(ro, func(from *fleet.Remote) error {
 		r.PullReport, err = from.Pull(ctx, po)
 		return err
 	})
 	bar.Finish()
-	if err == nil && r.Heads == 0 || errors.Is(err, remote.ErrNotFound) {
+	if err == nil && r.Heads == 0 || errors.Is(err, fleet.ErrNotFound) {
 		err = nothingThere(r.Remote, f.anyDriver)
 	}
 	return r, err
@@ -115,9 +117,9 @@ func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullRes
 // nothingThere returns the error of a remote that has nothing to pull.
 func nothingThere(url string, anyDriver bool) error {
 	if anyDriver {
-		return cli.Hint(fmt.Errorf("%s has no pack: %w", url, remote.ErrNotFound), "push to it: shadercache push --help")
+		return cli.Hint(fmt.Errorf("%s has no pack: %w", url, fleet.ErrNotFound), "push to it: shadercache push --help")
 	}
-	return cli.Hint(fmt.Errorf("%s has no pack for this driver: %w", url, remote.ErrNotFound),
+	return cli.Hint(fmt.Errorf("%s has no pack for this driver: %w", url, fleet.ErrNotFound),
 		"push to it from a machine with this driver and GPU; shadercache remote list shows what it has")
 }
 

@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet"
 )
 
 const pushUsage = `Send what the cache has and a remote lacks, as one pack: program binaries,
@@ -36,7 +37,8 @@ code is 1.
 --replace writes the remote anew, with what this cache has, and without reading
 what is there: after a key was lost, for example. It needs --sign.
 
-Without --recording it needs no OpenGL. A push that is interrupted leaves the
+Without --recording it needs no OpenGL, but for a cache that exec alone filled:
+no program in it names the driver. A push that is interrupted leaves the
 remote as it was.`
 
 const pushExample = `  shadercache push --sign release.key s3://bucket/app`
@@ -57,7 +59,7 @@ type pushResult struct {
 	Signed bool   `json:"signed"` // with a key
 
 	Replay *preloadResult `json:"replay,omitempty"` // with --recording
-	remote.PushReport
+	fleet.PushReport
 }
 
 func newPush(o *options) *cobra.Command {
@@ -100,7 +102,7 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	if err != nil {
 		return nil, err
 	}
-	ro, err := writerOptions(remote.Options{SignKey: key}, args)
+	ro, err := writerOptions(fleet.Options{SignKey: key}, args)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +120,10 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	if dir == nil {
 		return nil, cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload fills one")
 	}
-	po := remote.PushOptions{Sources: f.sources, Replace: f.replace}
+	if err := o.identifyDriver(dir); err != nil {
+		return nil, err
+	}
+	po := fleet.PushOptions{Sources: f.sources, Replace: f.replace}
 	if po.Fingerprints, err = chosenDrivers(dir, f.drivers); err != nil {
 		return nil, err
 	}
@@ -126,12 +131,33 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	po.Progress = bar.Set
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	err = o.onRemote(ro, func(to *remote.Remote) error {
+	err = o.onRemote(ro, func(to *fleet.Remote) error {
 		r.PushReport, err = to.Push(ctx, po)
 		return err
 	})
 	bar.Finish()
 	return r, err
+}
+
+// identifyDriver notes the current driver in a cache that has its machine code, and no program
+// that names it: a remote has packs by driver.
+func (o *options) identifyDriver(dir *binary.Dir) error {
+	infos, err := dir.Drivers()
+	if err != nil || len(infos) > 0 {
+		return err
+	}
+	if dir.DriverBytes() == 0 {
+		return cli.Hint(fmt.Errorf("%s has nothing to send", dir.Path()), "shadercache preload fills it")
+	}
+	current, err := o.CurrentFingerprint()
+	if err != nil {
+		return cli.Hint(err, "the cache has machine code and no program, which would name the driver: push it where OpenGL works, or take export")
+	}
+	store, err := dir.Store(current)
+	if err != nil {
+		return err
+	}
+	return errors.Join(store.Identify(), store.Close())
 }
 
 // replayToPush compiles recordings, as preload does with its default flags. It returns nil

@@ -13,7 +13,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/isolate"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/recording"
 	"github.com/shadercache/shadercache/shader"
 )

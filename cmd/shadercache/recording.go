@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 const recordingUsage = `Show and merge recordings: folders with every OpenGL program that an application
@@ -17,14 +17,12 @@ docs/recording.md is the format. These commands need no OpenGL, and change no
 recording that they read.`
 
 func newRecording(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := cli.NewParent(&cobra.Command{
 		Use:     "recording",
 		Short:   "Show and merge recordings of applications",
 		Long:    recordingUsage,
 		Example: "  shadercache recording list recordings/app",
-		Args:    cli.UsageArgs(cli.KnownCommand),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	cmd.AddCommand(newRecordingList(o), newRecordingInspect(o), newRecordingMerge(o), newRecordingDiff(o))
 	for _, sub := range cmd.Commands() {
 		cli.Without(sub, cli.DirFlags, cli.GPUFlags)

@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet"
 )
 
 const remoteCommandUsage = `Show and maintain a remote: a place with packs that many machines share.
@@ -21,19 +21,17 @@ starts, where these are set:
                                PATH; accept-unsigned accepts what is not signed
   SHADERCACHE_REMOTE_MODE      off, read (the default) or read-write, which
                                pushes what was compiled when a process ends
-  SHADERCACHE_REMOTE_BUDGET    how long a start waits for its packs, 150ms by
-                               default
+  SHADERCACHE_REMOTE_BUDGET    the most that a start waits; by default 150ms for
+                               an answer, then half of what the packs save
   SHADERCACHE_REMOTE_SIGN_KEY  a file with a private key, for those that write`
 
 func newRemote(o *options) *cobra.Command {
-	cmd := &cobra.Command{
+	cmd := cli.NewParent(&cobra.Command{
 		Use:     "remote",
 		Short:   "Show and maintain a remote",
 		Long:    remoteCommandUsage,
 		Example: "  shadercache remote status",
-		Args:    cli.UsageArgs(cli.KnownCommand),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	cmd.AddCommand(newRemoteStatus(o), newRemoteList(o), newRemotePrune(o), newRemoteCompact(o))
 	return cmd
 }
@@ -51,7 +49,7 @@ The exit code is 1 when the remote does not answer, or is refused.`
 
 // remoteStatus is what remote status prints.
 type remoteStatus struct {
-	remote.Status
+	fleet.Status
 	Error string `json:"error,omitempty"` // why the remote cannot be read
 
 	err error
@@ -67,7 +65,7 @@ func newRemoteStatus(o *options) *cobra.Command {
 		Example:               "  shadercache remote status --json | jq .counters",
 		Args:                  maybeURL,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ro, err := f.options(cmd, args, remote.Read)
+			ro, err := f.options(cmd, args, fleet.Read)
 			if err != nil {
 				return err
 			}
@@ -77,7 +75,7 @@ func newRemoteStatus(o *options) *cobra.Command {
 			}
 			ctx, stop := cli.Interruptible()
 			defer stop()
-			return o.onRemote(ro, func(r *remote.Remote) error {
+			return o.onRemote(ro, func(r *fleet.Remote) error {
 				s := &remoteStatus{Status: r.Status(ctx, &fingerprint)}
 				if s.err = s.Status.Err; s.err != nil {
 					s.Error = s.err.Error()
@@ -126,7 +124,7 @@ func (s *remoteStatus) Print(w io.Writer) {
 type headLine struct {
 	Label   string `json:"label"`
 	Current bool   `json:"current"` // the driver of a GPU of --device, else of the one that is used
-	remote.Head
+	fleet.Head
 }
 
 // remoteListResult is what remote list prints.
@@ -150,7 +148,7 @@ func newRemoteList(o *options) *cobra.Command {
 		Example:               "  shadercache remote list --json | jq -r '.heads[].fingerprint'",
 		Args:                  maybeURL,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ro, err := f.options(cmd, args, remote.Read)
+			ro, err := f.options(cmd, args, fleet.Read)
 			if err != nil {
 				return err
 			}
@@ -160,7 +158,7 @@ func newRemoteList(o *options) *cobra.Command {
 			}
 			ctx, stop := cli.Interruptible()
 			defer stop()
-			return o.onRemote(ro, func(r *remote.Remote) error {
+			return o.onRemote(ro, func(r *fleet.Remote) error {
 				heads, err := r.Heads(ctx)
 				if err != nil {
 					return err
@@ -175,7 +173,7 @@ func newRemoteList(o *options) *cobra.Command {
 	return cli.ForSeveral(o.WithResult(cmd, remoteListResult{}))
 }
 
-func newHeadLines(heads []remote.Head, current []cli.DeviceLine) []headLine {
+func newHeadLines(heads []fleet.Head, current []cli.DeviceLine) []headLine {
 	lines := []headLine{}
 	for _, h := range latestFirst(heads) {
 		lines = append(lines, headLine{h.Driver.Label(), isCurrent(current, h.Fingerprint), h})

@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -30,7 +30,7 @@ type compactionLine struct {
 	Label       string        `json:"label"`
 	Fingerprint shader.Digest `json:"fingerprint"`
 	Before      int           `json:"before"` // packs
-	remote.PushReport
+	fleet.PushReport
 }
 
 func newRemoteCompact(o *options) *cobra.Command {
@@ -48,7 +48,7 @@ func newRemoteCompact(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ro, err := writerOptions(remote.Options{SignKey: key}, args)
+			ro, err := writerOptions(fleet.Options{SignKey: key}, args)
 			if err != nil {
 				return err
 			}
@@ -64,11 +64,11 @@ func newRemoteCompact(o *options) *cobra.Command {
 	return cli.Without(o.WithResult(cmd, remoteCompactResult{}), cli.GPUFlags)
 }
 
-func (o *options) compactRemote(ro remote.Options, digits []string) (*remoteCompactResult, error) {
+func (o *options) compactRemote(ro fleet.Options, digits []string) (*remoteCompactResult, error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	r := &remoteCompactResult{Remote: shownURL(ro.URL), Drivers: []compactionLine{}}
-	return r, o.onRemote(ro, func(in *remote.Remote) error {
+	return r, o.onRemote(ro, func(in *fleet.Remote) error {
 		heads, err := in.Heads(ctx)
 		if err != nil {
 			return err

@@ -4,11 +4,11 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/fleet"
 )
 
 // errorCount returns the errors of all classes.
-func errorCount(c remote.Counters) (total int64) {
+func errorCount(c fleet.Counters) (total int64) {
 	for _, n := range c.Errors {
 		total += n
 	}
@@ -16,9 +16,9 @@ func errorCount(c remote.Counters) (total int64) {
 }
 
 // errorClasses returns the classes of errors that happened, in order.
-func errorClasses(c remote.Counters) []string { return slices.Sorted(maps.Keys(c.Errors)) }
+func errorClasses(c fleet.Counters) []string { return slices.Sorted(maps.Keys(c.Errors)) }
 
 // latestFirst returns heads in the order of their last changes.
-func latestFirst(heads []remote.Head) []remote.Head {
-	return slices.SortedFunc(slices.Values(heads), func(a, b remote.Head) int { return b.Time.Compare(a.Time) })
+func latestFirst(heads []fleet.Head) []fleet.Head {
+	return slices.SortedFunc(slices.Values(heads), func(a, b fleet.Head) int { return b.Time.Compare(a.Time) })
 }

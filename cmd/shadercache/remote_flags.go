@@ -8,19 +8,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/bundle"
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/remote"
-
-	_ "github.com/shadercache/shadercache/remote/file" // file: URLs
-	_ "github.com/shadercache/shadercache/remote/http" // http: and https: URLs
-	_ "github.com/shadercache/shadercache/remote/oci"  // oci: URLs
-	_ "github.com/shadercache/shadercache/remote/s3"   // s3: URLs
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/fleet/pack"
 )
 
 // remoteUsage is the part of the help that commands with a URL have in common.
 const remoteUsage = `URL is $SHADERCACHE_REMOTE where it is left out: file:, http:, https:, s3: or
-oci:, see docs/operations.md. Credentials come from where other programs of that
+oci:, see docs/remotes.md. Credentials come from where other programs of that
 kind find them, and are never printed.`
 
 // remoteFlags are the flags of commands that read a remote.
@@ -36,8 +31,8 @@ func (f *remoteFlags) add(cmd *cobra.Command) {
 }
 
 // options returns the options of a remote whose URL is the argument, or the environment's.
-func (f *remoteFlags) options(cmd *cobra.Command, args []string, mode remote.Mode) (remote.Options, error) {
-	ro := remote.Options{Mode: mode, Unsigned: f.trust}
+func (f *remoteFlags) options(cmd *cobra.Command, args []string, mode fleet.Mode) (fleet.Options, error) {
+	ro := fleet.Options{Mode: mode, Unsigned: f.trust}
 	if cmd.Flags().Changed("verify") && f.trust {
 		return ro, cli.Usage(cmd, errors.New("--verify and --trust exclude each other"))
 	}
@@ -45,7 +40,7 @@ func (f *remoteFlags) options(cmd *cobra.Command, args []string, mode remote.Mod
 		if file == "" {
 			return ro, cli.Usage(cmd, errors.New("--verify is empty"))
 		}
-		key, err := bundle.ReadPublicKey(file)
+		key, err := pack.ReadPublicKey(file)
 		if err != nil {
 			return ro, err
 		}
@@ -60,11 +55,11 @@ func (f *remoteFlags) options(cmd *cobra.Command, args []string, mode remote.Mod
 }
 
 // remoteURL sets the URL: the argument, or the environment's, and what else is there.
-func remoteURL(ro remote.Options, args []string) (remote.Options, error) {
+func remoteURL(ro fleet.Options, args []string) (fleet.Options, error) {
 	if len(args) == 1 {
 		ro.URL = args[0]
 	}
-	ro, err := remote.FromEnvironment(ro)
+	ro, err := fleet.FromEnvironment(ro)
 	if err == nil && ro.URL == "" {
 		err = cli.Hint(errors.New("no remote is chosen"), "name its URL, or set $SHADERCACHE_REMOTE")
 	}
@@ -72,8 +67,8 @@ func remoteURL(ro remote.Options, args []string) (remote.Options, error) {
 }
 
 // writerOptions returns the options of a remote that a command writes to.
-func writerOptions(ro remote.Options, args []string) (remote.Options, error) {
-	ro.Mode = remote.ReadWrite
+func writerOptions(ro fleet.Options, args []string) (fleet.Options, error) {
+	ro.Mode = fleet.ReadWrite
 	ro, err := remoteURL(ro, args)
 	if err == nil && ro.SignKey == nil {
 		if len(ro.Keys) > 0 {
@@ -89,11 +84,11 @@ func signKey(cmd *cobra.Command, file string) (ed25519.PrivateKey, error) {
 	if err := cli.EmptyFlag(cmd, "sign"); err != nil || file == "" {
 		return nil, err
 	}
-	return bundle.ReadPrivateKey(file)
+	return pack.ReadPrivateKey(file)
 }
 
 // onRemote calls use with a remote over the cache directory, which is made if it is missing.
-func (o *options) onRemote(ro remote.Options, use func(r *remote.Remote) error) (err error) {
+func (o *options) onRemote(ro fleet.Options, use func(r *fleet.Remote) error) (err error) {
 	path, err := o.Directory()
 	if err != nil {
 		return err
@@ -103,7 +98,7 @@ func (o *options) onRemote(ro remote.Options, use func(r *remote.Remote) error) 
 		return err
 	}
 	ro.Logger = o.Logger()
-	r, err := remote.Open(dir, ro)
+	r, err := fleet.Open(dir, ro)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -35,7 +35,7 @@ type remotePruneFlags struct {
 type remotePruneResult struct {
 	Remote string `json:"remote"` // its URL, without credentials
 	DryRun bool   `json:"dry_run"`
-	remote.PruneReport
+	fleet.PruneReport
 }
 
 func newRemotePrune(o *options) *cobra.Command {
@@ -69,19 +69,19 @@ func newRemotePrune(o *options) *cobra.Command {
 }
 
 func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFlags) (*remotePruneResult, error) {
-	ro, err := f.options(cmd, args, remote.ReadWrite)
+	ro, err := f.options(cmd, args, fleet.ReadWrite)
 	if err != nil {
 		return nil, err
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	r := &remotePruneResult{Remote: shownURL(ro.URL), DryRun: f.dryRun}
-	err = o.onRemote(ro, func(from *remote.Remote) error {
+	err = o.onRemote(ro, func(from *fleet.Remote) error {
 		heads, err := from.Heads(ctx)
 		if err != nil {
 			return err
 		}
-		po := remote.PruneOptions{Age: time.Duration(f.maxAge), DryRun: f.dryRun}
+		po := fleet.PruneOptions{Age: time.Duration(f.maxAge), DryRun: f.dryRun}
 		if po.Keep, err = o.keptHeads(heads, f.keep); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFl
 }
 
 // keptHeads returns the fingerprints that names choose.
-func (o *options) keptHeads(heads []remote.Head, names []string) (keep []shader.Digest, err error) {
+func (o *options) keptHeads(heads []fleet.Head, names []string) (keep []shader.Digest, err error) {
 	for _, name := range names {
 		if name == "current" {
 			drivers, err := o.CurrentFingerprints()
@@ -114,7 +114,7 @@ func (o *options) keptHeads(heads []remote.Head, names []string) (keep []shader.
 }
 
 // chosenHeads returns the fingerprints that begin with digits.
-func chosenHeads(heads []remote.Head, digits string) (chosen []shader.Digest, err error) {
+func chosenHeads(heads []fleet.Head, digits string) (chosen []shader.Digest, err error) {
 	for _, h := range heads {
 		if len(digits) >= minKeyDigits && strings.HasPrefix(h.Fingerprint.String(), digits) {
 			chosen = append(chosen, h.Fingerprint)

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/remote"
+	"github.com/shadercache/shadercache/fleet"
 )
 
 // withRemote calls fill, which compiles in child processes, as a start that uses the remote
@@ -24,14 +24,14 @@ func (o *options) withRemote(dir *binary.Dir, fill func() error) error {
 }
 
 // environmentRemote opens the remote of the environment, or returns nil.
-func (o *options) environmentRemote(dir *binary.Dir) *remote.Remote {
-	ro, err := remote.FromEnvironment(remote.Options{Logger: o.Logger()})
-	if err == nil && (ro.URL == "" || ro.Mode == remote.Off) {
+func (o *options) environmentRemote(dir *binary.Dir) *fleet.Remote {
+	ro, err := fleet.FromEnvironment(fleet.Options{Logger: o.Logger()})
+	if err == nil && (ro.URL == "" || ro.Mode == fleet.Off) {
 		return nil
 	}
-	var r *remote.Remote
+	var r *fleet.Remote
 	if err == nil {
-		r, err = remote.Open(dir, ro)
+		r, err = fleet.Open(dir, ro)
 	}
 	if err != nil {
 		o.Logger().Warn("the remote is not used", "reason", err)

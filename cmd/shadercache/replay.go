@@ -5,16 +5,18 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/isolate"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/internal/replay"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/recording"
-	"github.com/shadercache/shadercache/recording/replay"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -139,6 +141,9 @@ func (o *options) replay(dir *binary.Dir, f isolationFlags, r *preloadResult, pr
 		line := &r.Programs[index]
 		progress.End(line.title())
 		line.setReplayed(got, programs.known[index])
+		if line.drawn() && strings.Contains(driver.Version, "Mesa") {
+			r.NeedRun++
+		}
 	})
 	progress.Finish()
 	if r.Isolation == nil {
@@ -158,9 +163,9 @@ func (p *preloadLine) setReplayed(r replay.Result, refusedBefore bool) {
 		p.Origin, p.err = refused, nil
 	case r.Err != nil:
 	case r.Made:
-		p.Origin = cache.Compiled.String()
+		p.Origin = job.Compiled.String()
 	default:
-		p.Origin = cache.Disk.String()
+		p.Origin = job.Disk.String()
 	}
 	if p.err != nil || p.Origin == refused {
 		return
@@ -171,6 +176,11 @@ func (p *preloadLine) setReplayed(r replay.Result, refusedBefore bool) {
 	if actual := r.Context.String(); actual != p.Context {
 		p.Replayed = actual
 	}
+}
+
+// drawn reports whether a recorded program is finished at a draw, with the state of that moment.
+func (p *preloadLine) drawn() bool {
+	return p.Primed != "" && p.Primed != glctx.Dispatched.String()
 }
 
 // forRecordings returns a usage error for flags that recordings cannot have.

@@ -56,6 +56,39 @@ func TestPreloadOfRefusedPrograms(t *testing.T) {
 	}
 }
 
+// What Mesa makes at a draw depends on state that a recording does not have: preload counts
+// the programs, and says what warms them.
+func TestPreloadOfGraphics(t *testing.T) {
+	t.Parallel()
+	if !strings.Contains(gltest.Open(t).Info().Driver, "Mesa") {
+		t.Skip("other drivers make machine code when they link")
+	}
+	kernel, drawn := recordedKernel(1), recordedKernel(2)
+	kernel.Stages[0].Text = "#version 430\nlayout(local_size_x = 1) in;\nlayout(std430) buffer B { float b[]; };\nvoid main() { b[0] += 1.0; }"
+	drawn.Stages = []recording.Stage{
+		{Kind: recording.Vertex, Text: "#version 330\nin vec2 at;\nvoid main() { gl_Position = vec4(at, 0.0, 1.0); }"},
+		{Kind: recording.Fragment, Text: "#version 330\nout vec4 colour;\nvoid main() { colour = vec4(1.0); }"},
+	}
+	work, cache := t.TempDir(), filepath.Join(t.TempDir(), "cache")
+	both, compute := filepath.Join(work, "both"), filepath.Join(work, "compute")
+	makeRecording(t, both, kernel, drawn)
+	makeRecording(t, compute, kernel)
+	for _, r := range []struct {
+		recording string
+		drawn     int
+	}{{both, 1}, {compute, 0}} {
+		out, code := runWith(t, cache, "preload", r.recording)
+		if said := strings.Contains(out, "1 graphics program: "+needsRun); code != 0 || said != (r.drawn > 0) {
+			t.Errorf("exit code %d:\n%s", code, out)
+		}
+		var result preloadResult
+		out, code = runWith(t, cache, "preload", "--json", r.recording)
+		if err := json.Unmarshal([]byte(out), &result); err != nil || code != 0 || result.NeedRun != r.drawn {
+			t.Errorf("%v, exit code %d, %d need a run, want %d:\n%s", err, code, result.NeedRun, r.drawn, out)
+		}
+	}
+}
+
 // exec --report has the exit code of its program, also of one that a signal ended, passes
 // arguments on, and counts the run.
 func TestExecReport(t *testing.T) {

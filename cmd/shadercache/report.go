@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/internal/doctor"
-	"github.com/shadercache/shadercache/internal/report"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/internal/doctor"
+	"github.com/shadercache/shadercache/cmd/internal/report"
 	"github.com/shadercache/shadercache/trace"
 )
 

@@ -16,10 +16,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/client"
 )
 
@@ -66,10 +67,10 @@ type runResult struct {
 
 // runProgram is the first use of a program.
 type runProgram struct {
-	Name                string       `json:"name"`
-	Origin              cache.Origin `json:"origin"` // compiled, disk or resident
-	GetMillis           float64      `json:"get_ms"`
-	FirstDispatchMillis float64      `json:"first_dispatch_ms"`
+	Name                string     `json:"name"`
+	Origin              job.Origin `json:"origin"` // compiled, disk or resident
+	GetMillis           float64    `json:"get_ms"`
+	FirstDispatchMillis float64    `json:"first_dispatch_ms"`
 }
 
 // runFlags are the flags of run.
@@ -88,7 +89,12 @@ func newRun(o *options) *cobra.Command {
 		Short:                 "Filter a picture on the GPU",
 		Long:                  runUsage,
 		Example:               "  shadercache run --image photo.jpg --filter all --out filtered.png",
-		Args:                  cli.UsageArgs(cli.KnownCommand),
+		Args: cli.UsageArgs(func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && filepath.Ext(args[0]) != "" {
+				return fmt.Errorf("name the picture with --image %s", args[0])
+			}
+			return cli.KnownCommand(cmd, args)
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default a sample)")
@@ -113,7 +119,7 @@ func newRun(o *options) *cobra.Command {
 		}
 		return o.run(f, filters)
 	}
-	cmd.AddCommand(newRunInterpreter(o), newRunWave(o), newRunNetwork(o))
+	cmd.AddCommand(newRunNetwork(o))
 	return o.WithResult(cmd, runResult{})
 }
 
@@ -258,7 +264,7 @@ func (r *runResult) addPrograms(t conv2d.Timing) {
 	for _, used := range t.Programs {
 		// A program from disk that computes wrong is compiled, and has a line for both.
 		known := func(p runProgram) bool {
-			return p.Name == used.Name && (p.Origin == used.Origin || used.Origin != cache.Compiled)
+			return p.Name == used.Name && (p.Origin == used.Origin || used.Origin != job.Compiled)
 		}
 		if !slices.ContainsFunc(r.Programs, known) {
 			r.Programs = append(r.Programs, runProgram{

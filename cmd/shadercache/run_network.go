@@ -11,11 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/socket"
 )
 
@@ -90,7 +91,7 @@ func newRunNetwork(o *options) *cobra.Command {
 	addServerFlag(cmd, &f.server)
 	flags.DurationVar(&f.budget, "budget", f.budget, "time to search for each layer")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := refuseUnused(cmd, f.tune, "--tune", "budget"); err != nil {
+		if err := cli.RefuseUnused(cmd, f.tune, "--tune", "budget"); err != nil {
 			return err
 		}
 		var err error
@@ -104,8 +105,9 @@ func newRunNetwork(o *options) *cobra.Command {
 			return cli.Usage(cmd, errors.New("--tune is for a GPU of this process: a server uses what was tuned in its cache directory"))
 		case f.pictures < 1 || f.pictures > maxPictures:
 			return cli.Usage(cmd, fmt.Errorf("--pictures must be 1 to %d", maxPictures))
-		case f.budget <= 0 || f.budget > time.Hour:
-			return cli.Usage(cmd, errNoSuchBudget)
+		}
+		if err := cli.CheckBudget(f.budget); err != nil {
+			return cli.Usage(cmd, err)
 		}
 		r, err := o.runNetwork(f)
 		return o.Show(r, err)
@@ -212,7 +214,7 @@ func runOnce(ctx context.Context, e *executor.Executor, n *conv2d.Network, input
 }
 
 // compareLayers adds the layers and compares the output with that of the CPU.
-func (r *networkResult) compareLayers(layers []conv2d.Layer, chosen []conv2d.LayerChoice, input, output []float32) {
+func (r *networkResult) compareLayers(layers []conv2d.Layer, chosen []job.LayerChoice, input, output []float32) {
 	var tolerances []float64
 	for i, c := range chosen {
 		tolerances = append(tolerances, c.Tolerance)

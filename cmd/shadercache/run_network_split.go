@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/devices"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/job"
 )
 
 // networkShare is what one of several GPUs computes.
@@ -40,7 +41,7 @@ func (o *options) runNetworkSplit(ctx context.Context, f networkFlags, input []f
 
 // addShares adds what each member of the group computes.
 func (r *networkResult) addShares(ctx context.Context, g *cli.Group, pictures int) error {
-	shares := devices.Shares(pictures, g.Len())
+	shares := job.Shares(pictures, g.Len())
 	for rank := range shares {
 		member, err := g.Member(ctx, rank)
 		if err != nil {

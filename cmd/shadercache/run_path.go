@@ -7,8 +7,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d/imaging"
-	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // textureSlotBytes is the size of a slot of run with textures: a picture goes through it

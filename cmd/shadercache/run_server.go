@@ -11,11 +11,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/imaging"
-	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/socket"
@@ -60,7 +59,7 @@ func (o *options) dialServer(ctx context.Context, name string) (*client.Client, 
 		return c, nil
 	case ctx.Err() != nil:
 		return nil, err
-	case name == socket.Auto && errors.Is(err, client.ErrNoServer):
+	case name == socket.Auto && errors.Is(err, job.ErrNoServer):
 		o.Logger().Debug("no server is used", "reason", err)
 		return nil, nil
 	case name == socket.Auto || name == socket.Start:
@@ -68,7 +67,7 @@ func (o *options) dialServer(ctx context.Context, name string) (*client.Client, 
 		return nil, nil
 	case errors.Is(err, client.ErrNoAnswer):
 		err = cli.Hint(err, "it is stopped or hangs: end it and start it again, or use --server off")
-	case errors.Is(err, client.ErrNoServer):
+	case errors.Is(err, job.ErrNoServer):
 		err = cli.Hint(err, "start one with shadercache serve --socket "+name+", or use --server auto")
 	}
 	return nil, err
@@ -106,23 +105,22 @@ func (r *serverConvolver) Conv2D(ctx context.Context, p conv2d.Problem, input, w
 	output := make([]float32, p.OutputLen())
 	begin := time.Now()
 	lap := func(d *time.Duration) { now := time.Now(); *d, begin = now.Sub(begin), now }
-	plan, err := r.c.NewExactPlan(ctx, conv2d.Layer{Shape: t.Shape, Choice: &r.choice}.Spec())
+	plan, err := r.c.OpenPlan(ctx, "", true, conv2d.Layer{Shape: t.Shape, Choice: &r.choice}.Spec())
 	if err != nil {
 		return nil, err
 	}
 	defer plan.Release()
 	lap(&t.Plan)
-	if _, err := plan.SetWeights(ctx, 1, glctx.Bytes(weights), glctx.Bytes(bias)); err != nil {
+	if _, err := plan.SetWeights(ctx, 1, weights, bias); err != nil {
 		return nil, err
 	}
 	lap(&t.Upload)
-	if err := plan.Run(ctx, glctx.Bytes(input), glctx.Bytes(output)); err != nil {
+	if err := plan.Run(ctx, input, output); err != nil {
 		return nil, err
 	}
 	lap(&t.Run)
-	names, origins := plan.Programs()
-	for i, name := range names {
-		t.Programs = append(t.Programs, conv2d.ProgramOrigin{Name: name, Origin: cache.ParseOrigin(origins[i])})
+	for _, p := range plan.Programs() {
+		t.Programs = append(t.Programs, conv2d.ProgramOrigin{Name: p.Name, Origin: p.Origin})
 	}
 	r.result.addPrograms(t)
 	return output, nil
@@ -164,12 +162,12 @@ func (r *networkResult) runRemote(ctx context.Context, c *client.Client, f netwo
 	if err != nil {
 		return err
 	}
-	plan, err := c.NamedPlan(ctx, "shadercache sample network\n"+specs[0], specs...)
+	plan, err := c.OpenPlan(ctx, "shadercache sample network\n"+specs[0], false, specs...)
 	if err != nil {
 		return err
 	}
 	defer plan.Release()
-	if r.Uploaded, err = plan.SetWeights(ctx, 1, glctx.Bytes(weights), glctx.Bytes(bias)); err != nil {
+	if r.Uploaded, err = plan.SetWeights(ctx, 1, weights, bias); err != nil {
 		return err
 	}
 	output := make([]float32, plan.OutputLen())
@@ -177,21 +175,13 @@ func (r *networkResult) runRemote(ctx context.Context, c *client.Client, f netwo
 		for i := range output {
 			output[i] = math.Float32frombits(conv2d.Poison)
 		}
-		return plan.Run(ctx, glctx.Bytes(input), glctx.Bytes(output))
+		return plan.Run(ctx, input, output)
 	}, func() { r.FirstResultMillis = cli.Milliseconds(time.Since(start)) })
 	if err != nil {
 		return err
 	}
 	r.RunMillis = took
-	chosen, err := plan.Layers()
-	if err != nil {
-		return err
-	}
-	list := make([]conv2d.LayerChoice, len(chosen))
-	for i, l := range chosen {
-		list[i] = conv2d.LayerChoice(l)
-	}
-	r.compareLayers(layers, list, input, output)
+	r.compareLayers(layers, plan.Layers(), input, output)
 	after, err := serverStatus(ctx, c)
 	r.Compiles, r.DiskHits = after.Cache.Compiles-before.Cache.Compiles, after.Cache.DiskHits-before.Cache.DiskHits
 	r.Driver = after.Driver

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/server/supervisor"
 )
@@ -23,7 +23,7 @@ const serveUsage = `Keep an OpenGL context, its programs, weights and buffers fo
 Clients connect through a unix socket and send jobs: a process that is a client
 makes no context of its own, which takes tens of milliseconds. Only processes of
 the same user are served. docs/protocol.md describes the protocol; clients are
-in server/client (Go) and below clients/.
+in server/client (Go) and below server/clients/.
 
 The socket is --socket, else $SHADERCACHE_SERVER, else shadercache/socket in
 $XDG_RUNTIME_DIR, else in a directory of the user below /tmp. A socket that

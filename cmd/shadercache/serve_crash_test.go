@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/shadercache/shadercache/cmd/clitest"
 	"github.com/shadercache/shadercache/internal/faultgl"
 )
 
@@ -16,19 +17,19 @@ import (
 func TestServeTriesAProgramAgain(t *testing.T) {
 	t.Parallel()
 	s := serveProcess(t, faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Crash, At: "glDispatchCompute", Once: true}))
-	if err := job(t.Context(), s.dial()); err == nil {
+	if err := runJob(t.Context(), s.dial()); err == nil {
 		t.Fatal("the driver did not crash")
 	}
 	second := s.dial()
-	if err := job(t.Context(), second); err == nil || !strings.Contains(err.Error(), "is in quarantine") || second.Welcome().Generation != 2 {
+	if err := runJob(t.Context(), second); err == nil || !strings.Contains(err.Error(), "is in quarantine") || second.Welcome().Generation != 2 {
 		t.Errorf("generation %d: %v", second.Welcome().Generation, err)
 	}
-	for _, worker := range childrenOf(t, s.cmd.Process.Pid) {
+	for _, worker := range clitest.ChildrenOf(t, s.cmd.Process.Pid) {
 		_ = syscall.Kill(worker, syscall.SIGKILL)
 	}
-	eventually(t, "the second session ended", func() bool { return second.Err() != nil })
+	clitest.Eventually(t, "the second session ended", func() bool { return second.Err() != nil })
 	third := s.dial()
-	if err := job(t.Context(), third); err != nil || third.Welcome().Generation != 3 {
+	if err := runJob(t.Context(), third); err != nil || third.Welcome().Generation != 3 {
 		t.Errorf("generation %d: %v", third.Welcome().Generation, err)
 	}
 	third.Close()

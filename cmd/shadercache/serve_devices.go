@@ -42,7 +42,7 @@ func (o *options) serveSeveral(ctx context.Context, l *socket.Listener, f serveF
 		if err != nil {
 			return err
 		}
-		defer status.Serve(pages, w.pages()).Close()
+		defer status.Serve(pages, f.status, w.pages()).Close()
 	}
 	failed := make(chan error, 1)
 	go func() {

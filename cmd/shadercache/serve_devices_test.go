@@ -18,7 +18,9 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/cmd/clitest"
 	"github.com/shadercache/shadercache/internal/faultgl"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/status"
@@ -70,7 +72,7 @@ func TestServeSeveralDevices(t *testing.T) {
 		t.Errorf("asked for device 1: %d", w.Number)
 	}
 	_, err := client.Dial(t.Context(), client.Options{Path: s.path, Device: "2"})
-	if refused, ok := errors.AsType[*client.Error](err); !errors.Is(err, client.ErrNotFound) || !ok || refused.Hint == "" {
+	if refused, ok := errors.AsType[*client.Error](err); !errors.Is(err, job.ErrNotFound) || !ok || refused.Hint == "" {
 		t.Errorf("asked for device 2: %v", err)
 	}
 	wantOneCompile(t, first, second)
@@ -104,7 +106,7 @@ func wantOneCompile(t *testing.T, clients ...*client.Client) {
 	var all sync.WaitGroup
 	for _, c := range clients {
 		all.Go(func() {
-			if err := job(t.Context(), c); err != nil {
+			if err := runJob(t.Context(), c); err != nil {
 				t.Error(err)
 			}
 		})
@@ -152,25 +154,25 @@ func wantNamesOnOneDevice(t *testing.T, s *served, first, second *client.Client)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := state.Upload(ctx, 0, []byte("0123")); err != nil {
+	if _, err := state.Write(ctx, 0, []byte("0123")); err != nil {
 		t.Fatal(err)
 	}
 	_, created := second.NamedBuffer(ctx, "state", 4096)
 	_, opened := second.OpenBuffer(ctx, "state")
 	deleted := second.DeleteBuffer(ctx, "state")
 	for what, err := range map[string]error{"created": created, "opened": opened, "deleted": deleted} {
-		if refused, ok := errors.AsType[*client.Error](err); !errors.Is(err, client.ErrOtherDevice) || !ok || !strings.Contains(refused.Hint, "device 0") {
+		if refused, ok := errors.AsType[*client.Error](err); !errors.Is(err, job.ErrOtherDevice) || !ok || !strings.Contains(refused.Hint, "device 0") {
 			t.Errorf("%s on the other device: %v", what, err)
 		}
 	}
-	if _, err := second.OpenBuffer(ctx, "other"); !errors.Is(err, client.ErrNotFound) {
+	if _, err := second.OpenBuffer(ctx, "other"); !errors.Is(err, job.ErrNotFound) {
 		t.Errorf("a name that no device has: %v", err)
 	}
 	near := s.dialAt(client.Options{Near: "state"})
 	got := make([]byte, 4)
 	b, err := near.OpenBuffer(ctx, "state")
 	if err == nil {
-		_, err = b.Download(ctx, 0, got)
+		_, err = b.Read(ctx, 0, got)
 	}
 	if err != nil || near.Welcome().Number != 0 || string(got) != "0123" {
 		t.Errorf("near the buffer: device %d, %q, %v", near.Welcome().Number, got, err)
@@ -216,7 +218,7 @@ func TestALostDeviceLeavesTheOthers(t *testing.T) {
 		want  error
 		ended string
 	}{
-		{"hangs", &faultgl.Fault{Mode: faultgl.Hang, At: "glDispatchCompute", Once: true}, client.ErrLost, "nothing on the GPU completed for 1s"},
+		{"hangs", &faultgl.Fault{Mode: faultgl.Hang, At: "glDispatchCompute", Once: true}, job.ErrLost, "nothing on the GPU completed for 10s"},
 		{"is killed", nil, client.ErrServerGone, "signal 9"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -225,7 +227,7 @@ func TestALostDeviceLeavesTheOthers(t *testing.T) {
 			if c.fault != nil {
 				environment = faultgl.Environment(t, *c.fault)
 			}
-			s := serveProcess(t, environment, "--hang-time", "1s", "--device", "0,0,0", "--status", "127.0.0.1:0")
+			s := serveProcess(t, environment, "--hang-time", "10s", "--device", "0,0,0", "--status", "127.0.0.1:0")
 			lost := s.dialAt(client.Options{Device: "1"})
 			others := []*client.Client{s.dial(), s.dial()}
 			if _, err := lost.NamedBuffer(t.Context(), "state", 4096); err != nil {
@@ -234,7 +236,7 @@ func TestALostDeviceLeavesTheOthers(t *testing.T) {
 			if c.fault == nil {
 				_ = syscall.Kill(s.workerOf(1), syscall.SIGKILL)
 			}
-			if err := job(t.Context(), lost); !errors.Is(err, c.want) {
+			if err := runJob(t.Context(), lost); !errors.Is(err, c.want) {
 				t.Errorf("the job: %v, not %v", err, c.want)
 			}
 			for _, other := range others {
@@ -242,7 +244,7 @@ func TestALostDeviceLeavesTheOthers(t *testing.T) {
 					t.Errorf("device %d: %v", other.Welcome().Number, err)
 				}
 			}
-			eventually(t, "the name of the lost buffer is free", func() bool {
+			clitest.Eventually(t, "the name of the lost buffer is free", func() bool {
 				b, err := others[0].NamedBuffer(t.Context(), "state", 8)
 				return err == nil && b.Created()
 			})
@@ -263,7 +265,7 @@ func TestALostDeviceLeavesTheOthers(t *testing.T) {
 // workerOf returns the process that serves a device.
 func (s *served) workerOf(number int) int {
 	s.t.Helper()
-	for _, pid := range childrenOf(s.t, s.cmd.Process.Pid) {
+	for _, pid := range clitest.ChildrenOf(s.t, s.cmd.Process.Pid) {
 		line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil && strings.Contains(string(line), fmt.Sprintf("\x00--number\x00%d\x00", number)) {
 			return pid
@@ -281,12 +283,12 @@ func TestServeWithADeviceThatThereIsNot(t *testing.T) {
 	if d := s.result.Devices; d[0].GPU == "" || d[1].GPU != "" || !strings.Contains(d[1].Error, "did not start") {
 		t.Errorf("%+v", d)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, err := client.Dial(ctx, client.Options{Path: s.path, Device: "1"}); !errors.Is(err, client.ErrNotFound) {
+	if _, err := client.Dial(ctx, client.Options{Path: s.path, Device: "1"}); !errors.Is(err, job.ErrNotFound) {
 		t.Error(err)
 	}
-	if err := job(t.Context(), s.dial()); err != nil {
+	if err := runJob(t.Context(), s.dial()); err != nil {
 		t.Error(err)
 	}
 	if metrics := s.page("/metrics"); !strings.Contains(metrics, "\nshadercache_server_device_serves{device=\"1\"} 0\n") {
@@ -305,7 +307,7 @@ func TestServeAllWithoutADriver(t *testing.T) {
 	t.Parallel()
 	for _, device := range []string{"all", "0,0"} {
 		s := serveProcess(t, nil, "--device", device)
-		front, worker := mapsOf(t, s.cmd.Process.Pid), mapsOf(t, childrenOf(t, s.cmd.Process.Pid)[0])
+		front, worker := mapsOf(t, s.cmd.Process.Pid), mapsOf(t, clitest.ChildrenOf(t, s.cmd.Process.Pid)[0])
 		if !strings.Contains(worker, "libEGL") || strings.Contains(front, "libEGL") {
 			t.Errorf("--device %s: libEGL in a worker %v, in the process before it %v", device, strings.Contains(worker, "libEGL"), strings.Contains(front, "libEGL"))
 		}

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/internal/browsertest"
+	"github.com/shadercache/shadercache/cmd/clitest"
+	"github.com/shadercache/shadercache/cmd/internal/browsertest"
 	"github.com/shadercache/shadercache/server/client"
 )
 
@@ -26,7 +27,7 @@ func TestLivePage(t *testing.T) {
 	page.Go(s.result.Status + "/")
 	awaitFigure(page, "hits", "0")
 	for range 2 { // the second one finds the programs resident
-		cmd := selfAs(t, "shadercache", "preload", "--server", s.path, "gemm_small", "conv2d_3x3")
+		cmd := clitest.SelfAs(t, "shadercache", "preload", "--server", s.path, "gemm_small", "conv2d_3x3")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -35,7 +36,7 @@ func TestLivePage(t *testing.T) {
 	if err := os.WriteFile(broken, []byte("void main() { no; }\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, _ = selfAs(t, "shadercache", "preload", "--server", s.path, broken).CombinedOutput() // it fails
+	_, _ = clitest.SelfAs(t, "shadercache", "preload", "--server", s.path, broken).CombinedOutput() // it fails
 	awaitFigure(page, "errors", "1")
 	status := readPageStatus(t, s.result.Status)
 	made := status.Cache.Counters

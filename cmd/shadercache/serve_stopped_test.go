@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/cmd/clitest"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestAStoppedServer(t *testing.T) {
 	t.Parallel()
 	s := serveProcess(t, nil)
-	processes := append(childrenOf(t, s.cmd.Process.Pid), s.cmd.Process.Pid)
+	processes := append(clitest.ChildrenOf(t, s.cmd.Process.Pid), s.cmd.Process.Pid)
 	if len(processes) != 2 {
 		t.Fatalf("%d processes, not a supervisor and a worker", len(processes))
 	}
@@ -31,11 +32,11 @@ func TestAStoppedServer(t *testing.T) {
 		defer func() { _ = syscall.Kill(pid, syscall.SIGCONT) }()
 	}
 	picture := filepath.Join(t.TempDir(), "small.png")
-	if err := imaging.WritePNG(picture, smallPicture()); err != nil {
+	if err := imaging.WritePNG(picture, clitest.SmallPicture()); err != nil {
 		t.Fatal(err)
 	}
 	run := func(server string) (out string, took time.Duration, err error) {
-		cmd := selfAs(t, "shadercache", "run", "--server", server, "--image", picture, "--out", filepath.Join(t.TempDir(), "out.png"), "--dir", t.TempDir())
+		cmd := clitest.SelfAs(t, "shadercache", "run", "--server", server, "--image", picture, "--out", filepath.Join(t.TempDir(), "out.png"), "--dir", t.TempDir())
 		cmd.Env = append(os.Environ(), "SHADERCACHE_SERVER="+s.path)
 		start := time.Now()
 		all, err := cmd.CombinedOutput()
@@ -60,7 +61,7 @@ func TestAStoppedServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := job(t.Context(), s.dial()); err != nil {
+	if err := runJob(t.Context(), s.dial()); err != nil {
 		t.Errorf("when it continues: %v", err)
 	}
 }

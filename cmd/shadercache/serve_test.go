@@ -23,9 +23,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/cmd/clitest"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/status"
@@ -64,7 +66,7 @@ func serveProcess(t *testing.T, environment []string, args ...string) *served {
 func (s *served) start(environment []string, args ...string) {
 	s.t.Helper()
 	dir := s.t.TempDir()
-	cmd := selfAs(s.t, "shadercache", append([]string{"serve", "--json", "--dir", dir, "--socket", s.path}, args...)...)
+	cmd := clitest.SelfAs(s.t, "shadercache", append([]string{"serve", "--json", "--dir", dir, "--socket", s.path}, args...)...)
 	cmd.Env = append(os.Environ(), environment...)
 	cmd.Stderr = s.messages
 	out, err := cmd.StdoutPipe()
@@ -114,11 +116,11 @@ func (s *served) dial() *client.Client {
 	return c
 }
 
-// job runs one job in a session and checks its result.
-func job(ctx context.Context, c *client.Client) error { return jobOf(ctx, c, twice) }
+// runJob runs one job in a session and checks its result.
+func runJob(ctx context.Context, c *client.Client) error { return jobOf(ctx, c, twice) }
 
 func jobOf(ctx context.Context, c *client.Client, source *shader.Source) error {
-	p, err := c.Program(ctx, source)
+	p, err := c.Get(ctx, source)
 	if err != nil {
 		return err
 	}
@@ -127,9 +129,9 @@ func jobOf(ctx context.Context, c *client.Client, source *shader.Source) error {
 		in, want = binary.LittleEndian.AppendUint32(in, i), binary.LittleEndian.AppendUint32(want, 2*i+1)
 	}
 	got := make([]byte, len(in))
-	pending, err := c.Submit(ctx, &client.Job{
-		Dispatch: client.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}},
-		Inputs:   []client.Input{{Binding: 0, Data: in}}, Outputs: []client.Output{{Binding: 1, To: got}},
+	pending, err := c.Submit(ctx, &job.Job{
+		Dispatch: job.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}},
+		Inputs:   []job.Input{{Binding: 0, Data: in}}, Outputs: []job.Output{{Binding: 1, To: got}},
 	})
 	if err != nil {
 		return err
@@ -161,8 +163,8 @@ func TestServeRestartsItsWorker(t *testing.T) {
 		errors []error // that the client's matches
 		ended  string
 	}{
-		{"hangs", &faultgl.Fault{Mode: faultgl.Hang, At: "glDispatchCompute", Once: true}, []error{client.ErrLost, client.ErrServerGone}, "nothing on the GPU completed for 1s"},
-		{"is lost", &faultgl.Fault{Mode: faultgl.Lost, At: "glDispatchCompute", Once: true}, []error{client.ErrLost, client.ErrServerGone}, "context lost"},
+		{"hangs", &faultgl.Fault{Mode: faultgl.Hang, At: "glDispatchCompute", Once: true}, []error{job.ErrLost, client.ErrServerGone}, "nothing on the GPU completed for 10s"},
+		{"is lost", &faultgl.Fault{Mode: faultgl.Lost, At: "glDispatchCompute", Once: true}, []error{job.ErrLost, client.ErrServerGone}, "context lost"},
 		{"crashes", &faultgl.Fault{Mode: faultgl.Crash, At: "glDispatchCompute", Once: true}, []error{client.ErrServerGone}, ""},
 		{"is killed", nil, []error{client.ErrServerGone}, "signal 9"},
 	} {
@@ -172,14 +174,14 @@ func TestServeRestartsItsWorker(t *testing.T) {
 			if c.fault != nil {
 				environment = faultgl.Environment(t, *c.fault)
 			}
-			s := serveProcess(t, environment, "--hang-time", "1s")
+			s := serveProcess(t, environment, "--hang-time", "10s")
 			first := s.dial()
 			if c.fault == nil {
-				for _, worker := range childrenOf(t, s.cmd.Process.Pid) {
+				for _, worker := range clitest.ChildrenOf(t, s.cmd.Process.Pid) {
 					_ = syscall.Kill(worker, syscall.SIGKILL)
 				}
 			}
-			err := job(t.Context(), first)
+			err := runJob(t.Context(), first)
 			for _, want := range c.errors {
 				if !errors.Is(err, want) {
 					t.Errorf("the job: %v, not %v", err, want)
@@ -220,7 +222,7 @@ func TestWorkerKilledWhileJobsRun(t *testing.T) {
 					return
 				}
 				generation = c.Welcome().Generation
-				for err = job(t.Context(), c); err == nil && generation < 2; err = job(t.Context(), c) {
+				for err = runJob(t.Context(), c); err == nil && generation < 2; err = runJob(t.Context(), c) {
 					done.Add(1)
 				}
 				c.Close()
@@ -232,8 +234,8 @@ func TestWorkerKilledWhileJobsRun(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "jobs run", func() bool { return done.Load() > 10 })
-	for _, worker := range childrenOf(t, s.cmd.Process.Pid) {
+	clitest.Eventually(t, "jobs run", func() bool { return done.Load() > 10 })
+	for _, worker := range clitest.ChildrenOf(t, s.cmd.Process.Pid) {
 		_ = syscall.Kill(worker, syscall.SIGKILL)
 	}
 	all.Wait()
@@ -248,19 +250,19 @@ func TestServeWithoutDeviceMemory(t *testing.T) {
 	full := filepath.Join(t.TempDir(), "full")
 	s := serveProcess(t, faultgl.Environment(t, faultgl.Fault{Mode: faultgl.OutOfMemory, At: "glNamedBufferStorage", While: full}))
 	c := s.dial()
-	if err := job(t.Context(), c); err != nil {
+	if err := runJob(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(full, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.NewBuffer(t.Context(), 4096); !errors.Is(err, client.ErrOutOfMemory) {
+	if _, err := c.NewBuffer(t.Context(), 4096); !errors.Is(err, shader.ErrOutOfMemory) {
 		t.Error(err)
 	}
-	if _, err := c.NamedBuffer(t.Context(), "name", 4096); !errors.Is(err, client.ErrOutOfMemory) {
+	if _, err := c.NamedBuffer(t.Context(), "name", 4096); !errors.Is(err, shader.ErrOutOfMemory) {
 		t.Error(err)
 	}
-	if err := job(t.Context(), c); err != nil {
+	if err := runJob(t.Context(), c); err != nil {
 		t.Error("while it is out of memory: ", err)
 	}
 	if err := os.Remove(full); err != nil {
@@ -275,7 +277,7 @@ func TestServeWithoutDeviceMemory(t *testing.T) {
 func TestServeGivesUpWithoutADriver(t *testing.T) {
 	t.Parallel()
 	gltest.Open(t)
-	cmd := selfAs(t, "shadercache", "serve", "--dir", t.TempDir(), "--socket", filepath.Join(shortDir(t), "socket"))
+	cmd := clitest.SelfAs(t, "shadercache", "serve", "--dir", t.TempDir(), "--socket", filepath.Join(shortDir(t), "socket"))
 	cmd.Env = append(os.Environ(), faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Refuse, At: "eglInitialize"})...)
 	out, err := cmd.CombinedOutput()
 	if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !bytes.Contains(out, []byte("hint:")) {
@@ -289,16 +291,16 @@ func TestServeReplacesADeadServer(t *testing.T) {
 	t.Parallel()
 	s := serveProcess(t, nil)
 	c := s.dial()
-	if err := job(t.Context(), c); err != nil {
+	if err := runJob(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
-	workers := childrenOf(t, s.cmd.Process.Pid)
+	workers := clitest.ChildrenOf(t, s.cmd.Process.Pid)
 	_ = s.end(syscall.SIGKILL)
-	eventually(t, "the session ended", func() bool { return c.Err() != nil })
+	clitest.Eventually(t, "the session ended", func() bool { return c.Err() != nil })
 	if !errors.Is(c.Err(), client.ErrServerGone) {
 		t.Error(c.Err())
 	}
-	eventually(t, "the worker ended", func() bool {
+	clitest.Eventually(t, "the worker ended", func() bool {
 		for _, pid := range workers {
 			if syscall.Kill(pid, 0) == nil {
 				return false
@@ -309,11 +311,11 @@ func TestServeReplacesADeadServer(t *testing.T) {
 	if _, err := os.Lstat(s.path); err != nil {
 		t.Errorf("there is no stale socket: %v", err)
 	}
-	if _, err := client.Dial(t.Context(), client.Options{Path: s.path}); !errors.Is(err, client.ErrNoServer) {
+	if _, err := client.Dial(t.Context(), client.Options{Path: s.path}); !errors.Is(err, job.ErrNoServer) {
 		t.Error(err)
 	}
 	s.start(nil)
-	if err := job(t.Context(), s.dial()); err != nil {
+	if err := runJob(t.Context(), s.dial()); err != nil {
 		t.Error(err)
 	}
 }
@@ -327,7 +329,7 @@ func TestOfServersThatStartAtOnceOneServes(t *testing.T) {
 	ready := make(chan *exec.Cmd, 4)
 	refused := make(chan string, 4)
 	for range 4 {
-		cmd := selfAs(t, "shadercache", "serve", "--dir", t.TempDir(), "--socket", path)
+		cmd := clitest.SelfAs(t, "shadercache", "serve", "--dir", t.TempDir(), "--socket", path)
 		var messages bytes.Buffer
 		cmd.Stderr = &messages
 		out, err := cmd.StdoutPipe()
@@ -358,7 +360,7 @@ func TestOfServersThatStartAtOnceOneServes(t *testing.T) {
 	}
 	c, err := client.Dial(t.Context(), client.Options{Path: path})
 	if err == nil {
-		err = job(t.Context(), c)
+		err = runJob(t.Context(), c)
 		c.Close()
 	}
 	if err != nil {
@@ -391,12 +393,12 @@ func TestSocketActivation(t *testing.T) {
 	go func() {
 		c, err := client.Dial(t.Context(), client.Options{Path: path})
 		if err == nil {
-			err = job(t.Context(), c)
+			err = runJob(t.Context(), c)
 			c.Close()
 		}
 		result <- err
 	}()
-	cmd := selfAs(t, "shadercache", "serve", "--dir", t.TempDir(), "--idle-exit", "100ms")
+	cmd := clitest.SelfAs(t, "shadercache", "serve", "--dir", t.TempDir(), "--idle-exit", "100ms")
 	self := cmd.Path
 	cmd = exec.Command("bash", append([]string{"-c", `LISTEN_PID=$$ LISTEN_FDS=1 exec -a shadercache "$0" "$@"`, self}, cmd.Args[1:]...)...)
 	cmd.ExtraFiles = []*os.File{file}
@@ -417,7 +419,7 @@ func TestSocketActivation(t *testing.T) {
 func TestStatusPages(t *testing.T) {
 	t.Parallel()
 	s := serveProcess(t, nil, "--status", "127.0.0.1:0")
-	if err := job(t.Context(), s.dial()); err != nil {
+	if err := runJob(t.Context(), s.dial()); err != nil {
 		t.Fatal(err)
 	}
 	page := func(name string) string {
@@ -454,7 +456,7 @@ func TestRunUsesAServer(t *testing.T) {
 	t.Parallel()
 	s := serveProcess(t, nil)
 	picture := filepath.Join(t.TempDir(), "small.png")
-	if err := imaging.WritePNG(picture, smallPicture()); err != nil {
+	if err := imaging.WritePNG(picture, clitest.SmallPicture()); err != nil {
 		t.Fatal(err)
 	}
 	type result struct {
@@ -465,7 +467,7 @@ func TestRunUsesAServer(t *testing.T) {
 	}
 	run := func(server string) (r result) {
 		t.Helper()
-		cmd := selfAs(t, "shadercache", "run", "--json", "--dir", t.TempDir(), "--server", server, "--image", picture, "--out", filepath.Join(t.TempDir(), "out.png"))
+		cmd := clitest.SelfAs(t, "shadercache", "run", "--json", "--dir", t.TempDir(), "--server", server, "--image", picture, "--out", filepath.Join(t.TempDir(), "out.png"))
 		cmd.Env = append(os.Environ(), "SHADERCACHE_SERVER=", "XDG_RUNTIME_DIR="+t.TempDir())
 		out, err := cmd.Output()
 		if err = errors.Join(err, json.Unmarshal(out, &r)); err != nil {
@@ -482,7 +484,7 @@ func TestRunUsesAServer(t *testing.T) {
 	if r := run("auto"); r.Server || !r.Verified {
 		t.Errorf("where no server runs: %+v", r)
 	}
-	out, err := selfAs(t, "shadercache", "run", "--server", filepath.Join(shortDir(t), "none")).CombinedOutput()
+	out, err := clitest.SelfAs(t, "shadercache", "run", "--server", filepath.Join(shortDir(t), "none")).CombinedOutput()
 	if err == nil || !bytes.Contains(out, []byte("no shadercache server listens")) || !bytes.Contains(out, []byte("hint:")) {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -499,7 +501,7 @@ func TestKilledClients(t *testing.T) {
 		kills = 200
 	}
 	for i := range kills {
-		cmd := selfAs(t, streamName, s.path)
+		cmd := clitest.SelfAs(t, streamName, s.path)
 		out, err := cmd.StdoutPipe()
 		if err == nil {
 			err = cmd.Start()
@@ -513,11 +515,11 @@ func TestKilledClients(t *testing.T) {
 		time.Sleep(time.Duration(i%100) * 300 * time.Microsecond)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
-		if err := job(t.Context(), good); err != nil {
+		if err := runJob(t.Context(), good); err != nil {
 			t.Fatalf("after kill %d: %v", i, err)
 		}
 	}
-	eventually(t, "nothing left", func() bool {
+	clitest.Eventually(t, "nothing left", func() bool {
 		data, err := good.Status(t.Context())
 		var status server.Status
 		if err = errors.Join(err, json.Unmarshal(data, &status)); err != nil {
@@ -540,19 +542,19 @@ func streamMain() {
 	fmt.Println("connected")
 	m, err := c.NewMemory(ctx, 1<<20)
 	b, err2 := c.NewBuffer(ctx, 1<<20)
-	p, err3 := c.Program(ctx, twice)
+	p, err3 := c.Get(ctx, twice)
 	if err := errors.Join(err, err2, err3); err != nil {
 		os.Exit(1)
 	}
 	for {
-		if _, err := b.UploadFrom(ctx, 0, m, 0, 1<<20); err != nil {
+		if _, err := b.Write(ctx, 0, m.Bytes()[:1<<20]); err != nil {
 			os.Exit(1)
 		}
-		var pending []*client.Pending
+		var pending []job.Pending
 		for range 32 {
-			each, err := c.Submit(ctx, &client.Job{
-				Dispatch: client.Dispatch{Program: p, Groups: [3]uint32{4096, 1, 1}, Buffers: []client.Bound{{Binding: 0, Buffer: b, ReadOnly: true}}},
-				Outputs:  []client.Output{{Binding: 1, Memory: m, Size: 1 << 20}},
+			each, err := c.Submit(ctx, &job.Job{
+				Dispatch: job.Dispatch{Program: p, Groups: [3]uint32{4096, 1, 1}, Buffers: []job.Bound{{Binding: 0, Buffer: b, ReadOnly: true}}},
+				Outputs:  []job.Output{{Binding: 1, To: m.Bytes()[:1<<20]}},
 			})
 			if err != nil {
 				os.Exit(1)

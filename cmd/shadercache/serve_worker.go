@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/placement"
 	"github.com/shadercache/shadercache/server/socket"
@@ -123,9 +123,9 @@ func (o *options) serveWorker(f serveFlags) error {
 		ends.over()
 		stop()
 	}()
-	s := server.New(g.GPU, o.serverOptions(f, ends))
+	s := server.New(g.Context, g.Cache, g.Executor, o.serverOptions(f, ends))
 	if ends.pages != nil {
-		defer status.Serve(ends.pages, status.Of(s)).Close()
+		defer status.Serve(ends.pages, f.status, status.Of(s)).Close()
 	}
 	ends.link.Ready(g.Name())
 	return o.endWorker(g, ends.link, s.Serve(ctx, ends.clients))

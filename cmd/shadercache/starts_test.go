@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/internal/doctor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/internal/doctor"
 	"github.com/shadercache/shadercache/shader"
 )
 

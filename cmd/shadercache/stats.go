@@ -13,11 +13,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cmd/bench"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/internal/bench"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/internal/osfile"
-	"github.com/shadercache/shadercache/remote"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -216,7 +216,7 @@ func (o *options) stats(f statsFlags) (*statsResult, error) {
 	if f.zero {
 		if _, dir, err := o.OpenDirectory(); err != nil || dir != nil {
 			if err == nil {
-				err = errors.Join(dir.Zero(), remote.ZeroCounters(dir))
+				err = errors.Join(dir.Zero(), fleet.ZeroCounters(dir))
 			}
 			if err != nil {
 				return nil, err
@@ -234,7 +234,7 @@ func (o *options) stats(f statsFlags) (*statsResult, error) {
 func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error) {
 	path, dir, err := o.ReadDirectory()
 	r := &statsResult{Dir: path, Fingerprints: []fingerprintLine{}, Devices: []cli.DeviceLine{}, Quarantined: []noteLine{}, Suspects: []noteLine{},
-		Levels: newLevels(binary.Counters{}, remote.Counters{})}
+		Levels: newLevels(binary.Counters{}, fleet.Counters{})}
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +268,7 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 		return nil, err
 	}
 	r.counters, r.Lifetime = lifetime, newLifetimeLine(lifetime)
-	r.Levels = newLevels(lifetime, remote.DirCounters(dir))
+	r.Levels = newLevels(lifetime, fleet.DirCounters(dir))
 	begin := beginOf(dir, since)
 	r.Starts, r.Exec = newStartsLine(dir, begin), newExecLine(dir.Runs(begin))
 	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())

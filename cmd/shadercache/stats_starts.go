@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 // startsLine holds the figures of starts.

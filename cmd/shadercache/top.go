@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/shadercache/shadercache/internal/cli"
-	"github.com/shadercache/shadercache/internal/top"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/internal/top"
 )
 
 const topUsage = `Show what happens in the cache directory.

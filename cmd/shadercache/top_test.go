@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/internal/top"
+	"github.com/shadercache/shadercache/cmd/clitest"
+	"github.com/shadercache/shadercache/cmd/internal/top"
 )
 
 // TestTop shows a directory to a pipe, and to programs.
@@ -19,7 +20,7 @@ func TestTop(t *testing.T) {
 		t.Fatal("no store")
 	}
 	run := func(args ...string) (stdout string, err error) {
-		cmd := selfAs(t, "shadercache", append([]string{"top", "--dir", dir}, args...)...)
+		cmd := clitest.SelfAs(t, "shadercache", append([]string{"top", "--dir", dir}, args...)...)
 		out, err := cmd.Output()
 		return string(out), err
 	}
@@ -47,7 +48,7 @@ func TestTop(t *testing.T) {
 	if _, err := run("--interval", "1ms"); err == nil {
 		t.Error("an interval of 1 ms is taken")
 	}
-	_, err = selfAs(t, "shadercache", "top", "--dir", dir+"/none").Output()
+	_, err = clitest.SelfAs(t, "shadercache", "top", "--dir", dir+"/none").Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); !ok || !bytes.Contains(failed.Stderr, []byte("there is no cache in")) {
 		t.Errorf("without a directory: %v", err)
 	}

@@ -14,17 +14,16 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/tune"
-	"github.com/shadercache/shadercache/internal/bench/kernels"
-	"github.com/shadercache/shadercache/internal/cli"
 )
 
 const tuneUsage = `Find the fastest way to compute convolutions and matrix products on this GPU,
 and store it: every later plan for the same problem, in any process with this
 driver, uses it.
 
-` + shapeHelp + `
+` + cli.ShapeHelp + `
 With "conv2d" or "gemm" in front, shapes may leave out their prefix.
 
 Every candidate is compiled, run in memory that is filled with poison, compared
@@ -55,8 +54,8 @@ measured each problem.
 An interrupt prints and stores the results until then.
 
 The time of a winner is the shorter of two medians, by which the search decides.
-Figures for publication come from bench conv2d and bench gemm, which measure
-once.
+Figures for publication come from shadercache-lab bench conv2d and gemm, which
+measure once.
 
 The exit code is 1 when no candidate for a problem was correct, the device
 cannot hold the problem, or one of several GPUs failed.`
@@ -135,7 +134,7 @@ func newTune(o *options) *cobra.Command {
 	_ = cmd.MarkFlagFilename("table", "json")
 	cmd.ValidArgs = append([]string{conv2d.Conv2DKind, conv2d.GEMMKind}, conv2d.WorkloadNames()...)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := refuseZero(cmd, "runs"); err != nil {
+		if err := cli.RefuseZero(cmd, "runs"); err != nil {
 			return err
 		}
 		shapes, err := f.shapes(args)
@@ -157,8 +156,8 @@ func (f tuneFlags) shapes(args []string) ([]conv2d.Shape, error) {
 	if f.runs < 0 {
 		return nil, errors.New("--runs must be at least 1")
 	}
-	if f.budget <= 0 || f.budget > time.Hour {
-		return nil, errNoSuchBudget
+	if err := cli.CheckBudget(f.budget); err != nil {
+		return nil, err
 	}
 	kind := ""
 	if len(args) > 0 && (args[0] == conv2d.Conv2DKind || args[0] == conv2d.GEMMKind) {
@@ -197,7 +196,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
 			break
 		}
-		if kernels.Fatal(err) != nil {
+		if cli.Fatal(err) != nil {
 			return nil, err
 		}
 		line := newTunedResult(found, f.all)

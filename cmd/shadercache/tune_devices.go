@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/tune"
-	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // tuneDevice is one of several GPUs that measure.

@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/internal/cli"
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
-	"github.com/shadercache/shadercache/internal/cli"
 )
 
 // tuningLine is the tuning of one problem for one driver.

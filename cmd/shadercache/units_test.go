@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/cmd/clitest"
 )
 
 // TestUnits checks the example units: that the command accepts what the service starts,
@@ -49,7 +51,7 @@ func withoutFailingStart(t *testing.T, text string) string {
 	if len(words) < 2 || filepath.Base(words[0]) != "shadercache" {
 		t.Fatalf("ExecStart=%s", line)
 	}
-	if out, err := selfAs(t, "shadercache", append(words[1:], "--help")...).CombinedOutput(); err != nil {
+	if out, err := clitest.SelfAs(t, "shadercache", append(words[1:], "--help")...).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 	return strings.Replace(text, words[0], "/bin/true", 1)

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/bundle"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet/pack"
 )
 
 const verifyUsage = `Read every program, tuning and source on disk and check each byte.
@@ -86,7 +86,7 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 		err = o.verifyTunings(dir, r)
 	}
 	if err == nil && dir != nil && repair {
-		err = bundle.Recover(dir) // completes an import that was killed
+		err = pack.Recover(dir) // completes an import that was killed
 	}
 	r.Damaged += len(moved)
 	r.Fixed += len(moved)

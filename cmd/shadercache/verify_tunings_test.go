@@ -9,7 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache/cachetest"
-	"github.com/shadercache/shadercache/internal/cli"
+	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 // TestVerifyReadsTunings has a tuning that the store accepts and no plan can read: verify

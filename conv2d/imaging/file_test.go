@@ -3,6 +3,7 @@ package imaging
 import (
 	"bytes"
 	"encoding/binary"
+	"flag"
 	"hash/crc32"
 	"image"
 	"image/color"
@@ -13,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/testdata/scene"
+	"github.com/shadercache/shadercache/testdata/scenetest"
 )
 
 func encodedPNG(t *testing.T, picture image.Image) []byte {
@@ -63,8 +64,8 @@ func TestLoad(t *testing.T) {
 }
 
 func TestLoadRefuses(t *testing.T) {
-	good := encodedPNG(t, scene.Render(64, 48))
-	photo := encodedJPEG(t, scene.Render(64, 48))
+	good := encodedPNG(t, scenetest.Render(64, 48))
+	photo := encodedJPEG(t, scenetest.Render(64, 48))
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)/2] ^= 0x55
 	tests := []struct {
@@ -159,9 +160,12 @@ func TestWritePNG(t *testing.T) {
 	}
 }
 
-// The sample is what testdata/scene draws. Processors may round differently in
+var update = flag.Bool("update", false, "draw sample.png again")
+
+// The sample is what testdata/scenetest draws. Processors may round differently in
 // the last place, which a hard edge can turn into another colour. Every eighth row is drawn,
 // with SHADERCACHE_SOAK=1 all.
+// With -update it is drawn again, for the next build.
 func TestSampleIsTheScene(t *testing.T) {
 	if len(sample) > 400<<10 {
 		t.Errorf("the sample has %d bytes", len(sample))
@@ -170,7 +174,12 @@ func TestSampleIsTheScene(t *testing.T) {
 	if os.Getenv("SHADERCACHE_SOAK") != "" {
 		every = 1
 	}
-	got, want := Sample(), scene.RenderRows(640, 480, every)
+	if *update {
+		if err := WritePNG("sample.png", scenetest.Render(640, 480)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, want := Sample(), scenetest.RenderRows(640, 480, every)
 	if got.Bounds() != want.Rect {
 		t.Fatalf("the sample is %v, the scene %v", got.Bounds(), want.Rect)
 	}
@@ -184,7 +193,7 @@ func TestSampleIsTheScene(t *testing.T) {
 		}
 	}
 	if limit := want.Rect.Dx() * want.Rect.Dy() / every / 1000; different > limit {
-		t.Errorf("%d pixels differ; go generate draws the sample again", different)
+		t.Errorf("%d pixels differ: -update draws the sample again", different)
 	}
 }
 

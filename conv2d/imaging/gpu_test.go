@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 )
 
 var keep = flag.String("keep", "", "directory to write the filtered sample pictures to")
@@ -35,7 +36,7 @@ func TestFiltersOnTheGPU(t *testing.T) {
 	context, dir := gltest.Open(t), t.TempDir()
 	programs := newCache(t, context, dir)
 	var first []*image.NRGBA
-	pass := func(name string, origins ...cache.Origin) {
+	pass := func(name string, origins ...job.Origin) {
 		t.Run(name, func(t *testing.T) {
 			e, err := executor.New(context, programs, executor.Options{SlotBytes: 1 << 12, SlotJobs: 4})
 			if err != nil {
@@ -45,7 +46,7 @@ func TestFiltersOnTheGPU(t *testing.T) {
 			before := context.Counters().Compiles
 			pictures := filterAll(t, e, programs, origins)
 			compiles := uint64(0)
-			if origins[0] == cache.Compiled {
+			if origins[0] == job.Compiled {
 				compiles = 2 // conv2d_3x3 and conv2d_5x5
 				first = pictures
 			}
@@ -59,13 +60,13 @@ func TestFiltersOnTheGPU(t *testing.T) {
 			}
 		})
 	}
-	pass("cold", cache.Compiled, cache.Compiled, cache.Resident, cache.Resident)
-	pass("resident", cache.Resident, cache.Resident, cache.Resident, cache.Resident)
+	pass("cold", job.Compiled, job.Compiled, job.Resident, job.Resident)
+	pass("resident", job.Resident, job.Resident, job.Resident, job.Resident)
 	if err := programs.Close(); err != nil {
 		t.Fatal(err)
 	}
 	programs = newCache(t, context, dir)
-	pass("disk", cache.Disk, cache.Disk, cache.Resident, cache.Resident)
+	pass("disk", job.Disk, job.Disk, job.Resident, job.Resident)
 	if *keep != "" {
 		if err := WritePNG(filepath.Join(*keep, "all.png"), Sheet(first)); err != nil {
 			t.Error(err)
@@ -85,7 +86,7 @@ func testPicture() image.Image {
 	}).SubImage(middle)
 }
 
-func filterAll(t *testing.T, e *executor.Executor, programs executor.Programs, origins []cache.Origin) (pictures []*image.NRGBA) {
+func filterAll(t *testing.T, e *executor.Executor, programs executor.Programs, origins []job.Origin) (pictures []*image.NRGBA) {
 	var timings []conv2d.Timing
 	runner := &conv2d.Runner{Executor: e, Programs: programs, Observe: func(timing conv2d.Timing) { timings = append(timings, timing) }}
 	runner.Options.Choice = &conv2d.Choice{Algorithm: "direct", Params: conv2d.DirectParams{Local: 64}}

@@ -88,13 +88,13 @@ func checkSize(width, height int) error {
 	return nil
 }
 
-//go:generate go run ../../testdata/scene/render -out sample.png
+//go:generate go run ../../testdata/scenetest/render -out sample.png
 
 //go:embed sample.png
 var sample []byte
 
 // Sample is the picture that comes with the package, 640x480 pixels: spheres on
-// a checkerboard, made by testdata/scene.
+// a checkerboard, drawn by the tests: testdata/scenetest.
 func Sample() image.Image {
 	picture, err := decode(bytes.NewReader(sample))
 	if err != nil {

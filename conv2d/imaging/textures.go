@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -152,9 +153,9 @@ func (t *textureFilter) submit(ctx context.Context, p *texturePair, picture imag
 			Groups:   [3]uint32{uint32(t.size.X+15) / 16, uint32(s.rows+7) / 8, 1},
 			Textures: []executor.Sampled{{Binding: 0, Texture: p.from}},
 			Images:   []executor.Image{{Binding: 0, Texture: p.to, Access: glctx.WriteOnly}},
-			Uniforms: []executor.Uniform{
-				executor.Ints("valid", int32(t.size.X), int32(below-above)), executor.Int("top", int32(s.first-above)),
-				executor.Int("rows", int32(s.rows)), executor.Floats("weights", t.filter.Weights...),
+			Uniforms: []job.Uniform{
+				job.Ints("valid", int32(t.size.X), int32(below-above)), job.Int("top", int32(s.first-above)),
+				job.Int("rows", int32(s.rows)), job.Floats("weights", t.filter.Weights...),
 			},
 		},
 		TextureInputs: []executor.TextureInput{{

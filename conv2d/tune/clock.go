@@ -20,6 +20,8 @@ type clock struct {
 	marks      [batches + 1]glctx.Query
 	calibrated bool
 	gpu        bool
+
+	host func() time.Duration // the host's clock in tests; nil: time.Now
 }
 
 func (c *clock) open(gl *glctx.GL) {
@@ -50,14 +52,19 @@ func (c *clock) both(gl *glctx.GL, work func()) (gpu, host float64, err error) {
 	if err := kernel.Wait(gl); err != nil {
 		return 0, 0, err
 	}
-	start := time.Now()
+	now := c.host
+	if now == nil {
+		opened := time.Now()
+		now = func() time.Duration { return time.Since(opened) }
+	}
+	start := now()
 	gl.WriteTimestamp(c.begin)
 	work()
 	gl.WriteTimestamp(c.end)
 	if err := kernel.Wait(gl); err != nil {
 		return 0, 0, err
 	}
-	host = float64(time.Since(start))
+	host = float64(now() - start)
 	return float64(gl.Timestamp(c.end) - gl.Timestamp(c.begin)), host, nil
 }
 

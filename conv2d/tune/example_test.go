@@ -21,14 +21,14 @@ func ExampleOptions_Tune() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	runner, err := conv2d.Open(conv2d.Options{GPU: shadercache.Options{Dir: dir}})
+	gpu, err := shadercache.Open(shadercache.Options{Dir: dir})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer runner.Close()
+	defer gpu.Close()
 	problem := conv2d.GEMMProblem{M: 8, N: 8, K: 8}
 	for range 2 {
-		plan, err := conv2d.NewGEMMPlan(ctx, runner.Executor, runner.Programs, problem, conv2d.PlanOptions{
+		plan, err := conv2d.NewGEMMPlan(ctx, gpu.Executor, gpu.Cache, problem, conv2d.PlanOptions{
 			Tune: &tune.Options{Budget: 1, Progress: func(done, _ int, _ tune.Candidate) {
 				if done == 1 {
 					fmt.Println("searching")

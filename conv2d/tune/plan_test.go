@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 )
 
 // TestPlanTunes has the first plan search. The next one, in another cache over the
@@ -42,7 +43,7 @@ func TestPlanTunes(t *testing.T) {
 			t.Errorf("round %d: %d compiles", round, compiles)
 		}
 		for _, used := range p.Programs() {
-			if round == 1 && used.Origin != cache.Disk {
+			if round == 1 && used.Origin != job.Disk {
 				t.Errorf("%s is %v", used.Name, used.Origin)
 			}
 		}

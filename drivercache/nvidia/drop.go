@@ -16,7 +16,7 @@ import (
 // one is deleted afterwards: whenever Drop is killed, every record that it keeps is in
 // a slot that drivers can read. The next merge moves it to slot 0.
 func Drop(driverDir string, names map[string]bool) error {
-	root, err := os.OpenRoot(filepath.Join(driverDir, Folder))
+	root, err := openFolder(filepath.Join(driverDir, Folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

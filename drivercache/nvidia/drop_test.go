@@ -75,7 +75,7 @@ func TestDrop(t *testing.T) {
 func TestWatch(t *testing.T) {
 	f := files{}
 	driver := f.write(t)
-	w := NewWatch(driver)
+	w := NewWatch(driver, App)
 	want := func(when string, records ...record) {
 		t.Helper()
 		got := w.Changes()
@@ -87,7 +87,7 @@ func TestWatch(t *testing.T) {
 	f.slot(0, 1, programs(10)...)
 	f.writeTo(t, driver)
 	want("a new slot", programs(10)...)
-	w = NewWatch(driver)
+	w = NewWatch(driver, App)
 	want("a new watch")
 	f.slot(0, 1, programs(10, 20)...)
 	f.writeTo(t, driver)

@@ -1,6 +1,7 @@
 package nvidia
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 )
@@ -24,7 +26,7 @@ const Folder = "nvidia"
 
 var (
 	folderPath = regexp.MustCompile(`^GLCache/[0-9a-f]{32}/[0-9a-f]{16}$`)
-	slotFile   = regexp.MustCompile(`^` + App + `(0|[1-9][0-9]{0,3})\.(bin|toc)$`)
+	slotFile   = regexp.MustCompile(`^(\.?)` + App + `(0|[1-9][0-9]{0,3})\.(bin|toc)$`) // with a dot: a temporary file
 )
 
 // Report is the result of a merge.
@@ -50,7 +52,15 @@ type SkippedSlot struct {
 // the old .toc as well, and the other slots are deleted last. After an error some
 // folders are merged and the others are unchanged.
 func Merge(driverDir string) (Report, error) {
-	root, err := os.OpenRoot(filepath.Join(driverDir, Folder))
+	return MergeInto(driverDir, 0, func(int) bool { return true })
+}
+
+// MergeInto copies into the slot with a number what the others below a cache directory's
+// driver folder have and it has not. Of the others it deletes those for which mayDelete
+// returns true. No driver may use the slot, nor those that are deleted; others may append
+// to theirs meanwhile.
+func MergeInto(driverDir string, number int, mayDelete func(slot int) bool) (Report, error) {
+	root, err := openFolder(filepath.Join(driverDir, Folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Report{}, nil
 	}
@@ -60,7 +70,7 @@ func Merge(driverDir string) (Report, error) {
 	defer root.Close()
 	var r Report
 	for _, folder := range slotFolders(root) {
-		m := folderMerge{root: root, folder: folder, report: &r}
+		m := folderMerge{root: root, folder: folder, report: &r, number: number, mayDelete: mayDelete}
 		if err := m.run(); err != nil {
 			return r, fmt.Errorf("nvidia: merge %s: %w", filepath.Join(root.Name(), folder), err)
 		}
@@ -88,9 +98,13 @@ type folderMerge struct {
 	report *Report
 	number int // of the slot that is written; 0 for a merge
 
+	mayDelete func(slot int) bool // once its records are in that slot
+	unsynced  bool                // nothing is deleted, so that a power cut loses nothing
+	torn      bool                // see isTorn
+
 	merged   slot                  // that slot afterwards
 	known    map[identity]struct{} // nil until the first valid slot
-	pieces   []piece               // records to append to slot 0, in order
+	pieces   []piece               // records to append to that slot, in order
 	obsolete []int                 // slots to delete
 }
 
@@ -101,19 +115,40 @@ type piece struct {
 }
 
 func (m *folderMerge) run() error {
-	numbers, err := slotNumbers(m.root, m.folder)
-	if err != nil || len(numbers) == 0 || len(numbers) == 1 && numbers[0] == 0 {
+	numbers, unfinished, err := listSlots(m.root, m.folder)
+	if err != nil {
 		return err
 	}
-	kept := int64(0) // bytes of slot 0's .bin to keep
+	for _, n := range unfinished {
+		if n != m.number && m.mayDelete(n) {
+			m.removeTemps(n)
+		}
+	}
+	if len(numbers) == 0 || len(numbers) == 1 && numbers[0] == m.number && !m.isTorn() {
+		return nil
+	}
+	if i := slices.Index(numbers, m.number); i >= 0 {
+		numbers = slices.Insert(slices.Delete(numbers, i, i+1), 0, m.number)
+	}
+	kept := int64(0) // bytes of the .bin to keep
 	for _, n := range numbers {
+		// Before it is read: a process whose slot it is might add to it meanwhile, and end.
+		obsolete := n != m.number && m.mayDelete(n)
+		if m.hasAll(n) {
+			m.obsolete = appendIf(obsolete, m.obsolete, n)
+			continue
+		}
 		s, err := m.read(n)
-		if n == 0 && errors.Is(err, fs.ErrNotExist) {
+		if n == m.number && errors.Is(err, fs.ErrNotExist) {
 			continue // no driver reads one file of a slot: it is replaced
+		}
+		if obsolete && ProcessOf(n) > 0 && errors.Is(err, fs.ErrNotExist) {
+			m.obsolete = append(m.obsolete, n) // its process was killed while it copied
+			continue
 		}
 		if why, ok := skipReason(err); ok {
 			m.report.Skipped = append(m.report.Skipped, SkippedSlot{path.Join(Folder, m.folder, stem(n)), why})
-			if n == 0 {
+			if n == m.number {
 				return nil // there is no slot to merge into
 			}
 			continue
@@ -121,12 +156,68 @@ func (m *folderMerge) run() error {
 		if err != nil {
 			return err
 		}
-		if n == 0 {
-			kept = s.end()
+		if n == m.number {
+			kept, m.torn = s.end(), m.isTorn()
 		}
+		m.obsolete = appendIf(obsolete, m.obsolete, n)
 		m.planCopy(n, s)
 	}
 	return m.write(kept)
+}
+
+// isTorn reports whether the .bin of the slot has more than its .toc lists: a process was
+// killed between the two. What a driver appends then has to follow the records that count.
+func (m *folderMerge) isTorn() bool {
+	name := path.Join(m.folder, stem(m.number))
+	toc, err := openRegular(m.root, name+".toc")
+	if err != nil {
+		return false
+	}
+	defer toc.Close()
+	var last [entryBytes]byte
+	list, tocErr := toc.Stat()
+	bin, binErr := m.root.Lstat(name + ".bin")
+	if tocErr != nil || binErr != nil || list.Size() < headerBytes+entryBytes {
+		return tocErr == nil && binErr == nil && list.Size() == headerBytes && bin.Size() > headerBytes
+	}
+	_, err = toc.ReadAt(last[:], list.Size()-entryBytes)
+	return err == nil && bin.Size() > parseEntry(last[:]).end()
+}
+
+// hasAll reports whether the records that a slot lists are in the slots before it: then its
+// .bin is not read.
+func (m *folderMerge) hasAll(n int) bool {
+	if m.known == nil {
+		return false
+	}
+	toc, err := readToc(m.root, path.Join(m.folder, stem(n)))
+	if err != nil || !bytes.HasPrefix(toc, m.merged.header[:]) {
+		return false
+	}
+	ids, err := RecordIDs(toc)
+	return err == nil && !slices.ContainsFunc(ids, func(id RecordID) bool {
+		_, known := m.known[id]
+		return !known
+	})
+}
+
+// addKnown notes the records of a slot, for hasAll.
+func (m *folderMerge) addKnown(toc []byte) {
+	if m.known == nil {
+		m.known = map[identity]struct{}{}
+	}
+	copy(m.merged.header[:], toc)
+	ids, _ := RecordIDs(toc)
+	for _, id := range ids {
+		m.known[id] = struct{}{}
+	}
+}
+
+func appendIf(condition bool, list []int, n int) []int {
+	if condition {
+		list = append(list, n)
+	}
+	return list
 }
 
 // read reads and checks one slot.
@@ -148,9 +239,6 @@ func (m *folderMerge) planCopy(n int, s *slot) {
 	if m.known == nil {
 		m.known = map[identity]struct{}{}
 	}
-	if n != 0 {
-		m.obsolete = append(m.obsolete, n)
-	}
 	for _, e := range s.entries {
 		if _, twice := m.known[e.id]; twice {
 			continue
@@ -158,22 +246,20 @@ func (m *folderMerge) planCopy(n int, s *slot) {
 		at := e
 		e.offset = uint32(m.merged.end())
 		if e.end() > math.MaxUint32 {
-			continue // slot 0 is full: the driver compiles this one again
+			continue // the slot is full: the driver compiles this one again
 		}
 		m.known[e.id] = struct{}{}
 		m.merged.entries = append(m.merged.entries, e)
-		if n != 0 {
+		if n != m.number {
 			m.pieces = append(m.pieces, piece{n, at})
 		}
 	}
 }
 
-// write replaces slot 0 and deletes the others.
+// write replaces the slot and deletes the others.
 func (m *folderMerge) write(kept int64) error {
-	if len(m.obsolete) == 0 {
-		return nil
-	}
-	if len(m.pieces) > 0 || kept == 0 {
+	m.unsynced = len(m.obsolete) == 0
+	if len(m.pieces) > 0 || m.torn || kept == 0 && !m.unsynced {
 		if err := m.replace(kept); err != nil {
 			return err
 		}
@@ -214,12 +300,11 @@ func (m *folderMerge) replace(kept int64) error {
 	if err == nil {
 		err = m.root.Rename(m.tempName(".toc"), name+".toc")
 	}
-	if err == nil {
+	if err == nil && !m.unsynced {
 		err = osfile.SyncDir(filepath.Join(m.root.Name(), m.folder)) // before the other slots are deleted
 	}
 	if err != nil {
-		_ = m.root.Remove(m.tempName(".bin"))
-		_ = m.root.Remove(m.tempName(".toc"))
+		m.removeTemps(m.number)
 		return err
 	}
 	m.report.Records += len(m.pieces)
@@ -230,6 +315,13 @@ func (m *folderMerge) replace(kept int64) error {
 }
 
 func (m *folderMerge) tempName(ext string) string { return path.Join(m.folder, "."+stem(m.number)+ext) }
+
+// removeTemps removes the temporary files of a slot.
+func (m *folderMerge) removeTemps(n int) {
+	for _, ext := range []string{".bin", ".toc"} {
+		_ = m.root.Remove(path.Join(m.folder, "."+stem(n)+ext))
+	}
+}
 
 // writeTemp writes a temporary file for one file of the slot, in place of one that a
 // killed merge left.
@@ -243,19 +335,19 @@ func (m *folderMerge) writeTemp(ext string, fill func(io.Writer) error) error {
 		return err
 	}
 	err = fill(f)
-	if err == nil {
+	if err == nil && !m.unsynced {
 		err = f.Sync() // or a power cut leaves an empty file in place of a sound slot
 	}
 	return errors.Join(err, f.Close())
 }
 
-// copyRecords writes the merged .bin: the bytes of slot 0, then the pieces.
+// copyRecords writes the merged .bin: the bytes of the slot, then the pieces.
 func (m *folderMerge) copyRecords(w io.Writer, kept int64) error {
 	if kept == 0 {
 		if _, err := w.Write(m.merged.header[:]); err != nil {
 			return err
 		}
-	} else if err := m.copyRange(w, 0, 0, kept); err != nil {
+	} else if err := m.copyRange(w, m.number, 0, kept); err != nil {
 		return err
 	}
 	for start := 0; start < len(m.pieces); {
@@ -285,7 +377,11 @@ func (m *folderMerge) copyRange(w io.Writer, n int, from, to int64) error {
 		return err
 	}
 	defer f.Close()
-	copied, err := io.Copy(w, io.NewSectionReader(f, from, to-from))
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return err
+	}
+	// From file to file: the kernel copies, and shares the bytes where the file system can.
+	copied, err := io.Copy(w, io.LimitReader(f, to-from))
 	if err == nil && copied != to-from {
 		err = io.ErrUnexpectedEOF
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -48,6 +49,37 @@ func TestMerge(t *testing.T) {
 			}
 			wantFiles(t, readFiles(t, driver), full)
 		})
+	}
+}
+
+// The offsets of a slot have 32 bits: what lies beyond is left to the driver.
+func TestMergeFillsUpTo4GiB(t *testing.T) {
+	last := entry{offset: math.MaxUint32 - 200, size: 100 - recordBytes}
+	m := folderMerge{merged: slot{entries: []entry{last}}}
+	m.planCopy(1, &slot{entries: []entry{
+		{id: identity{1}, offset: headerBytes, size: 101 - recordBytes},
+		{id: identity{2}, offset: headerBytes, size: 100 - recordBytes},
+	}})
+	if len(m.pieces) != 1 || m.pieces[0].at.id != (identity{2}) || m.merged.end() != math.MaxUint32 {
+		t.Errorf("copies %+v, the slot ends at %d", m.pieces, m.merged.end())
+	}
+}
+
+// A slot that became shorter after it was read ends the merge before anything is replaced.
+func TestMergeOfASlotThatBecomesShorter(t *testing.T) {
+	f := files{}
+	f.slot(1, 7, programs(10)...)
+	root, err := os.OpenRoot(filepath.Join(f.write(t), Folder))
+	must(t, err)
+	defer root.Close()
+	m := folderMerge{root: root, folder: testFolder}
+	var copied bytes.Buffer
+	whole := int64(len(f[stem(1)+".bin"]))
+	if err := m.copyRange(&copied, 1, headerBytes, whole+1); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("a byte more than there is: %v", err)
+	}
+	if err := m.copyRange(&copied, 1, headerBytes, whole); err != nil {
+		t.Error(err)
 	}
 }
 

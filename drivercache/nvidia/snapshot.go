@@ -19,30 +19,39 @@ func stem(n int) string { return App + strconv.Itoa(n) }
 // slotNumbers returns the slots of a folder that have at least one of their two files,
 // in order.
 func slotNumbers(root *os.Root, folder string) ([]int, error) {
+	numbers, _, err := listSlots(root, folder)
+	return numbers, err
+}
+
+// listSlots is slotNumbers that also returns the slots that have temporary files.
+func listSlots(root *os.Root, folder string) (numbers, unfinished []int, err error) {
 	files, err := fs.ReadDir(root.FS(), folder)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var numbers []int
 	for _, f := range files {
 		parts := slotFile.FindStringSubmatch(f.Name())
 		if parts == nil {
 			continue
 		}
-		n, err := strconv.Atoi(parts[1])
+		n, err := strconv.Atoi(parts[2])
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		numbers = append(numbers, n)
+		if parts[1] != "" {
+			unfinished = append(unfinished, n)
+		} else {
+			numbers = append(numbers, n)
+		}
 	}
 	slices.Sort(numbers)
-	return slices.Compact(numbers), nil
+	return slices.Compact(numbers), unfinished, nil
 }
 
 // SlotFiles returns the paths of the files of every slot below a cache directory's driver
 // folder, sorted by folder. It reads none of them.
 func SlotFiles(driverDir string) (paths []string) {
-	root, err := os.OpenRoot(filepath.Join(driverDir, Folder))
+	root, err := openFolder(filepath.Join(driverDir, Folder))
 	if err != nil {
 		return nil
 	}
@@ -61,15 +70,7 @@ func SlotFiles(driverDir string) (paths []string) {
 // it with its .bin file, which the caller closes. The .toc is read first: files only
 // grow, so its records are in the .bin even while a driver appends to both.
 func openSlot(root *os.Root, name string) (*slot, *os.File, error) {
-	toc, err := openRegular(root, name+".toc")
-	if err != nil {
-		return nil, nil, err
-	}
-	list, err := io.ReadAll(io.LimitReader(toc, maxTocBytes+1))
-	_ = toc.Close()
-	if err == nil && len(list) > maxTocBytes {
-		err = formatErrorf(".toc has more than %d bytes", maxTocBytes)
-	}
+	list, err := readToc(root, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -83,6 +84,20 @@ func openSlot(root *os.Root, name string) (*slot, *os.File, error) {
 		return nil, nil, err
 	}
 	return s, bin, nil
+}
+
+// readToc reads the table of contents of a slot, as it is.
+func readToc(root *os.Root, name string) ([]byte, error) {
+	toc, err := openRegular(root, name+".toc")
+	if err != nil {
+		return nil, err
+	}
+	defer toc.Close()
+	list, err := io.ReadAll(io.LimitReader(toc, maxTocBytes+1))
+	if err == nil && len(list) > maxTocBytes {
+		err = formatErrorf(".toc has more than %d bytes", maxTocBytes)
+	}
+	return list, err
 }
 
 // openRegular opens a regular file and does not follow links.
@@ -105,11 +120,11 @@ type Snapshot struct {
 }
 
 // Snapshots visits every slot below a cache directory's driver folder, sorted by
-// folder, then number. A snapshot is valid until visit returns. Slots that do not have
+// folder, then number, except those with nothing that the slots before them have not. A snapshot is valid until visit returns. Slots that do not have
 // the known format are not visited but returned. An error of visit ends the call and
 // is returned unchanged.
 func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, error) {
-	root, err := os.OpenRoot(filepath.Join(driverDir, Folder))
+	root, err := openFolder(filepath.Join(driverDir, Folder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -123,8 +138,15 @@ func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, err
 		if err != nil {
 			return skipped, fmt.Errorf("nvidia: %w", err)
 		}
+		seen := folderMerge{root: root, folder: folder}
 		for _, n := range numbers {
-			bad, err := visitSlot(root, path.Join(folder, stem(n)), visit)
+			if seen.hasAll(n) {
+				continue
+			}
+			bad, err := visitSlot(root, path.Join(folder, stem(n)), func(s Snapshot) error {
+				seen.addKnown(s.Toc)
+				return visit(s)
+			})
 			if err != nil {
 				return skipped, err
 			}
@@ -167,4 +189,13 @@ func Survey(driverDir string) ([]SkippedSlot, error) {
 		return nil
 	})
 	return append(skipped, otherDrivers...), err
+}
+
+// openFolder opens a folder. Of anything else, such as a FIFO that has to have a writer, it
+// returns an error and does not wait.
+func openFolder(path string) (*os.Root, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is no folder", path)
+	}
+	return os.OpenRoot(path)
 }

@@ -5,30 +5,33 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
-// Watch reports which records are added to slots, by any process: a driver writes a
+// Watch reports which records are added to the slots of one process: a driver writes a
 // record and then its entry in the .toc. It is for one goroutine at a time, and keeps no
 // file open. A driver's reads cannot be seen.
 type Watch struct {
 	path    string
+	app     string
 	folders []*watchedFolder
 }
 
 // watchedFolder is a folder of slots with the state of its last look.
 type watchedFolder struct {
 	path    string
+	app     string
 	changed time.Time        // of the folder
 	slots   map[string]int64 // bytes of each .toc that were seen
 }
 
-// NewWatch watches the slots below a cache directory's driver folder, also those that are
-// made later.
-func NewWatch(driverDir string) *Watch {
-	w := &Watch{path: filepath.Join(driverDir, Folder)}
+// NewWatch watches the slots below a cache directory's driver folder whose names begin
+// with that of a process, App or AppOf, also those that are made later.
+func NewWatch(driverDir, app string) *Watch {
+	w := &Watch{path: filepath.Join(driverDir, Folder), app: app}
 	w.Changes()
 	return w
 }
@@ -48,7 +51,7 @@ func (w *Watch) find() {
 	if _, err := os.Lstat(filepath.Join(w.path, "GLCache")); err != nil {
 		return // most often: the driver is another one
 	}
-	root, err := os.OpenRoot(w.path)
+	root, err := openFolder(w.path)
 	if err != nil {
 		return
 	}
@@ -56,6 +59,7 @@ func (w *Watch) find() {
 	for _, folder := range slotFolders(root) {
 		w.folders = append(w.folders, &watchedFolder{
 			path:  filepath.Join(w.path, filepath.FromSlash(folder)),
+			app:   w.app,
 			slots: map[string]int64{},
 		})
 	}
@@ -67,7 +71,7 @@ func (f *watchedFolder) changes() (added []string) {
 		files, _ := os.ReadDir(f.path)
 		for _, file := range files {
 			name := file.Name()
-			if _, known := f.slots[name]; !known && slotFile.MatchString(name) && path.Ext(name) == ".toc" {
+			if _, known := f.slots[name]; !known && isOwnToc(name, f.app) {
 				f.slots[name] = headerBytes
 			}
 		}
@@ -82,6 +86,13 @@ func (f *watchedFolder) changes() (added []string) {
 		f.slots[name] = size
 	}
 	return added
+}
+
+// isOwnToc reports whether a file is the table of contents of a slot of app: one digit
+// follows, since a driver that has more than ten slots at once is another program's.
+func isOwnToc(name, app string) bool {
+	digit, own := strings.CutPrefix(strings.TrimSuffix(name, ".toc"), app)
+	return own && len(digit) == 1 && digit[0] >= '0' && digit[0] <= '9' && path.Ext(name) == ".toc"
 }
 
 // newEntries returns the names of the entries of a .toc from an offset on, and the offset
@@ -118,9 +129,12 @@ type Record struct {
 }
 
 // Records lists the records of every slot below a cache directory's driver folder that
-// has the known format, in the order of the slots.
+// has the known format, in the order of the slots, each once: processes that run at the
+// same time have copies.
 func Records(driverDir string) (list []Record) {
+	listed := map[string]bool{}
 	_, _ = Snapshots(driverDir, func(s Snapshot) error {
+		folder := path.Dir(s.Path)
 		var used time.Time
 		if info, err := os.Lstat(filepath.Join(driverDir, filepath.FromSlash(s.Path)+".bin")); err == nil {
 			used = info.ModTime()
@@ -131,7 +145,10 @@ func Records(driverDir string) (list []Record) {
 		toc := s.Toc[headerBytes:]
 		for ; len(toc) >= entryBytes; toc = toc[entryBytes:] {
 			e := parseEntry(toc)
-			list = append(list, Record{s.Path, e.id.name(), entryBytes + recordBytes + int64(e.size), used})
+			if name := e.id.name(); !listed[folder+name] {
+				listed[folder+name] = true
+				list = append(list, Record{s.Path, name, entryBytes + recordBytes + int64(e.size), used})
+			}
 		}
 		return nil
 	})

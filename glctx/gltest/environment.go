@@ -33,3 +33,16 @@ func IsolateEnvironment() {
 	os.Setenv("GORACE", strings.TrimSpace("atexit_sleep_ms=0 "+os.Getenv("GORACE")))
 	syscall.Umask(0o022)
 }
+
+// InCacheDir returns what run returns, which it calls in an isolated environment with an
+// empty cache directory in $SHADERCACHE_DIR, which it removes.
+func InCacheDir(run func() int) int {
+	IsolateEnvironment()
+	dir, err := os.MkdirTemp("", "shadercache-test-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("SHADERCACHE_DIR", dir)
+	return run()
+}

@@ -17,6 +17,10 @@ import (
 // of being skipped. Continuous integration sets it.
 const RequireGL = "SHADERCACHE_REQUIRE_GL"
 
+// NoResults is the environment variable for drivers that execute nothing: tests do not look
+// at what kernels wrote. scripts/drivers sets it.
+const NoResults = "SHADERCACHE_TEST_NO_RESULTS"
+
 // cacheDir returns the cache directory of the test process: the directory of the
 // driver's cache can be set only once in a process.
 var cacheDir = sync.OnceValues(func() (string, error) {

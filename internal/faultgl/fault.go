@@ -43,6 +43,7 @@ const (
 	// bytes.
 	Wrong Mode = "wrong"
 
+	Raise   Mode = "raise"   // glProgramBinary: GL_INVALID_OPERATION, though the program is loaded
 	Length  Mode = "length"  // Argument: the length that is reported for a program binary
 	Timeout Mode = "timeout" // glClientWaitSync: the fence is never signalled
 

@@ -67,7 +67,7 @@ void main() { word = 42u; } // `+name, nil))
 			gl.Dispatch(1, 1, 1)
 			gl.MemoryBarrier(glctx.BarrierAllKinds)
 			f := gl.NewFence()
-			if done, err := gl.WaitFence(f, 10*time.Millisecond); err != nil || !done {
+			if done, err := gl.WaitFence(f, 10*time.Second); err != nil || !done {
 				return fmt.Errorf("fence: %t, %w", done, err)
 			}
 			gl.Download(b, 0, glctx.Bytes(word))

@@ -16,12 +16,8 @@ func TestWakeEndsSleepOfThread(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		s.Wake()
 	}()
-	s.sleepThread(time.Hour)
-	if s.state.Load() != awake {
-		s.sleepThread(time.Hour) // it returned early
-	}
-	if s.state.Load() != awake {
-		t.Error("the thread was not woken")
+	for s.state.Load() != awake {
+		s.sleepThread(time.Hour) // it may return early, any number of times
 	}
 }
 

@@ -25,7 +25,6 @@ func StartS3(t testing.TB) *S3 {
 	const bucket = "packs"
 	dir, address, program := t.TempDir(), freeAddress(t), gateway(t)
 	buckets := folder(t, dir, "buckets")
-	folder(t, dir, "buckets.attributes")
 	folder(t, buckets, bucket)
 	s := &S3{Endpoint: "http://" + address, AccessKey: "tester", SecretKey: "secret-of-tester"}
 	s.URL = &url.URL{Scheme: "s3", Host: bucket, Path: "/cache", RawQuery: "endpoint=" + url.QueryEscape(s.Endpoint)}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // The kinds of commands of the host, in actors_command.comp.
@@ -221,7 +222,7 @@ func (w *World) submitCommands(ctx context.Context, commands [][]uint32, then []
 			Program:  w.programs.command,
 			Groups:   [3]uint32{uint32(len(commands)+63) / 64, 1, 1},
 			Memory:   w.buffers.bound(),
-			Uniforms: append(w.uniforms(), executor.Uint("count", uint32(len(commands))), executor.Uint("relist", relist)),
+			Uniforms: append(w.uniforms(), job.Uint("count", uint32(len(commands))), job.Uint("relist", relist)),
 		},
 		Then:    then,
 		Inputs:  []executor.Input{{Binding: 5, Data: glctx.Bytes(words)}},

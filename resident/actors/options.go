@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 )
 
 // FirstBinding is the first storage binding that handlers may use.
@@ -48,7 +49,7 @@ type Options struct {
 	// Memory is bound to storage blocks of the handlers, from FirstBinding on, and
 	// must outlive the world. Uniforms are the values of their uniforms.
 	Memory   []executor.Bound
-	Uniforms []executor.Uniform
+	Uniforms []job.Uniform
 
 	// Slots is the largest number of actors. Default: 1024; at most 1<<20.
 	Slots int

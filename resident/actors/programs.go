@@ -10,7 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/internal/kernelset"
+	"github.com/shadercache/shadercache/executor/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 

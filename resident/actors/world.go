@@ -9,6 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/resident/internal/loops"
 )
 
@@ -186,7 +187,7 @@ func (w *World) sweepAndPlan(afterCommands, last bool) []executor.Dispatch {
 	if last && w.hasRoom() {
 		takes = uint32(reportedWords / w.options.envelopeWords())
 	}
-	uniforms := append(w.uniforms(), executor.Uint("afterCommands", flag), executor.Uint("takes", takes))
+	uniforms := append(w.uniforms(), job.Uint("afterCommands", flag), job.Uint("takes", takes))
 	return []executor.Dispatch{
 		{
 			Program: w.programs.sweep, Groups: [3]uint32{uint32(w.options.Slots+63) / 64, 1, 1},
@@ -196,8 +197,8 @@ func (w *World) sweepAndPlan(afterCommands, last bool) []executor.Dispatch {
 	}
 }
 
-func (w *World) uniforms() []executor.Uniform {
-	return []executor.Uniform{executor.Uint("actorDevice", uint32(w.options.Device))}
+func (w *World) uniforms() []job.Uniform {
+	return []job.Uniform{job.Uint("actorDevice", uint32(w.options.Device))}
 }
 
 // submitAndWait submits a job that ends with a plan, waits, and reads the report. Without an

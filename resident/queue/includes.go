@@ -5,7 +5,7 @@ package queue
 import (
 	"io/fs"
 
-	"github.com/shadercache/shadercache/internal/kernelset"
+	"github.com/shadercache/shadercache/executor/kernelset"
 )
 
 // Includes returns the files that the kernels of this package include. Tools that read

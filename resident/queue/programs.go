@@ -11,7 +11,8 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/internal/kernelset"
+	"github.com/shadercache/shadercache/executor/kernelset"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -41,7 +42,7 @@ type Item struct {
 	Memory []executor.Bound
 
 	// Uniforms are the values of the text's uniforms.
-	Uniforms []executor.Uniform
+	Uniforms []job.Uniform
 
 	// Check computes a known answer, since some drivers accept a program binary and then
 	// compute wrong results: it pushes items to a queue, runs it, and returns an error where

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // The time for a reply. A server answers a job, copy, run or upload of weights at its

@@ -11,7 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -58,10 +59,10 @@ func TestAServerThatStopsAnswering(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { c.Close(); (<-accepted).Close() }()
-	if _, err := c.Program(cancelled(t), shader.MustSource("p", "layout(local_size_x = 1) in;\nvoid main() {}", nil)); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := c.Get(cancelled(t), shader.MustSource("p", "layout(local_size_x = 1) in;\nvoid main() {}", nil)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err) // its reply is due in minutes, that of the job before
 	}
-	pending, err := c.Submit(t.Context(), &Job{Dispatch: Dispatch{Program: &Program{c: c, id: 1}, Groups: [3]uint32{1, 1, 1}}})
+	pending, err := c.Submit(t.Context(), &job.Job{Dispatch: job.Dispatch{Program: &Program{c: c, id: 1}, Groups: [3]uint32{1, 1, 1}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,9 +4,11 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // Buffer is memory on the GPU.
@@ -19,17 +21,28 @@ type Buffer struct {
 
 // NewBuffer makes a buffer of size bytes, a multiple of 4, all zero. It ends with the
 // session, or with Release.
-func (c *Client) NewBuffer(ctx context.Context, size int) (*Buffer, error) {
-	return c.buffer(ctx, &wire.Buffer{Flags: wire.Create, Size: uint64(max(0, size))})
+func (c *Client) NewBuffer(ctx context.Context, size int) (job.Buffer, error) {
+	return made(c.buffer(ctx, &wire.Buffer{Flags: wire.Create, Size: uint64(max(0, size))}))
 }
 
 // NamedBuffer opens the named buffer, and makes it, all zero, where there is none. It
-// outlives the client. ErrExists is returned where it has another size.
-func (c *Client) NamedBuffer(ctx context.Context, name string, size int) (*Buffer, error) {
-	return c.buffer(ctx, &wire.Buffer{Flags: wire.Create, Size: uint64(max(0, size)), Name: []byte(name)})
+// outlives the client. job.ErrExists is returned where it has another size.
+func (c *Client) NamedBuffer(ctx context.Context, name string, size int) (job.Buffer, error) {
+	if name == "" {
+		return nil, fmt.Errorf("%w: a named buffer without a name", job.ErrInvalid)
+	}
+	return made(c.buffer(ctx, &wire.Buffer{Flags: wire.Create, Size: uint64(max(0, size)), Name: []byte(name)}))
 }
 
-// OpenBuffer opens a named buffer that exists, of any size. It returns ErrNotFound,
+// made returns no buffer in place of a nil one.
+func made(b *Buffer, err error) (job.Buffer, error) {
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// OpenBuffer opens a named buffer that exists, of any size. It returns job.ErrNotFound,
 // wrapped, where there is none.
 func (c *Client) OpenBuffer(ctx context.Context, name string) (*Buffer, error) {
 	return c.buffer(ctx, &wire.Buffer{Name: []byte(name)})
@@ -69,45 +82,55 @@ func (b *Buffer) Release() {
 	}
 }
 
-// Upload copies data to offset, after the jobs submitted before, and returns the buffer's
+// Write copies data to offset, after the jobs submitted before, and returns the buffer's
 // version afterwards.
-func (b *Buffer) Upload(ctx context.Context, offset int, data []byte) (version uint64, err error) {
+func (b *Buffer) Write(ctx context.Context, offset int, data []byte) (version uint64, err error) {
 	return b.upload(ctx, offset, data, wire.Copy{})
 }
 
-// Replace is Upload that sets the version to next, if the buffer still has the version
-// expected. Otherwise it returns ErrConflict, wrapped, and copies nothing.
+// Replace is Write that sets the version to next, if the buffer still has the version
+// expected. Otherwise it returns job.ErrConflict, wrapped, and copies nothing.
 func (b *Buffer) Replace(ctx context.Context, offset int, data []byte, expected, next uint64) (version uint64, err error) {
 	return b.upload(ctx, offset, data, wire.Copy{Check: true, Expect: expected, Version: next})
 }
 
 func (b *Buffer) upload(ctx context.Context, offset int, data []byte, m wire.Copy) (uint64, error) {
-	from := wire.Operand{Place: wire.PlaceInline, Data: data}
-	if len(data) > inlineBytes {
+	if err := job.CheckRange(b.Size(), offset, len(data)); err != nil {
+		return 0, err // the protocol has 0 bytes for the rest of the buffer
+	}
+	from, ok := b.c.shared(data)
+	switch {
+	case ok:
+	case len(data) <= inlineBytes:
+		from = wire.Operand{Place: wire.PlaceInline, Data: data}
+	default:
 		staged, err := b.c.stage(ctx, len(data))
 		if err != nil {
 			return 0, err
 		}
 		defer b.c.unstage(staged)
 		copy(staged.bytes, data)
-		from = wire.Operand{Place: wire.PlaceMemory, ID: staged.id, Size: uint64(len(data))}
+		from = staged.operand(0, len(data))
 	}
 	m.From, m.To = from, b.operand(offset, len(data))
 	return b.copy(ctx, &m, &wire.CopyReply{})
 }
 
-// UploadFrom copies n bytes of shared memory at from to offset.
-func (b *Buffer) UploadFrom(ctx context.Context, offset int, memory *Memory, from, n int) (version uint64, err error) {
-	m := wire.Copy{From: wire.Operand{Place: wire.PlaceMemory, ID: memory.id, Offset: uint64(from), Size: uint64(n)}, To: b.operand(offset, n)}
-	return b.copy(ctx, &m, &wire.CopyReply{})
-}
-
-// Download copies from offset to dst, after the jobs submitted before, and returns the
+// Read copies from offset to dst, after the jobs submitted before, and returns the
 // version of what it copied.
-func (b *Buffer) Download(ctx context.Context, offset int, dst []byte) (version uint64, err error) {
-	if len(dst) <= inlineBytes {
-		reply := &wire.CopyReply{}
-		m := wire.Copy{From: b.operand(offset, len(dst)), To: wire.Operand{Place: wire.PlaceInline, Size: uint64(len(dst))}}
+func (b *Buffer) Read(ctx context.Context, offset int, dst []byte) (version uint64, err error) {
+	if err := job.CheckRange(b.Size(), offset, len(dst)); err != nil {
+		return 0, err
+	}
+	reply := &wire.CopyReply{}
+	m := wire.Copy{From: b.operand(offset, len(dst))}
+	to, ok := b.c.shared(dst)
+	switch {
+	case ok:
+		m.To = to
+		return b.copy(ctx, &m, reply)
+	case len(dst) <= inlineBytes:
+		m.To = wire.Operand{Place: wire.PlaceInline, Size: uint64(len(dst))}
 		version, err = b.copy(ctx, &m, reply)
 		copy(dst, reply.Data)
 		return version, err
@@ -116,19 +139,14 @@ func (b *Buffer) Download(ctx context.Context, offset int, dst []byte) (version 
 	if err != nil {
 		return 0, err
 	}
-	if version, err = b.DownloadTo(ctx, offset, staged, 0, len(dst)); err != nil {
+	m.To = staged.operand(0, len(dst))
+	if version, err = b.copy(ctx, &m, reply); err != nil {
 		staged.Release() // the server may still write it
 		return 0, err
 	}
 	copy(dst, staged.bytes)
 	b.c.unstage(staged)
 	return version, nil
-}
-
-// DownloadTo copies n bytes from offset to shared memory at to.
-func (b *Buffer) DownloadTo(ctx context.Context, offset int, memory *Memory, to, n int) (version uint64, err error) {
-	m := wire.Copy{From: b.operand(offset, n), To: wire.Operand{Place: wire.PlaceMemory, ID: memory.id, Offset: uint64(to), Size: uint64(n)}}
-	return b.copy(ctx, &m, &wire.CopyReply{})
 }
 
 // CopyFrom copies n bytes on the GPU from other at from to offset.
@@ -142,7 +160,7 @@ func (b *Buffer) operand(offset, n int) wire.Operand {
 
 func (b *Buffer) copy(ctx context.Context, m *wire.Copy, reply *wire.CopyReply) (uint64, error) {
 	if b.released.Load() {
-		return 0, ErrReleased
+		return 0, job.ErrReleased
 	}
 	m.Deadline = deadlineOf(ctx)
 	if err := b.c.take(ctx); err != nil {
@@ -161,7 +179,7 @@ func (c *Client) take(ctx context.Context) error {
 	case c.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return contextError(ctx)
+		return ctx.Err()
 	case <-c.done:
 		return c.Err()
 	}

@@ -9,7 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // call is one request that waits for its reply.
@@ -74,7 +75,7 @@ func (c *Client) send(w *call, m wire.Message, files []*os.File) error {
 	defer c.sending.Unlock()
 	frames, err := wire.AppendFrame(c.sending.frames[:0], w.sent, w.request, m)
 	if err != nil {
-		return errors.Join(ErrInvalid, err)
+		return errors.Join(job.ErrInvalid, err)
 	}
 	c.sending.frames = frames
 	write := c.conn.Write
@@ -117,22 +118,14 @@ func (c *Client) wait(ctx context.Context, w *call) error {
 	case <-w.done:
 		return w.err
 	case <-ctx.Done():
-		return contextError(ctx)
+		return ctx.Err()
 	}
-}
-
-// contextError returns the error of a context that has ended.
-func contextError(ctx context.Context) error {
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return errors.Join(ErrDeadline, ctx.Err())
-	}
-	return ctx.Err()
 }
 
 // do sends a request and decodes its reply. When ctx ends first it cancels the request.
 func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, files ...*os.File) error {
 	if err := ctx.Err(); err != nil {
-		return contextError(ctx)
+		return ctx.Err()
 	}
 	w := &call{sent: t}
 	if err := c.start(w, m, files...); err != nil {

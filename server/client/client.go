@@ -13,11 +13,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/wire"
 )
-
-var errDeadlineExceeded = context.DeadlineExceeded
 
 // Options configure [Dial]. The zero value connects to the user's default server.
 type Options struct {
@@ -35,7 +34,7 @@ type Options struct {
 	Name string
 
 	// Device is the device of the server that the session is for: its number in the server,
-	// from 0, or its UUID, as shadercache devices prints it. Dial returns ErrNotFound where
+	// from 0, or its UUID, as shadercache devices prints it. Dial returns job.ErrNotFound where
 	// no such device serves. Default: the device with the fewest sessions.
 	Device string
 
@@ -45,13 +44,16 @@ type Options struct {
 	Near string
 }
 
-// Client is a session with a server. Close ends it.
+var _ job.Device = (*Client)(nil)
+
+// Client is a session with a server: a job.Device. Close ends it.
 type Client struct {
-	conn    *socket.Conn
-	options Options
-	welcome Welcome
-	slots   chan struct{} // one for each unanswered job that the server allows
-	staging staging
+	conn     *socket.Conn
+	options  Options
+	welcome  Welcome
+	slots    chan struct{} // one for each unanswered job that the server allows
+	staging  staging
+	memories memories
 
 	polled atomic.Pointer[clientRing] // a goroutine that waits polls it first; nil: no ring, or few CPUs
 
@@ -92,14 +94,14 @@ type Welcome struct {
 	UUID        string // of the device, 32 hexadecimal digits; "" where the driver has none
 }
 
-// Dial connects to a server. It returns ErrNoServer where none listens, ErrVersion,
-// ErrQuota, ErrDraining, or the error of an unsafe directory, wrapped. A server whose
+// Dial connects to a server. It returns job.ErrNoServer where none listens, ErrVersion,
+// job.ErrQuota, ErrDraining, or the error of an unsafe directory, wrapped. A server whose
 // worker starts, or starts again, answers when it is ready; ctx limits that time.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.Path == "" {
 		path, err := socket.DefaultPath()
 		if errors.Is(err, socket.ErrOff) {
-			err = fmt.Errorf("%w: %w", ErrNoServer, err)
+			err = fmt.Errorf("%w: %w", job.ErrNoServer, err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("client: %w", err)
@@ -130,7 +132,7 @@ const (
 func dial(ctx context.Context, o Options) (*Client, error) {
 	conn, err := socket.Dial(ctx, o.Path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("%w: %w", ErrNoServer, err)
+		return nil, fmt.Errorf("%w: %w", job.ErrNoServer, err)
 	}
 	if err != nil {
 		return nil, err
@@ -162,7 +164,7 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 // hello opens the session.
 func (c *Client) hello(o *Options) error {
 	if max(len(o.Device), len(o.Near)) > wire.MaxText {
-		return fmt.Errorf("%w: a device or a name of more than %d bytes", ErrInvalid, wire.MaxText)
+		return fmt.Errorf("%w: a device or a name of more than %d bytes", job.ErrInvalid, wire.MaxText)
 	}
 	name := o.Name[max(0, len(o.Name)-wire.MaxText):]
 	frame, err := wire.AppendFrame(nil, wire.TypeHello, 1, &wire.Hello{
@@ -178,7 +180,8 @@ func (c *Client) hello(o *Options) error {
 		return errors.Join(ErrServerGone, errNoWorker, writeError, err)
 	}
 	if h.Type == wire.TypeError {
-		if err = decodeError(body); errors.Is(err, ErrLost) {
+		err = decodeError(body)
+		if lost, ok := errors.AsType[*Error](err); ok && lost.Code == wire.CodeLost {
 			err = errors.Join(err, errNoWorker)
 		}
 		return err
@@ -201,13 +204,16 @@ func (c *Client) hello(o *Options) error {
 	return nil
 }
 
+// Name returns the name of the session's GPU.
+func (c *Client) Name() string { return c.welcome.Device }
+
 // Welcome returns what the server told the session.
 func (c *Client) Welcome() Welcome { return c.welcome }
 
 // Close ends the session. The server frees everything that it had. Pending jobs end with
-// ErrClosed.
+// job.ErrClosed.
 func (c *Client) Close() error {
-	c.end(ErrClosed)
+	c.end(job.ErrClosed)
 	<-c.done
 	c.closeRing()
 	c.staging.release()
@@ -263,11 +269,15 @@ func (c *Client) read() {
 			c.end(fmt.Errorf("%w: %w", ErrServerGone, err))
 			return
 		}
-		if h.Request == 0 && h.Type == wire.TypeError {
+		switch {
+		case h.Request == 0 && h.Type == wire.TypeError:
 			c.end(decodeError(body))
 			return
+		case h.Request == 0 && h.Type == wire.TypeRing|wire.ReplyBit:
+			c.readRing()
+		default:
+			c.answer(h, body)
 		}
-		c.answer(h, body)
 	}
 }
 

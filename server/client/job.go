@@ -5,104 +5,28 @@ package client
 import (
 	"context"
 	"fmt"
-	"math"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/wire"
+	"github.com/shadercache/shadercache/shader"
 )
 
-// Job is one unit of work: inputs, one dispatch or a chain of them, outputs. It mirrors
-// executor.Job. It and its slices may be reused when Submit returns, except for an
-// Output's To, which is written until Wait has returned.
-type Job struct {
-	Dispatch
-	Then    []Dispatch // further dispatches, each after the writes of the one before
-	Inputs  []Input    // bound for every dispatch of the job
-	Outputs []Output   // bound for every dispatch of the job
-}
-
-// Dispatch is one dispatch of a program. Every storage block and uniform block of the
-// program must be bound, and every uniform set.
-type Dispatch struct {
-	Program *Program
-	Groups  [3]uint32 // work groups along x, y and z
-
-	// Buffers are bound for this dispatch. They take precedence over inputs and outputs.
-	Buffers []Bound
-
-	// Uniforms are the values of uniforms outside any block.
-	Uniforms []Uniform
-
-	// Params is the content of the uniform block at ParamsBinding.
-	Params        []byte
-	ParamsBinding uint32
-}
-
-// Bound is a buffer at a storage binding.
-type Bound struct {
-	Binding  uint32
-	Buffer   *Buffer
-	Offset   int  // bytes
-	Size     int  // bytes; 0 is the rest of the buffer
-	ReadOnly bool // the program only reads it
-}
-
-// Input is data for the storage block at Binding: Data, or Size bytes of Memory at Offset.
-type Input struct {
-	Binding      uint32
-	Data         []byte
-	Memory       *Memory
-	Offset, Size int
-}
-
-// Output is the destination of the storage block at Binding: To, or Size bytes of Memory
-// at Offset.
-type Output struct {
-	Binding      uint32
-	To           []byte
-	Memory       *Memory
-	Offset, Size int
-}
-
-// Uniform is a value for a uniform outside any block.
-type Uniform struct {
-	name string
-	kind wire.UniformKind
-	bits uint32
-}
-
-// Int returns a value for an int or bool uniform.
-func Int(name string, v int32) Uniform { return Uniform{name, wire.UniformInt, uint32(v)} }
-
-// Uint returns a value for a uint uniform.
-func Uint(name string, v uint32) Uniform { return Uniform{name, wire.UniformUint, v} }
-
-// Float returns a value for a float uniform.
-func Float(name string, v float32) Uniform {
-	return Uniform{name, wire.UniformFloat, math.Float32bits(v)}
-}
-
 // Submit sends a job. It waits while the session has as many unanswered jobs as the server
-// allows. ctx also gives the job its deadline, see the package documentation. Every
-// Pending has to be waited for or released.
-func (c *Client) Submit(ctx context.Context, job *Job) (*Pending, error) {
+// allows. ctx also gives the job its deadline, see the package documentation. Inputs and
+// outputs that lie in a [Memory] of the client are used there. Every Pending, a *[Pending],
+// has to be waited for or released.
+func (c *Client) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
 	p := &Pending{c: c, sent: wire.TypeJob}
-	m := wire.Job{Deadline: deadlineOf(ctx)}
-	if err := p.operands(ctx, &m, job); err != nil {
+	m := wire.Job{Deadline: deadlineOf(ctx), Dispatches: make([]wire.Dispatch, 0, 1+len(j.Then))}
+	err := p.operands(ctx, &m, j)
+	for d := range j.Dispatches() {
+		if err == nil {
+			err = c.add(&m, d)
+		}
+	}
+	if err != nil {
 		p.unstage(true)
 		return nil, err
-	}
-	m.Dispatches = make([]wire.Dispatch, 0, 1+len(job.Then))
-	for i := range 1 + len(job.Then) {
-		d := &job.Dispatch
-		if i > 0 {
-			d = &job.Then[i-1]
-		}
-		dispatch, err := d.message()
-		if err != nil {
-			p.unstage(true)
-			return nil, err
-		}
-		m.Dispatches = append(m.Dispatches, dispatch)
 	}
 	if err := p.submit(ctx, &m); err != nil {
 		return nil, err
@@ -110,18 +34,36 @@ func (c *Client) Submit(ctx context.Context, job *Job) (*Pending, error) {
 	return p, nil
 }
 
+// Run submits a job and waits for it.
+func (c *Client) Run(ctx context.Context, j *job.Job) error {
+	pending, err := c.Submit(ctx, j)
+	return job.Wait(ctx, pending, err)
+}
+
 // operands fills in inputs and outputs. Large ones of the caller's memory go through
 // shared memory.
-func (p *Pending) operands(ctx context.Context, m *wire.Job, job *Job) error {
-	for _, in := range job.Inputs {
-		operand, err := p.input(ctx, in.Data, in.Memory, in.Offset, in.Size)
+func (p *Pending) operands(ctx context.Context, m *wire.Job, j *job.Job) error {
+	for i := range j.Inputs {
+		data, err := j.Inputs[i].Bytes()
 		if err != nil {
 			return err
 		}
-		m.Inputs = append(m.Inputs, wire.Binding{Binding: in.Binding, Operand: operand})
+		operand, err := p.input(ctx, data)
+		if err != nil {
+			return err
+		}
+		m.Inputs = append(m.Inputs, wire.Binding{Binding: j.Inputs[i].Binding, Operand: operand})
 	}
-	for _, out := range job.Outputs {
-		operand, err := p.output(ctx, out.To, out.Memory, out.Offset, out.Size)
+	for i := range j.Outputs {
+		out := &j.Outputs[i]
+		to, err := out.Bytes()
+		if err != nil {
+			return err
+		}
+		if out.Read != nil {
+			p.reads = append(p.reads, readOutput{to, out.Read})
+		}
+		operand, err := p.output(ctx, to)
 		if err != nil {
 			return err
 		}
@@ -130,19 +72,42 @@ func (p *Pending) operands(ctx context.Context, m *wire.Job, job *Job) error {
 	return nil
 }
 
-func (d *Dispatch) message() (wire.Dispatch, error) {
-	if d.Program == nil || d.Program.released.Load() {
-		return wire.Dispatch{}, fmt.Errorf("client: a dispatch without a program: %w", ErrReleased)
+// add adds a dispatch to the message of a job.
+func (c *Client) add(to *wire.Job, d *job.Dispatch) error {
+	program, ok := d.Program.(*Program)
+	switch {
+	case !ok || program.c != c:
+		return job.Foreign(d.Program)
+	case program.released.Load():
+		return fmt.Errorf("client: program %s: %w", program.name, job.ErrReleased)
 	}
-	m := wire.Dispatch{Program: d.Program.id, Groups: d.Groups, Params: d.Params, ParamsBinding: d.ParamsBinding}
-	for _, u := range d.Uniforms {
-		m.Uniforms = append(m.Uniforms, wire.Uniform{Kind: u.kind, Bits: u.bits, Name: []byte(u.name)})
-	}
-	for _, b := range d.Buffers {
-		if b.Buffer == nil || b.Buffer.released.Load() {
-			return wire.Dispatch{}, fmt.Errorf("client: buffer at binding %d: %w", b.Binding, ErrReleased)
+	m := wire.Dispatch{Program: program.id, Groups: d.Groups, Params: d.Params, ParamsBinding: d.ParamsBinding}
+	for i := range d.Uniforms {
+		u := &d.Uniforms[i]
+		bits, ok := u.One()
+		kind := uniformKinds[u.Base()]
+		if !ok || kind == 0 {
+			return fmt.Errorf("%w: uniform %s: a server takes single int, uint, float and bool values: put others into a uniform block", job.ErrInvalid, u.Name)
 		}
-		m.Buffers = append(m.Buffers, wire.Binding{Binding: b.Binding, ReadOnly: b.ReadOnly, Operand: b.Buffer.operand(b.Offset, b.Size)})
+		m.Uniforms = append(m.Uniforms, wire.Uniform{Kind: kind, Bits: bits, Name: []byte(u.Name)})
 	}
-	return m, nil
+	for _, bound := range d.Buffers {
+		b, ok := bound.Buffer.(*Buffer)
+		switch {
+		case !ok || b.c != c:
+			return fmt.Errorf("%w: binding %d has no buffer of this device", job.ErrInvalid, bound.Binding)
+		case b.released.Load():
+			return fmt.Errorf("client: buffer at binding %d: %w", bound.Binding, job.ErrReleased)
+		case bound.Offset < 0 || bound.Size < 0:
+			return fmt.Errorf("%w: %d bytes from %d of the buffer at binding %d", job.ErrInvalid, bound.Size, bound.Offset, bound.Binding)
+		}
+		m.Buffers = append(m.Buffers, wire.Binding{Binding: bound.Binding, ReadOnly: bound.ReadOnly, Operand: b.operand(bound.Offset, bound.Size)})
+	}
+	to.Dispatches = append(to.Dispatches, m)
+	return nil
+}
+
+// uniformKinds are the types that the protocol has.
+var uniformKinds = map[shader.Base]wire.UniformKind{
+	shader.IntBase: wire.UniformInt, shader.BoolBase: wire.UniformInt, shader.UintBase: wire.UniformUint, shader.FloatBase: wire.UniformFloat,
 }

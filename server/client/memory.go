@@ -6,15 +6,17 @@ import (
 	"context"
 	"fmt"
 	"math/bits"
+	"slices"
 	"sync"
-	"sync/atomic"
 
+	"github.com/shadercache/shadercache/internal/raw"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/wire"
 )
 
-// Memory is memory that the client shares with the server: inputs and outputs in it do not
-// pass through the socket. While a job that uses it is pending, the client must not write
+// Memory is memory that the client shares with the server: Data of an input and To of an
+// output that are parts of its Bytes do not pass through the socket. While a job that uses it is pending, the client must not write
 // its inputs, nor read its outputs. Where Welcome.ZeroCopy is set, kernels use it in place:
 // a job that failed by its deadline, or was cancelled, may write its outputs until it ends,
 // and a kernel that writes the block of an input changes the input.
@@ -23,13 +25,44 @@ type Memory struct {
 	id    uint32
 	bytes []byte
 	once  sync.Once
-	freed atomic.Bool
 }
 
 // NewMemory makes size bytes of shared memory, all zero. Release releases it.
 func (c *Client) NewMemory(ctx context.Context, size int) (*Memory, error) {
+	m, err := c.newMemory(ctx, size)
+	if err == nil {
+		c.memories.Lock()
+		c.memories.list = append(c.memories.list, m)
+		c.memories.Unlock()
+	}
+	return m, err
+}
+
+// memories are those that NewMemory made.
+type memories struct {
+	sync.RWMutex
+	list []*Memory
+}
+
+// shared returns the operand of bytes that lie in memory of NewMemory.
+func (c *Client) shared(data []byte) (wire.Operand, bool) {
+	c.memories.RLock()
+	defer c.memories.RUnlock()
+	for _, m := range c.memories.list {
+		if at, ok := raw.Within(data, m.bytes); ok {
+			return m.operand(at, len(data)), true
+		}
+	}
+	return wire.Operand{}, false
+}
+
+func (m *Memory) operand(offset, size int) wire.Operand {
+	return wire.Operand{Place: wire.PlaceMemory, ID: m.id, Offset: uint64(offset), Size: uint64(size)}
+}
+
+func (c *Client) newMemory(ctx context.Context, size int) (*Memory, error) {
 	if size <= 0 {
-		return nil, fmt.Errorf("%w: memory of %d bytes", ErrInvalid, size)
+		return nil, fmt.Errorf("%w: memory of %d bytes", job.ErrInvalid, size)
 	}
 	f, bytes, err := socket.NewMemory("shadercache", size)
 	if err != nil {
@@ -47,10 +80,15 @@ func (c *Client) NewMemory(ctx context.Context, size int) (*Memory, error) {
 // Bytes returns the memory. It must not be used after Release.
 func (m *Memory) Bytes() []byte { return m.bytes }
 
+// Floats returns Bytes as numbers, for plans.
+func (m *Memory) Floats() []float32 { return raw.Floats(m.bytes) }
+
 // Release ends the use of the memory. No job that uses it may be pending.
 func (m *Memory) Release() {
 	m.once.Do(func() {
-		m.freed.Store(true)
+		m.c.memories.Lock()
+		m.c.memories.list = slices.DeleteFunc(m.c.memories.list, func(other *Memory) bool { return other == m })
+		m.c.memories.Unlock()
 		m.c.drop(wire.KindMemory, m.id)
 		_ = socket.Unmap(m.bytes)
 	})
@@ -84,7 +122,7 @@ func (c *Client) stage(ctx context.Context, size int) (*Memory, error) {
 		return m, nil
 	}
 	s.mu.Unlock()
-	return c.NewMemory(ctx, size)
+	return c.newMemory(ctx, size)
 }
 
 // unstage keeps memory for reuse. The server does not use it any more.

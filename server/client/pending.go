@@ -6,7 +6,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // Pending is a submitted job, or a run of a plan. It belongs to one goroutine at a time
@@ -18,6 +19,7 @@ type Pending struct {
 	inline [][]byte // destinations of the inline outputs, in order
 	staged []*Memory
 	copies []stagedCopy // outputs in staged memory
+	reads  []readOutput // not read yet
 	over   bool
 	err    error
 }
@@ -27,14 +29,18 @@ type stagedCopy struct {
 	from *Memory
 }
 
+// readOutput is an output that the caller reads when it is copied.
+type readOutput struct {
+	from []byte
+	read func([]byte)
+}
+
 // input returns the operand of an input.
-func (p *Pending) input(ctx context.Context, data []byte, memory *Memory, offset, size int) (wire.Operand, error) {
-	switch {
-	case memory != nil && data == nil:
-		return memory.operand(offset, size)
-	case memory != nil:
-		return wire.Operand{}, fmt.Errorf("%w: an input has both Data and Memory", ErrInvalid)
-	case len(data) <= inlineBytes:
+func (p *Pending) input(ctx context.Context, data []byte) (wire.Operand, error) {
+	if operand, ok := p.c.shared(data); ok {
+		return operand, nil
+	}
+	if len(data) <= inlineBytes {
 		return wire.Operand{Place: wire.PlaceInline, Data: data}, nil
 	}
 	staged, err := p.stage(ctx, len(data))
@@ -42,17 +48,15 @@ func (p *Pending) input(ctx context.Context, data []byte, memory *Memory, offset
 		return wire.Operand{}, err
 	}
 	copy(staged.bytes, data)
-	return staged.operand(0, len(data))
+	return staged.operand(0, len(data)), nil
 }
 
 // output returns the operand of an output.
-func (p *Pending) output(ctx context.Context, to []byte, memory *Memory, offset, size int) (wire.Operand, error) {
-	switch {
-	case memory != nil && to == nil:
-		return memory.operand(offset, size)
-	case memory != nil:
-		return wire.Operand{}, fmt.Errorf("%w: an output has both To and Memory", ErrInvalid)
-	case len(to) <= inlineBytes:
+func (p *Pending) output(ctx context.Context, to []byte) (wire.Operand, error) {
+	if operand, ok := p.c.shared(to); ok {
+		return operand, nil
+	}
+	if len(to) <= inlineBytes {
 		p.inline = append(p.inline, to)
 		return wire.Operand{Place: wire.PlaceInline, Size: uint64(len(to))}, nil
 	}
@@ -61,17 +65,7 @@ func (p *Pending) output(ctx context.Context, to []byte, memory *Memory, offset,
 		return wire.Operand{}, err
 	}
 	p.copies = append(p.copies, stagedCopy{to, staged})
-	return staged.operand(0, len(to))
-}
-
-func (m *Memory) operand(offset, size int) (wire.Operand, error) {
-	if m.freed.Load() {
-		return wire.Operand{}, ErrReleased
-	}
-	if offset < 0 || size <= 0 || offset > len(m.bytes)-size {
-		return wire.Operand{}, fmt.Errorf("%w: bytes %d to %d of memory of %d", ErrInvalid, offset, offset+size, len(m.bytes))
-	}
-	return wire.Operand{Place: wire.PlaceMemory, ID: m.id, Offset: uint64(offset), Size: uint64(size)}, nil
+	return staged.operand(0, len(to)), nil
 }
 
 func (p *Pending) stage(ctx context.Context, size int) (*Memory, error) {
@@ -130,6 +124,19 @@ func (p *Pending) deliver(body []byte) error {
 // error, the job continues, and Wait may be called again. Otherwise further calls return
 // the same error.
 func (p *Pending) Wait(ctx context.Context) error {
+	if err := p.deliverOnce(ctx); err != nil {
+		return err
+	}
+	for len(p.reads) > 0 {
+		next := p.reads[0]
+		p.reads = p.reads[1:] // even if it panics
+		next.read(next.from)
+	}
+	return nil
+}
+
+// deliverOnce waits for the job, and copies its outputs the first time.
+func (p *Pending) deliverOnce(ctx context.Context) error {
 	if p.over {
 		return p.err
 	}
@@ -158,7 +165,7 @@ func (p *Pending) Release() {
 	if p.over {
 		return
 	}
-	p.over, p.err = true, ErrReleased
+	p.over, p.err = true, job.ErrReleased
 	select {
 	case <-p.call.done:
 	default:

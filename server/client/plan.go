@@ -9,40 +9,38 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/internal/raw"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
-// Plan is a convolution, a matrix product or a network of them, with programs and weights
-// that stay on the GPU. All elements are float32, little endian.
+// Plan is a plan of a server: a job.Plan.
 type Plan struct {
 	c        *Client
 	id       uint32
 	reply    wire.PlanReply
+	layers   []job.LayerChoice
 	released atomic.Bool
 }
 
-// NewPlan makes a plan of layers, each a shape as docs/protocol.md describes: such as
-// "conv2d:1x3x224x224-64,7x7,s2,p3" or "gemm:512x512x512". It ends with the session, or
-// with Release.
-func (c *Client) NewPlan(ctx context.Context, layers ...string) (*Plan, error) {
-	return c.plan(ctx, &wire.Plan{Flags: wire.Create, Spec: []byte(strings.Join(layers, "\n"))})
-}
-
-// NewExactPlan is NewPlan without algorithms that err by more than a sum of products does.
-func (c *Client) NewExactPlan(ctx context.Context, layers ...string) (*Plan, error) {
-	return c.plan(ctx, &wire.Plan{Flags: wire.Create | wire.Exact, Spec: []byte(strings.Join(layers, "\n"))})
-}
-
-// NamedPlan opens the named plan, and makes it of layers where there is none. It outlives
-// the client, with its weights. ErrExists is returned where it has other layers.
-func (c *Client) NamedPlan(ctx context.Context, name string, layers ...string) (*Plan, error) {
-	return c.plan(ctx, &wire.Plan{Flags: wire.Create, Name: []byte(name), Spec: []byte(strings.Join(layers, "\n"))})
-}
-
-// OpenPlan opens a named plan that exists. It returns ErrNotFound, wrapped, where there is
-// none.
-func (c *Client) OpenPlan(ctx context.Context, name string) (*Plan, error) {
-	return c.plan(ctx, &wire.Plan{Name: []byte(name)})
+// OpenPlan makes or opens a plan: see job.Planner. One without a name ends with the session.
+func (c *Client) OpenPlan(ctx context.Context, name string, exact bool, layers ...string) (job.Plan, error) {
+	m := wire.Plan{Name: []byte(name), Spec: []byte(strings.Join(layers, "\n"))}
+	if len(layers) > 0 || name == "" {
+		m.Flags = wire.Create
+	}
+	if exact {
+		m.Flags |= wire.Exact
+	}
+	p, err := c.plan(ctx, &m)
+	if err != nil {
+		return nil, err
+	}
+	if p.layers, err = p.layersOf(); err != nil {
+		p.Release()
+		return nil, err
+	}
+	return p, nil
 }
 
 func (c *Client) plan(ctx context.Context, m *wire.Plan) (*Plan, error) {
@@ -78,16 +76,10 @@ func (p *Plan) BiasLen() int { return int(p.reply.Bias) }
 // none.
 func (p *Plan) Version() uint64 { return p.reply.Version }
 
-// Layer is what the server chose for one layer of a plan.
-type Layer struct {
-	Algorithm string
-	Basis     string  // of the choice: tuned, table or ranking
-	Tolerance float64 // the error that an output may have, as a part of the sum of the magnitudes of its products
-}
-
 // Layers returns what the server chose for each layer.
-func (p *Plan) Layers() ([]Layer, error) {
-	var layers []Layer
+func (p *Plan) Layers() []job.LayerChoice { return p.layers }
+
+func (p *Plan) layersOf() (layers []job.LayerChoice, err error) {
 	for line := range strings.Lines(string(p.reply.Layers)) {
 		parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(parts) != 3 {
@@ -97,19 +89,18 @@ func (p *Plan) Layers() ([]Layer, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
-		layers = append(layers, Layer{parts[0], parts[1], tolerance})
+		layers = append(layers, job.LayerChoice{Algorithm: parts[0], Basis: parts[1], Tolerance: tolerance})
 	}
 	return layers, nil
 }
 
-// Programs returns the name and the origin of each program, as Program.Origin has it,
-// when the plan was opened.
-func (p *Plan) Programs() (names, origins []string) {
+// Programs returns the name and the origin of each program when the plan was opened.
+func (p *Plan) Programs() (list []job.ProgramUse) {
 	for line := range strings.Lines(string(p.reply.Programs)) {
 		name, origin, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		names, origins = append(names, name), append(origins, origin)
+		list = append(list, job.ProgramUse{Name: name, Origin: job.ParseOrigin(origin)})
 	}
-	return names, origins
+	return list
 }
 
 // Created reports whether the call that returned the plan made it.
@@ -125,21 +116,21 @@ func (p *Plan) Release() {
 // SetWeights puts the weights and the bias of all layers, one after the other, on the GPU
 // under a version, which is not 0. With the version that is there nothing is sent, and
 // uploaded is false.
-func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []byte) (uploaded bool, err error) {
+func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) (uploaded bool, err error) {
 	if p.released.Load() {
-		return false, ErrReleased
+		return false, job.ErrReleased
 	}
 	if version == p.reply.Version && version != 0 {
 		return false, nil
 	}
-	if len(weights) != 4*p.WeightsLen() || len(bias) != 4*p.BiasLen() {
-		return false, fmt.Errorf("%w: %d bytes of weights and %d of bias, the plan takes %d and %d",
-			ErrInvalid, len(weights), len(bias), 4*p.WeightsLen(), 4*p.BiasLen())
+	if len(weights) != p.WeightsLen() || len(bias) != p.BiasLen() {
+		return false, fmt.Errorf("%w: %d weights and a bias of %d, the plan takes %d and %d",
+			job.ErrInvalid, len(weights), len(bias), p.WeightsLen(), p.BiasLen())
 	}
 	staging := &Pending{c: p.c}
 	m := wire.Weights{Plan: p.id, Version: version, Deadline: deadlineOf(ctx)}
-	if m.Weights, err = staging.input(ctx, weights, nil, 0, 0); err == nil && len(bias) > 0 {
-		m.Bias, err = staging.input(ctx, bias, nil, 0, 0)
+	if m.Weights, err = staging.input(ctx, raw.Bytes(weights)); err == nil && len(bias) > 0 {
+		m.Bias, err = staging.input(ctx, raw.Bytes(bias))
 	}
 	if err == nil {
 		err = p.c.take(ctx)
@@ -159,30 +150,49 @@ func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []b
 }
 
 // Run computes the plan once, from input to output, and waits for it.
-func (p *Plan) Run(ctx context.Context, input, output []byte) error {
-	pending, err := p.Submit(ctx, Input{Data: input}, Output{To: output})
-	if err != nil {
-		return err
-	}
-	defer pending.Release()
-	return pending.Wait(ctx)
+func (p *Plan) Run(ctx context.Context, input, output []float32) error {
+	pending, err := p.Submit(ctx, input, output)
+	return job.Wait(ctx, pending, err)
 }
 
-// Submit is Run that does not wait. Bindings of in and out are ignored.
-func (p *Plan) Submit(ctx context.Context, in Input, out Output) (*Pending, error) {
+// Submit is Run that does not wait. Bytes of a [Memory] are used there.
+func (p *Plan) Submit(ctx context.Context, input, output []float32) (job.Pending, error) {
 	if p.released.Load() {
-		return nil, ErrReleased
+		return nil, job.ErrReleased
 	}
 	pending := &Pending{c: p.c, sent: wire.TypeRun}
 	m := wire.Run{Plan: p.id, Deadline: deadlineOf(ctx)}
 	var err error
-	if m.Input, err = pending.input(ctx, in.Data, in.Memory, in.Offset, in.Size); err == nil {
-		m.Output, err = pending.output(ctx, out.To, out.Memory, out.Offset, out.Size)
+	if m.Input, err = pending.input(ctx, raw.Bytes(input)); err == nil {
+		m.Output, err = pending.output(ctx, raw.Bytes(output))
 	}
 	if err != nil {
 		pending.unstage(true)
 		return nil, err
 	}
+	if err := pending.submit(ctx, &m); err != nil {
+		return nil, err
+	}
+	return pending, nil
+}
+
+// SubmitBuffers is Submit from a buffer to another one: data stays on the GPU. A matrix
+// product with a beta adds to what output has.
+func (p *Plan) SubmitBuffers(ctx context.Context, input, output job.Buffer) (job.Pending, error) {
+	from, isFrom := input.(*Buffer)
+	to, isTo := output.(*Buffer)
+	if !isFrom || !isTo || from.c != p.c || to.c != p.c {
+		return nil, fmt.Errorf("%w: a buffer of another device", job.ErrInvalid)
+	}
+	if p.released.Load() || from.released.Load() || to.released.Load() {
+		return nil, job.ErrReleased
+	}
+	if input.Size() < 4*p.InputLen() || output.Size() < 4*p.OutputLen() {
+		return nil, fmt.Errorf("%w: buffers of %d bytes in and %d out, the plan takes %d and makes %d",
+			job.ErrInvalid, input.Size(), output.Size(), 4*p.InputLen(), 4*p.OutputLen())
+	}
+	pending := &Pending{c: p.c, sent: wire.TypeRun}
+	m := wire.Run{Plan: p.id, Deadline: deadlineOf(ctx), Input: from.operand(0, 0), Output: to.operand(0, 0)}
 	if err := pending.submit(ctx, &m); err != nil {
 		return nil, err
 	}

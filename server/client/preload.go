@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -17,8 +18,8 @@ const preloadSessions = 8
 
 // Preloaded is what became of one source of a Preload.
 type Preloaded struct {
-	Index   int      // of the source
-	Program *Program // released when done returns; nil after an error
+	Index   int         // of the source
+	Program job.Program // released when done returns; nil after an error
 	Took    time.Duration
 	Err     error
 }
@@ -61,7 +62,7 @@ type preload struct {
 func (p *preload) run(ctx context.Context, c *Client) {
 	for i, ok := p.take(); ok; i, ok = p.take() {
 		start := time.Now()
-		program, err := c.Program(ctx, p.sources[i])
+		program, err := c.Get(ctx, p.sources[i])
 		p.finish(Preloaded{i, program, time.Since(start), err}, err != nil && (ctx.Err() != nil || c.Err() != nil))
 	}
 }

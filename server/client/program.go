@@ -7,7 +7,8 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -20,18 +21,21 @@ type Program struct {
 	released atomic.Bool
 }
 
-// Program gets the program of a source: resident, from the server's cache, or compiled.
+// Get gets the program of a source: resident, from the server's cache, or compiled.
 // It returns a *shader.CompileError for GLSL that the driver refuses. Release releases it.
-func (c *Client) Program(ctx context.Context, source *shader.Source) (*Program, error) {
+func (c *Client) Get(ctx context.Context, source *shader.Source) (job.Program, error) {
 	p, err := c.program(ctx, source.Name(), &wire.Program{Form: wire.FormFinal, Name: []byte(source.Name()), Text: []byte(source.Text())})
 	if failure, ok := errors.AsType[*Error](err); ok && failure.Code == wire.CodeCompile {
 		return nil, &shader.CompileError{Name: source.Name(), Log: failure.Message, Source: source}
 	}
-	return p, err
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 // ProgramByName gets the newest program of a name that a client gave to the server. It
-// returns ErrNotFound, wrapped, where there is none.
+// returns job.ErrNotFound, wrapped, where there is none.
 func (c *Client) ProgramByName(ctx context.Context, name string) (*Program, error) {
 	return c.program(ctx, name, &wire.Program{Form: wire.FormName, Name: []byte(name)})
 }
@@ -58,15 +62,8 @@ func (p *Program) Key() shader.Key { return shader.Key(p.reply.Key) }
 // WorkGroup returns the size of a work group in x, y and z.
 func (p *Program) WorkGroup() [3]uint32 { return p.reply.WorkGroup }
 
-// Origin returns where the server had the program from: "compiled", "disk", "memory" or
-// "resident".
-func (p *Program) Origin() string {
-	names := [...]string{"unknown", "compiled", "disk", "memory", "resident"}
-	if int(p.reply.Origin) >= len(names) {
-		return names[0]
-	}
-	return names[p.reply.Origin]
-}
+// Origin returns where the server had the program from.
+func (p *Program) Origin() job.Origin { return job.Origin(p.reply.Origin) }
 
 // Release ends the use of the program. It may be called again.
 func (p *Program) Release() {

@@ -4,21 +4,23 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sync"
 	"time"
 
-	"github.com/shadercache/shadercache/server/ring"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/ring"
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/wire"
 )
 
 // clientRing is the session's ring in shared memory.
 type clientRing struct {
 	*ring.Ring
 	memory []byte
-	read   chan struct{} // closed when its reader has ended
+	bell   *ring.Bell // that the server waits for
 
 	taking struct {
 		sync.Mutex      // held by the goroutine that takes replies
@@ -32,32 +34,27 @@ const ringTime = 30 * time.Second
 // openRing makes the ring and passes it to the server. Later requests go by it.
 func (c *Client) openRing(ctx context.Context, size int) error {
 	if size < ring.MinSize || size > ring.MaxSize {
-		return fmt.Errorf("%w: a ring of %d bytes", ErrInvalid, size)
+		return fmt.Errorf("%w: a ring of %d bytes", job.ErrInvalid, size)
 	}
 	file, memory, err := socket.NewMemory("shadercache ring", ring.Bytes(size))
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	server, err := ring.NewEventFD()
+	bell, err := ring.NewBell()
 	if err != nil {
-		return err
-	}
-	client, err := ring.NewEventFD()
-	if err != nil {
-		return err
-	}
-	made, err := ring.New(ring.Client, memory, size, client, server)
-	if err == nil {
-		err = c.do(ctx, wire.TypeRing, &wire.Ring{Size: uint32(size)}, &wire.Empty{}, file, server, client)
-	}
-	if err != nil {
-		_ = server.Close()
-		_ = client.Close()
 		_ = socket.Unmap(memory)
 		return err
 	}
-	r := &clientRing{Ring: made, memory: memory, read: make(chan struct{})}
+	made, err := ring.New(ring.Client, memory, size, nil, bell.Ring)
+	if err == nil {
+		err = c.do(ctx, wire.TypeRing, &wire.Ring{Size: uint32(size)}, &wire.Empty{}, file, bell.File())
+	}
+	if err != nil {
+		return errors.Join(err, bell.Close(), socket.Unmap(memory))
+	}
+	made.Arm()
+	r := &clientRing{Ring: made, memory: memory, bell: bell}
 	c.mu.Lock()
 	c.mu.ring = r
 	ended := c.mu.ended != nil
@@ -65,7 +62,6 @@ func (c *Client) openRing(ctx context.Context, size int) error {
 	if ended {
 		_ = r.Close()
 	}
-	go c.readRing(r)
 	c.sending.Lock()
 	defer c.sending.Unlock()
 	c.sending.ring = r
@@ -75,18 +71,25 @@ func (c *Client) openRing(ctx context.Context, size int) error {
 	return nil
 }
 
-// readRing passes replies to their calls until the ring is closed. It does not spin: a
+// readRing passes replies to their calls, when the server wakes the client. It does not spin: a
 // goroutine that waits for a reply does, and takes replies itself.
-func (c *Client) readRing(r *clientRing) {
-	defer close(r.read)
-	for {
-		err := r.Sleep()
-		if err == nil {
-			r.taking.Lock()
-			_, err = c.takeReplies(r)
-			r.taking.Unlock()
-		}
-		if err != nil {
+func (c *Client) readRing() {
+	c.mu.Lock()
+	r := c.mu.ring
+	c.mu.Unlock()
+	if r == nil {
+		return
+	}
+	r.taking.Lock()
+	defer r.taking.Unlock()
+	c.sleep(r)
+}
+
+// sleep takes the replies in the ring, and has the server wake the client for those to come.
+// taking is held.
+func (c *Client) sleep(r *clientRing) {
+	for armed := false; !armed; armed = r.Arm() {
+		if _, err := c.takeReplies(r); err != nil {
 			c.ringFailed(err)
 			return
 		}
@@ -126,7 +129,7 @@ func (c *Client) poll(r *clientRing, w *call) {
 	if r.taking.freed {
 		return
 	}
-	r.BeginPoll()
+	r.Disarm()
 	ring.Spin(func() bool {
 		if r.Ready() {
 			woke, err := c.takeReplies(r)
@@ -139,9 +142,7 @@ func (c *Client) poll(r *clientRing, w *call) {
 		}
 		return w.ended.Load()
 	})
-	if err := r.EndPoll(); err != nil {
-		c.ringFailed(err)
-	}
+	c.sleep(r)
 }
 
 // closeRing frees the ring after the end of the session.
@@ -153,10 +154,8 @@ func (c *Client) closeRing() {
 		return
 	}
 	c.sending.ring = nil
-	<-r.read
 	r.taking.Lock()
 	defer r.taking.Unlock()
 	r.taking.freed = true
-	_ = r.Free()
-	_ = socket.Unmap(r.memory)
+	_ = errors.Join(r.bell.Close(), socket.Unmap(r.memory))
 }

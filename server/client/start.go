@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/socket"
 )
 
@@ -37,7 +38,7 @@ const (
 // that one. The server outlives this process, and ends when it is idle. What it logs is in
 // the file beside the socket, with the suffix .log.
 //
-// It returns ErrNoServer, wrapped, with a reason, where none can be started.
+// It returns job.ErrNoServer, wrapped, with a reason, where none can be started.
 func DialOrStart(ctx context.Context, o Options, s Start) (*Client, error) {
 	if o.Path == "" {
 		path, err := socket.DefaultPath()
@@ -49,7 +50,7 @@ func DialOrStart(ctx context.Context, o Options, s Start) (*Client, error) {
 	started := false
 	for begin := time.Now(); ; time.Sleep(startDelay) {
 		c, err := Dial(ctx, o)
-		none := errors.Is(err, ErrNoServer)
+		none := errors.Is(err, job.ErrNoServer)
 		switch {
 		case !none && !errors.Is(err, ErrDraining):
 			return c, err
@@ -61,7 +62,7 @@ func DialOrStart(ctx context.Context, o Options, s Start) (*Client, error) {
 			continue // a server that ends
 		}
 		if err = s.run(o.Path); err != nil && !errors.Is(err, socket.ErrRunning) {
-			return nil, fmt.Errorf("client: start a server: %w: %w", ErrNoServer, err)
+			return nil, fmt.Errorf("client: start a server: %w: %w", job.ErrNoServer, err)
 		}
 		started = err == nil
 	}

@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/server/supervisor"
-	"github.com/shadercache/shadercache/server/wire"
 )
 
 // Options configure a [Placement].
@@ -30,6 +31,7 @@ type Options struct {
 type Placement struct {
 	options Options
 	devices []*Device
+	lobby   *socket.Lobby
 	idle    chan struct{} // closed when there was no session for IdleExit
 
 	mu struct {
@@ -38,6 +40,7 @@ type Placement struct {
 		changed chan struct{}  // closed, and made again, when a device serves or failed
 		timer   *time.Timer    // of IdleExit; nil: there are sessions
 		isIdle  bool
+		waiting int // clients, until a device serves
 	}
 }
 
@@ -51,7 +54,7 @@ func New(devices int, o Options) *Placement {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	p := &Placement{options: o, idle: make(chan struct{})}
+	p := &Placement{options: o, lobby: socket.NewLobby(), idle: make(chan struct{})}
 	p.mu.names = map[string]int{}
 	p.mu.changed = make(chan struct{})
 	for number := range devices {
@@ -92,6 +95,8 @@ func (p *Placement) accept(ctx context.Context, l *socket.Listener) error {
 		if err != nil {
 			return fmt.Errorf("server: accept: %w", err)
 		}
+		_ = u.SetReadDeadline(time.Now().Add(helloTime))
+		p.lobby.Enter(u)
 		go func() {
 			defer func() { <-waiting }()
 			if err := p.place(ctx, u); err != nil {
@@ -102,12 +107,20 @@ func (p *Placement) accept(ctx context.Context, l *socket.Listener) error {
 }
 
 // place passes a client to a worker.
-func (p *Placement) place(ctx context.Context, u *net.UnixConn) error {
-	defer u.Close()
-	if err := u.SetReadDeadline(time.Now().Add(helloTime)); err != nil {
-		return err
-	}
+func (p *Placement) place(ctx context.Context, u *net.UnixConn) (err error) {
+	defer func() {
+		if err != nil {
+			if reply, ok := errors.AsType[*wire.Error](err); ok {
+				frame, _ := wire.AppendFrame(nil, wire.TypeError, 0, reply)
+				_, _ = u.Write(frame) // the first one: it does not wait
+			}
+			_ = socket.CloseUnread(u)
+			return
+		}
+		u.Close() // the worker has it
+	}()
 	frame, hello, err := socket.ReadHello(u)
+	p.lobby.Leave(u)
 	if err != nil {
 		return err
 	}
@@ -128,25 +141,30 @@ func (p *Placement) place(ctx context.Context, u *net.UnixConn) error {
 }
 
 // choose returns the device for a client, with one session more, and its link. It waits until
-// there is one.
+// there is one, but with so many others only where no device serves.
 func (p *Placement) choose(ctx context.Context, hello *wire.Hello) (*Device, *supervisor.Link, error) {
-	for {
-		p.mu.Lock()
-		d, changed := p.leastLoaded(hello), p.mu.changed
-		if d != nil {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for ctx.Err() == nil {
+		if d := p.leastLoaded(hello); d != nil {
 			d.sessions++
 			p.watchIdle()
-			link := d.link
-			p.mu.Unlock()
-			return d, link, nil
+			return d, d.link, nil
 		}
+		if p.mu.waiting >= maxWaiting/2 && slices.ContainsFunc(p.devices, func(d *Device) bool { return d.link != nil }) {
+			return nil, nil, &wire.Error{Code: wire.CodeQuota, Message: fmt.Sprintf("the device does not serve, and %d clients wait already", p.mu.waiting)}
+		}
+		changed := p.mu.changed
+		p.mu.waiting++
 		p.mu.Unlock()
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, nil, ctx.Err()
 		}
+		p.mu.Lock()
+		p.mu.waiting--
 	}
+	return nil, nil, ctx.Err()
 }
 
 // leastLoaded returns the first device with the fewest sessions of those that may serve a

@@ -20,10 +20,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/placement"
 	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/server/supervisor"
-	"github.com/shadercache/shadercache/server/wire"
 )
 
 // envWorker has this test binary run as the worker of a device.
@@ -428,5 +428,38 @@ func (p *placed) eventually(what string, is func() bool) {
 		if time.Since(start) > 30*time.Second {
 			p.t.Fatalf("after 30 s: not %s", what)
 		}
+	}
+}
+
+// TestClientsOfADeviceThatDoesNotServe, more than may wait, hold up none of another device; those
+// that may wait are served when it does, and the others know why not.
+func TestClientsOfADeviceThatDoesNotServe(t *testing.T) {
+	t.Parallel()
+	p := place(t, 2, placement.Options{})
+	_, before := p.open(wire.Hello{Device: []byte("1")})
+	_ = syscall.Kill(before.pid, syscall.SIGSTOP)
+	p.Device(1).Ended("as if it had ended")
+	var all []*client
+	for range 300 {
+		c := p.connect()
+		if _, err := c.Write(helloFrame(wire.Hello{Device: []byte("1")})); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	if _, a := p.open(wire.Hello{Device: []byte("0")}); a.number != 0 {
+		t.Errorf("device %d", a.number)
+	}
+	_ = syscall.Kill(before.pid, syscall.SIGKILL)
+	served := 0
+	for _, c := range all {
+		if c.lines.Scan(); strings.HasPrefix(c.lines.Text(), "1 ") {
+			served++
+		} else if !strings.Contains(c.lines.Text(), "the device does not serve, and 128 clients wait already") {
+			t.Errorf("a client got %q", c.lines.Text())
+		}
+	}
+	if served != 128 {
+		t.Errorf("%d clients were served", served)
 	}
 }

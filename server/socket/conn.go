@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/shadercache/shadercache/server/wire"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // ErrOtherUser is returned for a peer that runs as another user.
@@ -27,25 +27,29 @@ type Conn struct {
 	in       []byte // received; in[from:to] is not taken yet
 	from, to int
 	oob      []byte
-	files    []*os.File // received and not taken
+	files    []int // descriptors that were received and not taken
 }
 
 const (
 	readSize = 64 << 10
-	// oobSize has room for the descriptors of one frame: the kernel ends a read behind
-	// the bytes that came with descriptors.
-	oobFiles = wire.MaxFiles
+	// oobFiles is the most descriptors of a sendmsg (SCM_MAX_FD), and a read ends behind bytes
+	// that came with descriptors. Those without room the kernel would close in the thread that
+	// reads, which may take as long as the peer likes: see CloseAll.
+	oobFiles = 253
+	maxFiles = 8 * wire.MaxFiles // that no frame has taken yet
 )
+
+var oobSize = unix.CmsgSpace(4 * oobFiles)
 
 // NewConn returns the connection over a socket, of which the bytes of first, at most those of
 // a hello, were read already. It returns ErrOtherUser, wrapped, and closes the socket, where
 // the peer has another user id.
 func NewConn(u *net.UnixConn, first []byte) (*Conn, error) {
 	if err := checkPeer(u); err != nil {
-		u.Close()
+		_ = CloseUnread(u)
 		return nil, err
 	}
-	c := &Conn{unix: u, in: make([]byte, readSize), oob: make([]byte, unix.CmsgSpace(4*oobFiles))}
+	c := &Conn{unix: u, in: make([]byte, readSize), oob: make([]byte, oobSize)}
 	c.to = copy(c.in, first)
 	return c, nil
 }
@@ -55,7 +59,7 @@ func NewConn(u *net.UnixConn, first []byte) (*Conn, error) {
 // returns those that it read and an empty one: what continues refuses them.
 func ReadHello(u *net.UnixConn) (frame []byte, hello wire.Hello, err error) {
 	frame = make([]byte, wire.HeaderSize, wire.MaxHello)
-	if _, err := io.ReadFull(u, frame); err != nil {
+	if err := readFull(u, frame); err != nil {
 		return nil, hello, err
 	}
 	h, err := wire.ParseHeader(frame)
@@ -63,13 +67,33 @@ func ReadHello(u *net.UnixConn) (frame []byte, hello wire.Hello, err error) {
 		return frame, hello, nil
 	}
 	frame = frame[:wire.HeaderSize+int(h.Size)]
-	if _, err := io.ReadFull(u, frame[wire.HeaderSize:]); err != nil {
+	if err := readFull(u, frame[wire.HeaderSize:]); err != nil {
 		return nil, hello, err
 	}
 	if hello.Decode(frame[wire.HeaderSize:]) != nil {
 		hello = wire.Hello{}
 	}
 	return frame, hello, nil
+}
+
+// readFull fills b with bytes that come without descriptors.
+func readFull(u *net.UnixConn, b []byte) error {
+	oob := make([]byte, oobSize)
+	for len(b) > 0 {
+		n, oobn, _, _, err := u.ReadMsgUnix(b, oob)
+		if files, _ := filesIn(oob[:oobn]); len(files) > 0 {
+			CloseAll(files)
+			return fmt.Errorf("%w: a hello with descriptors", wire.ErrMalformed)
+		}
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return io.EOF
+		}
+		b = b[n:]
+	}
+	return nil
 }
 
 // Dial connects to the server at path, whose directory must be private.
@@ -165,7 +189,7 @@ func (c *Conn) receive() error {
 	case n == 0:
 		return io.EOF
 	case flags&unix.MSG_CTRUNC != 0:
-		return fmt.Errorf("%w: more than %d descriptors", wire.ErrMalformed, oobFiles)
+		return fmt.Errorf("%w: descriptors for which there was no room", wire.ErrMalformed)
 	}
 	c.to += n
 	return nil
@@ -173,30 +197,40 @@ func (c *Conn) receive() error {
 
 // keepFiles keeps the descriptors of a control message until TakeFiles.
 func (c *Conn) keepFiles(oob []byte) error {
+	files, err := filesIn(oob)
+	c.files = append(c.files, files...)
+	switch {
+	case err != nil:
+		return err
+	case len(files) > wire.MaxFiles:
+		return fmt.Errorf("%w: %d descriptors at once", wire.ErrMalformed, len(files))
+	case len(c.files) > maxFiles:
+		return fmt.Errorf("%w: %d descriptors that no frame has", wire.ErrMalformed, len(c.files))
+	}
+	return nil
+}
+
+// filesIn returns the descriptors in a control message.
+func filesIn(oob []byte) (files []int, err error) {
 	messages, err := unix.ParseSocketControlMessage(oob)
 	if err != nil {
-		return fmt.Errorf("%w: %w", wire.ErrMalformed, err)
+		return nil, fmt.Errorf("%w: %w", wire.ErrMalformed, err)
 	}
 	for i := range messages {
 		fds, err := unix.ParseUnixRights(&messages[i])
 		if err != nil {
 			continue // of another kind, such as credentials
 		}
-		for _, fd := range fds {
-			_ = unix.SetNonblock(fd, true) // eventfds, for Go's poller; memfds ignore it
-			c.files = append(c.files, os.NewFile(uintptr(fd), "received"))
-		}
+		files = append(files, fds...)
 	}
-	if len(c.files) > 8*oobFiles {
-		return fmt.Errorf("%w: %d descriptors that no frame has", wire.ErrMalformed, len(c.files))
-	}
-	return nil
+	return files, nil
 }
 
-// TakeFiles returns the descriptors of the frame that Next returned, of type t. The caller
-// closes them. It returns wire.ErrMalformed, wrapped, where the frame came with fewer, or
-// with more and nothing follows it yet.
-func (c *Conn) TakeFiles(t wire.Type) ([]*os.File, error) {
+// TakeFiles returns the descriptors of the frame that Next returned, of type t, for the caller
+// to pass to CloseAll. They may be of anything: even to poll one can wait for the peer. It
+// returns wire.ErrMalformed, wrapped, where the frame came with fewer, or with more and nothing
+// follows it yet.
+func (c *Conn) TakeFiles(t wire.Type) ([]int, error) {
 	n := t.Files()
 	if len(c.files) < n || len(c.files) > n && c.from == c.to {
 		return nil, fmt.Errorf("%w: a frame of type %v with %d descriptors, %d are expected", wire.ErrMalformed, t, len(c.files), n)
@@ -204,6 +238,36 @@ func (c *Conn) TakeFiles(t wire.Type) ([]*os.File, error) {
 	files := c.files[:n:n]
 	c.files = c.files[n:]
 	return files, nil
+}
+
+// CloseAll closes descriptors of a peer. It does not wait: the last close of a socket that
+// lingers, or of a file of a peer's file system, takes as long as the peer likes.
+func CloseAll(files []int) {
+	for _, fd := range files {
+		go closeFile(fd)
+	}
+}
+
+// slowCloses is held while a descriptor is closed that may take long. Each is a thread, of
+// which Go ends a process that has 10,000. Those beyond these stay open.
+var slowCloses = make(chan struct{}, 64)
+
+func closeFile(fd int) {
+	if !closesAtOnce(fd) {
+		slowCloses <- struct{}{}
+		defer func() { <-slowCloses }()
+	}
+	unix.Close(fd)
+}
+
+// closesAtOnce reports whether a descriptor is of a memfd or an eventfd, as requests have them.
+// It asks no file system of a peer.
+func closesAtOnce(fd int) bool {
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err == nil {
+		return true
+	}
+	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	return err == nil && name == "anon_inode:[eventfd]"
 }
 
 // Write sends frames, with files as descriptors of the first. It waits while the peer
@@ -260,17 +324,55 @@ func (c *Conn) WriteWithin(frames []byte, limit time.Duration) error {
 // Fits reports whether a frame of n bytes can be written at all: always.
 func (c *Conn) Fits(int) bool { return true }
 
+// AwaitEnd waits until the peer has closed its end, and reports whether it has; it does not
+// where the read deadline came first. No Next may run.
+func (c *Conn) AwaitEnd() bool {
+	raw, err := c.unix.SyscallConn()
+	if err != nil {
+		return false
+	}
+	return raw.Read(func(fd uintptr) bool {
+		state := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		_, err := unix.Poll(state, 0)
+		return err == nil && state[0].Revents != 0
+	}) == nil
+}
+
+// Unix returns the socket, for a [Lobby].
+func (c *Conn) Unix() *net.UnixConn { return c.unix }
+
 // SetReadDeadline makes Next fail after t; the zero time removes the limit.
 func (c *Conn) SetReadDeadline(t time.Time) error { return c.unix.SetReadDeadline(t) }
 
 // Close closes the connection. It may be called while other goroutines read and write,
 // which then fail.
-func (c *Conn) Close() error { return c.unix.Close() }
+func (c *Conn) Close() error { return CloseUnread(c.unix) }
+
+// CloseUnread closes a connection that no other process has. First it takes what the peer has
+// sent: the kernel would close descriptors in there within the close of the connection.
+func CloseUnread(u *net.UnixConn) error {
+	_ = u.CloseRead() // the peer can send no more
+	raw, err := u.SyscallConn()
+	if err != nil {
+		return err
+	}
+	_ = raw.Control(func(fd uintptr) {
+		b, oob := make([]byte, readSize), make([]byte, oobSize)
+		for {
+			n, oobn, _, _, err := unix.Recvmsg(int(fd), b, oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+			if files, _ := filesIn(oob[:max(oobn, 0)]); len(files) > 0 {
+				CloseAll(files)
+			}
+			if n <= 0 && !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	})
+	return u.Close()
+}
 
 // CloseFiles closes descriptors that were received and not taken. No Next may run.
 func (c *Conn) CloseFiles() {
-	for _, f := range c.files {
-		f.Close()
-	}
+	CloseAll(c.files)
 	c.files = nil
 }

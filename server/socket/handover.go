@@ -40,6 +40,5 @@ func Taken() (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.lock = os.NewFile(handedLock, l.path+".lock")
-	return l, nil
+	return locked(l.UnixListener, l.path, os.NewFile(handedLock, l.path+".lock")), nil
 }

@@ -5,9 +5,13 @@ package socket
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 )
@@ -20,13 +24,14 @@ var ErrRunning = errors.New("a server runs already")
 type Listener struct {
 	*net.UnixListener
 	path string
-	lock *os.File // nil: inherited, and removed by the process that made it
+	lock *os.File    // nil: inherited, and removed by the process that made it
+	made fs.FileInfo // of the socket, where there is a lock
 }
 
 // Listen binds the socket at path, in a directory of mode 0700, which it makes where it
 // does not exist. A socket that a dead server left is replaced: the lock on path.lock,
-// which ends with its process, shows that it is dead. It returns ErrRunning or ErrUnsafe,
-// wrapped.
+// which ends with its process, is free, and nothing answers. It returns ErrRunning or
+// ErrUnsafe, wrapped.
 func Listen(path string) (*Listener, error) {
 	l, err := listen(path)
 	if err != nil {
@@ -58,13 +63,24 @@ func listen(path string) (*Listener, error) {
 		lock.Close()
 		return nil, err
 	}
-	return &Listener{l, path, lock}, nil
+	return locked(l, path, lock), nil
 }
 
-// bind replaces a socket at path, of which no server is alive. Anything but a socket
-// stays, and is an error.
+// locked returns a listener whose Close removes the socket that is at path now.
+func locked(l *net.UnixListener, path string, lock *os.File) *Listener {
+	made, _ := os.Lstat(path) // without it the socket stays
+	return &Listener{l, path, lock, made}
+}
+
+// bind replaces a socket at path that is ours and dead. Anything else stays, and is an error.
 func bind(path string) (*net.UnixListener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSocket {
+		if owner, _ := osfile.Owner(info); owner != os.Getuid() {
+			return nil, fmt.Errorf("the socket there belongs to user %d", owner)
+		}
+		if err := awaitDead(path); err != nil {
+			return nil, err
+		}
 		if err := os.Remove(path); err != nil {
 			return nil, err
 		}
@@ -77,14 +93,34 @@ func bind(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// Close stops listening, and removes the socket where Listen made it.
-func (l *Listener) Close() error {
+// awaitDead waits until nothing answers at a socket, for about 2 s: so long the worker of a server
+// that was killed may. Another program's, which has no lock of ours, answers for longer.
+func awaitDead(path string) error {
+	for pause := time.Millisecond; ; pause *= 2 {
+		c, err := net.Dial("unix", path)
+		if errors.Is(err, unix.ECONNREFUSED) {
+			return nil
+		}
+		if err == nil {
+			c.Close()
+		}
+		if pause > time.Second {
+			return fmt.Errorf("%w, or another program: the socket answers, though none has its lock", ErrRunning)
+		}
+		time.Sleep(pause)
+	}
+}
+
+// Close stops listening, and removes the socket that Listen made, where it is still there.
+func (l *Listener) Close() (err error) {
 	if l.lock == nil {
 		return l.UnixListener.Close()
 	}
 	// The lock file stays: removing it would let two servers lock two files.
-	err := errors.Join(os.Remove(l.path), l.UnixListener.Close())
-	return errors.Join(err, l.lock.Close())
+	if now, _ := os.Lstat(l.path); os.SameFile(now, l.made) {
+		err = os.Remove(l.path)
+	}
+	return errors.Join(err, l.UnixListener.Close(), l.lock.Close())
 }
 
 // The first descriptor that a service manager passes.

@@ -4,10 +4,13 @@ package socket_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/server/socket"
 )
@@ -50,6 +53,7 @@ func TestDirectoriesThatAreNotPrivate(t *testing.T) {
 		"readable": filepath.Join(dir, "readable", "socket"),
 		"link":     filepath.Join(dir, "link", "socket"),
 		"file":     filepath.Join(dir, "file", "socket"),
+		"another":  filepath.Join(dir, "another", "socket"), // user's
 	} {
 		parent := filepath.Dir(path)
 		var err error
@@ -60,6 +64,11 @@ func TestDirectoriesThatAreNotPrivate(t *testing.T) {
 			err = os.Symlink(t.TempDir(), parent)
 		case "file":
 			err = os.WriteFile(parent, nil, 0o600)
+		case "another":
+			if os.Getuid() != 0 {
+				continue // only root can give it away
+			}
+			err = errors.Join(os.Mkdir(parent, 0o700), os.Chown(parent, 65534, -1))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -127,13 +136,72 @@ func TestMemoryCannotShrink(t *testing.T) {
 	}
 	memory[8191] = 7
 	for _, size := range []uint64{0, 8193, 1 << 63} {
-		if _, err := socket.Map(f, size); err == nil {
+		if _, err := socket.Map(int(f.Fd()), size); err == nil {
 			t.Errorf("%d bytes were mapped", size)
 		}
 	}
-	again, err := socket.Map(f, 8192)
+	again, err := socket.Map(int(f.Fd()), 8192)
 	if err != nil || again[8191] != 7 {
 		t.Error(err)
 	}
 	_ = socket.Unmap(again)
+}
+
+// TestMemoryThatCouldBeTakenAway has huge pages, or no seal against shrinking.
+func TestMemoryThatCouldBeTakenAway(t *testing.T) {
+	for name, c := range map[string]struct{ flags, seals int }{
+		"no seal": {unix.MFD_ALLOW_SEALING, unix.F_SEAL_GROW}, "huge pages": {unix.MFD_ALLOW_SEALING | unix.MFD_HUGETLB, unix.F_SEAL_SHRINK},
+	} {
+		fd, err := unix.MemfdCreate("test", c.flags)
+		if err != nil {
+			t.Logf("%s: %v", name, err) // a kernel without
+			continue
+		}
+		defer unix.Close(fd)
+		if err = unix.Ftruncate(fd, 1<<30); err == nil {
+			_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, c.seals)
+		}
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		if _, err := socket.Map(fd, 4096); !errors.Is(err, socket.ErrUnsealed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestMappingsAreBounded maps one memfd until that is refused: at the end of the mappings that
+// the kernel allows, Go's heap could not grow and the process would end.
+func TestMappingsAreBounded(t *testing.T) {
+	text, err := os.ReadFile("/proc/sys/vm/max_map_count")
+	if err != nil {
+		t.Skip(err)
+	}
+	var allowed int
+	if _, err := fmt.Sscan(string(text), &allowed); err != nil || allowed > 1<<18 {
+		t.Skipf("the kernel allows %d mappings: %v", allowed, err)
+	}
+	f, memory, err := socket.NewMemory("test", 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all := [][]byte{memory}
+	for err == nil && len(all) < allowed*3/4 {
+		if memory, err = socket.Map(int(f.Fd()), 4096); err == nil {
+			all = append(all, memory)
+		}
+	}
+	if !errors.Is(err, socket.ErrMappings) {
+		t.Errorf("after %d of %d mappings: %v", len(all), allowed, err)
+	}
+	for _, memory := range all {
+		if err := socket.Unmap(memory); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if memory, err = socket.Map(int(f.Fd()), 4096); err != nil {
+		t.Fatal(err)
+	}
+	_ = socket.Unmap(memory)
 }

@@ -151,3 +151,24 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 		t.Error("the style sheet is missing")
 	}
 }
+
+// named is a source with a name that has line ends.
+type named struct{}
+
+func (named) Status() server.Status {
+	return server.Status{GPU: "a GPU", Sessions: []server.SessionStatus{{Client: "a\n\ndata: {\"devices\":[]}\r\n\n"}}}
+}
+
+// TestAnEventIsOneLine whatever the names of clients have.
+func TestAnEventIsOneLine(t *testing.T) {
+	e := newEvents(Of(named{}))
+	e.every = time.Millisecond
+	pages := httptest.NewServer(e)
+	defer func() { pages.CloseClientConnections(); pages.Close() }()
+	_, next := listen(t, t.Context(), pages.URL)
+	for range 3 {
+		if s, err := next(); err != nil || len(s.Sessions) != 1 || s.Sessions[0].Client != (named{}).Status().Sessions[0].Client {
+			t.Fatal(s, err)
+		}
+	}
+}

@@ -50,9 +50,10 @@ type own struct {
 
 func (o own) Status() Report { return Report{[]server.Status{o.worker.Status()}} }
 
-// Serve serves the pages on l until the caller closes the result.
-func Serve(l net.Listener, source Source) *http.Server {
-	s := &http.Server{Handler: handler(source), ReadHeaderTimeout: 5 * time.Second}
+// Serve serves the pages on l until the caller closes the result. listened is the address that
+// the user gave: only requests for its host, localhost or an IP address are answered.
+func Serve(l net.Listener, listened string, source Source) *http.Server {
+	s := &http.Server{Handler: checked(handler(source), listened), ReadHeaderTimeout: 5 * time.Second}
 	go func() { _ = s.Serve(l) }() // it ends with Close
 	return s
 }

@@ -31,7 +31,7 @@ func serve(t *testing.T, of server.Status) (*source, func(method, path string) (
 	}
 	s := &source{}
 	s.status.Store(&of)
-	pages := status.Serve(l, status.Of(s))
+	pages := status.Serve(l, "gpu3.example:9090", status.Of(s))
 	t.Cleanup(func() { pages.Close() })
 	return s, func(method, path string) (int, string) {
 		t.Helper()
@@ -77,6 +77,42 @@ func TestHealth(t *testing.T) {
 	s.status.Store(&draining)
 	if code, body := get("GET", "/healthz"); code != 503 || !strings.Contains(body, "shuts down") {
 		t.Errorf("while it drains: %d %q", code, body)
+	}
+}
+
+// TestHosts asks for pages by names: one that is not the server's, as of a page that has its
+// name lead here, reads nothing.
+func TestHosts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &source{}
+	of := sample()
+	s.status.Store(&of)
+	pages := status.Serve(l, "gpu3.example:9090", status.Of(s))
+	defer pages.Close()
+	for host, want := range map[string]int{
+		"localhost": 200, "LOCALHOST:9090": 200, "127.0.0.1": 200, "127.0.0.1:80": 200, "[::1]:80": 200, "[::1]": 200, "10.1.2.3:9090": 200,
+		"gpu3.example": 200, "GPU3.example:1": 200,
+		"evil.example": 403, "evil.example:9090": 403, "localhost.evil.example": 403, "127.0.0.1.evil.example": 403, "127.1": 403, "evil:80:80": 403,
+	} {
+		for _, page := range []string{"/", "/status", "/debug/pprof/cmdline"} {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+l.Addr().String()+page, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Host = host
+			reply, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(host, err)
+			}
+			body, _ := io.ReadAll(reply.Body)
+			reply.Body.Close()
+			if reply.StatusCode != want || want == 403 && !strings.Contains(string(body), "IP address") {
+				t.Errorf("%s of %s: %d %.80q", page, host, reply.StatusCode, body)
+			}
+		}
 	}
 }
 

@@ -89,7 +89,7 @@ func (w *Workers) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	}
 	pass := &httputil.ReverseProxy{
 		Transport: w.transports[number],
-		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host = "http", "worker" },
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = "http", "worker", "" },
 		ErrorHandler: func(out http.ResponseWriter, _ *http.Request, err error) {
 			http.Error(out, err.Error(), http.StatusBadGateway)
 		},

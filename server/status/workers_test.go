@@ -29,7 +29,7 @@ func TestPagesOfSeveralWorkers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		pages := Serve(l, Of(device(number)))
+		pages := Serve(l, "worker", Of(device(number)))
 		t.Cleanup(func() { pages.Close() })
 		dial = append(dial, func(ctx context.Context) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", l.Addr().String())

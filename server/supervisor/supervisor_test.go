@@ -87,11 +87,17 @@ type supervised struct {
 	pids  []*exec.Cmd
 }
 
+// maxGenerations is more workers than any script has: with more, Run does not give up.
+const maxGenerations = 7
+
 func (s *supervised) command(scripts []string) func(uint64, string) (*exec.Cmd, error) {
 	return func(generation uint64, ended string) (*exec.Cmd, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.ended = append(s.ended, ended)
+		if generation > maxGenerations {
+			return nil, fmt.Errorf("%d workers were started", generation)
+		}
 		if generation != uint64(len(s.ended)) {
 			s.t.Errorf("generation %d is number %d", generation, len(s.ended))
 		}
@@ -156,10 +162,11 @@ func TestWorkersFollowEachOther(t *testing.T) {
 // later ones do not.
 func TestTheFirstWorkerHasToServe(t *testing.T) {
 	t.Parallel()
-	if _, err := run(t.Context(), t, supervisor.Options{}, "5"); !errors.Is(err, supervisor.ErrWorker) || !strings.Contains(err.Error(), "exit status 5") {
-		t.Error(err)
+	s, err := run(t.Context(), t, supervisor.Options{}, "5")
+	if !errors.Is(err, supervisor.ErrWorker) || !strings.Contains(err.Error(), "exit status 5") || len(s.ended) != 1 {
+		t.Errorf("after %d workers: %v", len(s.ended), err)
 	}
-	s, err := run(t.Context(), t, supervisor.Options{}, "ready 1", "6")
+	s, err = run(t.Context(), t, supervisor.Options{}, "ready 1", "6")
 	if !errors.Is(err, supervisor.ErrWorker) || len(s.ended) != 6 {
 		t.Errorf("after %d workers: %v", len(s.ended), err)
 	}

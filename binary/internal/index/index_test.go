@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -97,6 +98,42 @@ func TestSaveAndLoad(t *testing.T) {
 	if counters, _ := content(t, dir); counters != "third" {
 		t.Errorf("counters %q", counters)
 	}
+}
+
+// An index of which little is left, as after a prune, does not keep its size.
+func TestSaveGivesSpaceBack(t *testing.T) {
+	dir := t.TempDir()
+	keys := make([]shader.Key, 5001)
+	for i := range keys {
+		keys[i] = testKey(i)
+	}
+	slices.SortFunc(keys, func(a, b shader.Key) int { return bytes.Compare(a[:], b[:]) })
+	save(t, dir, "full", strings.Repeat("v", 200), keys...)
+	full := fileSize(t, dir)
+	x := openFile(t, dir, false)
+	must(t, x.Save(Changes{Lifetime: []byte("pruned"), Gone: keys[10:]}))
+	x.Close()
+	if pruned := fileSize(t, dir); pruned > full/10 {
+		t.Errorf("%d bytes with 5,001 programs, %d with 10", full, pruned)
+	}
+	if counters, programs := content(t, dir); counters != "pruned" || programs != 10 {
+		t.Errorf("%d programs, counters %q", programs, counters)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+		t.Errorf("files were left: %v, %v", files, err)
+	}
+	save(t, dir, "again", "v", keys[:20]...)
+	if counters, programs := content(t, dir); counters != "again" || programs != 20 {
+		t.Errorf("%d programs, counters %q", programs, counters)
+	}
+}
+
+// fileSize returns the bytes of the index in dir.
+func fileSize(t *testing.T, dir string) int64 {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(dir, Name))
+	must(t, err)
+	return info.Size()
 }
 
 // An index that another process holds is busy, for readers too.

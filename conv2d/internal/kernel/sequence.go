@@ -11,8 +11,9 @@ import (
 	"slices"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/kernelset"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/internal/kernelset"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -45,7 +46,7 @@ type Step struct {
 	Source   *shader.Source
 	Host     *executor.HostCall // nil: Source. It gets the memory of Bindings, in this order
 	Groups   [3]int
-	Uniforms []executor.Uniform
+	Uniforms []job.Uniform
 	Bindings []Binding
 }
 
@@ -60,7 +61,7 @@ func (s Step) name() string {
 func (s Step) Use(gl *glctx.GL, program uint32) {
 	gl.UseProgram(program)
 	for _, u := range s.Uniforms {
-		u.Set(gl, program)
+		executor.SetUniform(gl, program, u)
 	}
 }
 
@@ -164,10 +165,10 @@ type Ints []struct {
 }
 
 // Uniforms returns the list as a dispatch takes it.
-func (l Ints) Uniforms() []executor.Uniform {
-	list := make([]executor.Uniform, len(l))
+func (l Ints) Uniforms() []job.Uniform {
+	list := make([]job.Uniform, len(l))
 	for i, u := range l {
-		list[i] = executor.Int(u.Name, int32(u.Value))
+		list[i] = job.Int(u.Name, int32(u.Value))
 	}
 	return list
 }

@@ -30,8 +30,8 @@ func BufferData(target uint32, size int, data unsafe.Pointer, usage uint32) {
 func BufferSubData(target uint32, offset int, size int, data unsafe.Pointer) {
 	gl.BufferSubData(target, offset, size, data)
 }
-func ClearNamedBufferData(buffer uint32, internalformat uint32, format uint32, xtype uint32, data unsafe.Pointer) {
-	gl.ClearNamedBufferData(buffer, internalformat, format, xtype, data)
+func ClearNamedBufferSubData(buffer uint32, internalformat uint32, offset int, size int, format uint32, xtype uint32, data unsafe.Pointer) {
+	gl.ClearNamedBufferSubData(buffer, internalformat, offset, size, format, xtype, data)
 }
 func ClearTexSubImage(texture uint32, level int32, xoffset int32, yoffset int32, zoffset int32, width int32, height int32, depth int32, format uint32, xtype uint32, data unsafe.Pointer) {
 	gl.ClearTexSubImage(texture, level, xoffset, yoffset, zoffset, width, height, depth, format, xtype, data)

@@ -33,7 +33,8 @@ func BufferData(_ uint32, _ int, _ unsafe.Pointer, _ uint32) {}
 
 func BufferSubData(_ uint32, _ int, _ int, _ unsafe.Pointer) {}
 
-func ClearNamedBufferData(_ uint32, _ uint32, _ uint32, _ uint32, _ unsafe.Pointer) {}
+func ClearNamedBufferSubData(_ uint32, _ uint32, _ int, _ int, _ uint32, _ uint32, _ unsafe.Pointer) {
+}
 
 func ClearTexSubImage(_ uint32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ uint32, _ uint32, _ unsafe.Pointer) {
 }

@@ -132,6 +132,7 @@ const (
 	PROGRAM_BINARY_LENGTH                      = 0x8741
 	PROGRAM_BINARY_RETRIEVABLE_HINT            = 0x8257
 	QUERY_RESULT                               = 0x8866
+	QUERY_RESULT_AVAILABLE                     = 0x8867
 	R11F_G11F_B10F                             = 0x8C3A
 	R16                                        = 0x822A
 	R16F                                       = 0x822D
@@ -214,6 +215,7 @@ const (
 	TEXTURE_WRAP_T                             = 0x2803
 	TIMEOUT_EXPIRED                            = 0x911B
 	TIMESTAMP                                  = 0x8E28
+	TOP_LEVEL_ARRAY_SIZE                       = 0x930C
 	TOP_LEVEL_ARRAY_STRIDE                     = 0x930D
 	TRUE                                       = 1
 	TYPE                                       = 0x92FA

@@ -26,7 +26,7 @@ var always = []string{
 
 // from45 is the calls that contexts of desktop OpenGL 4.5 need in addition.
 var from45 = []string{
-	"glBindTextureUnit", "glClearNamedBufferData",
+	"glBindTextureUnit", "glClearNamedBufferSubData",
 	"glClearTexSubImage", "glCopyImageSubData", "glCopyNamedBufferSubData", "glCreateBuffers",
 	"glCreateQueries", "glCreateSamplers", "glCreateTextures", "glDebugMessageCallback",
 	"glDebugMessageInsert", "glFlushMappedNamedBufferRange", "glGenerateTextureMipmap", "glGetGraphicsResetStatus",

@@ -16,7 +16,7 @@ static const char *const mode_names[] = {
     [CRASH] = "crash", [CRASH_THREAD] = "crash-thread", [EXIT] = "exit", [HANG] = "hang",
     [SLOW] = "slow", [MEMORY] = "memory", [PRINT] = "print", [GARBAGE] = "garbage",
     [WRONG] = "wrong", [REFUSE] = "refuse", [OUT_OF_MEMORY] = "out-of-memory", [LOST] = "lost",
-    [LENGTH] = "length", [TIMEOUT] = "timeout", [TWIN] = "twin",
+    [RAISE] = "raise", [LENGTH] = "length", [TIMEOUT] = "timeout", [TWIN] = "twin",
 };
 
 static struct fault faults[MAX_FAULTS];

@@ -22,6 +22,7 @@ enum mode {
   REFUSE,
   OUT_OF_MEMORY,
   LOST,
+  RAISE,  // an error, though the call has its effect
   LENGTH, // argument: the length to report
   TIMEOUT,
   TWIN,

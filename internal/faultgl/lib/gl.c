@@ -152,6 +152,8 @@ HOOK(void, glProgramBinary, (GLuint program, GLenum format, const void *payload,
   objects[slot(program)].wrong = mode == WRONG;
   if (!fails(mode))
     real_glProgramBinary(program, format, payload, length);
+  if (mode == RAISE)
+    pending = INVALID_OPERATION;
 }
 
 HOOK(void, glGetProgramBinary, (GLuint program, GLsizei size, GLsizei *length, GLenum *format, void *payload)) {
@@ -326,7 +328,7 @@ void gl_support(void) {
   fault_support("glGetString", failures | MODES(GARBAGE));
   fault_support("glCompileShader", failures | MODES(GARBAGE, WRONG));
   fault_support("glLinkProgram", failures | MODES(GARBAGE, WRONG));
-  fault_support("glProgramBinary", failures | MODES(GARBAGE, WRONG));
+  fault_support("glProgramBinary", failures | MODES(GARBAGE, WRONG, RAISE));
   fault_support("glGetProgramBinary", failures | MODES(GARBAGE, LENGTH));
   fault_support("glGetProgramiv", failures | MODES(LENGTH));
   fault_support("glDispatchCompute", failures | MODES(WRONG));

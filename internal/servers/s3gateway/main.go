@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"github.com/versity/versitygw/backend/meta"
@@ -31,16 +30,17 @@ func main() {
 	}
 }
 
-// serve serves until it is interrupted. Tags and the like go into a folder beside the
-// directory, since not all file systems have attributes.
+// serve serves until it is interrupted. Tags are extended attributes, which change with
+// their object. In a folder beside the directory (--sidecar of versitygw) the tag of an
+// object changes before its content does: a reader in between has what was there with the
+// tag of what comes, and its conditional write undoes that of another.
 func serve(address, dir string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	attributes, err := meta.NewSideCar(filepath.Clean(dir) + ".attributes")
-	if err != nil {
-		return err
+	if err := (meta.XattrMeta{}).Test(dir); err != nil {
+		return fmt.Errorf("TMPDIR has to be on a file system with extended attributes: %w", err)
 	}
-	files, err := posix.New(dir, attributes, posix.PosixOpts{NewDirPerm: 0o700, Concurrency: 100})
+	files, err := posix.New(dir, meta.XattrMeta{}, posix.PosixOpts{NewDirPerm: 0o700, Concurrency: 100})
 	if err != nil {
 		return err
 	}

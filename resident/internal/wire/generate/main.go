@@ -20,11 +20,7 @@ func main() {
 }
 
 func write() error {
-	doc, err := os.ReadFile(filepath.Join(folder, layout.DocPath))
-	if err != nil {
-		return err
-	}
-	files, err := layout.Files(string(doc))
+	files, err := layout.Files()
 	if err != nil {
 		return err
 	}

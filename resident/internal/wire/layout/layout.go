@@ -1,7 +1,7 @@
 // Package layout defines the memory that the host and resident kernels exchange data
 // in: the control blocks, their constants, and the words of each field. It is the one
-// source of internal/wire/words.go, kernels/resident_control.glsl and the tables in
-// docs/resident.md, which go generate writes.
+// source of internal/wire/words.go and kernels/resident_control.glsl, which go generate
+// writes.
 package layout
 
 import "fmt"

@@ -11,22 +11,14 @@ type File struct {
 	Path, Text string
 }
 
-// Files returns the generated files. doc is the present text of docs/resident.md, in
-// which the tables are replaced.
-func Files(doc string) ([]File, error) {
+// Files returns the generated files.
+func Files() ([]File, error) {
 	code, err := goText()
 	if err != nil {
 		return nil, err
 	}
-	page, err := docText(doc)
-	if err != nil {
-		return nil, err
-	}
-	return []File{{"internal/wire/words.go", code}, {"kernels/resident_control.glsl", glslText()}, {DocPath, page}}, nil
+	return []File{{"internal/wire/words.go", code}, {"kernels/resident_control.glsl", glslText()}}, nil
 }
-
-// DocPath is the path of the documentation with the tables.
-const DocPath = "../docs/resident.md"
 
 const notice = "Code generated from internal/wire/layout; DO NOT EDIT."
 
@@ -115,35 +107,4 @@ func (a Array) glslCount() string {
 		return a.Count
 	}
 	return fmt.Sprintf("%d * %s", a.Words/4, a.Count)
-}
-
-// docText returns doc with the tables between its markers replaced.
-func docText(doc string) (string, error) {
-	for _, b := range Blocks {
-		begin, end := "<!-- "+b.Name+" -->\n", "<!-- end -->"
-		before, rest, found := strings.Cut(doc, begin)
-		_, after, closed := strings.Cut(rest, end)
-		if !found || !closed {
-			return "", fmt.Errorf("layout: %s has no markers for the table of %s", DocPath, b.Name)
-		}
-		doc = before + begin + b.table() + end + after
-	}
-	return doc, nil
-}
-
-// table returns a block as a Markdown table.
-func (b Block) table() string {
-	var t strings.Builder
-	t.WriteString("| byte | field | written by | what |\n|---|---|---|---|\n")
-	b.EachField(func(l Line, f Field, at int) {
-		fmt.Fprintf(&t, "| %d | `resident%s` | %s | %s |\n", 4*at, f.Name, l.Writer, f.About)
-	})
-	for _, a := range b.Arrays {
-		count := a.Count
-		if count == "" {
-			count = "groups"
-		}
-		fmt.Fprintf(&t, "| then %s x %d bytes | `resident%s` | %s | %s |\n", count, 4*a.Words, a.Name, a.Writer, a.About)
-	}
-	return t.String()
 }

@@ -1,0 +1,168 @@
+//go:build unix
+
+package binary
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/index"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// readAll calls everything that reads upstream directories. It returns what Get found.
+func readAll(s *Store, key shader.Key, src *shader.Source) *Blob {
+	d := s.dir
+	b, err := s.Get(key)
+	if err != nil {
+		b = nil
+	}
+	s.Has(key)
+	_, _ = s.Source(src.Key())
+	d.SourceCount()
+	for range d.Sources() {
+	}
+	_, _ = s.Tuning("problem")
+	_, _ = s.Missing()
+	_, _ = s.Explain(key, nil)
+	_, _ = s.Explain(src.Key(), nil)
+	s.StartSet("")
+	d.History()
+	_, _ = d.Fingerprints()
+	_ = s.SourceOnly()
+	_ = s.Failure(src)
+	_, _ = s.Wrong(key)
+	_, _ = s.Note(key)
+	up := d.upstream
+	if s = s.upstream; s == nil {
+		return b
+	}
+	_, _ = s.Explain(key, nil)
+	_ = s.SourceOnly()
+	_ = s.Failure(src)
+	_ = s.Checked(testBlob(0))
+	_, _ = s.Wrong(key)
+	_, _ = s.Note(key)
+	s.Quarantined()
+	_, _ = s.Recover()
+	s.List()
+	_, _ = up.Fingerprints()
+	_, _ = up.Lifetime()
+	up.Starts(time.Time{})
+	up.DriverBytes()
+	_, _ = up.Verify(false, nil)
+	return b
+}
+
+// Whatever is in an upstream directory in the place of a file or folder, no reader waits for
+// it, and what a Get returns is what was put.
+func TestAnythingUpstream(t *testing.T) {
+	key, src := testKey(0), shader.MustSource("up", "void main() {}", nil)
+	digits, source := key.String(), src.Key().String()
+	elsewhere, own, baked := t.TempDir(), openTestDir(t), openTestDir(t)
+	below := openTestStore(t, baked, testFingerprint)
+	putBlobs(t, below, testBlob(0))
+	must(t, baked.PutSource(src))
+	must(t, below.PutHistory(History{Time: start, Executable: "app", Programs: []Asked{{Key: key}}}))
+	must(t, below.Record([]Use{{Key: key, Hits: 1}}, Counters{Starts: 1}))
+	kinds := map[string]func(path string) error{
+		"FIFO":           func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"socket":         func(path string) error { return syscall.Mknod(path, syscall.S_IFSOCK|0o600, 0) },
+		"directory":      func(path string) error { return os.Mkdir(path, 0o700) },
+		"file":           func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
+		"hole":           func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o600), os.Truncate(path, 1<<40)) },
+		"endless device": func(path string) error { return os.Symlink("/dev/zero", path) },
+		"link":           func(path string) error { return os.Symlink(elsewhere, path) },
+		"link to itself": func(path string) error { return os.Symlink(filepath.Base(path), path) },
+	}
+	for _, name := range []string{
+		"STORE", "STORE/" + blobsName, "STORE/" + blobsName + "/" + digits[:2], "STORE/" + blobsName + "/" + digits[:2] + "/" + digits + blobExt,
+		"STORE/" + fingerprintName, "STORE/" + index.Name, "STORE/" + index.SumName, "STORE/" + manifestName, "STORE/" + probeName,
+		"STORE/" + refusalsName, "STORE/" + claimsName, "STORE/" + rejectedName, "STORE/" + rejectedName + "/" + digits + blobExt + reasonExt,
+		"STORE/" + inFlightName, "STORE/" + inFlightName + "/1-0", "STORE/" + quarantineName, "STORE/" + quarantineName + "/" + digits + quarantineExt,
+		"STORE/" + failedName, "STORE/" + failedName + "/" + source + failedExt, "STORE/" + checkedName, "STORE/" + checkedName + "/" + digits,
+		"STORE/" + tuningName, "STORE/" + tuningName + "/" + TuningFile("problem"), "STORE/" + pendingName, "STORE/" + pendingName + "/" + digits[:32] + pendingExt,
+		sourcesName, sourcesName + "/" + source[:2], sourcesName + "/" + source[:2] + "/" + source + sourceExt,
+		driverName, driverName + "/mesa", driverName + "/nvidia", driverName + ".lock", driverName + ".filled", driverName + ".drop",
+		statsName, startsName, runsName, historyName, compiledName, zeroName, settingsName, lastTrimName,
+	} {
+		path := filepath.Join(baked.path, strings.Replace(name, "STORE", below.name, 1))
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		away := filepath.Join(elsewhere, "away")
+		moved := os.Rename(path, away) == nil
+		for kind, put := range kinds {
+			must(t, put(path))
+			upstream, err := OpenUpstream(baked.path)
+			if err == nil {
+				done := make(chan *Blob, 1)
+				go func() { done <- readAll(openTestStore(t, own.WithUpstream(upstream), testFingerprint), key, src) }()
+				select {
+				case b := <-done:
+					if b != nil && !bytes.Equal(b.Payload, testBlob(0).Payload) {
+						t.Errorf("%s in the place of %s: Get returned %q", kind, name, b.Payload)
+					}
+				case <-time.After(20 * time.Second):
+					t.Fatalf("%s in the place of %s: a reader waits", kind, name)
+				}
+			}
+			must(t, os.RemoveAll(path))
+		}
+		if moved {
+			must(t, os.Rename(away, path))
+		}
+	}
+}
+
+// A blob that grows and shrinks while it is read is what was put, or none.
+func TestBlobsThatChangeUpstream(t *testing.T) {
+	baked := openTestDir(t)
+	below := openTestStore(t, baked, testFingerprint)
+	putBlobs(t, below, testBlob(0))
+	path := below.blobPath(testKey(0))
+	whole, err := os.ReadFile(path)
+	must(t, err)
+	upstream, err := OpenUpstream(baked.path)
+	must(t, err)
+	s := openTestStore(t, openTestDir(t).WithUpstream(upstream), testFingerprint)
+	stop := make(chan bool)
+	var running sync.WaitGroup
+	running.Go(func() {
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return
+		}
+		defer f.Close()
+		for n := 0; ; n++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			_ = f.Truncate(int64(n * 97 % (2 * len(whole))))
+			_, _ = f.WriteAt(whole[:n*31%len(whole)], 0)
+			_, _ = f.WriteAt(whole, 0)
+		}
+	})
+	found := 0
+	for range 5000 {
+		b, err := s.Get(testKey(0))
+		if err == nil && !bytes.Equal(b.Payload, testBlob(0).Payload) {
+			t.Fatalf("Get returned %q", b.Payload)
+		}
+		if err == nil {
+			found++
+		}
+	}
+	close(stop)
+	running.Wait()
+	if found == 0 || found == 5000 {
+		t.Logf("%d of 5000 were whole", found)
+	}
+}

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Complete registers fixed completions for a flag.
+func Complete(cmd *cobra.Command, flag string, words ...string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+	if err != nil {
+		panic(err)
+	}
+}
+
+// UsageArgs returns check with its errors as usage errors.
+func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return Usage(cmd, err)
+		}
+		return nil
+	}
+}
+
+// OneArgument returns a usage error with message unless there is one argument.
+func OneArgument(message string) cobra.PositionalArgs { return Arguments(1, message) }
+
+// Arguments returns a usage error unless there are n arguments.
+func Arguments(n int, message string) cobra.PositionalArgs {
+	return UsageArgs(func(_ *cobra.Command, args []string) error {
+		if len(args) != n {
+			return errors.New(message)
+		}
+		return nil
+	})
+}
+
+// MinimumArguments returns a usage error for fewer than n arguments.
+func MinimumArguments(n int, message string) cobra.PositionalArgs {
+	return UsageArgs(func(_ *cobra.Command, args []string) error {
+		if len(args) < n {
+			return errors.New(message)
+		}
+		return nil
+	})
+}
+
+// SomeArguments returns a usage error with message where there is no argument.
+func SomeArguments(message string) cobra.PositionalArgs { return MinimumArguments(1, message) }
+
+// KnownCommand returns an error for arguments of a command that only has subcommands,
+// with similar names.
+func KnownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := fmt.Errorf("there is no command %q", cmd.CommandPath()+" "+args[0])
+	cmd.SuggestionsMinimumDistance = 2
+	similar := cmd.SuggestionsFor(args[0])
+	for _, sub := range cmd.Commands() {
+		if slices.Contains(sub.ValidArgs, args[0]) {
+			similar = append(similar, sub.Name()+" "+args[0])
+		}
+	}
+	return didYouMean(err, similar)
+}
+
+// didYouMean returns err with what is similar to what is not known, where there is any.
+func didYouMean(err error, similar []string) error {
+	if len(similar) > 0 {
+		err = fmt.Errorf("%w; did you mean %s?", err, strings.Join(similar, " or "))
+	}
+	return err
+}
+
+// FlagError returns the usage error for flags that do not parse, with similar names.
+func FlagError(cmd *cobra.Command, err error) error {
+	missing, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return Usage(cmd, err)
+	}
+	// -record is read as the flags r, e, c and so on.
+	typed, _, _ := strings.Cut(cmp.Or(missing.GetSpecifiedShortnames(), missing.GetSpecifiedName()), "=")
+	var similar []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if len(typed) > 2 && !f.Hidden && (strings.HasPrefix(f.Name, typed) || strings.HasPrefix(typed, f.Name)) {
+			similar = append(similar, "--"+f.Name)
+		}
+	})
+	return Usage(cmd, didYouMean(err, similar))
+}
+
+// NoArguments returns an error for any argument.
+func NoArguments(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("no arguments are taken, but there is %q", args[0])
+}
+
+// unusedFlags is the annotation with the global flags that a command does not use.
+const unusedFlags = "unused flags"
+
+// GPUFlags and DirFlags are the global flags of commands that open a GPU, or a directory.
+const (
+	GPUFlags = "device api driver-cache"
+	DirFlags = "dir"
+)
+
+// Without marks a command that does not use global flags: it refuses them, so that no
+// value that a user gave has no effect. It returns cmd.
+func Without(cmd *cobra.Command, flags ...string) *cobra.Command {
+	if cmd.Annotations == nil {
+		cmd.Annotations = map[string]string{}
+	}
+	cmd.Annotations[unusedFlags] = strings.Join(flags, " ")
+	return cmd
+}
+
+// CheckGlobalFlags returns a usage error for a global flag that cmd does not use, and for
+// an empty cache directory.
+func CheckGlobalFlags(cmd *cobra.Command, _ []string) error {
+	for _, name := range strings.Fields(cmd.Annotations[unusedFlags]) {
+		if err := RefuseFlag(cmd, name, cmd.Name()+" does not use it"); err != nil {
+			return err
+		}
+	}
+	if dir := cmd.Flags().Lookup("dir"); dir != nil && dir.Changed && dir.Value.String() == "" {
+		return Usage(cmd, errors.New("--dir is empty"))
+	}
+	return checkDevice(cmd)
+}
+
+// RefuseFlag returns a usage error with the reason where the flag was given.
+func RefuseFlag(cmd *cobra.Command, name, reason string) error {
+	if !cmd.Flags().Changed(name) {
+		return nil
+	}
+	return Usage(cmd, fmt.Errorf("--%s has no effect here: %s", name, reason))
+}
+
+// EmptyFlag returns a usage error where one of the flags was given an empty value, which a
+// script passes for a variable that is not set.
+func EmptyFlag(cmd *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			return Usage(cmd, fmt.Errorf("--%s is empty", name))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/fleet/pack"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Exit codes, documented in the help of the root command.
+const (
+	ExitGood   = 0
+	ExitFailed = 1
+	ExitUsage  = 2
+
+	// Of exec, as a shell has them.
+	ExitCannotExecute = 126
+	ExitNotFound      = 127
+)
+
+// UsageError is an error in the command line.
+type UsageError struct {
+	Err     error
+	Command string // its --help is the hint
+}
+
+func (e UsageError) Error() string { return e.Err.Error() }
+func (e UsageError) Unwrap() error { return e.Err }
+
+// Usage returns err as an error in the command line of cmd.
+func Usage(cmd *cobra.Command, err error) error { return UsageError{err, cmd.CommandPath()} }
+
+// hintedError is an error with what the user can do about it.
+type hintedError struct {
+	error
+	hint string
+}
+
+func (e hintedError) Unwrap() error { return e.error }
+
+// Hint returns err with what the user can do about it.
+func Hint(err error, text string) error { return hintedError{err, text} }
+
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	error
+	code int
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
+// Exit returns err with the exit code of the process.
+func Exit(err error, code int) error { return exitError{err, code} }
+
+// ErrReported is returned by a command that has printed its failures.
+var ErrReported = errors.New("failures were reported")
+
+// Report prints a failure with its hint and returns the exit code.
+func (o *Options) Report(err error) int {
+	if err == nil {
+		return ExitGood
+	}
+	if !errors.Is(err, ErrReported) {
+		o.PrintError(err)
+	}
+	if exit, ok := errors.AsType[exitError](err); ok {
+		return exit.code
+	}
+	if errors.As(err, new(UsageError)) {
+		return ExitUsage
+	}
+	return ExitFailed
+}
+
+// PrintError prints one failure to standard error, with --json as a JSONMessage. For a
+// shader that does not compile it prints the beginning of the driver's log and the lines
+// that it names.
+func (o *Options) PrintError(err error) { o.PrintFailure(err, "") }
+
+// PrintFailure is PrintError with the command that prints the whole log of a driver, ""
+// for none.
+func (o *Options) PrintFailure(err error, whole string) {
+	if o.JSON {
+		printMessage(o.Stderr, newJSONError(err))
+		return
+	}
+	printFailure(o.Stderr, err, whole)
+}
+
+func printFailure(w io.Writer, err error, whole string) {
+	if errors.Is(err, context.Canceled) {
+		fmt.Fprintln(w, "shadercache: interrupted")
+		return
+	}
+	fmt.Fprintf(w, "shadercache: %s\n", escapeMessage(err.Error()))
+	if refused, ok := errors.AsType[*shader.CompileError](err); ok {
+		fmt.Fprint(w, EscapeText(cut(refused, whole, maxLogLines, maxLogBytes).Detail()))
+	}
+	if hint := HintFor(err); hint != "" {
+		fmt.Fprintf(w, "hint: %s\n", escapeMessage(hint))
+	}
+}
+
+// The part of a driver's log that is printed. Drivers write megabytes for one mistake.
+const (
+	maxLogLines = 20
+	maxLogBytes = 4 << 10
+)
+
+// cut returns a compile error with the beginning of its log, and with the command that
+// prints the whole, "" for none.
+func cut(e *shader.CompileError, whole string, maxLines, maxBytes int) *shader.CompileError {
+	log := strings.TrimSpace(e.Log)
+	lines := strings.SplitAfterN(log[:min(len(log), maxBytes)], "\n", maxLines+1)
+	short := strings.Join(lines[:min(len(lines), maxLines)], "")
+	if len(short) == len(log) {
+		return e
+	}
+	more := "\n... the log is longer"
+	if whole != "" {
+		more += ", see: " + whole
+	}
+	return &shader.CompileError{Name: e.Name, Log: strings.ToValidUTF8(strings.TrimSpace(short), "?") + more, Source: e.Source}
+}
+
+// HintFor returns what the user can do about an error, or "".
+func HintFor(err error) string {
+	var hinted hintedError
+	var usage UsageError
+	switch {
+	case errors.As(err, new(*shader.IncludeError)) && errors.Is(err, fs.ErrNotExist):
+		return "name the folder that has the file with -I DIR"
+	case errors.As(err, &hinted):
+		return hinted.hint
+	case errors.As(err, &usage):
+		return usage.Command + " --help"
+	case errors.Is(err, glctx.ErrNoDevice):
+		return "without --device the first GPU that works is used"
+	case errors.Is(err, glctx.ErrNoDriver):
+		return "on Debian: sudo apt-get install libegl1 libegl-mesa0 libgl1-mesa-dri"
+	case errors.Is(err, glctx.ErrTooOld):
+		return "update the GPU's driver, try --device with the index of another GPU, or --api gles3.1"
+	case errors.Is(err, glctx.ErrKind):
+		return "without --api the context is OpenGL 4.5, core profile"
+	case errors.Is(err, glctx.ErrNeeds45):
+		return "without --api the context is OpenGL 4.5; preload, rebuild and doctor work with others"
+	case errors.Is(err, binary.ErrUnsafeDir):
+		return "choose a directory of your own with --dir or $SHADERCACHE_DIR"
+	case errors.Is(err, binary.ErrNoDir):
+		return "choose a directory with --dir or $SHADERCACHE_DIR"
+	case errors.Is(err, binary.ErrBusy):
+		return "another process is writing: try again in a moment"
+	}
+	if osfile.IsNoSpace(err) {
+		return "make space on the volume, or name another place"
+	}
+	if hint := remoteHint(err); hint != "" {
+		return hint
+	}
+	switch {
+	case errors.Is(err, pack.ErrTooLarge):
+		return "--max-bytes sets the limit"
+	case errors.Is(err, pack.ErrNewer):
+		return "update shadercache, or export the file with this version"
+	case errors.Is(err, pack.ErrRefused):
+		return "copy the file again, or export it again"
+	case errors.Is(err, pack.ErrUnsigned), errors.Is(err, pack.ErrSignature):
+		return "get a file that is signed with this key, see shadercache keygen --help"
+	case errors.Is(err, pack.ErrBusy):
+		return "try again when the other import has ended"
+	case errors.Is(err, shader.ErrOutOfMemory):
+		return "another program may be using the GPU's memory: see --device"
+	}
+	return ""
+}
+
+// remoteHint returns what the user can do about an error of a remote, or "".
+func remoteHint(err error) string {
+	switch {
+	case errors.Is(err, fleet.ErrNoBackend):
+		return "the URL of a remote begins with one of " + strings.Join(fleet.Schemes(), ", ") + "; a folder is file:///PATH"
+	case errors.Is(err, fleet.ErrDenied):
+		return "give the credentials that this store takes: docs/remotes.md has where they come from"
+	case errors.Is(err, fleet.ErrBusy):
+		return "try again later: the store has too many requests"
+	case errors.Is(err, fleet.ErrUnreachable):
+		return "check the URL and the network: shadercache remote status"
+	case errors.Is(err, fleet.ErrProtocol):
+		return "check the URL, and whether a proxy or a login page answers in place of the store"
+	case errors.Is(err, fleet.ErrChanged):
+		return "other machines push at the same time: try again"
+	case errors.Is(err, fleet.ErrRefused):
+		return "check --verify and $SHADERCACHE_REMOTE_KEYS, or push again; nothing of it is used"
+	case errors.Is(err, errors.ErrUnsupported):
+		return "this store cannot do that, such as to list what it has: see docs/remotes.md"
+	}
+	return ""
+}

@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// JSONResult is a result that a command prints with --json.
+type JSONResult struct {
+	Command *cobra.Command
+	Flag    string // that selects this result, such as "--tuning"; "" = the usual one
+	Type    reflect.Type
+}
+
+// JSONField is a field of a JSON object.
+type JSONField struct {
+	Name     string
+	Kind     string // "string", "integer", "number", "boolean", "time", "object", "any"
+	List     bool   // a list of Kind
+	Map      bool   // an object whose names are data, with values of Kind
+	Optional bool   // left out where it has no value
+	Nullable bool
+	Fields   []JSONField // of an object
+
+	Owner  reflect.Type // the struct that has the field
+	GoName string
+}
+
+// WithResult registers the type of result as what cmd prints with --json. CompleteHelp
+// appends its fields to the help. It returns cmd.
+func (o *Options) WithResult(cmd *cobra.Command, result any) *cobra.Command {
+	return o.WithFlagResult(cmd, "", result)
+}
+
+// WithFlagResult is WithResult for the result that a flag selects.
+func (o *Options) WithFlagResult(cmd *cobra.Command, flag string, result any) *cobra.Command {
+	o.Results = append(o.Results, JSONResult{cmd, flag, reflect.TypeOf(result)})
+	return cmd
+}
+
+// help returns the paragraph of a result in the help of its command.
+func (r JSONResult) help() string {
+	lead := "JSON fields: "
+	if r.Flag != "" {
+		lead = "JSON fields with " + r.Flag + ": "
+	}
+	return wrap(lead+outline(JSONFields(r.Type))+".", HelpWidth)
+}
+
+// JSONFields returns the fields of the JSON object that encoding/json makes of a struct,
+// or of a pointer to one.
+func JSONFields(t reflect.Type) []JSONField {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	var fields []JSONField
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case tag == "-":
+		case f.Anonymous && tag == "" && isStruct(f.Type):
+			for _, inner := range JSONFields(f.Type) {
+				inner.Optional = inner.Optional || f.Type.Kind() == reflect.Pointer
+				fields = append(fields, inner)
+			}
+		case f.IsExported():
+			j := JSONField{Name: tag, Owner: t, GoName: f.Name, Optional: strings.Contains(options, "omit")}
+			if tag == "" {
+				j.Name = f.Name
+			}
+			j.describe(f.Type)
+			fields = append(fields, j)
+		}
+	}
+	return fields
+}
+
+func isStruct(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct || t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
+}
+
+var (
+	jsonMarshaler = reflect.TypeFor[json.Marshaler]()
+	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
+)
+
+// describe sets the kind of a field of type t.
+func (f *JSONField) describe(t reflect.Type) {
+	switch {
+	case t.String() == "time.Time":
+		f.Kind = "time"
+		return
+	case t.Kind() == reflect.Pointer && t.Elem().Implements(textMarshaler): // null for nil
+		f.describe(t.Elem())
+		f.Nullable = !f.Optional
+		return
+	case t.Implements(textMarshaler):
+		f.Kind = "string"
+		return
+	case t.Implements(jsonMarshaler):
+		f.Kind = "any"
+		return
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		f.describe(t.Elem())
+		f.Nullable = !f.Optional
+	case reflect.Slice, reflect.Array:
+		f.describe(t.Elem())
+		f.List = true
+	case reflect.Map:
+		f.describe(t.Elem())
+		f.Map = true
+	case reflect.Struct:
+		f.Kind, f.Fields = "object", JSONFields(t)
+	case reflect.String:
+		f.Kind = "string"
+	case reflect.Bool:
+		f.Kind = "boolean"
+	case reflect.Float32, reflect.Float64:
+		f.Kind = "number"
+	case reflect.Interface:
+		f.Kind = "any"
+	default:
+		f.Kind = "integer"
+	}
+}
+
+// outline returns fields on one line: "dir, programs [{name, error?}]".
+func outline(fields []JSONField) string {
+	var list []string
+	for _, f := range fields {
+		text := f.Name
+		if f.Optional {
+			text += "?"
+		}
+		inner := "..."
+		if f.Fields != nil {
+			inner = "{" + outline(f.Fields) + "}"
+		}
+		switch {
+		case f.Map:
+			text += " {NAME: " + inner + "}"
+		case f.List:
+			text += " [" + inner + "]"
+		case f.Fields != nil:
+			text += " " + inner
+		}
+		list = append(list, text)
+	}
+	return strings.Join(list, ", ")
+}
+
+// wrap breaks text into lines of at most width bytes, where its words allow it.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > width:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += len(word)
+	}
+	return b.String()
+}

@@ -1,0 +1,123 @@
+package replay
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache/isolate"
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/recording"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Item is one program of a recording.
+type Item struct {
+	Recording string        `json:"recording"` // its path
+	Program   shader.Digest `json:"program"`
+}
+
+// Items returns the programs of recordings, each once, in the order in which processes
+// linked them. It reads the logs and no program.
+func Items(recordings ...*recording.Recording) ([]Item, error) {
+	var list []Item
+	seen := map[shader.Digest]bool{}
+	for _, r := range recordings {
+		digests, err := r.Digests()
+		if err != nil {
+			return nil, err
+		}
+		path, err := filepath.Abs(r.Path())
+		if err != nil {
+			return nil, err
+		}
+		r.Logs().Sort(digests)
+		for _, d := range digests {
+			if !seen[d] {
+				seen[d] = true
+				list = append(list, Item{path, d})
+			}
+		}
+	}
+	return list, nil
+}
+
+// Result is what became of one item.
+type Result struct {
+	Index int // of the item
+
+	// Err is nil; a *shader.CompileError where the driver does not compile or link the
+	// program; a *isolate.LostError where it crashed or took too long; an
+	// *isolate.ProgramError for another reason.
+	Err error
+
+	Made       bool // the driver made machine code: its cache had none, or not all
+	LinkNanos  int64
+	PrimeNanos int64
+	Primed     glctx.Priming
+	Context    recording.Context // in which it was replayed: an older one where the driver has no other
+}
+
+// detail is what a child adds to the result of a program.
+type detail struct {
+	Primed  glctx.Priming
+	Context recording.Context
+}
+
+// Run has children of a pool replay items. Pool.Dir is not used: no program is put into
+// quarantine, since the applications give it to the driver all the same. A program that
+// crashed the driver is tried once more. done gets each result once, one at a time, in any
+// order. Afterwards what NVIDIA's driver stored for each child apart is merged in dir.
+//
+// The driver of fingerprint gets a folder in dir, so that a push sends its machine code.
+//
+// It returns an error where a child cannot start, or ctx ends.
+func Run(ctx context.Context, pool isolate.Pool, dir *binary.Dir, driver binary.Fingerprint, items []Item, done func(Result)) (isolate.Report, error) {
+	if err := identify(dir, driver); err != nil {
+		return isolate.Report{}, fmt.Errorf("replay: %w", err)
+	}
+	requests := make([]string, len(items))
+	for i, item := range items {
+		line, err := json.Marshal(item)
+		if err != nil {
+			panic(err) // strings can be encoded
+		}
+		requests[i] = string(line)
+	}
+	pool.Dir = nil
+	report, err := pool.Run(ctx, requests, func(r isolate.Result) { done(newResult(items[r.Index], r)) })
+	_, mergeErr := drivercache.Merge(dir.DriverDir())
+	if errors.Is(mergeErr, drivercache.ErrInUse) || errors.Is(mergeErr, fs.ErrNotExist) {
+		mergeErr = nil // a later start merges
+	}
+	report.Merged = time.Now()
+	return report, errors.Join(err, mergeErr)
+}
+
+// identify writes the fingerprint of a driver, which may have no programs in dir.
+func identify(dir *binary.Dir, driver binary.Fingerprint) error {
+	store, err := dir.Store(driver)
+	if err != nil {
+		return err
+	}
+	return errors.Join(store.Identify(), store.Close())
+}
+
+func newResult(item Item, r isolate.Result) Result {
+	got := Result{Index: r.Index, Err: r.Err, Made: r.Origin == job.Compiled, LinkNanos: r.CompileNanos, PrimeNanos: r.PrimeNanos}
+	var d detail
+	if json.Unmarshal([]byte(r.Detail), &d) == nil {
+		got.Primed, got.Context = d.Primed, d.Context
+	}
+	if failure, ok := errors.AsType[*isolate.ProgramError](r.Err); ok && failure.Log != "" {
+		got.Err = &shader.CompileError{Name: r.Name, Log: failure.Log}
+	}
+	return got
+}

@@ -1,0 +1,182 @@
+package report
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"strconv"
+	"sync"
+
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/internal/style"
+)
+
+// pageText is the page: one file, without scripts.
+//
+//go:embed page.html
+var pageText string
+
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"ms": readableMillis, "rate": readableRate, "bytes": cli.ReadableBytes, "style": style.Sheet,
+	}).Parse(pageText))
+})
+
+// page is what the template shows.
+type page struct {
+	*Report
+	Title, Subtitle string
+	Parts           []part
+	Advice          []Advice
+	Compare         []compared
+	Scale           float64 // milliseconds that a bar's width stands for
+	Timeline        timeline
+	Phases          []phaseRow
+	Programs        []programRow
+	Slowest         []Program
+	Largest         []Program
+	Manifest        string
+}
+
+type (
+	part     struct{ ID, Name string }
+	compared struct {
+		Name, Before, Now     string
+		BeforeWidth, NowWidth string // percent of the larger, "" for counts
+	}
+	bar struct {
+		Class       string
+		Left, Width string // percent
+	}
+	phaseRow struct {
+		Phase
+		Bar    bar
+		Indent int
+	}
+	programRow struct {
+		Name, Key, From            string
+		Use                        Use
+		UseClass                   string
+		Asked, Ready, Waited, Made string
+		Bars                       []bar
+	}
+)
+
+// shownExtremes is how many programs the lists of the slowest and largest have.
+const shownExtremes = 10
+
+// WriteHTML writes the report as a page that needs no other file.
+func (r *Report) WriteHTML(w io.Writer) error {
+	p := &page{Report: r, Title: "What the cache holds"}
+	if s := r.Start; s != nil {
+		p.addStart(s)
+	}
+	if r.Start != nil && r.Before != nil {
+		p.addBefore(r.Before, r.Start)
+	}
+	p.addParts()
+	if err := pageTemplate().Execute(w, p); err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
+
+func (p *page) addStart(s *Start) {
+	p.Title = "A start of " + s.Executable
+	p.Subtitle = s.Began.UTC().Format("2006-01-02 15:04:05 UTC") + ", " + readableMillis(s.TotalMillis) + " in all"
+	for _, about := range []string{s.About["driver"], s.About["gpu"]} {
+		if about != "" {
+			p.Subtitle = about + ", " + p.Subtitle
+		}
+	}
+	p.Scale, p.Advice = s.scale(), s.Advice
+	p.Timeline = p.timeline(s)
+	for _, phase := range s.Phases {
+		p.Phases = append(p.Phases, phaseRow{phase, p.bar("f", phase.BeginMillis, phase.TookMillis), 14 * phase.Depth})
+	}
+	for _, program := range s.Programs {
+		p.Programs = append(p.Programs, p.row(program))
+	}
+	p.Slowest, p.Largest = s.Slowest(shownExtremes), s.Largest(shownExtremes)
+	p.Manifest = s.Manifest()
+}
+
+func (p *page) addBefore(before, now *Start) {
+	times := func(name string, before, now float64) {
+		c := compared{Name: name, Before: readableMillis(before), Now: readableMillis(now)}
+		if larger := max(before, now); larger > 0 {
+			c.BeforeWidth, c.NowWidth = percent(before, larger), percent(now, larger)
+		}
+		p.Compare = append(p.Compare, c)
+	}
+	counts := func(name string, before, now int) {
+		p.Compare = append(p.Compare, compared{Name: name, Before: strconv.Itoa(before), Now: strconv.Itoa(now)})
+	}
+	times("first program ready", before.FirstMillis, now.FirstMillis)
+	times("last program ready", before.ReadyMillis, now.ReadyMillis)
+	times("callers waited", before.WaitedMillis, now.WaitedMillis)
+	times("whole process", before.TotalMillis, now.TotalMillis)
+	counts("compiled", before.Origins.Compiled, now.Origins.Compiled)
+	counts("from disk", before.Origins.Disk, now.Origins.Disk)
+}
+
+// useClasses are the styles of uses.
+var useClasses = map[Use]string{Resident: "u-time", Late: "u-late", Asked: "u-asked", Unused: "u-unused", Filled: "u-filled"}
+
+// row returns a program's row. Its bars end where the program is ready.
+func (p *page) row(program Program) programRow {
+	row := programRow{Name: program.Name, Key: program.Key, From: program.Origin, Use: program.Use,
+		UseClass: useClasses[program.Use],
+		Asked:    shortMillis(program.AskedMillis), Ready: shortMillis(program.ReadyMillis),
+		Waited: shortMillis(program.WaitedMillis), Made: shortMillis(program.MadeMillis())}
+	if program.Error != "" {
+		row.From = "failed"
+	}
+	if program.WaitedMillis > 0 {
+		row.Bars = append(row.Bars, p.bar("w", program.AskedMillis, program.WaitedMillis))
+	}
+	at := program.ReadyMillis - program.MadeMillis()
+	for _, step := range []struct {
+		class string
+		took  float64
+	}{{"r", program.ReadMillis}, {"l", program.LoadMillis}, {"c", program.CompileMillis}, {"p", program.PrimeMillis}} {
+		if step.took > 0 {
+			row.Bars = append(row.Bars, p.bar(step.class, at, step.took))
+			at += step.took
+		}
+	}
+	return row
+}
+
+// scale returns the milliseconds that a picture of the start has room for: until the last
+// program was ready, since the process may run for hours after it.
+func (s *Start) scale() float64 {
+	if s.ReadyMillis > 0 {
+		return min(s.TotalMillis, s.ReadyMillis*1.02)
+	}
+	return max(s.TotalMillis, 0.001)
+}
+
+// bar returns a bar, cut at the end of the scale.
+func (p *page) bar(class string, begin, took float64) bar {
+	from, to := max(0, min(begin, p.Scale)), max(0, min(begin+took, p.Scale))
+	return bar{class, percent(from, p.Scale), percent(to-from, p.Scale)}
+}
+
+// addParts lists the parts that the page has, for its navigation.
+func (p *page) addParts() {
+	for _, has := range []struct {
+		is       bool
+		id, name string
+	}{
+		{len(p.Advice) > 0, "advice", "What to do"}, {len(p.Timeline.Lanes) > 0, "timeline", "Timeline"},
+		{len(p.Compare) > 0, "compare", "Side by side"}, {len(p.Programs) > 0, "programs", "Programs"},
+		{len(p.Slowest) > 0, "slowest", "Slowest and largest"}, {len(p.Phases) > 0, "phases", "The process"}, {p.Cache != nil, "cache", "The cache directory"},
+		{len(p.Checks) > 0, "checks", "Findings"}, {p.Manifest != "", "manifest", "What to preload"},
+	} {
+		if has.is {
+			p.Parts = append(p.Parts, part{has.id, has.name})
+		}
+	}
+}

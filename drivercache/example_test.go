@@ -1,0 +1,27 @@
+package drivercache_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
+)
+
+// A program that makes its own context and wants layer two alone sets the directory of the
+// driver's cache first of all, before anything loads the driver. It is the directory that
+// shadercache export, push and prune know.
+func ExampleManage() {
+	dir, err := os.MkdirTemp("", "app-") // an application has binary.DefaultDir
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+
+	state := drivercache.Manage(binary.DriverDir(dir))
+	fmt.Println(state.Managed, state.Dir == binary.DriverDir(dir))
+	// Now the program makes its context: EGL, GLFW, an engine.
+
+	// Output: true true
+}

@@ -1,0 +1,156 @@
+package drivercache
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// A slot for each process.
+//
+// One process reads a slot of NVIDIA's driver; others that start meanwhile would make all
+// machine code again. So each process takes the lowest number that no other one has, a
+// byte of the directory's lock file that the system unlocks at its end, and has the driver
+// use the slot of that number. While EGL and the context start, that slot gets what the
+// others have, also those that processes left which ended, however they did. These are
+// deleted then. What a process adds to its slot later ones find in the same way, or in
+// slot 0, into which the next start that finds the directory unused merges all.
+
+// maxProcesses is the number of processes with a slot of their own. Further ones use slot
+// 0 or one that the driver makes, and compile again what is not there.
+const maxProcesses = 64
+
+// fillerWait is far longer than a copy takes, and than all of a start with many others.
+const fillerWait = 2 * time.Second
+
+// AppName is the variable that chooses the slot in a directory of slots.
+const AppName = "__GL_SHADER_DISK_CACHE_APP_NAME"
+
+const slotsPath = "__GL_SHADER_DISK_CACHE_PATH" // that directory
+
+// takeNumber takes the lowest free number of the processes that use the folder. Where the
+// file system or the system has no such locks, all processes have number 0.
+func (l *Lock) takeNumber() int {
+	if !osfile.HasByteLocks {
+		return 0
+	}
+	for n := range maxProcesses {
+		if osfile.TryLockByte(l.file, int64(n)) == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// hasEnded reports whether no process has a number, and keeps others from taking it.
+func (l *Lock) hasEnded(number int) bool {
+	return number > 0 && number < maxProcesses && osfile.TryLockByte(l.file, int64(number)) == nil
+}
+
+// fillSlot brings the slot of this process up to date, before its first program. It costs
+// the reading of a folder where there are no others. An error means that the driver makes
+// again what is missing.
+func (l *Lock) fillSlot(number int) error {
+	if number > 0 {
+		if err := checkSlotRoom(l.folder); err != nil {
+			return err
+		}
+	}
+	defer l.beOnlyFiller()()
+	var ended []int
+	_, err := nvidia.MergeInto(l.folder, nvidia.SlotOf(number), func(slot int) bool {
+		n := nvidia.ProcessOf(slot)
+		if n == number || !l.hasEnded(n) {
+			return false
+		}
+		ended = append(ended, n)
+		return true
+	})
+	for _, n := range ended {
+		osfile.UnlockByte(l.file, int64(n))
+	}
+	if err != nil {
+		return fmt.Errorf("drivercache: a slot for this process: %w", err)
+	}
+	return nil
+}
+
+// beOnlyFiller waits until no other process fills its slot, since one moves what is left of
+// those that ended. It returns a function that ends that. After fillerWait it goes on: a
+// process that is stopped keeps nobody from starting.
+func (l *Lock) beOnlyFiller() (end func()) {
+	for deadline := time.Now().Add(fillerWait); time.Now().Before(deadline); time.Sleep(lockPoll) {
+		if !errors.Is(osfile.TryLockByte(l.file, maxProcesses), osfile.ErrLocked) {
+			return func() { osfile.UnlockByte(l.file, maxProcesses) }
+		}
+	}
+	return func() {}
+}
+
+// checkSlotRoom returns an error where another copy of slot 0 would take more than half of
+// the volume's free space, or all slots more than the limit of the driver's cache.
+func checkSlotRoom(dir string) error {
+	total, largest := int64(0), int64(0)
+	for _, path := range nvidia.SlotFiles(dir) {
+		if info, err := os.Lstat(path); err == nil {
+			total += info.Size()
+			largest = max(largest, info.Size())
+		}
+	}
+	free, known := osfile.FreeBytes(dir)
+	if total+largest > maxBytes || known && largest > free/2 {
+		return fmt.Errorf("drivercache: a slot for this process would take %d bytes more, beside %d: %w", largest, total, osfile.ErrNoSpace)
+	}
+	return nil
+}
+
+// startFilling has the slot of this process filled while EGL starts, unless it is alone or
+// the user chose another slot. The caller holds process.
+func startFilling(dir string, alone bool) {
+	process.filled = make(chan struct{})
+	process.fills = process.lock != nil && os.Getenv(AppName) == nvidia.AppOf(process.number) && os.Getenv(slotsPath) == filepath.Join(dir, nvidia.Folder)
+	if !process.fills || alone && process.number == 0 {
+		close(process.filled)
+		return
+	}
+	go func() {
+		defer close(process.filled)
+		process.fillErr = process.lock.fillSlot(process.number)
+	}()
+}
+
+// awaitSlot waits until the slot of this process is filled, and fills it again where
+// something was added since. The caller holds process.
+func awaitSlot() {
+	if process.filled == nil {
+		return
+	}
+	<-process.filled
+	if process.stale && process.fills {
+		process.fillErr = process.lock.fillSlot(process.number)
+	}
+	process.stale = false
+}
+
+// Renew has [FirstProgram] fill the slot of this process again: another process may have
+// added to its own. It does nothing after the first program.
+func Renew() {
+	process.Lock()
+	defer process.Unlock()
+	process.stale = true
+}
+
+// isSlotName reports whether a value of AppName is one that this package sets.
+func isSlotName(value string) bool {
+	for n := range maxProcesses {
+		if value == nvidia.AppOf(n) {
+			return true
+		}
+	}
+	return false
+}

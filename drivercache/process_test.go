@@ -1,0 +1,337 @@
+//go:build linux
+
+package drivercache
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/internal/osfile"
+)
+
+// driverEnvironment makes the test binary a process that manages a directory, as one of
+// NVIDIA's driver: it prints the records of its slot, and adds one for each line of its
+// input.
+const driverEnvironment = "DRIVERCACHE_TEST_DRIVER"
+
+func init() {
+	dir := os.Getenv(driverEnvironment)
+	if dir == "" {
+		return
+	}
+	if state := Manage(dir); !state.Managed {
+		fmt.Println(state)
+		os.Exit(1)
+	}
+	if err := Reserve(); err != nil {
+		fmt.Println("warning:", err)
+	}
+	FirstProgram()
+	slot := filepath.Join(dir, nvidia.Folder, filepath.FromSlash(slotsFolder), os.Getenv(AppName)+"0")
+	fmt.Println("ready", os.Getenv(AppName), recordsIn(slot))
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		addRecord(slot, lines.Text())
+		fmt.Println("added", lines.Text())
+	}
+	os.Exit(0)
+}
+
+// slotHeader is that of the slot in the test data.
+func slotHeader() []byte {
+	data, err := os.ReadFile(filepath.Join("nvidia", "testdata", nvidia.App+"0.toc"))
+	if err != nil {
+		panic(err)
+	}
+	return data[:32]
+}
+
+// addRecord appends a record to a slot as the driver does: to the .bin, then to the .toc.
+// Its name is text.
+func addRecord(slot, text string) {
+	name := make([]byte, 16)
+	copy(name, text)
+	bin, toc := openSlotFile(slot+".bin"), openSlotFile(slot+".toc")
+	end, _ := bin.Seek(0, io.SeekEnd)
+	data := strings.Repeat(text, 100)
+	record := slices.Concat([]byte("tag."), name, make([]byte, 8))
+	record = binary.LittleEndian.AppendUint32(record, uint32(len(data)))
+	_, _ = bin.Write(append(record, data...))
+	entry := binary.LittleEndian.AppendUint32(slices.Clone(name), uint32(end))
+	_, _ = toc.Write(binary.LittleEndian.AppendUint32(entry, uint32(len(data))))
+	_, _ = bin.Close(), toc.Close()
+}
+
+// openSlotFile opens a file of a slot to append to it, and makes it with its header.
+func openSlotFile(path string) *os.File {
+	_ = os.MkdirAll(filepath.Dir(path), 0o700)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		panic(err)
+	}
+	if info, err := f.Stat(); err == nil && info.Size() == 0 {
+		_, _ = f.Write(slotHeader())
+	}
+	return f
+}
+
+// recordsIn returns the records of a slot, in order, as addRecord names them.
+func recordsIn(slot string) (names []string) {
+	toc, err := os.ReadFile(slot + ".toc")
+	if err != nil {
+		return nil
+	}
+	ids, err := nvidia.RecordIDs(toc)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	for _, id := range ids {
+		names = append(names, strings.TrimRight(string(id[:]), "\x00"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// driverProcess is a process with driverEnvironment.
+type driverProcess struct {
+	*exec.Cmd
+	in    io.WriteCloser
+	lines *bufio.Scanner
+}
+
+func startDriver(t testing.TB, dir string, environment ...string) *driverProcess {
+	t.Helper()
+	p := &driverProcess{Cmd: exec.Command(os.Args[0])}
+	p.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return strings.HasPrefix(v, "__GL_") || strings.HasPrefix(v, "MESA_") || strings.HasPrefix(v, inheritedDir)
+	})
+	p.Env = append(append(p.Env, driverEnvironment+"="+dir), environment...)
+	in, inErr := p.StdinPipe()
+	out, outErr := p.StdoutPipe()
+	if err := errors.Join(inErr, outErr, p.Start()); err != nil {
+		t.Fatal(err)
+	}
+	p.in, p.lines = in, bufio.NewScanner(out)
+	t.Cleanup(func() { p.kill() })
+	return p
+}
+
+func (p *driverProcess) line() string {
+	p.lines.Scan()
+	return p.lines.Text()
+}
+
+func (p *driverProcess) want(t testing.TB, want string) {
+	t.Helper()
+	if got := p.line(); got != want {
+		t.Errorf("a process printed %q, want %q", got, want)
+	}
+}
+
+func (p *driverProcess) add(t testing.TB, text string) {
+	t.Helper()
+	_, _ = io.WriteString(p.in, text+"\n")
+	p.want(t, "added "+text)
+}
+
+func (p *driverProcess) kill() {
+	_ = p.Process.Kill()
+	_ = p.Wait()
+}
+
+func (p *driverProcess) end(t testing.TB) {
+	t.Helper()
+	_ = p.in.Close()
+	if err := p.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// slotsIn returns the names of the files of a folder that are slots, or on their way.
+func slotsIn(t testing.TB, dir string) (names []string) {
+	t.Helper()
+	for _, e := range osfile.List(filepath.Join(dir, nvidia.Folder, filepath.FromSlash(slotsFolder))) {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Each of the processes that run at the same time finds in its slot what all others have,
+// also those that were killed.
+func TestSlotForEachProcess(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "driver")
+	first := startDriver(t, dir)
+	first.want(t, "ready shadercache []")
+	first.add(t, "a")
+	second := startDriver(t, dir)
+	second.want(t, "ready shadercache100 [a]")
+	second.add(t, "b")
+	first.add(t, "c")
+	third := startDriver(t, dir)
+	third.want(t, "ready shadercache101 [a b c]")
+	third.add(t, "d")
+
+	second.kill()
+	fourth := startDriver(t, dir)
+	fourth.want(t, "ready shadercache100 [a b c d]")
+	third.end(t)
+	fifth := startDriver(t, dir)
+	fifth.want(t, "ready shadercache101 [a b c d]")
+	fifth.end(t)
+	first.end(t)
+	again := startDriver(t, dir)
+	again.want(t, "ready shadercache [a b c d]")
+	if got := slotsIn(t, dir); !slices.Equal(got, []string{"shadercache0.bin", "shadercache0.toc", "shadercache1000.bin", "shadercache1000.toc"}) {
+		t.Errorf("slots beside a running process: %q", got)
+	}
+	fourth.end(t)
+	again.end(t)
+	last := startDriver(t, dir)
+	last.want(t, "ready shadercache [a b c d]")
+	if got := slotsIn(t, dir); len(got) != 2 {
+		t.Errorf("slots after all have ended: %q", got)
+	}
+	last.end(t)
+}
+
+// A child takes a number of its own, not that of its parent's variables; what the user set
+// stays, and is no reason to copy.
+func TestSlotOfAChild(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "driver")
+	first := startDriver(t, dir)
+	first.want(t, "ready shadercache []")
+	first.add(t, "a")
+	child := startDriver(t, dir, AppName+"=shadercache107", inheritedDir+"="+dir)
+	child.want(t, "ready shadercache100 [a]")
+	own := startDriver(t, dir, AppName+"=mine")
+	own.want(t, "ready mine []")
+	if got := slotsIn(t, dir); len(got) != 4 {
+		t.Errorf("slots: %q", got)
+	}
+}
+
+// A process whose slot cannot be filled starts as it would without one, with a warning.
+func TestSlotOnAFullVolume(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "driver")
+	first := startDriver(t, dir)
+	first.want(t, "ready shadercache []")
+	first.add(t, "a")
+	// A folder in the place of the copy fails as a full volume does.
+	folder := filepath.Join(dir, nvidia.Folder, filepath.FromSlash(slotsFolder))
+	if err := os.MkdirAll(filepath.Join(folder, ".shadercache1000.bin", "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	second := startDriver(t, dir)
+	if got := second.line(); !strings.HasPrefix(got, "warning: drivercache: a slot for this process: ") {
+		t.Errorf("printed %q", got)
+	}
+	second.want(t, "ready shadercache100 []")
+	second.add(t, "b")
+	third := startDriver(t, dir)
+	third.want(t, "ready shadercache101 [a b]")
+}
+
+// Processes are killed at any moment: while they copy, merge and add. No record is lost
+// that a driver had written, none is wrong, and no copy is left after the next two starts.
+func TestSlotsOfKilledProcesses(t *testing.T) {
+	t.Parallel()
+	rounds := 20
+	if os.Getenv("SHADERCACHE_SOAK") != "" {
+		rounds = 200
+	}
+	dir := filepath.Join(t.TempDir(), "driver")
+	random := rand.New(rand.NewPCG(1, 2))
+	var want []string
+	live := make([]*driverProcess, 4)
+	for round := range rounds {
+		i := random.IntN(len(live))
+		if p := live[i]; p != nil {
+			p.kill()
+		}
+		p := startDriver(t, dir)
+		live[i] = p
+		switch round % 3 {
+		case 0: // while it starts
+			time.AfterFunc(time.Duration(random.IntN(20_000))*time.Microsecond, func() { _ = p.Process.Signal(syscall.SIGKILL) })
+			_ = p.line()
+		case 1: // while it adds
+			p.readRecords(t, want)
+			time.AfterFunc(time.Duration(random.IntN(2_000))*time.Microsecond, func() { _ = p.Process.Signal(syscall.SIGKILL) })
+			for n := 0; ; n++ {
+				text := fmt.Sprintf("%d.%d", round, n)
+				if _, err := io.WriteString(p.in, text+"\n"); err != nil || p.line() != "added "+text {
+					break
+				}
+				want = append(want, text)
+			}
+		default:
+			p.readRecords(t, want)
+		}
+	}
+	for _, p := range live {
+		if p != nil {
+			p.kill()
+		}
+	}
+	for range 2 {
+		p := startDriver(t, dir)
+		p.readRecords(t, want)
+		p.end(t)
+	}
+	if got := slotsIn(t, dir); !slices.Equal(got, []string{"shadercache0.bin", "shadercache0.toc"}) {
+		t.Errorf("files: %q", got)
+	}
+	if bad, err := nvidia.Survey(dir); len(bad) > 0 || err != nil {
+		t.Errorf("refused: %v, %v", bad, err)
+	}
+}
+
+// readRecords reads the first line of a process, which has to have the wanted records.
+func (p *driverProcess) readRecords(t testing.TB, want []string) {
+	t.Helper()
+	line := p.line()
+	_, list, found := strings.Cut(line, "[")
+	got := strings.Fields(strings.TrimSuffix(list, "]"))
+	for _, name := range want {
+		if !found || !slices.Contains(got, name) {
+			t.Fatalf("%s is missing in %q", name, line)
+		}
+	}
+}
+
+// A process that was stopped while it filled its slot delays others for a while only.
+func TestStoppedFiller(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "driver")
+	synctest.Test(t, func(t *testing.T) {
+		stopped, other := share(t, folder), share(t, folder)
+		stopped.beOnlyFiller()
+		began := time.Now()
+		end := other.beOnlyFiller()
+		if waited := time.Since(began); waited < fillerWait || waited > fillerWait+lockPoll {
+			t.Errorf("waited %v", waited)
+		}
+		end()
+		release(t, stopped)
+		other.beOnlyFiller()()
+		if time.Since(began) > fillerWait+2*lockPoll {
+			t.Error("waited for a filler that has ended")
+		}
+		release(t, other)
+	})
+}

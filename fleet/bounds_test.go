@@ -1,0 +1,110 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// TestHeadsThatNoWriterMakes: the form of each is right, what it says is impossible.
+func TestHeadsThatNoWriterMakes(t *testing.T) {
+	for want, change := range map[string]func(*Head){
+		"a pack twice":                 func(h *Head) { h.Packs = append(h.Packs, h.Packs[0]) },
+		"impossible values":            func(h *Head) { h.Packs[0].Replaces = make([]shader.Digest, maxPacks+1) },
+		"is that of driver":            func(h *Head) { h.Driver.Version = "other" },
+		"the impossible number":        func(h *Head) { h.Sequence = maxSequence + 1 },
+		"at most 256 are possible":     func(h *Head) { h.Retired = make([]Retired, maxPacks+1) },
+		"impossible values for pack c": func(h *Head) { h.Packs[0] = Pack{SHA256: shader.Digest{0xC0}, Size: 1, Saves: maxSaves + 1} },
+	} {
+		h := fuzzHead()
+		change(h)
+		data, err := h.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := decodeHead(data, fuzzDriver.Digest()); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// A head has one form: what says the same in another one is refused.
+func TestHeadsHaveOneForm(t *testing.T) {
+	data, err := fuzzHead().encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, other := range map[string][]byte{
+		"a space":       append(bytes.Clone(data), ' '),
+		"another field": bytes.Replace(data, []byte("{\n"), []byte("{\n \"x\": 1,\n"), 1),
+		"a field twice": bytes.Replace(data, []byte("{\n"), []byte("{\n \"sequence\": 1,\n"), 1),
+		"one line":      bytes.ReplaceAll(data, []byte("\n "), []byte(" ")),
+	} {
+		if _, err := decodeHead(other, fuzzDriver.Digest()); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "not in the form") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// listing is a store that lists a head of each of so many drivers.
+type listing struct {
+	Backend
+	drivers int
+}
+
+func (l listing) List(context.Context, string) (infos []Info, err error) {
+	for n := range l.drivers {
+		infos = append(infos, Info{Name: headName(sha256.Sum256(binary.LittleEndian.AppendUint32(nil, uint32(n))))})
+	}
+	return infos, nil
+}
+
+func TestListingsHaveALimit(t *testing.T) {
+	for drivers, fails := range map[int]bool{maxDrivers: false, maxDrivers + 1: true} {
+		infos, err := bounded{listing{drivers: drivers}}.List(t.Context(), "v1/")
+		if errors.Is(err, ErrProtocol) != fails || !fails && len(infos) != drivers {
+			t.Errorf("%d drivers: %d names, %v", drivers, len(infos), err)
+		}
+	}
+}
+
+// TestPartsThatAreNotContinued: one with more bytes than the pack is deleted, and none is kept
+// of a pack that is too large for it.
+func TestPartsThatAreNotContinued(t *testing.T) {
+	d, p := stateDir{t.TempDir()}, Pack{SHA256: shader.Digest{1}, Size: 100}
+	path := filepath.Join(d.path, fuzzDriver.Digest().String(), p.SHA256.String()+partExt)
+	err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, make([]byte, 101), 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := d.openPart(fuzzDriver.Digest(), p); b.resumed != 0 || b.Close() != nil {
+		t.Errorf("%d bytes of 100 were kept", b.resumed)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it was not deleted: %v", err)
+	}
+	p.Size = maxPartBytes + 1
+	b := d.openPart(fuzzDriver.Digest(), p)
+	b.keep(make([]byte, 10))
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) || b.Close() != nil {
+		t.Errorf("a part of a pack of %d bytes was kept: %v", p.Size, err)
+	}
+}
+
+// TestPatienceSavesNothing: a store that was fast has no more time than another one.
+func TestPatienceSavesNothing(t *testing.T) {
+	p := &patience{limit: time.Minute, left: time.Second}
+	p.transferred(1 << 30)
+	if p.left != p.limit {
+		t.Error(p.left)
+	}
+}

@@ -1,0 +1,209 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/fleet/pack"
+	"github.com/shadercache/shadercache/shader"
+)
+
+const (
+	// manyPacks is the number of packs above which Push compacts: each costs a reader one
+	// request, and on NVIDIA the merge of one slot.
+	manyPacks = 8
+
+	// grace is the time that packs stay in the store after no head lists them: readers of
+	// an older head fetch them, and a push has written its pack before its head.
+	grace = 24 * time.Hour
+)
+
+// Compact makes one pack of all packs of a driver.
+func (r *Remote) Compact(ctx context.Context, fingerprint shader.Digest) (PushReport, error) {
+	ctx, end := r.patient(ctx)
+	defer end()
+	report, err := r.compact(ctx, fingerprint, func(h *Head) []Pack { return h.Packs })
+	if err != nil {
+		return report, fmt.Errorf("remote: compact %s: %w", r.URL(), r.secret.clean(err))
+	}
+	r.succeed()
+	return report, nil
+}
+
+// compactMany compacts small packs where a head has many.
+func (r *Remote) compactMany(ctx context.Context, of shader.Digest) error {
+	_, err := r.compact(ctx, of, func(h *Head) []Pack {
+		if len(h.Packs) <= manyPacks {
+			return nil
+		}
+		return smallPacks(h)
+	})
+	return err
+}
+
+// smallPacks returns the packs of a head without those of which each is more than four times
+// as large as all smaller ones together: to write such a pack again costs more than the
+// request that it saves.
+func smallPacks(h *Head) []Pack {
+	bySize := slices.Clone(h.Packs)
+	slices.SortStableFunc(bySize, func(a, b Pack) int { return int(a.Size>>1) - int(b.Size>>1) })
+	var sum int64
+	large := map[shader.Digest]bool{}
+	for i, p := range bySize {
+		large[p.SHA256] = i >= manyPacks/2 && p.Size > 4*sum
+		sum += p.Size
+	}
+	return slices.DeleteFunc(slices.Clone(h.Packs), func(p Pack) bool { return large[p.SHA256] })
+}
+
+// compact makes one pack of those that choose returns, if they are two or more.
+func (r *Remote) compact(ctx context.Context, of shader.Digest, choose func(*Head) []Pack) (report PushReport, err error) {
+	if err := r.checkWriter(); err != nil {
+		return report, err
+	}
+	for attempt := range pushAttempts {
+		old, err := r.readHead(ctx, of)
+		if err != nil {
+			return report, err
+		}
+		parts := choose(old.Head)
+		if len(parts) < 2 {
+			return report, nil
+		}
+		err = r.compactPacks(ctx, old, parts, &report)
+		if !errors.Is(err, ErrChanged) {
+			return report, err
+		}
+		if err := pause(ctx, retryPause(attempt)); err != nil {
+			return report, err
+		}
+	}
+	return report, fmt.Errorf("%w: other writers changed the head %d times", ErrChanged, pushAttempts)
+}
+
+// compactPacks writes a pack with the content of parts, and a head that lists it in their
+// place.
+func (r *Remote) compactPacks(ctx context.Context, old *fetched, parts []Pack, report *PushReport) error {
+	made, err := r.mergePacks(ctx, old.Head, parts)
+	if err != nil {
+		return err
+	}
+	defer made.close()
+	for _, p := range parts {
+		made.Replaces = append(made.Replaces, p.SHA256)
+	}
+	head := *old.Head
+	head.replace(made.Pack, r.now())
+	if err := r.putPack(ctx, old.Fingerprint, made, nil); err != nil {
+		return err
+	}
+	if err := r.writeHead(ctx, old, &head); err != nil {
+		return err
+	}
+	r.state.putItems(old.Fingerprint, made.SHA256, made.items)
+	if s := r.state.driver(old.Fingerprint); s.has(made.Pack) {
+		r.note(r.markInstalled(&head, made.SHA256))
+	}
+	report.Heads, report.Packs, report.Bytes, report.Sequence = 1, report.Packs+1, report.Bytes+made.Size, head.Sequence
+	return nil
+}
+
+// replace puts a pack in the place of those that it replaces.
+func (h *Head) replace(made Pack, now time.Time) {
+	gone := map[shader.Digest]bool{}
+	for _, d := range made.Replaces {
+		gone[d] = d != made.SHA256
+	}
+	packs, retired := []Pack{made}, slices.Clone(h.Retired)
+	for _, p := range h.Packs {
+		switch {
+		case gone[p.SHA256]:
+			retired = append(retired, Retired{p.SHA256, now.UTC().Truncate(time.Second)})
+		case p.SHA256 != made.SHA256:
+			packs = append(packs, p)
+		}
+	}
+	h.Packs, h.Retired = packs, retired
+}
+
+// dropRetired forgets packs that were taken out long ago: no head lists them, and Prune
+// deletes them. It also forgets the oldest above the limit, and those that are listed again.
+func (h *Head) dropRetired(now time.Time) {
+	listed := h.digests()
+	h.Retired = slices.DeleteFunc(slices.Clone(h.Retired), func(old Retired) bool {
+		return listed[old.SHA256] || now.Sub(old.Time) > grace
+	})
+	h.Retired = h.Retired[max(0, len(h.Retired)-maxPacks):]
+	if len(h.Retired) == 0 {
+		h.Retired = nil
+	}
+}
+
+// mergePacks exports the content of several packs as one, with their sources.
+func (r *Remote) mergePacks(ctx context.Context, h *Head, parts []Pack) (*madePack, error) {
+	dir, remove, err := scratchDir()
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	if _, err := r.unpack(ctx, h, parts, dir); err != nil {
+		return nil, err
+	}
+	return exportPack(ctx, dir, pack.ExportOptions{Fingerprints: []shader.Digest{h.Fingerprint}})
+}
+
+// packItems returns the items of a pack, which has to be there. It fetches the pack where they
+// are not known here.
+func (r *Remote) packItems(ctx context.Context, h *Head, p Pack) ([]pack.Item, error) {
+	if items, known := r.state.items(h.Fingerprint, p.SHA256); known {
+		return items, r.hasPack(ctx, h.Fingerprint, p)
+	}
+	dir, remove, err := scratchDir()
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	return r.unpack(ctx, h, []Pack{p}, dir)
+}
+
+// unpack imports packs into another directory, with all checks, and returns their items.
+func (r *Remote) unpack(ctx context.Context, h *Head, packs []Pack, dir *binary.Dir) (items []pack.Item, err error) {
+	if _, err := r.options.fit(packs, r.options.MaxBytes); err != nil {
+		return nil, err
+	}
+	open := func(ctx context.Context, p Pack) (io.ReadCloser, error) { return r.openPack(ctx, h.Fingerprint, p) }
+	err = openPacks(ctx, packs, open, func(p Pack, body io.ReadCloser) error {
+		report, err := pack.Import(body, dir, pack.ImportOptions{
+			Drivers:  []binary.Fingerprint{h.Driver},
+			Expect:   &pack.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},
+			MaxBytes: max(p.Unpacked, 1),
+		})
+		if err != nil {
+			return fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
+		}
+		items = append(items, report.Items...)
+		r.state.putItems(h.Fingerprint, p.SHA256, report.Items)
+		return nil
+	})
+	return items, err
+}
+
+// scratchDir makes a temporary cache directory.
+func scratchDir() (dir *binary.Dir, remove func(), err error) {
+	path, err := os.MkdirTemp("", "shadercache-packs-*")
+	if err != nil {
+		return nil, nil, err
+	}
+	remove = func() { _ = os.RemoveAll(path) }
+	if dir, err = binary.OpenDir(filepath.Join(path, "cache")); err != nil {
+		remove()
+	}
+	return dir, remove, err
+}

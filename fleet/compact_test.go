@@ -1,0 +1,300 @@
+package fleet_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/fleet/pack"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Many pushes make few packs, a reader of an older head still finds its own, and a machine
+// that has all programs fetches nothing again.
+func TestManyPushesAreCompacted(t *testing.T) {
+	t.Parallel()
+	for _, driver := range []binary.Fingerprint{mesaDriver, nvidiaDriver} {
+		m, url := newMemory(t)
+		from, follower, stopped := openDir(t), openDir(t), openDir(t)
+		var old map[string][]byte
+		numbers := []int{}
+		for n := range 12 {
+			numbers = append(numbers, n)
+			put(t, from, driver, n)
+			push(t, from, writer(url))
+			r := pull(t, follower, reader(url), driver)
+			if r.Programs != 1 {
+				t.Errorf("the follower fetched %+v for one program more", r)
+			}
+			if n == 7 {
+				old = m.copyObjects()
+			}
+		}
+		heads, err := open(t, from, writer(url)).Heads(context.Background())
+		if err != nil || len(heads) != 1 || len(heads[0].Packs) > 8 {
+			t.Fatalf("heads: %d packs, %v", len(heads[0].Packs), err)
+		}
+		wantPrograms(t, follower, driver, numbers...)
+		fresh := openDir(t)
+		pull(t, fresh, reader(url), driver)
+		wantPrograms(t, fresh, driver, numbers...)
+
+		// The head of a reader that stopped after it read it.
+		m.change("/head", func([]byte) []byte { return old[fleet.HeadName(driver.Digest())] })
+		pull(t, stopped, reader(url), driver)
+		wantPrograms(t, stopped, driver, numbers[:8]...)
+	}
+}
+
+func TestCompact(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	put(t, s.writer, mesaDriver, 3)
+	push(t, s.writer, writer(s.url))
+	other := openDir(t) // compacts without having any of it
+	r, err := open(t, other, writer(s.url)).Compact(context.Background(), mesaDriver.Digest())
+	if err != nil || r.Packs != 1 || r.Heads != 1 {
+		t.Fatalf("compact: %+v, %v", r, err)
+	}
+	wantPrograms(t, other, mesaDriver)
+	if h := s.head(); len(h.Packs) != 1 || h.Packs[0].Programs != 3 || len(h.Retired) != 2 || len(h.Packs[0].Replaces) != 2 {
+		t.Errorf("head: %+v", h)
+	}
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
+	if r, err := open(t, other, writer(s.url)).Compact(context.Background(), mesaDriver.Digest()); err != nil || r.Heads != 0 {
+		t.Errorf("compacting one pack: %+v, %v", r, err)
+	}
+	if r := push(t, s.writer, writer(s.url)); r.Packs != 0 {
+		t.Errorf("a push after the compaction: %+v", r)
+	}
+}
+
+// A reader that has read a head whose packs are gone reads the new one.
+func TestPacksThatAreCompactedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	put(t, s.writer, mesaDriver, 3)
+	push(t, s.writer, writer(s.url))
+	done := false
+	s.store.get = func(ctx context.Context, name string, _ *fleet.Object) (*fleet.Object, error) {
+		if !strings.Contains(name, "/packs/") || done {
+			return nil, nil
+		}
+		done = true
+		old := s.store.copyObjects()
+		_, err := open(t, s.writer, writer(s.url)).Compact(context.Background(), mesaDriver.Digest())
+		for name := range old {
+			if strings.Contains(name, "/packs/") {
+				_ = s.store.Delete(ctx, name)
+			}
+		}
+		return nil, errors.Join(err, fleet.ErrNotFound)
+	}
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
+}
+
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	s, c := newScene(t), &clock{time.Now()}
+	put(t, s.writer, mesaDriver, 3)
+	push(t, s.writer, writer(s.url))
+	put(t, s.writer, nvidiaDriver, 1)
+	push(t, s.writer, writer(s.url))
+	_, err := open(t, s.writer, writer(s.url)).Compact(context.Background(), mesaDriver.Digest())
+	must(t, err)
+	before := s.store.copyObjects()
+	prune := func(o fleet.PruneOptions) fleet.PruneReport {
+		t.Helper()
+		r := open(t, s.writer, writer(s.url))
+		fleet.SetClock(r, c.time)
+		report, err := r.Prune(context.Background(), o)
+		must(t, err)
+		return report
+	}
+	// The packs were written long ago, and were taken out of the head just now.
+	s.store.mu.Lock()
+	for name, o := range s.store.objects {
+		o.changed = o.changed.Add(-30 * 24 * time.Hour)
+		s.store.objects[name] = o
+	}
+	s.store.mu.Unlock()
+	if r := prune(fleet.PruneOptions{Age: time.Hour}); len(r.Names) != 0 || len(r.Heads) != 0 {
+		t.Errorf("pruned at once: %+v", r)
+	}
+	c.advance(25 * time.Hour)
+	if r := prune(fleet.PruneOptions{DryRun: true}); len(r.Names) != 2 || len(s.store.copyObjects()) != len(before) {
+		t.Errorf("dry run: %+v", r)
+	}
+	if r := prune(fleet.PruneOptions{}); len(r.Names) != 2 || r.Bytes == 0 {
+		t.Errorf("after a day: %+v", r)
+	}
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
+	if r := prune(fleet.PruneOptions{Age: time.Hour, Keep: []shader.Digest{mesaDriver.Digest()}}); len(r.Heads) != 1 || r.Heads[0].Fingerprint != nvidiaDriver.Digest() || len(r.Names) != 2 {
+		t.Errorf("old heads: %+v", r)
+	}
+	// A driver that comes back has a head with a higher number.
+	push(t, s.writer, writer(s.url))
+	pull(t, s.victim, reader(s.url), nvidiaDriver)
+}
+
+// A push that ends anywhere leaves the old head or the new one, and the next push
+// completes it.
+func TestInterruptedPush(t *testing.T) {
+	t.Parallel()
+	for step := range 3 {
+		for _, after := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%d %v", step, after), func(t *testing.T) {
+				s := newScene(t)
+				put(t, s.writer, mesaDriver, 3)
+				n := 0
+				fail := func(string) error {
+					if n++; n == step+1 {
+						return fleet.ErrUnreachable
+					}
+					return nil
+				}
+				if after {
+					s.store.did = fail
+				} else {
+					s.store.put = fail
+				}
+				_, err := open(t, s.writer, writer(s.url)).Push(context.Background(), fleet.PushOptions{})
+				if (err != nil) != (step < 2) {
+					t.Errorf("push: %v", err)
+				}
+				pull(t, s.victim, reader(s.url), mesaDriver)
+				s.store.did, s.store.put = nil, nil
+				push(t, s.writer, writer(s.url))
+				pull(t, s.victim, reader(s.url), mesaDriver)
+				wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
+			})
+		}
+	}
+}
+
+// Writers that push at once lose nothing, also where the store cannot compare and swap.
+func TestWritersAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, swap := range []bool{true, false} {
+		m, url := newMemory(t)
+		m.abilities.CompareAndSwap = swap
+		errs := make(chan error)
+		const writers = 8
+		var dirs []*binary.Dir
+		for n := range writers {
+			d := openDir(t)
+			dirs = append(dirs, d)
+			put(t, d, mesaDriver, n)
+			r := open(t, d, writer(url))
+			go func() {
+				_, err := r.Push(context.Background(), fleet.PushOptions{})
+				errs <- err
+			}()
+		}
+		for range writers {
+			must(t, <-errs)
+		}
+		for _, d := range dirs {
+			// Without compare-and-swap a writer may have replaced a head that another had
+			// checked: its next push adds what was lost.
+			if r := push(t, d, writer(url)); swap && r.Packs != 0 {
+				t.Errorf("a push lost its pack: %+v", r)
+			}
+		}
+		d := openDir(t)
+		pull(t, d, reader(url), mesaDriver)
+		wantPrograms(t, d, mesaDriver, 0, 1, 2, 3, 4, 5, 6, 7)
+	}
+}
+
+// A pack that the store lost is pushed again.
+func TestLostPack(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	must(t, s.store.Delete(context.Background(), fleet.PackName(mesaDriver.Digest(), s.head().Packs[0].SHA256)))
+	other := openDir(t)
+	put(t, other, mesaDriver, 1, 2, 3)
+	if r := push(t, other, writer(s.url)); r.Programs != 3 {
+		t.Errorf("push: %+v", r)
+	}
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
+}
+
+// A push does not sign what another key has signed, unless it replaces it.
+func TestPushOverAnotherKey(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	o := writer(s.url)
+	_, o.SignKey = keyPair(2)
+	d := openDir(t)
+	put(t, d, mesaDriver, 3)
+	before := s.store.copyObjects()
+	_, err := open(t, d, o).Push(context.Background(), fleet.PushOptions{})
+	if !errors.Is(err, fleet.ErrRefused) {
+		t.Errorf("got %v", err)
+	}
+	if after := s.store.copyObjects(); len(after) != len(before) {
+		t.Error("the push changed the remote")
+	}
+	r, err := open(t, d, o).Push(context.Background(), fleet.PushOptions{Replace: true})
+	if err != nil || r.Programs != 1 {
+		t.Errorf("replace: %+v, %v", r, err)
+	}
+	// Rotation: readers have both keys, and the new writer has the old one's.
+	public1, _ := keyPair(1)
+	public2, _ := keyPair(2)
+	both := reader(s.url)
+	both.Keys = append(both.Keys, public2)
+	pull(t, s.victim, both, mesaDriver)
+	wantPrograms(t, s.victim, mesaDriver, 3)
+	o.Keys = append(o.Keys, public1)
+	_, err = open(t, s.writer, o).Push(context.Background(), fleet.PushOptions{})
+	must(t, err)
+	pull(t, s.victim, both, mesaDriver)
+	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
+}
+
+// Packs have no sources, and no program in quarantine.
+func TestWhatIsNotPushed(t *testing.T) {
+	t.Parallel()
+	m, url := newMemory(t)
+	d := openDir(t)
+	put(t, d, mesaDriver, 1, 2)
+	must(t, d.PutSource(testSource(1)))
+	store, err := d.Store(mesaDriver)
+	must(t, err)
+	must(t, store.Refuse(binary.Quarantined{Key: testSource(2).Key(), Name: "scale_2", Reason: "crashed", Time: time.Now()}))
+	writeFile(t, d, mesaDriver.DirName()+"/blobs/5e/"+strings.Repeat("5e", 32)+".bin", []byte("damaged"))
+	if r := push(t, d, writer(url)); r.Programs != 1 {
+		t.Errorf("push: %+v", r)
+	}
+	for name, data := range m.copyObjects() {
+		if strings.Contains(name, "/packs/") {
+			to := openDir(t)
+			r, err := pack.Import(bytes.NewReader(data), to, pack.ImportOptions{AnyDriver: true, Trust: true})
+			if err != nil || r.Sources != 0 || r.Programs != 1 {
+				t.Errorf("pack: %+v, %v", r, err)
+			}
+		}
+	}
+	o := fleet.PushOptions{Sources: true}
+	if r, err := open(t, d, writer(url)).Push(context.Background(), o); err != nil || r.Packs != 1 {
+		t.Errorf("push with sources: %+v, %v", r, err)
+	}
+	to := openDir(t)
+	pull(t, to, reader(url), mesaDriver)
+	wantPrograms(t, to, mesaDriver, 1)
+	if _, err := to.Source(testSource(1).Key()); err != nil {
+		t.Error(err)
+	}
+}

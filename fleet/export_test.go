@@ -1,0 +1,60 @@
+package fleet
+
+import (
+	"crypto/ed25519"
+	"time"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// For tests of other packages.
+
+// SetClock replaces the clock of a remote.
+func SetClock(r *Remote, now func() time.Time) { r.now = now }
+
+// EncodeHead returns the object of a head.
+func EncodeHead(h Head, key ed25519.PrivateKey) []byte {
+	content, err := h.encode()
+	if err != nil {
+		panic(err)
+	}
+	return signHead(key, content)
+}
+
+// DecodeHead decodes the object of a head.
+func DecodeHead(object []byte, keys []ed25519.PublicKey, of shader.Digest) (*Head, error) {
+	content, _, err := verifyHead(object, keys, false)
+	if err != nil {
+		return nil, err
+	}
+	return decodeHead(content, of)
+}
+
+// HeadName returns the name of a driver's head.
+func HeadName(of shader.Digest) string { return headName(of) }
+
+// PackName returns the name of a pack.
+func PackName(of, pack shader.Digest) string { return packName(of, pack) }
+
+// LeaseName returns the name of a driver's lease.
+func LeaseName(of shader.Digest) string { return leaseName(of) }
+
+// OpenerOf returns the opener of a scheme.
+func OpenerOf(scheme string) Opener {
+	registered.Lock()
+	defer registered.Unlock()
+	return registered.openers[scheme]
+}
+
+// FilledMisses is the number of misses that FillCounters counts.
+const FilledMisses = 860
+
+// FillCounters counts misses until a few lines more make the lines one.
+func FillCounters(r *Remote) {
+	for range FilledMisses {
+		r.note(func() error { _, err := r.state.appendCounters(Counters{Misses: 1}); return err }())
+	}
+}
+
+// LeaseWait returns how long a process with the lease time own waits for a lease of time of.
+func LeaseWait(of, own time.Duration) time.Duration { return leaseBody{Time: of}.waited(own) }

@@ -1,0 +1,215 @@
+package fleet
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// fetched is a head as the store has it.
+type fetched struct {
+	*Head
+	signed  bool
+	tag     string
+	object  []byte        // as stored
+	content shader.Digest // of the signed bytes
+	clock   time.Time     // of the store; zero = unknown
+}
+
+// readHead fetches and checks the head of a driver. It returns an error that matches
+// ErrNotFound where there is none.
+func (r *Remote) readHead(ctx context.Context, of shader.Digest) (*fetched, error) {
+	f, err := r.fetchHead(ctx, of)
+	if err == nil {
+		err = f.checkSequence(r.state.driver(of))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("head of driver %s: %w", of.Short(), err)
+	}
+	return f, nil
+}
+
+func (r *Remote) fetchHead(ctx context.Context, of shader.Digest) (*fetched, error) {
+	small, err := r.readSmall(ctx, headName(of), maxHeadBytes)
+	if err != nil {
+		return nil, err
+	}
+	content, signed, err := verifyHead(small.data, r.keys, r.options.Unsigned)
+	if err != nil {
+		return nil, err
+	}
+	h, err := decodeHead(content, of)
+	if err != nil {
+		return nil, err
+	}
+	return &fetched{h, signed, small.tag, small.data, contentDigest(content), small.clock}, nil
+}
+
+// small is an object that was read at once.
+type small struct {
+	data  []byte
+	tag   string
+	clock time.Time
+}
+
+// readSmall reads an object of at most limit bytes.
+func (r *Remote) readSmall(ctx context.Context, name string, limit int64) (small, error) {
+	object, err := r.backend.Get(ctx, name)
+	if err != nil {
+		return small{}, err
+	}
+	defer object.Body.Close()
+	if object.Size > limit {
+		return small{}, refuse(classDamaged, "%s has %d bytes, and at most %d are possible", name, object.Size, limit)
+	}
+	data, err := io.ReadAll(io.LimitReader(object.Body, limit+1))
+	switch {
+	case err != nil:
+		return small{}, fmt.Errorf("%w: %s ended early: %w", ErrUnreachable, name, err)
+	case int64(len(data)) > limit:
+		return small{}, refuse(classDamaged, "%s has more than %d bytes", name, limit)
+	case object.Size >= 0 && int64(len(data)) != object.Size:
+		return small{}, fmt.Errorf("%w: %s ended after %d of %d bytes", ErrUnreachable, name, len(data), object.Size)
+	}
+	return small{data, object.Tag, object.Clock}, nil
+}
+
+// checkSequence refuses a signed head that is older than one seen before, and another one
+// of the same number. Without signatures a sequence proves nothing. Without
+// compare-and-swap another writer, who chose its number earlier, may have replaced what
+// this machine wrote: only what was read before that is proof of an older head then.
+func (f *fetched) checkSequence(seen driverState) error {
+	switch {
+	case !f.signed || f.Sequence > seen.Sequence || seen.Before != nil && f.Sequence > *seen.Before:
+		return nil
+	case f.Sequence < seen.Sequence:
+		return refuse(classRollback, "the head has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", f.Sequence, seen.Sequence, Folder)
+	case f.content != seen.Head:
+		return refuse(classRollback, "two heads have number %d: one of them is not what was signed first, or two writers wrote at once", f.Sequence)
+	}
+	return nil
+}
+
+// remember stores the sequence of a head, and that a pull or push has seen it.
+func (r *Remote) remember(f *fetched) error {
+	return r.state.updateDriver(f.Fingerprint, func(s *driverState) {
+		s.see(f)
+		s.Checked, s.Missing, s.Saves = r.now(), false, saves(f.Packs)
+	})
+}
+
+// pin stores the sequence of a head, so that no older one is accepted.
+func (r *Remote) pin(f *fetched) {
+	if f.signed && f.Sequence > r.state.driver(f.Fingerprint).Sequence {
+		r.note(r.state.updateDriver(f.Fingerprint, func(s *driverState) { s.see(f) }))
+	}
+}
+
+// see sets the sequence to that of a head, if it is higher.
+func (s *driverState) see(f *fetched) {
+	if f.signed && f.Sequence > s.Sequence {
+		s.Sequence, s.Head, s.Before = f.Sequence, f.content, nil
+	}
+}
+
+// rememberOwn stores the sequence of a head that was written here after old.
+func (r *Remote) rememberOwn(f, old *fetched, swapped bool) error {
+	return r.state.updateDriver(f.Fingerprint, func(s *driverState) {
+		before := s.Sequence
+		if old.signed {
+			before = old.Sequence
+		}
+		s.see(f)
+		if !swapped {
+			s.Before = &before
+		}
+		s.Checked, s.Missing = r.now(), false
+	})
+}
+
+// openPack opens a pack of a head.
+func (r *Remote) openPack(ctx context.Context, of shader.Digest, p Pack) (io.ReadCloser, error) {
+	object, err := r.backend.Get(ctx, packName(of, p.SHA256))
+	if err != nil {
+		return nil, fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
+	}
+	if object.Size >= 0 && object.Size != p.Size {
+		_ = object.Body.Close()
+		return nil, refuse(classDamaged, "pack %s has %d bytes, and %d in the head", p.SHA256.Short(), object.Size, p.Size)
+	}
+	return object.Body, nil
+}
+
+// parallelPacks is the number of packs that a pull requests at once: with 40 ms a request,
+// ten packs one after the other would take 400 ms.
+const parallelPacks = 4
+
+// openedPack is the result of opening a pack.
+type openedPack[Body io.Closer] struct {
+	body Body
+	err  error
+}
+
+// openPacks opens packs ahead of their use, a few at a time, and passes them to use in
+// their order. use does not close the body.
+func openPacks[Body io.Closer](ctx context.Context, packs []Pack, open func(context.Context, Pack) (Body, error), use func(Pack, Body) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	opened := make([]chan openedPack[Body], len(packs))
+	free := make(chan struct{}, parallelPacks)
+	for i := range packs {
+		opened[i] = make(chan openedPack[Body], 1)
+	}
+	go func() {
+		for i, p := range packs {
+			select {
+			case free <- struct{}{}:
+			case <-ctx.Done():
+				opened[i] <- openedPack[Body]{err: ctx.Err()}
+				continue
+			}
+			go func() {
+				body, err := open(ctx, p)
+				opened[i] <- openedPack[Body]{body, err}
+			}()
+		}
+	}()
+	for i, p := range packs {
+		o := <-opened[i]
+		err := o.err
+		if err == nil {
+			err = use(p, o.body)
+		}
+		if err != nil {
+			cancel()
+		}
+		if o.err == nil {
+			_ = o.body.Close()
+		}
+		select {
+		case <-free:
+		default:
+		}
+		if err != nil {
+			go closeRest(opened[i+1:])
+			return err
+		}
+	}
+	return nil
+}
+
+// closeRest closes the packs that are not used.
+func closeRest[Body io.Closer](opened []chan openedPack[Body]) {
+	for _, o := range opened {
+		if p := <-o; p.err == nil {
+			_ = p.body.Close()
+		}
+	}
+}
+
+// readerOf returns a reader of data, for Put.
+func readerOf(data []byte) io.ReadSeeker { return bytes.NewReader(data) }

@@ -1,0 +1,273 @@
+package file
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/fleet"
+)
+
+func newBackend(t *testing.T) (*backend, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "store")
+	b, err := open(&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}, fleet.BackendOptions{})
+	must(t, err)
+	return b.(*backend), path
+}
+
+// TestURLsOfNoDirectory: a user or an option would be ignored.
+func TestURLsOfNoDirectory(t *testing.T) {
+	for _, text := range []string{"file://host/srv", "file:srv", "file://me@localhost/srv", "file:///srv?region=eu"} {
+		u, err := url.Parse(text)
+		must(t, err)
+		if _, err := open(u, fleet.BackendOptions{}); err == nil {
+			t.Errorf("%s is a directory", text)
+		}
+	}
+}
+
+func putText(b fleet.Backend, name, text string, o fleet.PutOptions) (string, error) {
+	o.Size = int64(len(text))
+	return b.Put(context.Background(), name, strings.NewReader(text), o)
+}
+
+func getText(t *testing.T, b fleet.Backend, name string) (text, tag string) {
+	t.Helper()
+	o, err := b.Get(context.Background(), name)
+	must(t, err)
+	data, err := io.ReadAll(o.Body)
+	must(t, errors.Join(err, o.Body.Close()))
+	if o.Size != int64(len(data)) {
+		t.Errorf("%s: size %d, and %d bytes", name, o.Size, len(data))
+	}
+	return string(data), o.Tag
+}
+
+func TestObjects(t *testing.T) {
+	t.Parallel()
+	b, path := newBackend(t)
+	if _, err := b.Get(context.Background(), "v1/a/head"); !errors.Is(err, fleet.ErrNotFound) {
+		t.Errorf("a store that does not exist: %v", err)
+	}
+	tag, err := putText(b, "v1/a/head", "one", fleet.PutOptions{})
+	must(t, err)
+	if text, got := getText(t, b, "v1/a/head"); text != "one" || got != tag || tag == "" {
+		t.Errorf("got %q, %q; want tag %q", text, got, tag)
+	}
+	if _, err := b.Get(context.Background(), "v1/a"); !errors.Is(err, fleet.ErrProtocol) {
+		t.Errorf("a folder: %v", err)
+	}
+	large := strings.Repeat("0123456789", 300_000)
+	_, err = putText(b, "v1/a/packs/5e", large, fleet.PutOptions{})
+	must(t, err)
+	if text, _ := getText(t, b, "v1/a/packs/5e"); text != large {
+		t.Error("a large object has another content")
+	}
+	must(t, os.WriteFile(filepath.Join(path, "v1", "a", ".hidden"), nil, 0o600))
+	infos, err := b.List(context.Background(), "v1/")
+	must(t, err)
+	var names []string
+	for _, i := range infos {
+		names = append(names, fmt.Sprint(i.Name, " ", i.Size))
+		if time.Since(i.Changed) > time.Hour {
+			t.Errorf("%s was changed at %v", i.Name, i.Changed)
+		}
+	}
+	slices.Sort(names)
+	if want := []string{"v1/a/head 3", "v1/a/packs/5e 3000000"}; !slices.Equal(names, want) {
+		t.Errorf("list: %q, want %q", names, want)
+	}
+	for range 2 {
+		must(t, b.Delete(context.Background(), "v1/a/head"))
+	}
+	if _, err := b.Get(context.Background(), "v1/a/head"); !errors.Is(err, fleet.ErrNotFound) {
+		t.Errorf("a deleted object: %v", err)
+	}
+	if infos, err := b.List(context.Background(), "v2/"); err != nil || len(infos) != 0 {
+		t.Errorf("a missing folder: %v, %v", infos, err)
+	}
+}
+
+func TestCompareAndSwap(t *testing.T) {
+	t.Parallel()
+	b, path := newBackend(t)
+	first, err := putText(b, "v1/a/head", "one", fleet.PutOptions{IfAbsent: true})
+	must(t, err)
+	if _, err := putText(b, "v1/a/head", "two", fleet.PutOptions{IfAbsent: true}); !errors.Is(err, fleet.ErrChanged) {
+		t.Errorf("IfAbsent: %v", err)
+	}
+	_, err = putText(b, "v1/a/head", "two", fleet.PutOptions{IfTag: first})
+	must(t, err)
+	if _, err := putText(b, "v1/a/head", "three", fleet.PutOptions{IfTag: first}); !errors.Is(err, fleet.ErrChanged) {
+		t.Errorf("IfTag: %v", err)
+	}
+	if _, err := putText(b, "v1/b/head", "three", fleet.PutOptions{IfTag: first}); !errors.Is(err, fleet.ErrChanged) {
+		t.Errorf("IfTag of nothing: %v", err)
+	}
+	left, err := filepath.Glob(filepath.Join(path, "v1", "*", tempStart+"*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %q, %v", left, err)
+	}
+	// Each writer adds one line, and none is lost.
+	var all sync.WaitGroup
+	for n := range 10 {
+		all.Go(func() {
+			for {
+				text, tag := getText(t, b, "v1/a/head")
+				_, err := putText(b, "v1/a/head", text+fmt.Sprintf("\nline %d", n), fleet.PutOptions{IfTag: tag})
+				if !errors.Is(err, fleet.ErrChanged) {
+					must(t, err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	if text, _ := getText(t, b, "v1/a/head"); strings.Count(text, "line") != 10 {
+		t.Errorf("got %q", text)
+	}
+}
+
+func TestNamesStayInTheDirectory(t *testing.T) {
+	t.Parallel()
+	b, path := newBackend(t)
+	must(t, os.MkdirAll(path, 0o700))
+	outside := filepath.Join(filepath.Dir(path), "outside")
+	must(t, os.WriteFile(outside, []byte("secret"), 0o600))
+	must(t, os.Symlink(outside, filepath.Join(path, "link")))
+	for _, name := range []string{"../outside", "/etc/passwd", "v1/../../outside", "", ".", ".lock", "v1/.put-x", "a\\b"} {
+		if _, err := b.Get(context.Background(), name); !errors.Is(err, fleet.ErrProtocol) {
+			t.Errorf("get %q: %v", name, err)
+		}
+		if _, err := putText(b, name, "x", fleet.PutOptions{}); !errors.Is(err, fleet.ErrProtocol) {
+			t.Errorf("put %q: %v", name, err)
+		}
+		if err := b.Delete(context.Background(), name); !errors.Is(err, fleet.ErrProtocol) {
+			t.Errorf("delete %q: %v", name, err)
+		}
+	}
+	if _, err := b.Get(context.Background(), "link"); err == nil {
+		t.Error("a link led out of the directory")
+	}
+}
+
+// A read or write that a file server does not answer ends with its context.
+func TestHangingServer(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+	defer cancel()
+	release := make(chan struct{})
+	late := make(chan int)
+	_, err := wait(ctx, func() (int, error) { <-release; return 7, nil }, func(n int) { late <- n })
+	if !errors.Is(err, fleet.ErrUnreachable) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	close(release)
+	if n := <-late; n != 7 {
+		t.Errorf("what came late was not ended: %d", n)
+	}
+
+	b, _ := newBackend(t)
+	_, err = putText(b, "v1/a/packs/5e", strings.Repeat("x", 3<<20), fleet.PutOptions{})
+	must(t, err)
+	ctx, cancel = context.WithCancel(context.Background())
+	o, err := b.Get(ctx, "v1/a/packs/5e")
+	must(t, err)
+	_, err = io.ReadFull(o.Body, make([]byte, 1<<20))
+	must(t, err)
+	cancel()
+	if _, err := io.Copy(io.Discard, o.Body); !errors.Is(err, fleet.ErrUnreachable) {
+		t.Errorf("a body after its context ended: %v", err)
+	}
+	must(t, o.Body.Close())
+}
+
+// What an interrupted writer left is deleted after a day, and is no object.
+func TestInterruptedPut(t *testing.T) {
+	t.Parallel()
+	b, path := newBackend(t)
+	_, err := putText(b, "v1/a/head", "one", fleet.PutOptions{})
+	must(t, err)
+	old, fresh := filepath.Join(path, "v1", "a", tempStart+"OLD"), filepath.Join(path, "v1", "a", tempStart+"NEW")
+	for _, name := range []string{old, fresh} {
+		must(t, os.WriteFile(name, []byte("half"), 0o600))
+	}
+	must(t, os.Chtimes(old, time.Time{}, time.Now().Add(-25*time.Hour)))
+	if infos, err := b.List(context.Background(), "v1/"); err != nil || len(infos) != 1 {
+		t.Errorf("list: %v, %v", infos, err)
+	}
+	_, err = putText(b, "v1/a/head", "two", fleet.PutOptions{})
+	must(t, err)
+	if _, err := os.Lstat(old); err == nil {
+		t.Error("the old file is still there")
+	}
+	if _, err := os.Lstat(fresh); err != nil {
+		t.Error("the file of a running writer is gone")
+	}
+	failing := io.MultiReader(bytes.NewReader([]byte("half")), failingReader{})
+	if _, err := b.Put(context.Background(), "v1/a/head", struct {
+		io.Reader
+		io.Seeker
+	}{failing, bytes.NewReader(nil)}, fleet.PutOptions{Size: 8}); err == nil {
+		t.Error("half an object was written")
+	}
+	if text, _ := getText(t, b, "v1/a/head"); text != "two" {
+		t.Errorf("got %q", text)
+	}
+}
+
+type failingReader struct{}
+
+func (failingReader) Read([]byte) (int, error) { return 0, errors.New("no more") }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A directory of others may have any number of files: a listing ends, and with its context.
+func TestListingsEnd(t *testing.T) {
+	t.Parallel()
+	b, path := newBackend(t)
+	folder := filepath.Join(path, "v1", "a")
+	must(t, os.MkdirAll(folder, 0o700))
+	for n := range 5 {
+		must(t, os.WriteFile(filepath.Join(folder, fmt.Sprint(n)), nil, 0o600))
+	}
+	for most, fails := range map[int]bool{4: true, 5: false} {
+		if list, err := b.list(t.Context(), "v1", most); errors.Is(err, fleet.ErrProtocol) != fails || !fails && len(list) != 5 {
+			t.Errorf("at most %d: %d objects, %v", most, len(list), err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if list, err := b.list(ctx, "v1", 5); !errors.Is(err, context.Canceled) {
+		t.Errorf("%d objects, %v", len(list), err)
+	}
+}
+
+// A link in a directory that others can write leads no writer out of it.
+func TestNoFolderIsMadeOutside(t *testing.T) {
+	t.Parallel()
+	b, path := newBackend(t)
+	outside := t.TempDir()
+	must(t, os.MkdirAll(path, 0o700))
+	must(t, os.Symlink(outside, filepath.Join(path, "v1")))
+	_, err := b.Put(t.Context(), "v1/a/packs/b", strings.NewReader("x"), fleet.PutOptions{Size: 1})
+	if list, readErr := os.ReadDir(outside); err == nil || readErr != nil || len(list) != 0 {
+		t.Errorf("%v; outside: %v, %v", err, list, readErr)
+	}
+}

@@ -1,0 +1,117 @@
+package fleet
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+// A head object has one line before the JSON:
+//
+//	shadercache-head ed25519 <key> <signature>
+//	shadercache-head unsigned
+//
+// The key is the first 16 hexadecimal digits of the SHA-256 of the public key. It only
+// names the key in messages. The signature, in base64, is that of headContext and all
+// bytes after the line.
+const (
+	headMagic    = "shadercache-head"
+	unsignedLine = headMagic + " unsigned"
+
+	// headContext separates signatures of heads from other uses of the key.
+	headContext = "shadercache remote head\x00"
+)
+
+// KeyID returns the name of a public key in heads and messages.
+func KeyID(key ed25519.PublicKey) string {
+	sum := sha256.Sum256(key)
+	return hex.EncodeToString(sum[:8])
+}
+
+// signHead returns the object of a head, signed unless key is nil.
+func signHead(key ed25519.PrivateKey, head []byte) []byte {
+	line := unsignedLine
+	if key != nil {
+		signature := ed25519.Sign(key, append([]byte(headContext), head...))
+		line = strings.Join([]string{headMagic, "ed25519", KeyID(key.Public().(ed25519.PublicKey)), base64.StdEncoding.EncodeToString(signature)}, " ")
+	}
+	return append([]byte(line+"\n"), head...)
+}
+
+// verifyHead returns the bytes of a head, and whether one of keys has signed them. It returns
+// an error where none has, unless unsigned allows that.
+func verifyHead(object []byte, keys []ed25519.PublicKey, unsigned bool) (head []byte, signed bool, err error) {
+	line, head, found := bytes.Cut(object, []byte("\n"))
+	if !found || !bytes.HasPrefix(line, []byte(headMagic+" ")) {
+		return nil, false, refuse(classProtocol, "what is there is no head of shadercache: %s", describeBytes(object))
+	}
+	if string(line) == unsignedLine {
+		if unsigned {
+			return head, false, nil
+		}
+		return nil, false, refuse(classSignature, "the head is not signed; push it with --sign, or accept unsigned heads in so many words")
+	}
+	fields := strings.Split(string(line), " ")
+	if len(fields) != 4 || fields[1] != "ed25519" {
+		return nil, false, refuse(classNewer, "the head is signed in a way that is newer than this program: update shadercache here")
+	}
+	signature, err := base64.StdEncoding.DecodeString(fields[3])
+	if err != nil || len(signature) != ed25519.SignatureSize || base64.StdEncoding.EncodeToString(signature) != fields[3] {
+		return nil, false, refuse(classSignature, "the signature of the head is damaged")
+	}
+	text := append([]byte(headContext), head...)
+	for _, key := range keys {
+		if len(key) == ed25519.PublicKeySize && KeyID(key) == fields[2] && ed25519.Verify(key, text, signature) {
+			return head, true, nil
+		}
+	}
+	switch {
+	case unsigned:
+		return head, false, nil
+	case len(keys) == 0:
+		return nil, false, refuse(classSignature, "no public key was given: set %s to the .pub file of the key that signs", keysVariable)
+	case knows(keys, fields[2]):
+		return nil, false, refuse(classSignature, "the head was changed after it was signed with key %s", fields[2])
+	}
+	return nil, false, refuse(classSignature, "the head is signed by key %s, and the known keys are %s", printable(fields[2]), keyIDs(keys))
+}
+
+func knows(keys []ed25519.PublicKey, id string) bool {
+	for _, key := range keys {
+		if KeyID(key) == id {
+			return true
+		}
+	}
+	return false
+}
+
+func keyIDs(keys []ed25519.PublicKey) string {
+	ids := make([]string, len(keys))
+	for i, key := range keys {
+		ids[i] = KeyID(key)
+	}
+	return strings.Join(ids, ", ")
+}
+
+// describeBytes returns the start of an object that is no head, for a message. A captive
+// portal answers with a web page.
+func describeBytes(object []byte) string {
+	start := bytes.ToLower(bytes.TrimSpace(object[:min(len(object), 512)]))
+	switch {
+	case len(object) == 0:
+		return "it is empty"
+	case bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html")):
+		return "it is a web page, of a login or a proxy"
+	}
+	return "it starts with " + printable(string(object[:min(len(object), 24)]))
+}
+
+// printable returns a text for a message: quoted, since an object may hold anything.
+func printable(s string) string {
+	const limit = 40
+	return strconv.Quote(s[:min(len(s), limit)])
+}

@@ -1,0 +1,273 @@
+package pack
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+)
+
+// installer moves the files of a complete staging folder into the cache directory.
+// Every step is idempotent, so that an import which was killed here is completed by
+// the next.
+type installer struct {
+	dir    *binary.Dir
+	root   *os.Root // the cache directory
+	report ImportReport
+
+	mergeSlots func(driverDir string) (nvidia.Report, error)
+	unrecorded bool // see ImportOptions
+
+	adopted map[string]bool // folders that were moved as a whole
+}
+
+// install installs the staging folder, if it is complete, and deletes it. After an
+// error the folder remains for the next import.
+func (i *installer) install() (ImportReport, error) {
+	i.report = ImportReport{}
+	if info, err := i.root.Lstat(stagingName); err == nil && !info.IsDir() {
+		return i.report, i.root.Remove(stagingName)
+	}
+	data, err := i.readRegular(path.Join(stagingReady, manifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return i.report, i.root.RemoveAll(stagingName)
+	}
+	if err != nil {
+		return i.report, err
+	}
+	m, err := decodeManifest(data)
+	if err != nil {
+		return i.report, i.root.RemoveAll(stagingName) // what is not whole was not committed
+	}
+	return i.installManifest(m)
+}
+
+// installManifest installs the files of a complete staging folder, and deletes it.
+func (i *installer) installManifest(m *Manifest) (ImportReport, error) {
+	i.report = ImportReport{Fingerprints: m.Fingerprints}
+	for _, step := range []func(*Manifest) error{i.identify, i.adoptFolders, i.programs, i.sources, i.mesa, i.nvidia} {
+		if err := step(m); err != nil {
+			return i.report, fmt.Errorf("the bundle is valid, but installing it failed; the next import completes it: %w", err)
+		}
+	}
+	return i.report, i.root.RemoveAll(stagingName)
+}
+
+// identify writes the fingerprint of each store, without which no process can tell the
+// driver of its programs.
+func (i *installer) identify(m *Manifest) error {
+	for _, f := range m.Fingerprints {
+		store, err := i.dir.Store(f.Fingerprint)
+		if err == nil {
+			err = store.Identify()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// programs moves programs and tunings into the stores of their fingerprints.
+func (i *installer) programs(m *Manifest) error {
+	for _, f := range m.Fingerprints {
+		store, err := i.dir.Store(f.Fingerprint)
+		if err != nil {
+			return err
+		}
+		if err := i.installMissing(m, Tuning, f.Dir, &i.report.Tunings, func(t File) bool {
+			data, err := i.readRegular(t.Path)
+			return err == nil && binary.CheckTuning(f.Digest, path.Base(t.Path), data) == nil
+		}); err != nil {
+			return err
+		}
+		uses := i.adoptedUses(m, f.Dir)
+		if err := i.installMissing(m, Program, f.Dir, &i.report.Programs, func(p File) bool {
+			uses = append(uses, binary.Use{Key: p.key()})
+			_, err := store.Get(p.key())
+			return err == nil
+		}); err != nil {
+			return err
+		}
+		if i.unrecorded {
+			continue
+		}
+		// The next Record reconciles a busy index.
+		if err := store.Record(uses, binary.Counters{}); err != nil && !errors.Is(err, binary.ErrBusy) {
+			return err
+		}
+	}
+	return nil
+}
+
+// readRegular returns the content of a regular file of the directory. Opening another,
+// such as a FIFO, might block.
+func (i *installer) readRegular(name string) ([]byte, error) {
+	info, err := i.root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return i.root.ReadFile(name)
+}
+
+// sources moves sources into the directory.
+func (i *installer) sources(m *Manifest) error {
+	return i.installMissing(m, Source, "sources", &i.report.Sources, func(f File) bool {
+		_, err := i.dir.Source(f.key())
+		return err == nil
+	})
+}
+
+// installMissing moves the files of a kind below a folder into the directory, except
+// those of which present reports that the directory has a valid one. It adds the number
+// of moved files to count.
+func (i *installer) installMissing(m *Manifest, kind Kind, folder string, count *int, present func(File) bool) error {
+	for _, f := range m.Files {
+		if f.Kind != kind || f.topFolder() != folder || i.isAdopted(f) {
+			continue
+		}
+		if present(f) {
+			i.report.Present++
+			continue
+		}
+		if err := i.replaceFile(f, count); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaceFile moves a file into its place and counts it.
+func (i *installer) replaceFile(f File, count *int) error {
+	if err := i.root.MkdirAll(path.Dir(f.Path), 0o700); err != nil {
+		return err
+	}
+	err := i.root.Rename(path.Join(stagingReady, f.Path), f.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a killed import moved it, and it was deleted since
+	}
+	if err == nil {
+		*count++
+		i.report.Bytes += f.Size
+	}
+	return err
+}
+
+// mesa adds missing files: each item has its own, and an index is only a hint.
+func (i *installer) mesa(m *Manifest) error {
+	for _, f := range m.Files {
+		if f.Kind != Mesa || i.isAdopted(f) {
+			continue
+		}
+		added, err := i.linkIfMissing(f.Path, f.Path)
+		if err != nil {
+			return err
+		}
+		i.countDriverFile(f, added)
+	}
+	return nil
+}
+
+// nvidia adds the bundle's slots with the next free numbers, and merges all slots.
+func (i *installer) nvidia(m *Manifest) error {
+	var slots int
+	for _, f := range m.Files {
+		stem, isBin := strings.CutSuffix(f.Path, ".bin")
+		if f.Kind != NVIDIA || !isBin {
+			continue
+		}
+		if err := i.addSlot(stem); err != nil {
+			return err
+		}
+		slots++
+	}
+	for _, f := range m.Files {
+		if f.Kind == NVIDIA {
+			i.countDriverFile(f, true)
+		}
+	}
+	if slots == 0 {
+		return nil
+	}
+	merge, err := i.mergeSlots(i.dir.DriverDir())
+	i.report.Merge = merge
+	if errors.Is(err, drivercache.ErrInUse) {
+		i.report.MergePending = true
+		return nil
+	}
+	return err
+}
+
+// addSlot adds the two files of a slot with the lowest free number, or with that of a
+// killed import.
+func (i *installer) addSlot(stem string) error {
+	staged, err := i.root.Lstat(path.Join(stagingReady, stem+".bin"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a killed import renamed it, on a file system without links
+	}
+	if err != nil {
+		return err
+	}
+	folder := path.Dir(stem)
+	for n := range maxSlots {
+		to := fmt.Sprintf("%s/%s%d", folder, nvidia.App, n)
+		bin, binErr := i.root.Lstat(to + ".bin")
+		_, tocErr := i.root.Lstat(to + ".toc")
+		linked := binErr == nil && os.SameFile(bin, staged)
+		if !linked && (binErr == nil || tocErr == nil) {
+			continue
+		}
+		if _, err := i.linkIfMissing(stem+".bin", to+".bin"); err != nil {
+			return err
+		}
+		_, err := i.linkIfMissing(stem+".toc", to+".toc")
+		return err
+	}
+	return fmt.Errorf("%s has %d slots: merge or delete them", folder, maxSlots)
+}
+
+// maxSlots limits the search for a free number.
+const maxSlots = 1000
+
+func (i *installer) countDriverFile(f File, added bool) {
+	if !added {
+		i.report.Present++
+		return
+	}
+	i.report.DriverFiles++
+	i.report.Bytes += f.Size
+}
+
+// linkIfMissing links a staged file into the directory, and reports false if the name
+// exists. The staged file remains, so that addSlot finds the number again after a
+// kill.
+func (i *installer) linkIfMissing(from, to string) (bool, error) {
+	if err := i.root.MkdirAll(path.Dir(to), 0o700); err != nil {
+		return false, err
+	}
+	if _, err := i.root.Lstat(to); err == nil {
+		return false, nil
+	}
+	from = path.Join(stagingReady, from)
+	err := i.root.Link(from, to)
+	if errors.Is(err, fs.ErrExist) {
+		return false, nil
+	}
+	if err != nil {
+		// Some file systems have no links.
+		err = i.root.Rename(from, to)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil // a killed import renamed it, and it was deleted since
+	}
+	return err == nil, err
+}

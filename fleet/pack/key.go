@@ -1,0 +1,131 @@
+package pack
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+)
+
+const (
+	privateBlock = "PRIVATE KEY"
+	publicBlock  = "PUBLIC KEY"
+	// maxKeyBytes limits the size of a key file. Those of GenerateKey have 119 and 113
+	// bytes.
+	maxKeyBytes = 64 << 10
+)
+
+// What DER has before the bytes of an ed25519 key: PKCS #8 before a private one, PKIX before
+// a public one (RFC 8410). crypto/x509 would link package net into each program that keeps
+// programs on disk.
+const (
+	privatePrefix = "\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x70\x04\x22\x04\x20"
+	publicPrefix  = "\x30\x2a\x30\x05\x06\x03\x2b\x65\x70\x03\x21\x00"
+)
+
+// signatureContext separates signatures of bundles from other uses of the key.
+const signatureContext = "shadercache bundle manifest\x00"
+
+// GenerateKey writes a new ed25519 key pair as PEM files: the private key to
+// path, readable only by the user, the public key to path.pub. It does not replace
+// files.
+func GenerateKey(path string) error {
+	if err := generateKey(path); err != nil {
+		return fmt.Errorf("bundle: generate key: %w", err)
+	}
+	return nil
+}
+
+func generateKey(path string) error {
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return err
+	}
+	if err := writeNew(path, privateBlock, append([]byte(privatePrefix), private.Seed()...), 0o600); err != nil {
+		return err
+	}
+	if err := writeNew(path+".pub", publicBlock, append([]byte(publicPrefix), public...), 0o644); err != nil {
+		return errors.Join(err, os.Remove(path))
+	}
+	return nil
+}
+
+// ReadPrivateKey reads the key that GenerateKey wrote, or any ed25519 key in
+// PKCS #8 and PEM, as "openssl genpkey -algorithm ed25519" writes it.
+func ReadPrivateKey(path string) (ed25519.PrivateKey, error) {
+	seed, err := readKey(path, "private key", privateBlock, privatePrefix, ed25519.SeedSize)
+	if err != nil {
+		return nil, err
+	}
+	return ed25519.NewKeyFromSeed(seed), nil
+}
+
+// ReadPublicKey reads the .pub file that GenerateKey wrote, or any ed25519
+// public key in PKIX and PEM.
+func ReadPublicKey(path string) (ed25519.PublicKey, error) {
+	key, err := readKey(path, "public key", publicBlock, publicPrefix, ed25519.PublicKeySize)
+	return ed25519.PublicKey(key), err
+}
+
+// readKey reads the bytes of a key from a file with one PEM block. what is its name in
+// errors.
+func readKey(path, what, block, prefix string, size int) ([]byte, error) {
+	der, err := readBlock(path, block)
+	if err != nil {
+		return nil, fmt.Errorf("bundle: read %s: %w", what, err)
+	}
+	key, found := bytes.CutPrefix(der, []byte(prefix))
+	if !found || len(key) != size {
+		return nil, fmt.Errorf("bundle: read %s %s: it is not an ed25519 key", what, path)
+	}
+	return key, nil
+}
+
+// writeNew writes a file that was not there. A failure leaves none.
+func writeNew(path, kind string, der []byte, mode os.FileMode) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	err = pem.Encode(f, &pem.Block{Type: kind, Bytes: der})
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		err = errors.Join(err, os.Remove(path)) // half a key would keep the next one from being made
+	}
+	return err
+}
+
+// readBlock returns the content of a file with one PEM block of a kind.
+func readBlock(path, kind string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxKeyBytes {
+		return nil, fmt.Errorf("%s is not a key file", path)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode(data)
+	if block == nil {
+		return nil, fmt.Errorf("%s is not a PEM file", path)
+	}
+	if block.Type != kind {
+		return nil, fmt.Errorf("%s has a %s, not a %s: signing takes the private key, verifying the .pub file", path, block.Type, kind)
+	}
+	return block.Bytes, nil
+}
+
+func sign(key ed25519.PrivateKey, manifest []byte) []byte {
+	return ed25519.Sign(key, append([]byte(signatureContext), manifest...))
+}
+
+func verify(key ed25519.PublicKey, manifest, signature []byte) bool {
+	return ed25519.Verify(key, append([]byte(signatureContext), manifest...), signature)
+}

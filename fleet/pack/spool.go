@@ -1,0 +1,73 @@
+package pack
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// spool is a temporary copy of the files of a bundle. The manifest comes first in the
+// bundle and has the checksums of all files, and the directory may change meanwhile.
+// On systems that allow it the temporary file has no name, so that the system frees it
+// at the end of the process.
+type spool struct {
+	file  *os.File
+	size  int64
+	files []File
+}
+
+func newSpool() (*spool, error) {
+	file, err := os.CreateTemp("", "shadercache-export-")
+	if err != nil {
+		return nil, err
+	}
+	_ = os.Remove(file.Name())
+	return &spool{file: file, files: []File{}}, nil
+}
+
+// addFile copies a file into the spool.
+func (s *spool) addFile(path string, kind Kind, content io.Reader) error {
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(s.file, sum), content)
+	start := s.size
+	s.size += n
+	if err != nil {
+		return err
+	}
+	f := File{Path: path, Kind: kind, Size: n, SHA256: shader.Digest(sum.Sum(nil)), offset: start}
+	if err := f.validate(); err != nil {
+		return err
+	}
+	s.files = append(s.files, f)
+	return nil
+}
+
+// open returns the content of an added file.
+func (s *spool) open(f File) io.Reader {
+	return io.NewSectionReader(s.file, f.offset, f.Size)
+}
+
+// close deletes the spool.
+func (s *spool) close() error {
+	err := s.file.Close()
+	if removed := os.Remove(s.file.Name()); !errors.Is(removed, fs.ErrNotExist) {
+		err = errors.Join(err, removed)
+	}
+	return err
+}
+
+// content returns a function that reads a file of a manifest.
+func (s *spool) content(m *Manifest) func(name string) ([]byte, error) {
+	return func(name string) ([]byte, error) {
+		for _, f := range m.Files {
+			if f.Path == name {
+				return io.ReadAll(s.open(f))
+			}
+		}
+		return nil, fs.ErrNotExist
+	}
+}

@@ -1,0 +1,189 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// PruneOptions select what Prune deletes.
+type PruneOptions struct {
+	Age    time.Duration   // of heads, since their last change; 0 = no head is deleted
+	Keep   []shader.Digest // drivers
+	DryRun bool
+}
+
+// PruneReport is the result of Prune.
+type PruneReport struct {
+	Heads []Head   `json:"heads"`
+	Names []string `json:"objects"`
+	Bytes int64    `json:"bytes"`
+}
+
+// Heads returns the heads of the remote, the newest first, with the error of those that are
+// refused. It returns an error that matches errors.ErrUnsupported where the store cannot
+// list.
+func (r *Remote) Heads(ctx context.Context) ([]Head, error) {
+	ctx, end := r.patient(ctx)
+	defer end()
+	heads, err := r.heads(ctx)
+	if err != nil {
+		return heads, fmt.Errorf("remote: list %s: %w", r.URL(), r.secret.clean(err))
+	}
+	return heads, nil
+}
+
+func (r *Remote) heads(ctx context.Context) (heads []Head, err error) {
+	drivers, err := r.listDrivers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	for _, of := range drivers {
+		f, err := r.readHead(ctx, of)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			continue
+		}
+		r.pin(f)
+		heads = append(heads, *f.Head)
+	}
+	slices.SortStableFunc(heads, func(a, b Head) int { return b.Time.Compare(a.Time) })
+	return heads, failed
+}
+
+// listDrivers returns the drivers that have a head.
+func (r *Remote) listDrivers(ctx context.Context) (drivers []shader.Digest, err error) {
+	if r.backend == nil {
+		return nil, errOff
+	}
+	infos, err := r.backend.List(ctx, "v1/")
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range infos {
+		if of, rest, ok := parseName(info.Name); ok && rest == "head" {
+			drivers = append(drivers, of)
+		}
+	}
+	slices.SortFunc(drivers, func(a, b shader.Digest) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(drivers), nil
+}
+
+// parseName returns the driver in the name of an object, and what follows.
+func parseName(name string) (of shader.Digest, rest string, ok bool) {
+	below, found := strings.CutPrefix(name, "v1/")
+	digits, rest, cut := strings.Cut(below, "/")
+	return of, rest, found && cut && of.UnmarshalText([]byte(digits)) == nil
+}
+
+// Prune deletes the heads that are older than age, but for those of Keep, with their packs,
+// and packs that no head has listed for a day. A head that cannot be read, or is refused,
+// stays with its packs.
+func (r *Remote) Prune(ctx context.Context, o PruneOptions) (PruneReport, error) {
+	ctx, end := r.patient(ctx)
+	defer end()
+	report := PruneReport{Heads: []Head{}, Names: []string{}}
+	err := errOff
+	if r.backend != nil {
+		err = r.prune(ctx, o, &report)
+	}
+	if err != nil {
+		return report, fmt.Errorf("remote: prune %s: %w", r.URL(), r.secret.clean(err))
+	}
+	r.succeed()
+	return report, nil
+}
+
+func (r *Remote) prune(ctx context.Context, o PruneOptions, report *PruneReport) error {
+	infos, err := r.backend.List(ctx, "v1/")
+	if err != nil {
+		return err
+	}
+	objects := map[shader.Digest][]Info{}
+	for _, info := range infos {
+		if of, _, ok := parseName(info.Name); ok {
+			objects[of] = append(objects[of], info)
+		}
+	}
+	var failed error
+	for of, list := range objects {
+		failed = errors.Join(failed, r.pruneDriver(ctx, of, list, o, report))
+	}
+	return failed
+}
+
+// pruneDriver deletes what is old of one driver. The head is read again before each pack is
+// deleted: a push may have written the pack once more, and listed it, since the listing.
+func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info, o PruneOptions, report *PruneReport) error {
+	head, err := r.readHead(ctx, of)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return err
+	}
+	expired := map[shader.Digest]bool{} // packs of a head that is deleted
+	if head != nil && o.Age > 0 && r.now().Sub(head.Time) > o.Age && !slices.Contains(o.Keep, of) {
+		report.Heads = append(report.Heads, *head.Head)
+		expired = head.digests()
+		if list, err = r.deleteHead(ctx, of, list, o, report); err != nil {
+			return err
+		}
+		head = nil
+	}
+	for _, info := range list {
+		digits, isPack := strings.CutPrefix(info.Name, packsFolder(of))
+		var pack shader.Digest
+		if !isPack || pack.UnmarshalText([]byte(digits)) != nil || r.isUsed(head, pack) {
+			continue
+		}
+		if !expired[pack] && (info.Changed.IsZero() || r.now().Sub(info.Changed) < grace) {
+			continue
+		}
+		if !o.DryRun {
+			if head, err = r.readHead(ctx, of); err != nil && !errors.Is(err, ErrNotFound) {
+				return err
+			}
+			if r.isUsed(head, pack) {
+				continue
+			}
+		}
+		if err := r.deleteObject(ctx, info, o, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isUsed reports whether a head lists a pack, or did so less than a day ago.
+func (r *Remote) isUsed(head *fetched, pack shader.Digest) bool {
+	return head != nil && (head.digests()[pack] || slices.ContainsFunc(head.Retired, func(old Retired) bool {
+		return old.SHA256 == pack && r.now().Sub(old.Time) < grace
+	}))
+}
+
+// deleteHead deletes the objects of a driver that are no packs, and returns the packs.
+func (r *Remote) deleteHead(ctx context.Context, of shader.Digest, list []Info, o PruneOptions, report *PruneReport) (packs []Info, err error) {
+	for _, info := range list {
+		if strings.HasPrefix(info.Name, packsFolder(of)) {
+			packs = append(packs, info)
+		} else if err := r.deleteObject(ctx, info, o, report); err != nil {
+			return nil, err
+		}
+	}
+	return packs, nil
+}
+
+func (r *Remote) deleteObject(ctx context.Context, info Info, o PruneOptions, report *PruneReport) error {
+	if !o.DryRun {
+		if err := r.backend.Delete(ctx, info.Name); err != nil {
+			return err
+		}
+	}
+	report.Names = append(report.Names, info.Name)
+	report.Bytes += min(max(info.Size, 0), maxPackBytes)
+	return nil
+}

@@ -1,0 +1,357 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/fleet/pack"
+	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
+)
+
+// PullOptions select what Pull brings. Current or AnyDriver has to be set.
+type PullOptions struct {
+	Current   *binary.Fingerprint // this machine's driver
+	AnyDriver bool                // all drivers, for image builds without a GPU
+	Again     bool                // also packs that were installed before, and pruned since
+	Progress  func(done, total int64)
+}
+
+// PullReport is the result of a pull.
+type PullReport struct {
+	Heads       int   `json:"heads"`
+	Packs       int   `json:"packs"`   // fetched
+	Present     int   `json:"present"` // packs that were installed before
+	Bytes       int64 `json:"bytes"`   // fetched
+	Programs    int   `json:"programs"`
+	DriverFiles int   `json:"driver_files"`
+
+	Saves time.Duration `json:"-"` // what the fetched programs took to compile where they were made
+}
+
+// add adds another report.
+func (p *PullReport) add(other PullReport) {
+	p.Heads += other.Heads
+	p.Packs += other.Packs
+	p.Present += other.Present
+	p.Bytes += other.Bytes
+	p.Programs += other.Programs
+	p.DriverFiles += other.DriverFiles
+	p.Saves += other.Saves
+}
+
+var errOff = errors.New("remote: the mode is off")
+
+// Pull brings the packs of this machine's driver, or of all drivers, into the directory.
+// It does not consult the breaker, and closes it after success. It returns an error that
+// matches ErrNotFound where the remote has nothing for the driver, ErrRefused for a head
+// or pack that is not used, or an error of the store. What was installed before an error
+// stays.
+//
+// It verifies the head's signature (verifyHead), form and driver (Head.check) and sequence
+// (checkSequence); that the packs fit MaxBytes; of each pack the size and the SHA-256 that the
+// head has (installPack), then its seal, manifest and each file, as package pack does for Expect.
+func (r *Remote) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
+	ctx, end := r.patient(ctx)
+	defer end()
+	report, err := r.pull(ctx, o)
+	if err != nil {
+		return report, fmt.Errorf("remote: pull from %s: %w", r.URL(), r.secret.clean(err))
+	}
+	return report, nil
+}
+
+func (r *Remote) pull(ctx context.Context, o PullOptions) (report PullReport, err error) {
+	var drivers []shader.Digest
+	switch {
+	case r.backend == nil:
+		return report, errOff
+	case o.AnyDriver:
+		if drivers, err = r.listDrivers(ctx); err != nil {
+			return report, err
+		}
+	case o.Current != nil:
+		drivers = []shader.Digest{o.Current.Digest()}
+	default:
+		return report, errors.New("the driver of this machine is not known: set Current or AnyDriver")
+	}
+	room := r.options.MaxBytes
+	for _, of := range drivers {
+		job := pullJob{again: o.Again, progress: o.Progress, room: &room}
+		one, err := r.pullCounted(ctx, of, job)
+		report.add(one)
+		if err != nil {
+			return report, err
+		}
+	}
+	r.succeed()
+	return report, nil
+}
+
+// pullJob are the options of one driver's pull.
+type pullJob struct {
+	again    bool
+	room     *int64 // what may be unpacked still
+	progress func(done, total int64)
+	merge    func(driverDir string) (nvidia.Report, error) // see pack.ImportOptions
+	asked    func()                                        // called before the first request; may be nil
+	answered func(missing []Pack)                          // called when the head was read; may be nil
+
+	unrecorded bool // see pack.ImportOptions
+	hurried    bool // it does not count as an error that ctx ended
+
+	task uint64 // of the pull's region
+}
+
+// pullCounted is pullDriver, with the counters.
+func (r *Remote) pullCounted(ctx context.Context, of shader.Digest, job pullJob) (PullReport, error) {
+	report, count, err := r.pullTimed(ctx, of, job)
+	count()
+	return report, err
+}
+
+// pullTimed is pullDriver. count stores the counters.
+func (r *Remote) pullTimed(ctx context.Context, of shader.Digest, job pullJob) (report PullReport, count func(), err error) {
+	start := time.Now()
+	answered, tell := false, job.answered
+	job.answered = func(missing []Pack) {
+		if answered = true; tell != nil {
+			tell(missing)
+		}
+	}
+	report, err = r.pullDriver(ctx, of, job)
+	took, class := time.Since(start), ""
+	switch {
+	case err == nil || errors.Is(err, ErrNotFound): // without a head it is a miss
+	case errors.Is(err, errElsewhere) || job.hurried && ctx.Err() != nil:
+	case answered && ctx.Err() != nil:
+		class = classSlow
+	default:
+		class = classify(err)
+	}
+	return report, func() { r.countPull(report, took, class) }, err
+}
+
+// errElsewhere is returned when the time ends while another process pulls, which counts its
+// own errors.
+var errElsewhere = errors.New("another process pulls")
+
+// headAttempts is the number of heads that a pull reads: one that it has read may list
+// packs that were compacted and pruned meanwhile.
+const headAttempts = 3
+
+// pullDriver fetches and installs the packs that the directory lacks.
+func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) (report PullReport, err error) {
+	unlock, err := r.state.lockPull(ctx, of)
+	if err != nil && ctx.Err() != nil {
+		return report, fmt.Errorf("%w: %w", errElsewhere, err)
+	}
+	if err != nil {
+		return report, err
+	}
+	defer unlock()
+	region := trace.Begin(r.options.Tracer, trace.Remote, 0, trace.Pull)
+	defer func() { endPull(&region, report, err) }()
+	job.task = region.Task()
+	if job.asked != nil {
+		job.asked()
+	}
+	var last uint64
+	for range headAttempts {
+		reading := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Head)
+		head, err := r.readHead(ctx, of)
+		reading.End()
+		if errors.Is(err, ErrNotFound) {
+			r.note(r.state.updateDriver(of, func(s *driverState) { s.Checked, s.Missing = r.now(), true }))
+		}
+		if err != nil {
+			return report, err
+		}
+		job.answered(r.lacks(head.Head, job.again))
+		if err := r.remember(head); err != nil {
+			return report, err
+		}
+		part, err := r.installPacks(ctx, head.Head, job)
+		report.add(part)
+		report.Heads = 1
+		if !errors.Is(err, ErrNotFound) {
+			return report, err
+		}
+		if head.Sequence == last {
+			return report, refuse(classDamaged, "the head lists a pack that is not there: %v", err)
+		}
+		last = head.Sequence
+	}
+	return report, refuse(classDamaged, "the head changes faster than its packs can be fetched")
+}
+
+// sizeSlack is what packs may have above the limit of their unpacked bytes.
+const sizeSlack = 64 << 20
+
+// fit returns the bytes of packs that have room once they are unpacked, and an error for
+// packs that have not.
+func (o Options) fit(packs []Pack, room int64) (total int64, err error) {
+	most := room + sizeSlack
+	for _, p := range packs {
+		total += p.Size
+		if p.Unpacked > room || total > most {
+			return 0, fmt.Errorf("the packs have, or unpack to, more bytes than the limit is: %d", o.MaxBytes)
+		}
+		room -= p.Unpacked
+	}
+	return total, nil
+}
+
+// installPacks fetches and installs those packs of a head that the directory lacks.
+func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report PullReport, err error) {
+	missing := r.lacks(h, job.again)
+	r.noteCovered(h, missing)
+	report.Present = len(h.Packs) - len(missing)
+	total, err := r.options.fit(missing, *job.room)
+	if err != nil {
+		return report, refuse(classDamaged, "%v", err)
+	}
+	counted := &progressReader{total: total, progress: job.progress}
+	open := func(ctx context.Context, p Pack) (*partialBody, error) { return r.openKept(ctx, h.Fingerprint, p) }
+	err = openPacks(ctx, missing, open, func(p Pack, body *partialBody) error {
+		region := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Pack)
+		installed, err := r.installKept(ctx, h, p, body, counted, job)
+		endPack(&region, p)
+		report.Bytes = counted.fetched
+		if err != nil {
+			return fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
+		}
+		*job.room -= max(p.Unpacked, p.Size)
+		report.Packs++
+		report.Programs += installed.Programs
+		report.DriverFiles += installed.DriverFiles
+		report.Saves += p.Saves
+		return nil
+	})
+	r.state.dropParts(h)
+	return report, err
+}
+
+// installKept imports a pack while it is read. What is kept of it stays where the store sent
+// no more. Kept bytes that are not of the pack, as after a power cut, are fetched again.
+func (r *Remote) installKept(ctx context.Context, h *Head, p Pack, body *partialBody, counted *progressReader, job pullJob) (pack.ImportReport, error) {
+	counted.from = body
+	installed, err := r.installPack(ctx, h, p, counted, job)
+	if body.resumed > 0 && errors.Is(err, pack.ErrRefused) {
+		body.discard()
+		var again io.ReadCloser
+		if again, err = r.openPack(ctx, h.Fingerprint, p); err != nil {
+			return installed, err
+		}
+		defer again.Close()
+		counted.from = &partialBody{body: again}
+		installed, err = r.installPack(ctx, h, p, counted, job)
+	}
+	if ended := ctx.Err() != nil || errors.Is(err, ErrUnreachable); err == nil || !ended {
+		body.discard()
+	}
+	return installed, err
+}
+
+// lacks returns the packs of a head that are not installed.
+func (r *Remote) lacks(h *Head, again bool) []Pack {
+	if again || !holds(r.dir, h.Driver) {
+		return h.Packs
+	}
+	s := r.state.driver(h.Fingerprint)
+	return slices.DeleteFunc(slices.Clone(h.Packs), s.has)
+}
+
+// noteCovered remembers the packs that only replace installed ones.
+func (r *Remote) noteCovered(h *Head, missing []Pack) {
+	if len(missing) == len(h.Packs) {
+		return
+	}
+	s := r.state.driver(h.Fingerprint)
+	var covered []shader.Digest
+	for _, p := range h.Packs {
+		if s.has(p) && !s.hasDigest(p.SHA256) {
+			covered = append(covered, p.SHA256)
+		}
+	}
+	if len(covered) > 0 {
+		r.note(r.markInstalled(h, covered...))
+	}
+}
+
+// installPack imports a pack while it is read.
+func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reader, job pullJob) (pack.ImportReport, error) {
+	o := pack.ImportOptions{
+		Drivers:  []binary.Fingerprint{h.Driver},
+		Expect:   &pack.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},
+		MaxBytes: max(p.Unpacked, 1),
+		Merge:    job.merge,
+
+		Unrecorded: job.unrecorded,
+	}
+	report, err := pack.Import(from, r.dir, o)
+	for errors.Is(err, pack.ErrBusy) && ctx.Err() == nil {
+		time.Sleep(lockPoll)
+		report, err = pack.Import(from, r.dir, o)
+	}
+	if err != nil {
+		return report, err
+	}
+	r.state.putItems(h.Fingerprint, p.SHA256, report.Items)
+	return report, r.markInstalled(h, p.SHA256)
+}
+
+// markInstalled remembers packs, and forgets those that the head does not list.
+func (r *Remote) markInstalled(h *Head, packs ...shader.Digest) error {
+	listed := h.digests()
+	return r.state.updateDriver(h.Fingerprint, func(s *driverState) {
+		var keep []shader.Digest
+		for _, d := range append(s.Packs, packs...) {
+			if listed[d] || h.replaces(d) {
+				keep = append(keep, d)
+				delete(listed, d)
+			}
+		}
+		s.Packs = keep
+	})
+}
+
+// replaces reports whether a pack was made from the pack with a digest.
+func (h *Head) replaces(d shader.Digest) bool {
+	for _, p := range h.Packs {
+		for _, old := range p.Replaces {
+			if old == d {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// progressReader counts the bytes of several packs.
+type progressReader struct {
+	from     *partialBody
+	done     int64
+	fetched  int64 // without those that were kept
+	total    int64
+	progress func(done, total int64)
+}
+
+func (p *progressReader) Read(b []byte) (int, error) {
+	fetching := p.from.left == 0
+	n, err := p.from.Read(b)
+	p.done += int64(n)
+	if fetching {
+		p.fetched += int64(n)
+	}
+	if p.progress != nil && n > 0 {
+		p.progress(min(p.done, p.total), p.total)
+	}
+	return n, err
+}

@@ -1,0 +1,422 @@
+package fleet
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/drivercache/mesa"
+	"github.com/shadercache/shadercache/fleet/pack"
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// PushOptions select what Push sends.
+type PushOptions struct {
+	Fingerprints []shader.Digest // default: all of the directory
+	Sources      bool            // default: packs have no sources
+	Replace      bool            // writes a new head without the packs of the present one, which is not read
+	Progress     func(done, total int64)
+}
+
+// PushReport is the result of a push.
+type PushReport struct {
+	Heads    int   `json:"heads"` // changed
+	Packs    int   `json:"packs"` // written
+	Bytes    int64 `json:"bytes"`
+	Programs int   `json:"programs"` // that the remote lacked
+
+	DriverFiles int `json:"driver_files"` // of machine code, that the remote lacked
+
+	Sequence uint64 `json:"sequence"` // of the last head that was changed; 0 = none was
+}
+
+// Push adds what the heads lack, as one pack for each driver, and compacts many small packs
+// into one. Packs have verified program binaries and machine code only: no sources unless
+// they are requested, and no program in quarantine. Where nothing is new it writes nothing.
+// A push that is interrupted leaves the old head, or the new one; a pack that no head
+// lists is deleted by Prune. Push does not consult the mode and the breaker. A head that
+// is refused is not changed: the error matches ErrRefused.
+func (r *Remote) Push(ctx context.Context, o PushOptions) (PushReport, error) {
+	ctx, end := r.patient(ctx)
+	defer end()
+	report, err := r.push(ctx, o)
+	if err != nil {
+		return report, fmt.Errorf("remote: push to %s: %w", r.URL(), r.secret.clean(err))
+	}
+	return report, nil
+}
+
+func (r *Remote) push(ctx context.Context, o PushOptions) (report PushReport, err error) {
+	if err := r.checkWriter(); err != nil {
+		return report, err
+	}
+	infos, err := r.dir.Drivers()
+	if err != nil {
+		return report, err
+	}
+	if len(infos) == 0 && r.dir.DriverBytes() > 0 {
+		return report, errors.New("the cache has machine code and no program, which would name the driver: Identify of its Store does (hint: shadercache push, where OpenGL works)")
+	}
+	for _, info := range infos {
+		if !selects(o.Fingerprints, info.Digest) || info.Fingerprint.Digest() != info.Digest {
+			continue
+		}
+		p := pusher{r: r, options: o, driver: info.Fingerprint, of: info.Digest, report: &report}
+		if err := p.run(ctx); err != nil {
+			return report, err
+		}
+		if err := r.compactMany(ctx, info.Digest); err != nil {
+			r.warn("packs were not compacted; the next push does it", err)
+		}
+		r.endLease(info.Digest)
+	}
+	r.succeed()
+	return report, nil
+}
+
+func selects(list []shader.Digest, d shader.Digest) bool {
+	for _, one := range list {
+		if one == d {
+			return true
+		}
+	}
+	return len(list) == 0
+}
+
+// checkWriter returns an error for settings with which the own heads would be refused.
+func (r *Remote) checkWriter() error {
+	switch {
+	case r.backend == nil:
+		return errOff
+	case r.options.SignKey == nil && !r.options.Unsigned:
+		return fmt.Errorf("there is no private key to sign the head with; give one (shadercache keygen makes a pair, %s names it), or accept unsigned heads in so many words", signVariable)
+	}
+	return nil
+}
+
+// pusher pushes the programs of one driver.
+type pusher struct {
+	r       *Remote
+	options PushOptions
+	driver  binary.Fingerprint
+	of      shader.Digest
+	report  *PushReport
+
+	written shader.Digest // the pack that was written last
+}
+
+// pushAttempts limits the number of heads that other writers write meanwhile.
+const pushAttempts = 100
+
+func (p *pusher) run(ctx context.Context) error {
+	for attempt := range pushAttempts {
+		err := p.attempt(ctx)
+		if !errors.Is(err, ErrChanged) {
+			return err
+		}
+		if err := pause(ctx, retryPause(attempt)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: other writers changed the head %d times", ErrChanged, pushAttempts)
+}
+
+// retryPause returns a random time, so that writers do not meet again.
+func retryPause(attempt int) time.Duration {
+	return time.Duration(1+rand.Int64N(int64(min(attempt+1, 20)))) * 5 * time.Millisecond
+}
+
+// pause waits, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// attempt adds what the present head lacks. It returns ErrChanged, wrapped, where another
+// writer changed the head meanwhile.
+func (p *pusher) attempt(ctx context.Context) error {
+	old, err := p.oldHead(ctx)
+	if err != nil {
+		return err
+	}
+	head := *old.Head
+	known, err := p.known(ctx, &head)
+	if err != nil {
+		return err
+	}
+	made, err := p.makePack(ctx, known)
+	if errors.Is(err, pack.ErrEmpty) {
+		return p.dropLost(ctx, old, &head)
+	}
+	if err != nil {
+		return err
+	}
+	defer made.close()
+	if err := p.upload(ctx, made); err != nil {
+		return err
+	}
+	head.Packs = append(head.Packs[:len(head.Packs):len(head.Packs)], made.Pack)
+	if err := p.r.writeHead(ctx, old, &head); err != nil {
+		if errors.Is(err, ErrNotFound) { // the pack that was written
+			p.written = shader.Digest{}
+		}
+		return err
+	}
+	p.report.Heads++
+	p.report.Programs += made.Programs
+	p.report.DriverFiles += made.DriverFiles
+	p.report.Sequence = head.Sequence
+	p.r.state.putItems(p.of, made.SHA256, made.items)
+	p.r.note(p.r.markInstalled(&head, made.SHA256))
+	return nil
+}
+
+// dropLost writes a head without the packs that are lost, if there are any.
+func (p *pusher) dropLost(ctx context.Context, old *fetched, h *Head) error {
+	if len(h.Packs) == len(old.Packs) {
+		return nil
+	}
+	if err := p.r.writeHead(ctx, old, h); err != nil {
+		return err
+	}
+	p.report.Heads++
+	p.report.Sequence = h.Sequence
+	return nil
+}
+
+// oldHead returns the head to change, which is a new one where there is none.
+func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
+	empty := &fetched{Head: &Head{Schema: headSchema, Fingerprint: p.of, Driver: p.driver, Packs: []Pack{}}}
+	if p.options.Replace {
+		object, err := p.r.backend.Get(ctx, headName(p.of))
+		if err == nil {
+			empty.tag = object.Tag
+			empty.object = []byte{}
+			err = object.Body.Close()
+		}
+		empty.Sequence = p.r.state.driver(p.of).Sequence
+		if errors.Is(err, ErrNotFound) {
+			err = nil
+		}
+		return empty, err
+	}
+	old, err := p.r.readHead(ctx, p.of)
+	if errors.Is(err, ErrNotFound) {
+		return empty, nil
+	}
+	return old, err
+}
+
+// known returns what the packs of a head have, and what must not be pushed. It takes packs
+// that are lost or damaged out of the head, so that their programs are pushed again.
+func (p *pusher) known(ctx context.Context, h *Head) (map[pack.Item]struct{}, error) {
+	known := map[pack.Item]struct{}{}
+	valid := []Pack{}
+	for _, listed := range h.Packs {
+		items, err := p.r.packItems(ctx, h, listed)
+		if errors.Is(err, ErrNotFound) || errors.Is(err, pack.ErrRefused) || errors.Is(err, ErrRefused) {
+			p.r.warn("a pack of the head is lost or damaged, and is replaced", err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		valid = append(valid, listed)
+		for _, i := range items {
+			known[i] = struct{}{}
+		}
+	}
+	h.Packs = valid
+	return known, p.addUnwanted(known)
+}
+
+// addUnwanted adds what no pack has: programs in quarantine, and the files that running
+// processes map.
+func (p *pusher) addUnwanted(known map[pack.Item]struct{}) error {
+	store, err := p.r.dir.Store(p.driver)
+	if err != nil {
+		return err
+	}
+	for _, q := range store.Quarantined() {
+		key := q.Key.String()
+		known[pack.ItemOf(p.driver.DirName()+"/blobs/"+key[:2]+"/"+key+".bin")] = struct{}{}
+	}
+	known[pack.ItemOf("driver/mesa/mesa_shader_cache/"+mesa.Index)] = struct{}{}
+	known[pack.ItemOf("driver/mesa/mesa_shader_cache/marker")] = struct{}{}
+	return store.Close()
+}
+
+// madePack is a pack in a temporary file.
+type madePack struct {
+	Pack
+	file  *os.File
+	items []pack.Item
+}
+
+func (m *madePack) close() { _ = osfile.CloseUnnamed(m.file) }
+
+// makePack exports what is not known. It returns pack.ErrEmpty, wrapped, where there is
+// nothing.
+func (p *pusher) makePack(ctx context.Context, known map[pack.Item]struct{}) (*madePack, error) {
+	return exportPack(ctx, p.r.dir, pack.ExportOptions{
+		Fingerprints: []shader.Digest{p.of},
+		NoSources:    !p.options.Sources,
+		Without:      known,
+	})
+}
+
+// exportPack exports a pack to a temporary file.
+func exportPack(ctx context.Context, dir *binary.Dir, o pack.ExportOptions) (made *madePack, err error) {
+	file, err := osfile.CreateUnnamed("shadercache-pack-*")
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = osfile.CloseUnnamed(file)
+		}
+	}()
+	o.Done = ctx.Done()
+	sum := sha256.New()
+	report, err := pack.Export(io.MultiWriter(file, sum), dir, o)
+	if err != nil {
+		return nil, err
+	}
+	size, err := file.Seek(0, io.SeekCurrent)
+	return &madePack{file: file, items: report.Items, Pack: Pack{
+		SHA256:      shader.Digest(sum.Sum(nil)),
+		Size:        size,
+		Unpacked:    report.Bytes,
+		Programs:    report.Programs,
+		DriverFiles: report.DriverFiles,
+		Saves:       min(report.Saves, maxSaves),
+	}}, err
+}
+
+// upload writes a pack, unless the attempt before has written the same.
+func (p *pusher) upload(ctx context.Context, made *madePack) error {
+	if made.SHA256 == p.written {
+		return nil
+	}
+	if err := p.r.putPack(ctx, p.of, made, p.options.Progress); err != nil {
+		return err
+	}
+	p.written = made.SHA256
+	p.report.Packs++
+	p.report.Bytes += made.Size
+	return nil
+}
+
+// putPack writes a pack.
+func (r *Remote) putPack(ctx context.Context, of shader.Digest, made *madePack, progress func(done, total int64)) error {
+	if _, err := made.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	data := &progressSeeker{file: made.file, total: made.Size, progress: progress}
+	if _, err := r.backend.Put(ctx, packName(of, made.SHA256), data, PutOptions{Size: made.Size}); err != nil {
+		return fmt.Errorf("pack %s: %w", made.SHA256.Short(), err)
+	}
+	return nil
+}
+
+// writeHead signs and writes a head with the next number, if old is still the present one.
+// It returns ErrChanged, wrapped, otherwise.
+func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
+	abilities, err := r.backend.Abilities(ctx)
+	if err != nil {
+		return err
+	}
+	h.Schema, h.Time = headSchema, r.now().UTC().Truncate(time.Second)
+	h.Sequence = max(h.Sequence+1, r.state.driver(h.Fingerprint).Sequence+1)
+	if len(old.Packs) == 0 || !abilities.CompareAndSwap {
+		// A head that was deleted or replaced, and made again, continues after the old
+		// numbers. Without compare-and-swap two writers do not use one number.
+		h.Sequence = max(h.Sequence, uint64(r.now().UnixMilli()))
+	}
+	h.dropRetired(r.now())
+	content, err := h.encode()
+	if err == nil {
+		err = h.check()
+	}
+	if err != nil {
+		return err
+	}
+	object := signHead(r.options.SignKey, content)
+	if len(object) > maxHeadBytes {
+		return fmt.Errorf("the head would have %d bytes, and at most %d are possible: compact the remote", len(object), maxHeadBytes)
+	}
+	if err := r.putHead(ctx, old, h, object, abilities.CompareAndSwap); err != nil {
+		return err
+	}
+	r.state.dropItems(h)
+	return r.rememberOwn(&fetched{Head: h, signed: r.options.SignKey != nil, content: contentDigest(content)}, old, abilities.CompareAndSwap)
+}
+
+// putHead writes the object of a head, by compare-and-swap where the store can, and looks
+// whether the store has it then, and its packs: a prune at the same time may have deleted the
+// head, or an older copy of a new pack, and without compare-and-swap another writer may have
+// replaced the head, or a prune any pack.
+func (r *Remote) putHead(ctx context.Context, old *fetched, h *Head, object []byte, swaps bool) error {
+	o := PutOptions{Size: int64(len(object)), IfTag: old.tag, IfAbsent: old.object == nil, Packs: h.Packs, Annotations: h.annotations()}
+	if _, err := r.backend.Put(ctx, headName(h.Fingerprint), readerOf(object), o); err != nil {
+		return fmt.Errorf("head of driver %s: %w", h.Fingerprint.Short(), err)
+	}
+	now, err := r.readSmall(ctx, headName(h.Fingerprint), maxHeadBytes)
+	if err == nil && string(now.data) != string(object) {
+		err = ErrChanged
+	}
+	before := old.digests()
+	for _, p := range h.Packs {
+		if err == nil && !(swaps && before[p.SHA256]) {
+			err = r.hasPack(ctx, h.Fingerprint, p)
+		}
+	}
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: %w", ErrChanged, err)
+	}
+	if err != nil {
+		return fmt.Errorf("head of driver %s: %w", h.Fingerprint.Short(), err)
+	}
+	return nil
+}
+
+// hasPack returns an error for a pack that the store does not have.
+func (r *Remote) hasPack(ctx context.Context, of shader.Digest, p Pack) error {
+	body, err := r.openPack(ctx, of, p)
+	if err == nil {
+		err = body.Close()
+	}
+	return err
+}
+
+// progressSeeker is a file that reports how far it was read.
+type progressSeeker struct {
+	file     *os.File
+	total    int64
+	progress func(done, total int64)
+}
+
+func (s *progressSeeker) Seek(offset int64, whence int) (int64, error) {
+	return s.file.Seek(offset, whence)
+}
+
+func (s *progressSeeker) Read(b []byte) (int, error) {
+	n, err := s.file.Read(b)
+	if s.progress != nil && n > 0 {
+		if done, seekErr := s.file.Seek(0, io.SeekCurrent); seekErr == nil {
+			s.progress(done, s.total)
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,194 @@
+package fleet_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/fleet"
+)
+
+func TestPushedProgramsArePulled(t *testing.T) {
+	t.Parallel()
+	for _, driver := range []binary.Fingerprint{nvidiaDriver, mesaDriver} {
+		url, from, to := fileURL(t), openDir(t), openDir(t)
+		put(t, from, driver, 1, 2, 3)
+		if r := push(t, from, writer(url)); r.Heads != 1 || r.Packs != 1 || r.Programs != 3 {
+			t.Errorf("push: %+v", r)
+		}
+		if r := push(t, from, writer(url)); r.Heads != 0 || r.Packs != 0 {
+			t.Errorf("a push of nothing new: %+v", r)
+		}
+		if r := pull(t, to, reader(url), driver); r.Packs != 1 || r.Programs != 3 || r.DriverFiles == 0 {
+			t.Errorf("pull: %+v", r)
+		}
+		wantPrograms(t, to, driver, 1, 2, 3)
+		if r := pull(t, to, reader(url), driver); r.Packs != 0 || r.Present != 1 {
+			t.Errorf("a pull of nothing new: %+v", r)
+		}
+		put(t, from, driver, 4)
+		if r := push(t, from, writer(url)); r.Programs != 1 {
+			t.Errorf("push of one more: %+v", r)
+		}
+		if r := pull(t, to, reader(url), driver); r.Packs != 1 || r.Programs != 1 {
+			t.Errorf("pull of one more: %+v", r)
+		}
+		wantPrograms(t, to, driver, 1, 2, 3, 4)
+	}
+}
+
+// Without compare-and-swap a writer that chose its number earlier may replace a head that
+// this machine wrote: the machine accepts the other head then. A machine that read what
+// was replaced does not, and neither accepts the head before.
+func TestOwnHeadsMayBeReplaced(t *testing.T) {
+	t.Parallel()
+	for _, swap := range []bool{true, false} {
+		s := newScene(t)
+		s.store.abilities.CompareAndSwap = swap
+		first := s.head()
+		first.Sequence = 5
+		s.setHead(first)
+		machine := openDir(t)
+		put(t, machine, mesaDriver, 3)
+		push(t, machine, writer(s.url))
+		pull(t, s.victim, reader(s.url), mesaDriver)
+		own := s.head().Sequence
+
+		wantPull := func(of string, d *binary.Dir, accepted bool) {
+			t.Helper()
+			_, err := open(t, d, reader(s.url)).Pull(t.Context(), fleet.PullOptions{Current: &mesaDriver})
+			if accepted != (err == nil) {
+				t.Errorf("compare-and-swap %t, own number %d, now %d, %s: %v", swap, own, s.head().Sequence, of, err)
+			}
+		}
+		other := first
+		other.Sequence = max(6, own-1)
+		s.setHead(other)
+		wantPull("the writer", machine, !swap)
+		wantPull("a reader", s.victim, false)
+		s.setHead(first)
+		wantPull("the writer, of the head before", machine, false)
+	}
+}
+
+// Machine code without a program names no driver: Push says so, and sends it once one is named.
+func TestPushOfMachineCodeWithoutADriver(t *testing.T) {
+	t.Parallel()
+	d, to, url := openDir(t), openDir(t), fileURL(t)
+	writeFile(t, d, "driver/mesa/mesa_shader_cache/01/0123", []byte("code"))
+	_, err := open(t, d, writer(url)).Push(context.Background(), fleet.PushOptions{})
+	if err == nil || !strings.Contains(err.Error(), "Identify") {
+		t.Errorf("got %v", err)
+	}
+	s, err := d.Store(mesaDriver)
+	must(t, err)
+	must(t, s.Identify())
+	must(t, s.Close())
+	if report := push(t, d, writer(url)); report.DriverFiles != 1 {
+		t.Errorf("push: %+v", report)
+	}
+	if report := pull(t, to, reader(url), mesaDriver); report.DriverFiles != 1 {
+		t.Errorf("pull: %+v", report)
+	}
+}
+
+// Programs of a driver of which only the digest is known are not pushed: readers would refuse
+// the head.
+func TestPushWithoutAFingerprint(t *testing.T) {
+	t.Parallel()
+	m, url := newMemory(t)
+	d := openDir(t)
+	put(t, d, mesaDriver, 1)
+	must(t, os.Remove(filepath.Join(d.Path(), mesaDriver.DirName(), "fingerprint.json")))
+	_ = os.Remove(filepath.Join(d.Path(), mesaDriver.DirName(), "manifest.json"))
+	if r := push(t, d, writer(url)); r.Heads != 0 || len(m.copyObjects()) != 0 {
+		t.Errorf("%+v, %d objects", r, len(m.copyObjects()))
+	}
+}
+
+// A lease is that of one driver: what is pushed of another one does not end it.
+func TestLeaseOfAnotherDriver(t *testing.T) {
+	t.Parallel()
+	m, url := newMemory(t)
+	d := openDir(t)
+	put(t, d, nvidiaDriver, 1)
+	r := open(t, d, writer(url))
+	if report := r.Start(context.Background(), mesaDriver); report.Outcome != fleet.Leased {
+		t.Fatalf("start: %+v", report)
+	}
+	held := func(of binary.Fingerprint) bool {
+		_, held := m.copyObjects()[fleet.LeaseName(of.Digest())]
+		return held
+	}
+	if _, err := r.Push(context.Background(), fleet.PushOptions{}); err != nil || !held(mesaDriver) {
+		t.Errorf("after a push of another driver it is held: %v; %v", held(mesaDriver), err)
+	}
+	put(t, d, mesaDriver, 1)
+	if _, err := r.Push(context.Background(), fleet.PushOptions{}); err != nil || held(mesaDriver) {
+		t.Errorf("after its own push it is held: %v; %v", held(mesaDriver), err)
+	}
+}
+
+// A pack that a head lists and the store has lost, or cut, is pushed again also by the machine
+// that pushed it and knows what it has: readers refuse the head until then.
+func TestLostPacksArePushedAgain(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(*scene){
+		"lost": func(s *scene) {
+			for name := range s.store.copyObjects() {
+				if strings.Contains(name, "/packs/") {
+					must(s, s.store.Delete(context.Background(), name))
+				}
+			}
+		},
+		"cut": func(s *scene) { s.changePacks(func(b []byte) []byte { return b[:len(b)/2] }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			lose(s)
+			if report := push(t, s.writer, writer(s.url)); report.Packs != 1 {
+				t.Errorf("%+v", report)
+			}
+			pull(t, s.victim, reader(s.url), mesaDriver)
+			wantPrograms(t, s.victim, mesaDriver, 1, 2)
+		})
+	}
+}
+
+// A head that would be larger than readers take is not written.
+func TestHeadThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	h := s.head()
+	h.Sequence++
+	for n := range 15 {
+		d := openDir(t)
+		put(t, d, mesaDriver, 100+n)
+		data := exported(t, d)
+		p := fleet.Pack{SHA256: sha256.Sum256(data), Size: int64(len(data)), Unpacked: 1 << 20}
+		s.store.objects[fleet.PackName(mesaDriver.Digest(), p.SHA256)] = memoryObject{data: data, tag: "pack"}
+		h.Packs = append(h.Packs, p)
+	}
+	_, private := keyPair(1)
+	n := 0
+	for left := 1 << 20; left > 100; left = 256<<10 - len(fleet.EncodeHead(h, private)) {
+		for range min(left/80, 1000) {
+			p := &h.Packs[1+n%15]
+			p.Replaces = append(p.Replaces, sha256.Sum256([]byte(fmt.Sprint(n))))
+			n++
+		}
+	}
+	s.setHead(h)
+	before := s.store.copyObjects()[fleet.HeadName(mesaDriver.Digest())]
+	put(t, s.writer, mesaDriver, 3)
+	_, err := open(t, s.writer, writer(s.url)).Push(t.Context(), fleet.PushOptions{})
+	if err == nil || !strings.Contains(err.Error(), "compact the remote") || !bytes.Equal(before, s.store.copyObjects()[fleet.HeadName(mesaDriver.Digest())]) {
+		t.Errorf("a head of %d bytes: %v", len(before), err)
+	}
+}

@@ -1,0 +1,164 @@
+package fleet
+
+import (
+	"context"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Remote is a remote and what is known of it on this machine: the highest sequence seen,
+// and whether it failed lately (the breaker), in <dir>/remote/. Its methods may be called
+// from any goroutine.
+type Remote struct {
+	options Options
+	keys    []ed25519.PublicKey
+	dir     *binary.Dir
+	state   stateDir
+	backend Backend // nil: off
+	secret  secrets
+	now     func() time.Time
+
+	// background is the context of what continues after a method returned.
+	background context.Context
+	cancel     context.CancelFunc
+	running    sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		started   *binary.Fingerprint // the driver of Start
+		job       *startJob           // the pull of Start; nil: there is none
+		report    StartReport         // of Start, when it has returned
+		lease     *lease              // held by this process
+		unchanged bool                // see Unchanged
+		closed    bool
+		prepared  time.Time // when Prepare began; zero: it did not
+	}
+}
+
+// closeWait is the time that Close gives to background work.
+const closeWait = time.Second
+
+// userAgent names this program to servers.
+const userAgent = "shadercache"
+
+// Open opens a remote for a cache directory. It does not wait for the network. It returns an
+// error for a URL whose scheme no imported backend serves, and for settings that cannot work.
+func Open(dir *binary.Dir, o Options) (*Remote, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	r := &Remote{options: o, keys: o.publicKeys(), dir: dir, now: time.Now}
+	r.background, r.cancel = context.WithCancel(context.Background())
+	if o.URL == "" && o.Mode != Off {
+		return nil, fmt.Errorf("remote: open: there is no URL; set %s", urlVariable)
+	}
+	u, err := url.Parse(o.URL)
+	if err != nil {
+		// The error of url.Parse has the URL, and with it credentials.
+		return nil, errors.New("remote: open: the URL cannot be parsed; it is like https://host/path or file:///path")
+	}
+	r.secret = secretsOf(u)
+	r.state = stateDir{filepath.Join(dir.Path(), Folder, remoteID(u))}
+	if o.Mode == Off {
+		return r, nil
+	}
+	if r.backend, err = openBackend(u, BackendOptions{UserAgent: userAgent, Getenv: os.Getenv}); err != nil {
+		return nil, fmt.Errorf("remote: open %s: %w", r.URL(), r.secret.clean(err))
+	}
+	r.backend = bounded{r.backend}
+	return r, nil
+}
+
+// remoteID returns the name of a remote's state.
+func remoteID(u *url.URL) string {
+	sum := sha256.Sum256([]byte(redact(u)))
+	return shader.Digest(sum).Short()
+}
+
+// URL returns the URL of the remote without credentials.
+func (r *Remote) URL() string { return r.secret.url }
+
+// Mode returns what this process may do with the remote.
+func (r *Remote) Mode() Mode { return r.options.Mode }
+
+// Prepare begins to connect, while the caller makes its context. It does nothing while the
+// breaker is open.
+func (r *Remote) Prepare() {
+	if b := r.state.breaker(); r.backend == nil || b.isOpen(r.now()) {
+		return
+	}
+	r.mu.Lock()
+	r.mu.prepared = time.Now()
+	r.mu.Unlock()
+	r.goBackground(func(ctx context.Context) {
+		_ = r.backend.Connect(ctx) // the first Get has the same error
+	})
+}
+
+// goBackground calls do in a goroutine that Close waits for. It reports false once Close
+// was called.
+func (r *Remote) goBackground(do func(ctx context.Context)) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.closed {
+		return false
+	}
+	r.running.Go(func() { do(r.background) })
+	return true
+}
+
+// Close ends background work within a second. It waits for a pull whose head was read, and
+// not for a remote that does not answer within the budget. In mode read-write it first
+// pushes what this process compiled, for at most a second, or a third of LeaseTime where
+// other processes wait for it: the caller has closed its cache before.
+func (r *Remote) Close() error {
+	r.mu.Lock()
+	closed := r.mu.closed
+	r.mu.closed = true
+	job := r.mu.job
+	r.mu.Unlock()
+	if closed {
+		return nil
+	}
+	r.pushAtClose()
+	deadline, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	idle := make(chan struct{})
+	go func() { r.running.Wait(); close(idle) }()
+	job.awaitEnd(deadline, idle)
+	r.cancel()
+	if r.backend == nil {
+		return nil
+	}
+	select {
+	case <-idle:
+		return r.secret.clean(r.backend.Close())
+	case <-time.After(closeWait / 4):
+		return nil // a store that hangs: the process ends without it
+	}
+}
+
+// note logs an error of the state, without which the remote works.
+func (r *Remote) note(err error) {
+	if err != nil && r.options.Logger != nil {
+		r.options.Logger.Debug("the state of the remote could not be stored", "remote", r.URL(), "error", err)
+	}
+}
+
+// warn logs an error after which the program continues.
+func (r *Remote) warn(message string, err error) {
+	if err != nil && r.options.Logger != nil {
+		r.options.Logger.Warn(message, "remote", r.URL(), "error", err)
+	}
+}

@@ -1,0 +1,83 @@
+package s3
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"github.com/shadercache/shadercache/fleet/internal/web"
+)
+
+// findCredentials returns the first of these that is there, as AWS's own programs do:
+//
+//	user and password of the URL
+//	AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
+//	AWS_SHARED_CREDENTIALS_FILE, else ~/.aws/credentials, with AWS_PROFILE
+//	~/.mc/config.json, of MinIO's client
+//	the role of a container, or of an instance
+//
+// Without any, requests are anonymous: enough for a bucket that all may read.
+func findCredentials(u *url.URL, getenv func(string) string) (*credentials.Credentials, web.Secrets) {
+	fixed := credentials.Value{
+		AccessKeyID: getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: getenv("AWS_SECRET_ACCESS_KEY"),
+		SessionToken: getenv("AWS_SESSION_TOKEN"),
+	}
+	if password, ok := u.User.Password(); ok {
+		fixed = credentials.Value{AccessKeyID: u.User.Username(), SecretAccessKey: password}
+	}
+	if fixed.AccessKeyID != "" && fixed.SecretAccessKey != "" {
+		fixed.SignerType = credentials.SignatureV4
+		secrets := web.Secrets{fixed.SecretAccessKey, fixed.SessionToken}
+		return credentials.New(&credentials.Static{Value: fixed}), secrets
+	}
+	chain := []credentials.Provider{
+		&credentials.FileAWSCredentials{Filename: getenv("AWS_SHARED_CREDENTIALS_FILE"), Profile: getenv("AWS_PROFILE")},
+		&credentials.FileMinioClient{},
+	}
+	if hasRole(getenv, amazonVendor) {
+		chain = append(chain, role(getenv))
+	}
+	return credentials.NewChainCredentials(chain), nil
+}
+
+// amazonVendor is the file that names the maker of this machine.
+const amazonVendor = "/sys/class/dmi/id/sys_vendor"
+
+// hasRole reports whether this machine may have a metadata service. Elsewhere its address
+// does not answer, and each start would wait for that.
+func hasRole(getenv func(string) string, vendorFile string) bool {
+	for _, name := range []string{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+		"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT"} {
+		if getenv(name) != "" {
+			return true
+		}
+	}
+	if strings.EqualFold(getenv("AWS_EC2_METADATA_DISABLED"), "true") {
+		return false
+	}
+	vendor, err := os.ReadFile(vendorFile)
+	return err == nil && strings.HasPrefix(string(vendor), "Amazon")
+}
+
+// roleTimeout bounds each request to a metadata service, which is on the same machine, or
+// next to it.
+const roleTimeout = time.Second
+
+func role(getenv func(string) string) *credentials.IAM {
+	iam := &credentials.IAM{
+		Endpoint: getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
+		Client: &http.Client{Timeout: roleTimeout, Transport: &http.Transport{
+			DialContext: (&net.Dialer{Timeout: roleTimeout / 4}).DialContext,
+		}},
+	}
+	iam.Container.AuthorizationToken = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
+	iam.Container.AuthorizationTokenFile = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
+	iam.Container.CredentialsFullURI = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")
+	iam.Container.CredentialsRelativeURI = getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
+	return iam
+}

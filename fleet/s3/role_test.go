@@ -1,0 +1,125 @@
+package s3
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/internal/servers"
+)
+
+// metadata is the metadata service of an instance, in version 2 of its protocol: a token by
+// PUT with its lifetime, which each GET has to send.
+type metadata struct {
+	accessKey, secretKey string
+	lifetime             time.Duration // of the credentials
+	broken               bool          // it answers 500
+
+	mu    sync.Mutex
+	asked []string
+}
+
+const (
+	metadataToken = "token-of-the-instance"
+	metadataRole  = "fleet-reader"
+	rolePath      = "/latest/meta-data/iam/security-credentials/"
+)
+
+func (m *metadata) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m.mu.Lock()
+	m.asked = append(m.asked, r.Method+" "+r.URL.Path)
+	m.mu.Unlock()
+	if m.broken {
+		http.Error(w, "broken", http.StatusInternalServerError)
+		return
+	}
+	if r.Method == http.MethodPut && r.URL.Path == "/latest/api/token" {
+		seconds, err := strconv.Atoi(r.Header.Get("X-aws-ec2-metadata-token-ttl-seconds"))
+		if err != nil || seconds < 1 || seconds > 21600 || r.Header.Get("X-Forwarded-For") != "" {
+			http.Error(w, "no lifetime", http.StatusBadRequest)
+			return
+		}
+		w.Write([]byte(metadataToken))
+		return
+	}
+	if r.Header.Get("X-aws-ec2-metadata-token") != metadataToken {
+		http.Error(w, "no token", http.StatusUnauthorized)
+		return
+	}
+	switch {
+	case r.Method == http.MethodGet && strings.TrimSuffix(r.URL.Path, "/")+"/" == rolePath:
+		w.Write([]byte(metadataRole))
+	case r.Method == http.MethodGet && r.URL.Path == rolePath+metadataRole:
+		json.NewEncoder(w).Encode(map[string]string{
+			"Code": "Success", "Type": "AWS-HMAC", "AccessKeyId": m.accessKey, "SecretAccessKey": m.secretKey, "Token": "",
+			"LastUpdated": time.Now().UTC().Format(time.RFC3339), "Expiration": time.Now().Add(m.lifetime).UTC().Format(time.RFC3339),
+		})
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (m *metadata) requests() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	asked := m.asked
+	m.asked = nil
+	return asked
+}
+
+// The role of an instance reads and writes, and its credentials are fetched once.
+func TestRoleOfAnInstance(t *testing.T) {
+	t.Parallel()
+	s := servers.StartS3(t)
+	service := &metadata{accessKey: s.AccessKey, secretKey: s.SecretKey, lifetime: 6 * time.Hour}
+	server := httptest.NewServer(service)
+	t.Cleanup(server.Close)
+	b := openWith(t, s.URL, map[string]string{
+		"AWS_EC2_METADATA_SERVICE_ENDPOINT": server.URL, "AWS_SHARED_CREDENTIALS_FILE": t.TempDir() + "/none",
+	})
+	if err := b.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	put := fleet.PutOptions{Size: 4}
+	if _, err := b.Put(t.Context(), "v1/0123/head", strings.NewReader("head"), put); err != nil {
+		t.Fatal(err)
+	}
+	o, err := b.Get(t.Context(), "v1/0123/head")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Body.Close()
+	asked := service.requests()
+	if len(asked) != 3 || asked[0] != "PUT /latest/api/token" || asked[2] != "GET "+rolePath+metadataRole {
+		t.Errorf("the service was asked %q", asked)
+	}
+}
+
+// Credentials that the store does not know, and a service that fails, are errors without
+// secrets, and not misses.
+func TestRoleThatDoesNotWork(t *testing.T) {
+	t.Parallel()
+	s := servers.StartS3(t)
+	const secret = "swordfish-77"
+	for name, service := range map[string]*metadata{
+		"OtherKeys": {accessKey: s.AccessKey, secretKey: secret, lifetime: time.Hour},
+		"Broken":    {broken: true},
+	} {
+		server := httptest.NewServer(service)
+		t.Cleanup(server.Close)
+		b := openWith(t, s.URL, map[string]string{
+			"AWS_EC2_METADATA_SERVICE_ENDPOINT": server.URL, "AWS_SHARED_CREDENTIALS_FILE": t.TempDir() + "/none",
+		})
+		_, err := b.Get(t.Context(), "v1/0123/head")
+		if !errors.Is(err, fleet.ErrDenied) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), metadataToken) {
+			t.Errorf("%s: %v, not ErrDenied", name, err)
+		}
+	}
+}

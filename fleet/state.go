@@ -1,0 +1,235 @@
+package fleet
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/fleet/pack"
+	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Folder is the folder below a cache directory with what is known of remotes:
+//
+//	remote/<remote>/               8 digits of the SHA-256 of the URL without credentials
+//	    url                        that URL
+//	    breaker.json               see breaker
+//	    counters.jsonl             see Counters: lines to sum up
+//	    counters.lock              shared while a line is added
+//	    lock                       held while breaker.json or a state.json is changed
+//	    <fingerprint>/state.json   see driverState
+//	    <fingerprint>/<pack>.items what a pack has, for Push
+//	    <fingerprint>/<pack>.part  the first bytes of a pack whose fetch ended early
+//	    <fingerprint>/pull.lock    held during a pull
+//
+// The files can be deleted at any time: a pull then fetches again.
+const Folder = "remote"
+
+const (
+	breakerName  = "breaker.json"
+	countersName = "counters.jsonl"
+	countersLock = "counters.lock"
+	stateName    = "state.json"
+	lockName     = "lock"
+	pullLockName = "pull.lock"
+	itemsExt     = ".items"
+
+	maxStateBytes = 1 << 20
+	maxItemsBytes = 64 << 20
+
+	// lockWait limits the time that a change of a file waits for those of others, which
+	// take a millisecond.
+	lockWait = 5 * time.Second
+	lockPoll = time.Millisecond
+)
+
+// stateDir is the folder of one remote. Its methods may be called from any goroutine, in
+// any number of processes.
+type stateDir struct{ path string }
+
+// driverState is what is known of a driver's head.
+type driverState struct {
+	Sequence uint64          `json:"sequence"` // the highest of a signed head; 0 = none was seen
+	Head     shader.Digest   `json:"head"`     // of the bytes of that head
+	Before   *uint64         `json:"before"`   // that head was written here without compare-and-swap, after this number; nil: it was read
+	Packs    []shader.Digest `json:"packs"`    // installed, or made here
+	Checked  time.Time       `json:"checked"`  // the last answer of the remote
+	Missing  bool            `json:"missing"`  // that answer: there is no head
+	Saves    time.Duration   `json:"saves_ns"` // what the packs of that head save: see Pack
+}
+
+// has reports whether a pack is installed, or all packs that it replaces.
+func (s *driverState) has(p Pack) bool {
+	if s.hasDigest(p.SHA256) {
+		return true
+	}
+	for _, old := range p.Replaces {
+		if !s.hasDigest(old) {
+			return false
+		}
+	}
+	return len(p.Replaces) > 0
+}
+
+func (s *driverState) hasDigest(d shader.Digest) bool {
+	for _, have := range s.Packs {
+		if have == d {
+			return true
+		}
+	}
+	return false
+}
+
+// read decodes a JSON file, and leaves v as it is where there is none that can be read.
+func (d stateDir) read(name string, v any) {
+	path := filepath.Join(d.path, name)
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > maxStateBytes {
+		return
+	}
+	if data, err := os.ReadFile(path); err == nil {
+		_ = json.Unmarshal(data, v)
+	}
+}
+
+// write replaces a file.
+func (d stateDir) write(name string, data []byte) error {
+	path := filepath.Join(d.path, name)
+	put := func(w *bufio.Writer) error { _, err := w.Write(data); return err }
+	err := osfile.WriteUnsynced(path, put)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = os.MkdirAll(filepath.Dir(path), 0o700); err == nil {
+			err = osfile.WriteUnsynced(path, put)
+		}
+	}
+	return err
+}
+
+// update reads a JSON file into v, calls change, and writes v. Changes of several
+// processes follow each other.
+func (d stateDir) update(name string, v any, change func()) error {
+	return d.updateWithin(lockWait, name, v, change)
+}
+
+// updateWithin is update with another limit of the time that it waits.
+func (d stateDir) updateWithin(wait time.Duration, name string, v any, change func()) error {
+	ctx, cancel := context.WithTimeout(context.Background(), wait)
+	defer cancel()
+	unlock, err := d.lock(ctx, lockName, true)
+	if err != nil {
+		return fmt.Errorf("remote: %w", err)
+	}
+	defer unlock()
+	d.read(name, v)
+	change()
+	data, err := json.MarshalIndent(v, "", " ")
+	if err == nil {
+		err = d.write(name, append(data, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("remote: %w", err)
+	}
+	return nil
+}
+
+// lock locks a file, alone or shared, until unlock is called or the process ends.
+func (d stateDir) lock(ctx context.Context, name string, alone bool) (unlock func(), err error) {
+	path := filepath.Join(d.path, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	// Where a FIFO is in its place, opening it does not wait for a writer.
+	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := osfile.LockWithin(ctx, f, alone, lockPoll); err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%s is locked: %w", path, err)
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() { _ = f.Close() }, nil
+}
+
+// driver returns what is known of a driver's head.
+func (d stateDir) driver(of shader.Digest) (s driverState) {
+	d.read(filepath.Join(of.String(), stateName), &s)
+	return s
+}
+
+// updateDriver changes what is known of a driver's head.
+func (d stateDir) updateDriver(of shader.Digest, change func(*driverState)) error {
+	var s driverState
+	return d.update(filepath.Join(of.String(), stateName), &s, func() { change(&s) })
+}
+
+// lockPull locks pulls of a driver by other processes.
+func (d stateDir) lockPull(ctx context.Context, of shader.Digest) (unlock func(), err error) {
+	return d.lock(ctx, filepath.Join(of.String(), pullLockName), true)
+}
+
+// putItems stores the items of a pack, which is only used to spare Push a fetch.
+func (d stateDir) putItems(of, id shader.Digest, items []pack.Item) {
+	data := make([]byte, 0, len(items)*len(pack.Item{}))
+	for _, i := range items {
+		data = append(data, i[:]...)
+	}
+	_ = d.write(filepath.Join(of.String(), id.String()+itemsExt), data)
+}
+
+// items returns the items of a pack, and false where they are not known.
+func (d stateDir) items(of, id shader.Digest) ([]pack.Item, bool) {
+	f, err := os.OpenFile(filepath.Join(d.path, of.String(), id.String()+itemsExt), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxItemsBytes))
+	const size = len(pack.Item{})
+	if err != nil || len(data)%size != 0 || len(data) == 0 {
+		return nil, false
+	}
+	items := make([]pack.Item, 0, len(data)/size)
+	for ; len(data) > 0; data = data[size:] {
+		items = append(items, pack.Item(data))
+	}
+	return items, true
+}
+
+// dropItems deletes the items of the packs that a head does not list.
+func (d stateDir) dropItems(h *Head) { d.dropUnlisted(h, itemsExt) }
+
+// dropUnlisted deletes the files with an extension, of packs that a head does not list.
+func (d stateDir) dropUnlisted(h *Head, ext string) {
+	listed := h.digests()
+	folder := filepath.Join(d.path, h.Fingerprint.String())
+	for _, e := range osfile.List(folder) {
+		digits, found := strings.CutSuffix(e.Name(), ext)
+		var id shader.Digest
+		if found && id.UnmarshalText([]byte(digits)) == nil && !listed[id] {
+			_ = os.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
+}
+
+// holds reports whether a cache directory still has what was installed for a driver: its
+// programs, and any machine code. Where a user deleted either, all packs are new again.
+func holds(dir *binary.Dir, driver binary.Fingerprint) bool {
+	for _, name := range []string{filepath.Join(driver.DirName(), "fingerprint.json"), filepath.Base(dir.DriverDir())} {
+		if _, err := os.Stat(filepath.Join(dir.Path(), name)); err != nil {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,58 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+)
+
+// Status is the state of a remote, for doctor and remote status.
+type Status struct {
+	URL       string        `json:"url"` // without credentials
+	Mode      Mode          `json:"mode"`
+	Reachable bool          `json:"reachable"`
+	Latency   time.Duration `json:"latency_ns"` // of the request for the head
+	Signed    bool          `json:"signed"`     // by one of the keys
+	Head      *Head         `json:"head,omitempty"`
+	Clock     time.Duration `json:"clock_ns"` // the store's clock, less this machine's; 0 = unknown
+	Breaker   time.Time     `json:"breaker"`  // not asked until then; zero = asked
+	Reason    string        `json:"reason"`   // of the breaker
+	Counters  Counters      `json:"counters"`
+	Err       error         `json:"-"`
+}
+
+// Status requests the head of a driver, and returns what is known of the remote on this
+// machine. Without a driver it requests one that no remote has. A missing head is no error.
+func (r *Remote) Status(ctx context.Context, driver *binary.Fingerprint) Status {
+	s := Status{URL: r.URL(), Mode: r.options.Mode, Counters: r.Counters()}
+	if b := r.state.breaker(); b.isOpen(r.now()) {
+		s.Breaker, s.Reason = b.Until, b.Reason
+	}
+	if r.backend == nil {
+		return s
+	}
+	if driver == nil {
+		driver = &binary.Fingerprint{}
+	}
+	ctx, end := r.patient(ctx)
+	defer end()
+	start := time.Now()
+	head, err := r.readHead(ctx, driver.Digest())
+	s.Latency = time.Since(start)
+	switch {
+	case err == nil:
+		s.Reachable, s.Head, s.Signed = true, head.Head, head.signed
+		r.pin(head)
+	case errors.Is(err, ErrNotFound) || errors.Is(err, ErrRefused):
+		s.Reachable = true
+	}
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		s.Err = r.secret.clean(err)
+	}
+	if head != nil && !head.clock.IsZero() {
+		s.Clock = time.Until(head.clock)
+	}
+	return s
+}

@@ -1,0 +1,33 @@
+package fleet
+
+import (
+	"errors"
+
+	"github.com/shadercache/shadercache/trace"
+)
+
+// endPull ends the region of a pull with what it brought.
+func endPull(region *trace.Region, report PullReport, err error) {
+	if !region.IsOn() {
+		region.End()
+		return
+	}
+	attrs := []trace.Attr{trace.Int("packs", int64(report.Packs)), trace.Int("bytes", report.Bytes),
+		trace.Int("programs", int64(report.Programs))}
+	switch {
+	case errors.Is(err, ErrNotFound):
+		attrs = append(attrs, trace.String("outcome", "missing"))
+	case err != nil:
+		attrs = append(attrs, trace.String("outcome", classify(err))) // the text may have a secret
+	}
+	region.End(attrs...)
+}
+
+// endPack ends the region of a pack.
+func endPack(region *trace.Region, p Pack) {
+	if region.IsOn() {
+		region.End(trace.String("pack", p.SHA256.Short()), trace.Int("bytes", p.Size))
+	} else {
+		region.End()
+	}
+}

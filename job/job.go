@@ -1,0 +1,106 @@
+package job
+
+import "fmt"
+
+// Job is one unit of work: inputs, one dispatch or a chain of them, outputs. A Job and its
+// slices may be reused when Submit has returned, except for an Output's To, which is
+// written until Wait has returned.
+type Job struct {
+	Dispatch
+	Then    []Dispatch // further dispatches, each after the writes of the one before
+	Inputs  []Input    // bound for every dispatch of the job
+	Outputs []Output   // bound for every dispatch of the job
+}
+
+// Dispatches is an iterator over the dispatches of the job, in their order.
+func (j *Job) Dispatches() func(yield func(*Dispatch) bool) {
+	return func(yield func(*Dispatch) bool) {
+		if !yield(&j.Dispatch) {
+			return
+		}
+		for i := range j.Then {
+			if !yield(&j.Then[i]) {
+				return
+			}
+		}
+	}
+}
+
+// Dispatch is one dispatch of a program. Every storage block and uniform block of the
+// program must be bound, and every uniform set.
+type Dispatch struct {
+	Program Program
+	Groups  [3]uint32 // work groups along x, y and z, each at least 1
+
+	// Buffers are bound for this dispatch. They take precedence over inputs and outputs.
+	Buffers []Bound
+
+	// Uniforms are the values of uniforms outside any block.
+	Uniforms []Uniform
+
+	// Params is the content of the uniform block at ParamsBinding.
+	Params        []byte
+	ParamsBinding uint32
+}
+
+// Bound is a buffer at a storage binding.
+type Bound struct {
+	Binding  uint32
+	Buffer   Buffer
+	Offset   int  // bytes, a multiple of the GPU's alignment: 256 always is
+	Size     int  // bytes; 0 is the rest of the buffer
+	ReadOnly bool // the program only reads it
+}
+
+// Input is data for the storage block at Binding: Data, or written by Fill.
+type Input struct {
+	Binding uint32
+	Data    []byte
+
+	// Fill is called by Submit with Size bytes. It must write all of them, in order, and
+	// not read them, and it must not use the device. On a GPU of this process they are
+	// memory that the GPU reads, where the job fits into a slot of the executor (see
+	// executor.Options.SlotBytes): the host copies nothing. A device of several GPUs may
+	// call it again where one of them fails.
+	Fill func(dst []byte)
+	Size int
+}
+
+// Output is the destination of the storage block at Binding: it is copied to To, or passed
+// to Read. It is zero before the job: what no dispatch writes stays so.
+type Output struct {
+	Binding uint32
+	To      []byte
+
+	// Read is called by Wait, once, when the job has succeeded, with Size bytes that are
+	// valid until it returns. It must not use the device. Where Fill would be called with
+	// memory that the GPU reads, these are memory that it wrote.
+	Read func(src []byte)
+	Size int
+}
+
+// Bytes returns the data of the input, for a device that does not fill it in place: it calls
+// Fill.
+func (in *Input) Bytes() ([]byte, error) {
+	switch {
+	case in.Fill == nil:
+		return in.Data, nil
+	case in.Data != nil || in.Size <= 0:
+		return nil, fmt.Errorf("%w: the input at binding %d has Fill, Data of %d bytes and a Size of %d", ErrInvalid, in.Binding, len(in.Data), in.Size)
+	}
+	data := make([]byte, in.Size)
+	in.Fill(data)
+	return data, nil
+}
+
+// Bytes returns where the output is copied to, for a device that is not read in place: it
+// passes them to Read afterwards, where that is set.
+func (out *Output) Bytes() ([]byte, error) {
+	switch {
+	case out.Read == nil:
+		return out.To, nil
+	case out.To != nil || out.Size <= 0:
+		return nil, fmt.Errorf("%w: the output at binding %d has Read, To of %d bytes and a Size of %d", ErrInvalid, out.Binding, len(out.To), out.Size)
+	}
+	return make([]byte, out.Size), nil
+}

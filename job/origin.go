@@ -1,0 +1,35 @@
+package job
+
+// Origin is where a program came from.
+type Origin uint8
+
+// The origins of a program.
+const (
+	Compiled Origin = iota + 1
+	Disk            // loaded from a binary in the store
+	Memory          // loaded from a binary that stayed in memory after eviction
+	Resident        // resident, or already being loaded for another caller
+)
+
+var origins = [...]string{"unknown", "compiled", "disk", "memory", "resident"}
+
+// ParseOrigin returns the origin of a name, as String returns it, and 0 for another.
+func ParseOrigin(name string) Origin {
+	for o, each := range origins {
+		if each == name {
+			return Origin(o)
+		}
+	}
+	return 0
+}
+
+// String returns "compiled", "disk", "memory", "resident", or "unknown".
+func (o Origin) String() string {
+	if int(o) >= len(origins) {
+		return origins[0]
+	}
+	return origins[o]
+}
+
+// MarshalText returns the text of String.
+func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/group"
+)
+
+const benchDevicesUsage = `Compare several GPUs with the first of them. --device names them: all by
+default, and one that is named twice stands for two, with a context each.
+
+Workloads:
+  start     processes that load --programs programs, warm: with one GPU, and on
+            all at the same time; medians by process
+  small     independent jobs of 4 KiB each way, with a kernel of --kernel-us
+  large     the same with --large-bytes each way, copied from and to memory of
+            the caller; and the same made and read in place
+  conv      convolutions of ResNet for --images images, split by images; tensors
+            stay on the GPUs. "a share" is what one GPU reaches with its part of
+            the images alone
+  gemm      a product of square matrices with a side of --matrix, split by rows;
+            matrices stay on the GPUs, and from slices, which the host gathers
+  wave      a 3-D wave, --side cells cubed, divided into blocks whose faces go
+            from GPU to GPU in each step; both forms must agree in every bit
+  messages  from a session on the first GPU to one on the second, and back,
+            while their kernels run, and with a tick for each; and from actor to
+            actor. Also the CPU time of both without a message
+  move      a session of integers and one of floats, saved on the first GPU and
+            continued on the second, where every bit must be that of the first
+
+One GPU and all are measured in turn, --repeat times; figures are medians. Every
+word of some jobs is checked, and of the others one in 64 KiB; of products a
+sample of the elements, against the CPU.
+
+The exit code is 1 when a result was wrong.`
+
+func newBenchDevices(o *options) *cobra.Command {
+	var b group.Options
+	workloads, largeBytes := strings.Join(group.Workloads, ","), cli.ByteSize(16<<20)
+	cmd := &cobra.Command{
+		Use:                   "devices [--workloads NAMES] [--seconds S] [--repeat N]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Compare several GPUs with one",
+		Long:                  benchDevicesUsage,
+		Args:                  cli.UsageArgs(cli.NoArguments),
+		Example:               "  shadercache-lab bench devices --device 0,1 --workloads small,conv --json | jq '.rows[] | {detail, ratio}'",
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&workloads, "workloads", workloads, "one or several")
+	flags.IntVar(&b.Repeat, "repeat", 3, "runs of each figure")
+	flags.Float64Var(&b.Seconds, "seconds", 0.5, "about how long each run of a row takes")
+	flags.Float64Var(&b.KernelMicros, "kernel-us", 1000, "length of the kernel of a job")
+	flags.Var(&largeBytes, "large-bytes", "bytes each way of a large job (default 16 MiB)")
+	flags.IntVar(&b.Images, "images", 64, "images of a convolution")
+	flags.IntVar(&b.Matrix, "matrix", 16384, "side of the matrices")
+	flags.IntVar(&b.Side, "side", 512, "cells of a side of the volume of the wave")
+	flags.IntVar(&b.Programs, "programs", 48, "programs of a start")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		b.Workloads, b.LargeBytes = strings.Split(workloads, ","), int(largeBytes)
+		return runBenchmark(o, cmd, b, group.Run)
+	}
+	return cli.ForSeveral(o.WithResult(cmd, group.Result{}))
+}
+
+// newDevicesChild is the command of a process that bench devices starts.
+func newDevicesChild(o *options) *cobra.Command {
+	programs, first := 0, false
+	cmd := &cobra.Command{
+		Use:     group.ChildCommand,
+		Short:   "Run one start of bench devices in this process",
+		Hidden:  true,
+		Example: "  shadercache-lab bench devices-child --first",
+		Args:    cli.UsageArgs(cli.NoArguments),
+		RunE: func(*cobra.Command, []string) error {
+			row, err := group.RunChild(&o.Options, programs, first)
+			if err != nil {
+				return err
+			}
+			return json.NewEncoder(o.Stdout).Encode(row)
+		},
+	}
+	cmd.Flags().IntVar(&programs, "programs", 48, "number of programs")
+	cmd.Flags().BoolVar(&first, "first", false, "on the first GPU alone")
+	return cli.ForSeveral(cmd)
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/workloads"
+)
+
+const benchInterpreterUsage = `Measure how fast machines of the interpreter run, in every form of dispatch.
+
+Programs that never end: tight counts in a register, store also writes the count
+to memory, and vector has four instructions on vectors in a loop of six. Each
+runs on one machine and on many side by side.
+
+Workloads:
+  forms    tight and store; standard, continuous, mega and chained, all with the
+           same shader
+  builds   tight, as mega: registers in an array instead of shared memory,
+           64-bit integers of the driver, and the next instruction fetched while
+           one is executed
+  vectors  tight and vector, as mega: a machine on an invocation, which does the
+           elements of a vector one by one, and on a group, which shares them
+  lengths  tight on one machine: 10, 50 and 100 million instructions in batches
+           of 10 million, or --cycles; standard, continuous and mega. Not by
+           default: a GPU takes minutes
+
+After each run every machine's registers, flags, counts and vectors are compared
+with the CPU's.
+
+Each row is the best of --repeat runs. instructions_per_second is of all
+machines together.
+
+The exit code is 1 when the state of a machine differs from the CPU's.`
+
+func newBenchInterpreter(o *options) *cobra.Command {
+	var b workloads.InterpreterOptions
+	names := "forms,builds,vectors"
+	cmd := &cobra.Command{
+		Use:                   "interpreter [--workloads NAMES] [--machines N] [--cycles N] [--batch N] [--repeat N]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Measure machines that run on the GPU",
+		Long:                  benchInterpreterUsage,
+		Example:               "  shadercache-lab bench interpreter --cycles 10000000 --batch 1000000 --json",
+		Args:                  cli.UsageArgs(cli.NoArguments),
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&names, "workloads", names, "what to measure: "+strings.Join(workloads.InterpreterWorkloads, ", "))
+	flags.IntVar(&b.Machines, "machines", 0, "machines side by side (default 10000, on software drivers 256)")
+	flags.IntVar(&b.Cycles, "cycles", 0, "instructions of each machine (default 4000000; on software drivers 600000 of one machine, 60000 of many)")
+	flags.IntVar(&b.Batch, "batch", 0, "instructions of a batch (default a quarter of --cycles)")
+	flags.IntVar(&b.Repeat, "repeat", 2, "runs of each row, of which the best counts")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		b.Workloads = strings.Split(names, ",")
+		if err := cli.RefuseZero(cmd, "machines", "cycles", "batch"); err != nil {
+			return err
+		}
+		return runBenchmark(o, cmd, b, workloads.RunInterpreter)
+	}
+	return o.WithResult(cmd, workloads.InterpreterResult{})
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/bars"
+)
+
+const benchTableUsage = `Compare folders of logs, written by scripts/measure, with bars. Each row has the
+figures of each folder, whether they meet their bars, and where they were
+measured: GPU, driver, processor, date and revision.
+
+The bars are a file as of --assert, whose bars have a row and the log of their
+figure. A bar that is not for a folder's device, and a log or a figure that is
+missing, are "-"; why is below the table.
+
+A bar that is missed is no failure: for that, give --assert to a benchmark. The
+exit code is 1 where a folder does not exist.`
+
+// ownBars are those of this project, from the top of the repository.
+const ownBars = "docs/bench/bars.json"
+
+func newBenchTable(o *options) *cobra.Command {
+	file, markdown := ownBars, false
+	cmd := &cobra.Command{
+		Use:                   "table FOLDER... [--bars FILE] [--markdown]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Compare logs of benchmarks with bars",
+		Long:                  benchTableUsage,
+		Example:               "  shadercache-lab bench table docs/logs/h200 docs/logs/h100",
+		Args:                  cli.UsageArgs(cobra.MinimumNArgs(1)),
+	}
+	cmd.Flags().StringVar(&file, "bars", file, "`file` of bars")
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "print a table for a page")
+	_ = cmd.MarkFlagFilename("bars", "json")
+	cmd.RunE = func(cmd *cobra.Command, folders []string) error {
+		t, err := readTable(cmd, file, folders)
+		if err != nil || !markdown || o.JSON {
+			return o.Show(t, err)
+		}
+		fmt.Fprint(o.Stdout, t.Markdown())
+		return nil
+	}
+	return cli.Without(o.WithResult(cmd, bars.Table{}), cli.DirFlags, cli.GPUFlags, assertFlag)
+}
+
+// readTable compares folders with the bars of a file.
+func readTable(cmd *cobra.Command, file string, folders []string) (*bars.Table, error) {
+	list, err := bars.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = cli.Hint(err, "those of this project are "+ownBars+" in its repository: start there, or use --bars")
+	}
+	if err != nil {
+		return nil, cli.Usage(cmd, err)
+	}
+	for _, folder := range folders {
+		if _, err := os.ReadDir(folder); err != nil {
+			return nil, err
+		}
+	}
+	return bars.NewTable(list, folders), nil
+}

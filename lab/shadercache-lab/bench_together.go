@@ -1,0 +1,60 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/startup"
+	"github.com/shadercache/shadercache/lab/bench/together"
+)
+
+const benchTogetherUsage = `Measure processes of shadercache that start at the same time. The command is
+that beside this one, else in the PATH.
+
+Workloads:
+  warm      --processes on one warm directory, beside as many with a directory
+            each, in the same round
+  cold      --processes that preload one empty directory, beside one alone
+  failures  a preload of a warm directory, with sources of which one in 25 does
+            not compile, which is recorded; beside --no-isolate
+  machines  --machines with an empty directory each, which start from one
+            remote, beside their median
+
+The programs are those of bench startup. Each process but those of preload runs
+every program once and compares every element with the CPU's; after cold one
+more does. Figures are from the start of a process to its end: of those that
+start at once the first, the median and the slowest, each the median of --repeat
+rounds. "ratio" is the slowest, of what it is compared with. "missed" counts the
+starts that compiled anything although the directory, or the remote, had it.
+
+--remote is "file", a folder; "loopback", an HTTP server in the benchmark's own
+process; or an http: or oci: URL to which this command may write. --latency is
+that of a link before the last two.
+
+The exit code is 1 when a result was wrong, or a start compiled what its
+directory had.`
+
+func newBenchTogether(o *options) *cobra.Command {
+	var b together.Options
+	cmd := &cobra.Command{
+		Use:                   "together [--workloads NAMES] [--processes N,...] [--machines N,...] [--remote NAMES] [--latency D,...] [--programs N] [--repeat N]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Measure processes that start at the same time",
+		Long:                  benchTogetherUsage,
+		Example:               "  shadercache-lab bench together --workloads machines --machines 6 --latency 0s,20ms --json | jq '.rows[] | {latency_ms, ratio, missed}'",
+		Args:                  cli.UsageArgs(cli.NoArguments),
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&b.Workloads, "workloads", together.Workloads, "one or several")
+	flags.IntSliceVar(&b.Processes, "processes", []int{1, 2, 8, 16}, "at once, on one directory")
+	flags.IntSliceVar(&b.Machines, "machines", []int{1, 6, 20}, "at once, with a directory each")
+	flags.StringSliceVar(&b.Remotes, "remote", []string{together.File, startup.Loopback}, "of machines: file, loopback, or a URL")
+	flags.DurationSliceVar(&b.Latencies, "latency", []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond}, "of a link before the remote, there and back")
+	flags.IntVar(&b.Programs, "programs", 48, "number of programs")
+	flags.IntVar(&b.Repeat, "repeat", 3, "rounds of each row")
+	flags.StringVar(&b.WorkDir, "workdir", "", "where directories are made, and removed (default the system's temporary directory)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runBenchmark(o, cmd, b, together.Run) }
+	return o.WithResult(cmd, together.Result{})
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/workloads"
+)
+
+const benchWaveUsage = `Compare two forms of a simulation: the same grid, the same kernels.
+
+In the traditional form the host has the state: for every operation it is
+uploaded, dispatched on, and downloaded. In the resident form the state stays on
+the GPU, and only messages and answers are copied.
+
+What is timed, in microseconds, as the median of --repeat:
+  inject  a poke, until it is acknowledged and, traditionally, back on the host
+  query   the height of one cell as it is now
+  step    one step, until it is done
+  frame   a poke, 8 steps and a query: 60 times a second leaves 16,667
+
+Every answer, and every cell after each row, is compared with the CPU's. The CPU
+computes all of it once, on all cores, before anything is timed.
+
+The exit code is 1 when a result was wrong.`
+
+func newBenchWave(o *options) *cobra.Command {
+	var b workloads.WaveOptions
+	size, tiles := cli.Pair{X: 512, Y: 512}, cli.Pair{X: 16, Y: 16}
+	cmd := &cobra.Command{
+		Use:                   "wave [--size WxH] [--tiles WxH] [--repeat N]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Compare a simulation that stays on the GPU with one that does not",
+		Long:                  benchWaveUsage,
+		Example:               "  shadercache-lab bench wave --size 512x512 --json",
+		Args:                  cli.UsageArgs(cli.NoArguments),
+	}
+	flags := cmd.Flags()
+	flags.Var(&size, "size", "cells")
+	flags.Var(&tiles, "tiles", "tiles, a work group each")
+	flags.IntVar(&b.Repeat, "repeat", 100, "times that each operation is timed")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		b.Width, b.Height, b.TilesX, b.TilesY = size.X, size.Y, tiles.X, tiles.Y
+		return runBenchmark(o, cmd, b, workloads.RunWave)
+	}
+	return o.WithResult(cmd, workloads.WaveResult{})
+}

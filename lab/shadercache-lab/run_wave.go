@@ -1,0 +1,255 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/conv2d/imaging"
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/lab/demo/wave"
+)
+
+const runWaveUsage = `Run a 2-D wave equation that stays on the GPU, poke it, take pictures of it.
+
+The grid is cut into tiles. Each owns its cells and exchanges messages with its
+four neighbours before a step; the state never leaves the GPU. A poke is a
+message too: it raises the surface around a cell and is acknowledged by the
+tile. Pokes happen while it runs, before the step behind the @.
+
+With --out a picture is written every --every steps: water at rest is dark,
+crests are orange to cream, troughs blue to ice. With --verify the CPU computes
+the same, and every cell of every picture and of the end is compared: every bit
+has to be equal.
+
+With --checkpoint the wave is a session that is saved every so often, at the
+end, and when it is interrupted. However its process ends, --resume continues
+from the last checkpoint until --steps, also on another GPU: give it the same
+size, tiles, borders and pokes, with numbers of steps that are even.
+
+The exit code is 1 when a cell was wrong, or a poke was not acknowledged.`
+
+// waveFlags are the flags of run wave.
+type waveFlags struct {
+	size, tiles  cli.Pair
+	steps, every int
+	pokes        []string
+	out          string
+	absorb       bool
+	scale        float64
+	verify       bool
+	scheduled    []wave.ScheduledPoke
+	saved        waveCheckpoints
+}
+
+// waveResult is what run wave prints.
+type waveResult struct {
+	GPU            string     `json:"gpu"`
+	Driver         string     `json:"driver"`
+	Width          int        `json:"width"`   // cells or pixels across
+	Height         int        `json:"height"`  // cells or pixels down
+	TilesX         int        `json:"tiles_x"` // work groups across
+	TilesY         int        `json:"tiles_y"` // work groups down
+	Border         string     `json:"border"`
+	Steps          uint32     `json:"steps"` // that were done
+	Pokes          []wavePoke `json:"pokes"`
+	Energy         float64    `json:"energy"`      // at the end
+	Largest        float64    `json:"largest"`     // height at the end
+	StepsPerSecond float64    `json:"steps_per_s"` // without pictures and comparing
+	Frames         int        `json:"frames"`      // pictures
+	Out            string     `json:"out"`         // the file that was written
+	Verified       *bool      `json:"verified"`    // null without --verify
+	waveSaved
+}
+
+// wavePoke is a poke that a tile acknowledged.
+type wavePoke struct {
+	X         int     `json:"x"`
+	Y         int     `json:"y"`
+	Amplitude float32 `json:"amplitude"`
+	Step      uint32  `json:"step"` // as acknowledged
+}
+
+func newRunWave(o *options) *cobra.Command {
+	f := waveFlags{size: cli.Pair{X: 512, Y: 512}, tiles: cli.Pair{X: 8, Y: 8}}
+	cmd := &cobra.Command{
+		Use:                   "wave [--size WxH] [--tiles WxH] [--steps N] [--poke X,Y,HEIGHT[@STEP]]... [--out DIR]",
+		DisableFlagsInUseLine: true,
+		Short:                 "Run a wave equation that stays on the GPU",
+		Long:                  runWaveUsage,
+		Example:               "  shadercache-lab run wave --size 512x512 --steps 600 --poke 200,200,1 --poke 320,300,-1@100 --every 20 --out frames --verify",
+		Args:                  cli.UsageArgs(cli.NoArguments),
+	}
+	flags := cmd.Flags()
+	flags.Var(&f.size, "size", "cells")
+	flags.Var(&f.tiles, "tiles", "tiles, a work group each")
+	flags.IntVar(&f.steps, "steps", 600, "steps to do")
+	flags.StringArrayVar(&f.pokes, "poke", nil, "raise the surface at X,Y by HEIGHT before step STEP, any number of times (default three, before steps 0, 100 and 200)")
+	flags.IntVar(&f.every, "every", 20, "steps from picture to picture")
+	flags.StringVar(&f.out, "out", "", "folder for pictures, made if it is missing (default no pictures)")
+	flags.BoolVar(&f.absorb, "absorb", false, "borders absorb waves rather than reflect them")
+	flags.Float64Var(&f.scale, "scale", 0, "height with the last colour (default an eighth of the highest poke)")
+	flags.BoolVar(&f.verify, "verify", false, "compare every cell with the CPU's")
+	f.saved.addFlags(flags)
+	_ = cmd.MarkFlagDirname("out")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := cmp.Or(cli.RefuseZero(cmd, "scale", "checkpoint-every"), cli.RefuseUnused(cmd, f.saved.file != "", "--checkpoint", "checkpoint-every"), cli.RefuseUnused(cmd, f.out != "", "pictures, with --out", "every", "scale")); err != nil {
+			return err
+		}
+		if err := f.check(); err != nil {
+			return cli.Usage(cmd, err)
+		}
+		if f.out != "" {
+			if err := cli.MakeFolder(f.out); err != nil {
+				return err
+			}
+		}
+		r, err := o.runWave(f)
+		if r == nil {
+			return err
+		}
+		return errors.Join(o.Result(r, r.Print), err)
+	}
+	return o.WithResult(cmd, waveResult{})
+}
+
+// check checks the command line and parses the pokes.
+func (f *waveFlags) check() error {
+	switch {
+	case f.steps < 1 || f.steps > 100_000_000:
+		return errors.New("--steps must be 1 to 100000000")
+	case f.every < 1:
+		return errors.New("--every must be at least 1")
+	case !(f.scale >= 0):
+		return errors.New("--scale must be more than 0")
+	}
+	if f.pokes == nil {
+		w, h := f.size.X, f.size.Y
+		// The same ones for any number of steps, so that --resume finds them: those after
+		// the last step are left out.
+		f.scheduled = []wave.ScheduledPoke{
+			{Impulse: wave.Impulse{X: w / 3, Y: h * 2 / 5, Amplitude: 1}},
+			{Impulse: wave.Impulse{X: w * 2 / 3, Y: h / 4, Amplitude: -1}, Step: 100},
+			{Impulse: wave.Impulse{X: w * 3 / 5, Y: h * 3 / 4, Amplitude: 1}, Step: 200},
+		}
+	}
+	for _, text := range f.pokes {
+		p, err := wave.ParseScheduledPoke(text)
+		if err != nil {
+			return fmt.Errorf("--poke %w", err)
+		}
+		if p.Step >= f.steps {
+			return fmt.Errorf("--poke %s comes after the last of %d steps", text, f.steps)
+		}
+		f.scheduled = append(f.scheduled, p)
+	}
+	if err := f.checkEven(); err != nil {
+		return err
+	}
+	if f.scale == 0 {
+		highest := float32(1e-6)
+		for _, p := range f.scheduled {
+			highest = max(highest, p.Amplitude, -p.Amplitude)
+		}
+		f.scale = float64(highest) / 8
+	}
+	return nil
+}
+
+func (f *waveFlags) options() wave.Options {
+	o := wave.Options{Width: f.size.X, Height: f.size.Y, TilesX: f.tiles.X, TilesY: f.tiles.Y}
+	if f.absorb {
+		o.Border = wave.Absorbing
+	}
+	return o
+}
+
+// runWave runs the simulation. Where a cell was wrong the result comes with an error.
+func (o *options) runWave(f waveFlags) (r *waveResult, err error) {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	g, err := o.OpenExecutor(executor.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	e := wave.Experiment{Steps: f.steps, Pokes: f.scheduled, Every: f.every}
+	sim, end, err := f.simulation(ctx, g, &e)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		saved, failed := end()
+		if err = errors.Join(err, failed); r != nil {
+			r.waveSaved = saved
+		}
+	}()
+	bar := o.NewProgress(f.steps-e.Done, "steps")
+	e.Progress = bar.Add
+	if f.verify {
+		if e.Reference, err = wave.NewReference(f.options()); err != nil {
+			return nil, err
+		}
+	}
+	var pictures errgroup.Group // written while the simulation runs
+	pictures.SetLimit(2)
+	if f.out != "" {
+		e.Frame = func(field []float32, step uint32) error {
+			file := filepath.Join(f.out, fmt.Sprintf("wave-%06d.png", step))
+			pictures.Go(func() error { return imaging.WritePNG(file, wave.Picture(field, f.size.X, f.scale)) })
+			return nil
+		}
+	}
+	done, err := e.Run(ctx, sim)
+	if err = errors.Join(err, bar.Finish(), pictures.Wait()); err != nil && !errors.Is(err, wave.ErrDiffers) {
+		return nil, err
+	}
+	if err != nil {
+		err = cli.Hint(err, "the figures mean nothing; the driver may be broken")
+	}
+	r = newWaveResult(g, f, done)
+	if done.Stepping > 0 {
+		r.StepsPerSecond = float64(int(done.Steps)-e.Done) / done.Stepping.Seconds()
+	}
+	return r, err
+}
+
+func newWaveResult(g *cli.GPU, f waveFlags, done wave.Outcome) *waveResult {
+	r := &waveResult{
+		GPU: g.Name(), Driver: g.Driver(), Width: f.size.X, Height: f.size.Y, TilesX: f.tiles.X, TilesY: f.tiles.Y,
+		Border: f.options().Border.String(), Steps: done.Steps, Pokes: []wavePoke{}, Energy: done.Energy, Largest: done.Largest,
+		Frames: done.Frames, Out: f.out, Verified: done.Verified,
+	}
+	for _, p := range done.Pokes {
+		r.Pokes = append(r.Pokes, wavePoke{p.X, p.Y, p.Amplitude, p.Step})
+	}
+	return r
+}
+
+func (r *waveResult) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s\n\n", r.GPU)
+	fmt.Fprintf(w, "cells\t%dx%d in %dx%d tiles, %s borders\n", r.Width, r.Height, r.TilesX, r.TilesY, r.Border)
+	fmt.Fprintf(w, "steps\t%d, %.0f a second\n", r.Steps, r.StepsPerSecond)
+	r.waveSaved.print(w)
+	for _, p := range r.Pokes {
+		fmt.Fprintf(w, "poke\tat %d,%d by %g, acknowledged at step %d\n", p.X, p.Y, p.Amplitude, p.Step)
+	}
+	fmt.Fprintf(w, "energy\t%.6g\nlargest\t%.4g\n", r.Energy, r.Largest)
+	if r.Out != "" {
+		fmt.Fprintf(w, "pictures\t%d in %s\n", r.Frames, r.Out)
+	}
+	switch {
+	case r.Verified == nil:
+		fmt.Fprint(w, "verified\tno, see --verify\n")
+	case *r.Verified:
+		fmt.Fprint(w, "verified\tyes, every cell equals the CPU's\n")
+	default:
+		fmt.Fprint(w, "verified\tNO, CELLS ARE WRONG\n")
+	}
+}

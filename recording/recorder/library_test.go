@@ -1,0 +1,76 @@
+//go:build linux
+
+package recorder_test
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/shadercache/shadercache/recording/recorder"
+)
+
+// Neither compiler warns.
+func TestNoCompilerWarns(t *testing.T) {
+	t.Parallel()
+	for _, compiler := range []string{"gcc", "clang"} {
+		if _, err := exec.LookPath(compiler); err != nil && compiler == "clang" {
+			continue
+		}
+		flags := append([]string{"-O0"}, strict...)
+		if err := recorder.Build(t.Context(), "c", compiler, filepath.Join(t.TempDir(), recorder.LibraryName), flags...); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The library is compiled by the first call, and found by the next, also without a compiler.
+func TestTheLibraryIsCompiledOnce(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	told := 0
+	compiling := func(string) { told++ }
+	first, err := recorder.Library(t.Context(), compiling)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", "")
+	if second, err := recorder.Library(t.Context(), compiling); err != nil || second != first {
+		t.Errorf("%s and %s, %v", first, second, err)
+	}
+	if told != 1 {
+		t.Errorf("told %d times that it is compiled", told)
+	}
+	left, err := os.ReadDir(filepath.Dir(first))
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v is beside the library, %v", left, err)
+	}
+	if err := os.Chmod(first, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := recorder.Library(t.Context(), compiling); !errors.Is(err, recorder.ErrNoLibrary) {
+		t.Errorf("a library that others can write to, and no compiler: %v", err)
+	}
+}
+
+func TestFoldersOfOthersAreRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	folder, err := recorder.MakeFolder(filepath.Join(dir, "a", "b"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if err := os.Chmod(folder, 0o770); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := recorder.MakeFolder(folder); !errors.Is(err, recorder.ErrFolder) {
+		t.Errorf("a folder that others can write to: %v", err)
+	}
+	if err := recorder.SetEnvironment("/a b/library.so", folder); !errors.Is(err, recorder.ErrNoLibrary) {
+		t.Errorf("a path with a space: %v", err)
+	}
+}

@@ -1,0 +1,126 @@
+//go:build linux
+
+package client
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/wire"
+	"github.com/shadercache/shadercache/server/socket"
+)
+
+// unfriendly is a client of a server that welcomes it and answers each request with what answer
+// returns.
+func unfriendly(t *testing.T, answer func(h wire.Header) (wire.Type, wire.Message)) *Client {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "scs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	path := filepath.Join(dir, "socket")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		u, err := l.Accept()
+		if err != nil {
+			return
+		}
+		conn, err := socket.NewConn(u.(*net.UnixConn), nil)
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		for {
+			h, _, err := conn.Next()
+			if err != nil {
+				return
+			}
+			typ, m := answer(h)
+			if h.Type == wire.TypeHello {
+				typ, m = h.Type|wire.ReplyBit, &wire.Welcome{Version: wire.Version, Limits: wire.Limits{
+					Jobs: 4, Objects: 4, Memory: 1, Buffers: 1, Named: 1, Deadline: 1e9, Longest: 1e9,
+				}}
+			}
+			frame, err := wire.AppendFrame(nil, typ, h.Request, m)
+			if err != nil || conn.Write(frame) != nil {
+				return
+			}
+		}
+	}()
+	c, err := Dial(t.Context(), Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// TestRepliesThatDoNotFit: of another type, with fewer outputs than were asked for, and with none
+// of the fields. Each is ErrMalformed, and nothing is taken for a result.
+func TestRepliesThatDoNotFit(t *testing.T) {
+	submit := func(c *Client) error {
+		pending, err := c.Submit(t.Context(), &job.Job{
+			Dispatch: job.Dispatch{Program: &Program{c: c, id: 1}, Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 8)}, {Binding: 1, To: make([]byte, 8)}},
+		})
+		if err != nil {
+			return err
+		}
+		return pending.Wait(t.Context())
+	}
+	buffer := func(c *Client) error { _, err := c.NewBuffer(t.Context(), 4); return err }
+	for name, c := range map[string]struct {
+		typ  wire.Type
+		body wire.Message
+		call func(*Client) error
+		fits bool
+	}{
+		"a job of 16 bytes":      {wire.TypeJob | wire.ReplyBit, &wire.Data{Data: make([]byte, 16)}, submit, true},
+		"15 bytes":               {wire.TypeJob | wire.ReplyBit, &wire.Data{Data: make([]byte, 15)}, submit, false},
+		"no bytes":               {wire.TypeJob | wire.ReplyBit, &wire.Data{}, submit, false},
+		"a run":                  {wire.TypeRun | wire.ReplyBit, &wire.Data{Data: make([]byte, 16)}, submit, false},
+		"a request":              {wire.TypeJob, &wire.Data{Data: make([]byte, 16)}, submit, false},
+		"an empty body":          {wire.TypeJob | wire.ReplyBit, &wire.Empty{}, submit, false},
+		"a buffer":               {wire.TypeBuffer | wire.ReplyBit, &wire.BufferReply{Size: 4}, buffer, true},
+		"memory":                 {wire.TypeMemory | wire.ReplyBit, &wire.BufferReply{Size: 4}, buffer, false},
+		"an error without code":  {wire.TypeError, &wire.Error{}, buffer, false},
+		"an error without texts": {wire.TypeError, &wire.Empty{}, buffer, false},
+	} {
+		err := c.call(unfriendly(t, func(wire.Header) (wire.Type, wire.Message) { return c.typ, c.body }))
+		if c.fits && err != nil || !c.fits && !errors.Is(err, ErrMalformed) && !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOperandsInMemory: a part of shared memory is used there, and what is not wholly in it is not.
+func TestOperandsInMemory(t *testing.T) {
+	around := make([]byte, 96)
+	c := &Client{}
+	m := &Memory{c: c, id: 7, bytes: around[16:80]}
+	c.memories.list = []*Memory{m}
+	for _, of := range []struct {
+		from, to int
+		fits     bool
+	}{
+		{16, 80, true}, {79, 80, true}, {20, 24, true}, {15, 80, false}, {16, 81, false}, {79, 81, false}, {80, 81, false}, {0, 16, false}, {0, 96, false}, {20, 20, false},
+	} {
+		operand, ok := c.shared(around[of.from:of.to])
+		want := wire.Operand{Place: wire.PlaceMemory, ID: 7, Offset: uint64(of.from - 16), Size: uint64(of.to - of.from)}
+		if ok != of.fits || ok && !reflect.DeepEqual(operand, want) {
+			t.Errorf("bytes %d to %d: %+v, %v", of.from, of.to, operand, ok)
+		}
+	}
+	if operand, ok := c.shared(nil); ok {
+		t.Errorf("nothing: %+v", operand)
+	}
+}

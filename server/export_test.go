@@ -1,0 +1,16 @@
+//go:build linux
+
+package server
+
+// LockBuffer locks a named buffer, as a copy of another session does, until unlock is called.
+func (s *Server) LockBuffer(name string) (unlock func()) {
+	n, _, err := s.buffers.open(name, false, 0, nil)
+	if err != nil {
+		panic(err)
+	}
+	n.object.mu.Lock()
+	return func() {
+		n.object.mu.Unlock()
+		s.buffers.leave(n)
+	}
+}

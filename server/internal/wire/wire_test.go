@@ -1,0 +1,307 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/gob"
+	"encoding/json"
+	"errors"
+	"math"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// samples has one message of each kind, with every field set, and its name.
+func samples() map[string]Message {
+	inline := Operand{Place: PlaceInline, Size: 4, Data: []byte{1, 2, 3, 4}}
+	shared := Operand{Place: PlaceMemory, ID: 7, Offset: 64, Size: 4096}
+	buffer := Operand{Place: PlaceBuffer, ID: 9, Offset: 256, Size: 0}
+	return map[string]Message{
+		"hello":                    &Hello{Oldest: 1, Newest: 3, Client: []byte("test")},
+		"hello for a device":       &Hello{Oldest: 1, Newest: 3, Client: []byte("test"), Device: []byte("1"), Near: []byte("state")},
+		"hello of a later version": &Hello{Oldest: Version + 1, Newest: 9, Client: []byte("test"), Other: []byte{1, 2, 3}},
+		"welcome": &Welcome{
+			Number: 1, Devices: 2, UUID: []byte("4d4929459f0adf5948c77a1e106e4b42"), Version: 1, Session: 2, Generation: 3, Server: []byte("v1"), Device: []byte("llvmpipe"), Label: []byte("Mesa"),
+			Fingerprint: [32]byte{1, 31: 2}, Limits: Limits{1, 2, 3, 4, 5, 6, 7}, Ended: []byte("killed"),
+		},
+		"error": &Error{CodeQuota, "too much", "release some"},
+		"program": &Program{
+			ID: 1, Form: FormFinal, Name: []byte("add"), Text: []byte("void main() {}"),
+			Defines: []Define{{[]byte("A"), []byte("1")}, {[]byte("B"), []byte{}}},
+		},
+		"program reply": &ProgramReply{
+			Key: [32]byte{9}, Origin: 2, WorkGroup: [3]uint32{64, 1, 1},
+			Resources: []Resource{{1, 3, 16, []byte("Values")}, {4, -1, 1, []byte("n")}},
+		},
+		"memory":        &Memory{3, 1 << 20},
+		"release":       &Release{KindBuffer, 4},
+		"delete":        &Delete{KindPlan, []byte("resnet")},
+		"cancel":        &Cancel{77},
+		"buffer":        &Buffer{5, Create | Fresh, 4096, []byte("weights")},
+		"buffer reply":  &BufferReply{4096, 7, true},
+		"copy":          &Copy{Deadline: 1e9, From: inline, To: buffer, Version: 4, Expect: 3, Check: true},
+		"copy reply":    &CopyReply{4, []byte("data")},
+		"job":           sampleJob([]byte{1, 2, 3, 4}, shared, buffer),
+		"data":          &Data{[]byte("data")},
+		"plan":          &Plan{6, Create, []byte("lenet"), []byte("gemm:4x4x4")},
+		"plan reply":    &PlanReply{true, true, 7, 16, 16, 4, 16, []byte("direct"), []byte("conv2d\tdisk")},
+		"weights":       &Weights{6, 7, 1e9, shared, Operand{}},
+		"weights reply": &WeightsReply{true},
+		"run":           &Run{6, 1e9, inline, Operand{Place: PlaceInline, Size: 64}},
+		"ring":          &Ring{65536},
+		"empty":         &Empty{},
+	}
+}
+
+func sampleJob(data []byte, shared, buffer Operand) *Job {
+	return &Job{
+		Deadline: 1e9,
+		Inputs: []Binding{
+			{Binding: 0, Operand: Operand{Place: PlaceInline, Size: uint64(len(data)), Data: data}},
+			{Binding: 1, Operand: shared},
+		},
+		Outputs: []Binding{{Binding: 2, Operand: Operand{Place: PlaceInline, Size: 4096}}},
+		Dispatches: []Dispatch{{
+			Program: 1, Groups: [3]uint32{16, 1, 1}, ParamsBinding: 3, Params: []byte{5, 6},
+			Uniforms: []Uniform{{UniformUint, 1024, []byte("n")}, {UniformFloat, math.Float32bits(2), []byte("scale")}},
+			Buffers:  []Binding{{Binding: 4, ReadOnly: true, Operand: buffer}},
+		}},
+	}
+}
+
+// blank returns an empty message of the type of m.
+func blank(m Message) Message {
+	return reflect.New(reflect.TypeOf(m).Elem()).Interface().(Message)
+}
+
+func TestMessagesSurviveTheWire(t *testing.T) {
+	for name, want := range samples() {
+		got := blank(want)
+		if err := got.Decode(want.Append(nil)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, want %+v", name, got, want)
+		}
+	}
+}
+
+func TestEveryShorterAndLongerBodyIsMalformed(t *testing.T) {
+	for name, m := range samples() {
+		body := m.Append(nil)
+		for n := range len(body) {
+			shorter := blank(m)
+			err := shorter.Decode(body[:n])
+			if strings.HasPrefix(name, "hello ") && err == nil && bytes.Equal(shorter.Append(nil), body[:n]) {
+				continue // the hello that asks for none
+			}
+			if !errors.Is(err, ErrMalformed) {
+				t.Errorf("%s: the first %d of %d bytes decode: %v", name, n, len(body), err)
+			}
+		}
+		if err := blank(m).Decode(append(body, 0)); !errors.Is(err, ErrMalformed) && name != "hello of a later version" {
+			t.Errorf("%s: one byte more decodes: %v", name, err)
+		}
+	}
+}
+
+// TestAHelloThatAsksForNothing ends with the client's name.
+func TestAHelloThatAsksForNothing(t *testing.T) {
+	body := (&Hello{Oldest: Version, Newest: Version, Client: []byte("test")}).Append(nil)
+	if err := new(Hello).Decode(append(body, 0, 0, 0, 0)); !errors.Is(err, ErrMalformed) {
+		t.Error(err)
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	frame, err := AppendFrame([]byte("before"), TypeCancel, 42, &Cancel{7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := ParseHeader(frame[len("before"):])
+	if want := (Header{8, TypeCancel, 42}); err != nil || h != want {
+		t.Errorf("got %+v, %v, want %+v", h, err, want)
+	}
+	for name, bad := range map[string][]byte{
+		"short":           make([]byte, HeaderSize-1),
+		"huge":            {0xFF, 0xFF, 0xFF, 0xFF, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0},
+		"a byte too many": {1, 0, 16, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0},
+		"flags":           {0, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0},
+	} {
+		if _, err := ParseHeader(bad); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if h, err := ParseHeader([]byte{0, 0, 16, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}); err != nil || h.Size != MaxBody {
+		t.Errorf("the largest frame: %+v, %v", h, err)
+	}
+	inline := Operand{Place: PlaceInline, Size: MaxBody + 1}
+	if err := new(Run).Decode((&Run{Output: inline}).Append(nil)); !errors.Is(err, ErrMalformed) {
+		t.Errorf("an inline output that no frame can have: %v", err)
+	}
+	before := []byte("before")
+	after, err := AppendFrame(before, TypeStatus, 1, &Data{make([]byte, MaxBody)})
+	if err == nil || !bytes.Equal(after, before) {
+		t.Errorf("a body that is too large: %d bytes, %v", len(after), err)
+	}
+}
+
+func TestDeadlinesAreFoundInBodies(t *testing.T) {
+	for typ, m := range map[Type]Message{
+		TypeJob: &Job{Deadline: 5}, TypeCopy: &Copy{Deadline: 5}, TypeRun: &Run{Deadline: 5}, TypeWeights: &Weights{Deadline: 5},
+	} {
+		body := m.Append(nil)
+		if got := Deadline(typ, body); got != 5 {
+			t.Errorf("%v: %d", typ, got)
+		}
+		if got := Deadline(typ, body[:7]); got != 0 {
+			t.Errorf("%v, too short: %d", typ, got)
+		}
+	}
+	if got := Deadline(TypeCancel, (&Cancel{5}).Append(nil)); got != 0 {
+		t.Errorf("cancel: %d", got)
+	}
+}
+
+func TestTypesAndCodesHaveNames(t *testing.T) {
+	for typ := TypeHello; typ <= TypeRing; typ++ {
+		if strings.Contains(typ.String(), "type") || !strings.HasSuffix((typ|ReplyBit).String(), " reply") {
+			t.Errorf("type %d is %q, its reply %q", typ, typ, typ|ReplyBit)
+		}
+	}
+	for code := CodeMalformed; code <= CodeInternal; code++ {
+		if strings.HasPrefix(code.String(), "code") {
+			t.Errorf("code %d is %q", code, code)
+		}
+	}
+	if TypeError.String() != "error" || Type(99).String() != "type 0x0063" || Code(99).String() != "code 99" {
+		t.Error(TypeError, Type(99), Code(99))
+	}
+}
+
+func TestVersionsAreRanges(t *testing.T) {
+	for _, c := range []struct {
+		oldest, newest uint16
+		ok             bool
+	}{{Version, Version, true}, {0, 9, true}, {Version + 1, 9, false}, {0, 0, false}, {0, Version - 1, false}} {
+		err := (&Hello{Oldest: c.oldest, Newest: c.newest}).CheckVersion()
+		var typed *Error
+		if (err == nil) != c.ok || err != nil && (!errors.As(err, &typed) || typed.Code != CodeVersion) {
+			t.Errorf("%d to %d: %v", c.oldest, c.newest, err)
+		}
+	}
+}
+
+func TestDecodingAJobDoesNotAllocate(t *testing.T) {
+	body := sampleJob(make([]byte, 4096), Operand{Place: PlaceMemory, Size: 8}, Operand{Place: PlaceBuffer}).Append(nil)
+	var job Job
+	if n := testing.AllocsPerRun(100, func() {
+		if err := job.Decode(body); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestFieldsHaveLimits decodes bodies whose sizes fit and whose fields do not.
+func TestFieldsHaveLimits(t *testing.T) {
+	many := (&Program{Name: []byte("add")}).Append(nil)
+	many[len(many)-2], many[len(many)-1] = 0xFF, 0xFF
+	beyond := Operand{Place: PlaceMemory, Offset: math.MaxUint64, Size: 1}
+	for want, c := range map[string]struct {
+		into Message
+		body []byte
+	}{
+		"a text of 256 bytes, at most 255 are allowed": {&Buffer{}, (&Buffer{Name: make([]byte, MaxText+1)}).Append(nil)},
+		"a text that is not UTF-8":                     {&Buffer{}, (&Buffer{Name: []byte("a\xFF")}).Append(nil)},
+		"a list of 65535 elements in 0 bytes":          {&Program{}, many},
+		"a range beyond 64 bits":                       {&Copy{}, (&Copy{From: beyond}).Append(nil)},
+	} {
+		if err := c.into.Decode(c.body); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+// FuzzDecode decodes any bytes as each kind of message: no panic, and what decodes has
+// exactly the bytes that it encodes to.
+func FuzzDecode(f *testing.F) {
+	messages := make([]Message, 0, len(samples()))
+	for _, m := range samples() {
+		messages = append(messages, m)
+		f.Add(m.Append(nil))
+	}
+	f.Add((&Hello{Oldest: Version, Newest: Version}).Append(nil))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		for _, sample := range messages {
+			m := blank(sample)
+			if err := m.Decode(body); err != nil {
+				if !errors.Is(err, ErrMalformed) {
+					t.Errorf("%T: %v", m, err)
+				}
+				continue
+			}
+			if again := m.Append(nil); !bytes.Equal(again, body) {
+				t.Errorf("%T: %x became %x", m, body, again)
+			}
+		}
+		_, _ = ParseHeader(body)
+	})
+}
+
+// The peers of the benchmark: the same job of 4 KiB in the encodings that Go brings.
+
+func benchmarkJob() *Job {
+	return sampleJob(make([]byte, 4096), Operand{Place: PlaceMemory, ID: 7, Size: 4096}, Operand{Place: PlaceBuffer, ID: 9})
+}
+
+func BenchmarkJobWire(b *testing.B) {
+	job := benchmarkJob()
+	var body []byte
+	var got Job
+	b.ReportAllocs()
+	for b.Loop() {
+		body = job.Append(body[:0])
+		if err := got.Decode(body); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(len(body)), "bytes")
+}
+
+func BenchmarkJobGob(b *testing.B) {
+	job := benchmarkJob()
+	var stream bytes.Buffer
+	in, out := gob.NewEncoder(&stream), gob.NewDecoder(&stream)
+	b.ReportAllocs()
+	for b.Loop() {
+		var got Job
+		if err := errors.Join(in.Encode(job), out.Decode(&got)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkFirstJobGob includes what a fresh client and server pay once.
+func BenchmarkFirstJobGob(b *testing.B) {
+	job := benchmarkJob()
+	for b.Loop() {
+		var stream bytes.Buffer
+		var got Job
+		if err := errors.Join(gob.NewEncoder(&stream).Encode(job), gob.NewDecoder(&stream).Decode(&got)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkJobJSON(b *testing.B) {
+	job := benchmarkJob()
+	b.ReportAllocs()
+	for b.Loop() {
+		body, err := json.Marshal(job)
+		var got Job
+		if err = errors.Join(err, json.Unmarshal(body, &got)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+//go:build linux
+
+package server
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// nothing is a named object that takes no bytes.
+type nothing struct{}
+
+func (nothing) size() int64 { return 0 }
+func (nothing) free()       {}
+
+// TestNamesAreBounded makes names without end: the idle ones make room, those in use are
+// refused beyond the limit.
+func TestNamesAreBounded(t *testing.T) {
+	r := newRegistry[nothing](1, time.Hour, nil)
+	defer r.close()
+	open := func(i int) (*named[nothing], error) {
+		n, _, err := r.open(fmt.Sprint(i), false, 0, func() (nothing, error) { return nothing{}, nil })
+		return n, err
+	}
+	idle, err := open(-1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.leave(idle)
+	for i := range maxNamed {
+		if _, err := open(i); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	if _, err := open(maxNamed); err == nil {
+		t.Error("one more than the limit was made")
+	}
+	if n, _ := r.count(); n != maxNamed {
+		t.Errorf("%d names", n)
+	}
+}
+
+// claims are the names of one process, where Claim waits.
+type claims struct {
+	owned          map[string]bool
+	asked, granted chan struct{}
+}
+
+func (c *claims) Claim(name string) (int, error) {
+	c.asked <- struct{}{}
+	<-c.granted
+	c.owned[name] = true
+	return -1, nil
+}
+func (c *claims) Find(string) (int, error) { return -1, nil }
+func (c *claims) Drop(name string)         { delete(c.owned, name) }
+
+// TestANameThatIsDeletedWhileItIsMade: no process has it afterwards.
+func TestANameThatIsDeletedWhileItIsMade(t *testing.T) {
+	c := &claims{map[string]bool{}, make(chan struct{}), make(chan struct{})}
+	r := newRegistry[nothing](1, time.Hour, c)
+	defer r.close()
+	made := make(chan *named[nothing])
+	go func() {
+		n, _, err := r.open("name", false, 0, func() (nothing, error) { return nothing{}, nil })
+		if err != nil {
+			t.Error(err)
+		}
+		made <- n
+	}()
+	<-c.asked
+	if err := r.deleteName("name"); err != nil {
+		t.Error(err)
+	}
+	c.granted <- struct{}{}
+	r.leave(<-made)
+	if len(c.owned) > 0 {
+		t.Errorf("%v is still a name of this process", c.owned)
+	}
+}

@@ -1,0 +1,88 @@
+//go:build linux
+
+package socket_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/shadercache/shadercache/server/socket"
+)
+
+// connected returns both ends of a connection.
+func connected(t *testing.T, l *socket.Listener) (ours, theirs *net.UnixConn) {
+	t.Helper()
+	c, err := net.Dial("unix", l.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err = l.AcceptSocket()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(); ours.Close() })
+	return ours, c.(*net.UnixConn)
+}
+
+// TestLobby fills a lobby: silent connections leave for others, the oldest first; where all
+// have sent something, a further one waits until one of them leaves.
+func TestLobby(t *testing.T) {
+	l, err := socket.Listen(filepath.Join(privateDir(t), "s", "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	lobby := socket.NewLobby()
+	var ours, theirs []*net.UnixConn
+	connect := func() *net.UnixConn {
+		a, b := connected(t, l)
+		ours, theirs = append(ours, a), append(theirs, b)
+		return a
+	}
+	enter := func() { lobby.Enter(connect()) }
+	speak := func(i int) {
+		if _, err := theirs[i].Write([]byte{1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantGivenUp := func(i int) {
+		theirs[i].Close() // ends the read where it was not
+		if _, err := ours[i].Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("connection %d: %v", i, err)
+		}
+	}
+	for len(ours) < 64 {
+		enter()
+	}
+	speak(0)
+	enter()
+	wantGivenUp(1)
+	for i := 2; i < 65; i++ {
+		speak(i)
+	}
+	entered, late := make(chan struct{}), connect()
+	go func() {
+		lobby.Enter(late)
+		close(entered)
+	}()
+	select {
+	case <-entered:
+		t.Error("one that had spoken was given up")
+	default:
+	}
+	lobby.Leave(ours[30])
+	<-entered
+	for _, i := range []int{0, 2, 30, 64} {
+		if n, err := io.ReadFull(ours[i], make([]byte, 1)); n != 1 || err != nil {
+			t.Errorf("connection %d: %v", i, err)
+		}
+	}
+	lobby.Close()
+	wantGivenUp(65)
+	enter()
+	wantGivenUp(66)
+}

@@ -1,0 +1,39 @@
+//go:build linux
+
+package server_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/internal/wire"
+)
+
+// TestConnectionsWithoutAHello has more of them than there may be sessions, silent or with
+// half a hello: they take no place, others get in, and the server stops at once.
+func TestConnectionsWithoutAHello(t *testing.T) {
+	f := serve(t, server.Options{Sessions: 4, ReadTime: time.Hour})
+	var silent []*raw
+	for i := range 300 {
+		r := f.raw()
+		r.send(hello[:i%len(hello)])
+		silent = append(silent, r)
+	}
+	var sessions []*raw
+	for range 4 {
+		sessions = append(sessions, f.rawSession())
+	}
+	if n := len(f.Status().Sessions); n != 4 {
+		t.Errorf("%d sessions", n)
+	}
+	silent[0].wantEnd() // another one has taken its place
+	r := f.raw()
+	r.wantError(0, wire.CodeQuota)
+	r.wantEnd()
+	sessions[0].Close()
+	eventually(t, "one session less", func() bool { return len(f.Status().Sessions) == 3 })
+	last := silent[len(silent)-1]
+	last.send(hello[(len(silent)-1)%len(hello):])
+	last.want(wire.TypeHello|wire.ReplyBit, 1)
+}

@@ -1,0 +1,160 @@
+//go:build linux
+
+package server_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/internal/wire"
+)
+
+// TestOneMemoryAsManyOperands has jobs whose operands are one memory many times: the server makes
+// no memory on the device for more than the session may share.
+func TestOneMemoryAsManyOperands(t *testing.T) {
+	const size = 1 << 20
+	f := serve(t, server.Options{CopyMemory: true, Limits: wire.Limits{Memory: 2 * size}})
+	r := f.rawSession()
+	r.share(2, 1, 2*size)
+	r.pipeline(3, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
+	r.want(wire.TypeProgram|wire.ReplyBit, 3)
+	operand := func(offset uint64) wire.Operand {
+		return wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: offset, Size: size}
+	}
+	for i, many := range []int{1, 100} {
+		job := validJob(size/4, 1)
+		job.Inputs = make([]wire.Binding, many)
+		for k := range job.Inputs {
+			job.Inputs[k] = wire.Binding{Binding: uint32(k * 2), Operand: operand(0)} // all but the first are of no block
+		}
+		job.Outputs[0].Operand = operand(size)
+		r.pipeline(uint64(10+i), rawRequest(wire.TypeJob, job))
+	}
+	for request, a := range r.answers(2) {
+		if want := map[uint64]wire.Code{11: wire.CodeQuota}[request]; a.Code != want {
+			t.Errorf("request %d: %v, want %v", request, a.Code, want)
+		}
+	}
+}
+
+// TestManyDescriptorsAtOnce sends as many as a message may have, where none and where one is
+// expected, before and after the hello: all are closed.
+func TestManyDescriptorsAtOnce(t *testing.T) {
+	f := serve(t, server.Options{})
+	good := f.dial()
+	p := program(t, good, affine)
+	memory, _ := rawMemory(t, 4096)
+	many := make([]*os.File, 253)
+	for i := range many {
+		many[i] = []*os.File{memory, eventFD(t)}[i%2]
+	}
+	before := openFiles(t)
+	for name, attack := range map[string]func(r *raw) error{
+		"with the hello": func(r *raw) error { return r.Write(hello, many...) },
+		"before it":      func(r *raw) error { return r.Write(hello[:1], many...) },
+		"with memory": func(r *raw) error {
+			return errors.Join(r.Write(hello), r.Write(frame(wire.TypeMemory, 2, &wire.Memory{ID: 1, Size: 4096}), many...))
+		},
+		"with a status": func(r *raw) error {
+			return errors.Join(r.Write(hello), r.Write(frame(wire.TypeStatus, 2, &wire.Empty{}), many...))
+		},
+		"one at each byte": func(r *raw) (err error) {
+			b := append(hello[:len(hello):len(hello)], frame(wire.TypeStatus, 2, &wire.Empty{})...)
+			for i := range b {
+				err = errors.Join(err, r.Write(b[i:i+1], many[0]))
+			}
+			return nil // the server has closed the connection meanwhile
+		},
+	} {
+		for range 10 {
+			r := f.raw()
+			if err := attack(r); err != nil {
+				t.Fatal(name, err)
+			}
+			for err := error(nil); err == nil; {
+				_, _, err = r.Next()
+				if errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Fatalf("%s: the connection does not end", name)
+				}
+			}
+			r.Close()
+		}
+		eventually(t, "all are closed: "+name, func() bool { return openFiles(t) <= before })
+	}
+	if err := run(t.Context(), good, p, 100, 3, 4); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestQuotasAreGivenBack has sessions that have as many objects and bytes as they may, and jobs and
+// copies that wait, end at once: nothing is left, and later ones have as much.
+func TestQuotasAreGivenBack(t *testing.T) {
+	const objects, sessions = 8, 4
+	f := serve(t, server.Options{
+		Sessions: sessions + 1, NamedTime: time.Millisecond, Limits: wire.Limits{Objects: objects, Memory: objects * 4096, Buffers: objects * 4096, Named: 1 << 20},
+	})
+	_, b := f.counter("counter")
+	memory, _ := rawMemory(t, 4096)
+	fill := func() {
+		var all []*raw
+		for n := range sessions {
+			r := f.raw()
+			r.openCounter() // a program and a buffer with the id 1
+			list := []request{
+				{wire.TypePlan, &wire.Plan{ID: 1, Flags: wire.Create, Name: []byte("plan"), Spec: []byte("gemm:2x2x2")}, nil},
+				{wire.TypeBuffer, &wire.Buffer{ID: 2, Flags: wire.Create, Size: 1 << 18, Name: fmt.Append(nil, "named", n%3)}, nil},
+				{wire.TypeMemory, &wire.Memory{ID: 1, Size: 4096}, []*os.File{memory}},
+				{wire.TypeMemory, &wire.Memory{ID: 2, Size: 4096}, []*os.File{memory}},
+			}
+			for id := uint32(3); id <= objects; id++ {
+				list = append(list,
+					request{wire.TypeProgram, &wire.Program{ID: id, Form: wire.FormName, Name: []byte("slow_count")}, nil},
+					request{wire.TypeBuffer, &wire.Buffer{ID: id, Flags: wire.Create, Size: 4096}, nil},
+					request{wire.TypeMemory, &wire.Memory{ID: id, Size: 4096}, []*os.File{memory}})
+			}
+			r.pipeline(100, list...)
+			for n, a := range r.answers(len(list)) {
+				if a.Code != 0 {
+					t.Errorf("request %d: %v", n, a.Code)
+				}
+			}
+			r.pipeline(200,
+				request{wire.TypeMemory, &wire.Memory{ID: 99, Size: 4096}, []*os.File{memory}},
+				request{wire.TypeBuffer, &wire.Buffer{ID: 99, Flags: wire.Create, Size: 4096}, nil})
+			for n, a := range r.answers(2) {
+				if a.Code != wire.CodeQuota {
+					t.Errorf("request %d: %v", n, a.Code)
+				}
+			}
+			all = append(all, r)
+		}
+		unlock := sync.OnceFunc(f.LockBuffer("counter"))
+		t.Cleanup(unlock)
+		for _, r := range all {
+			r.pipeline(300, request{wire.TypeJob, rawCount(1, 1, 0), nil}, r.waiting(), request{wire.TypeJob, rawCount(1, 1, 0), nil})
+		}
+		r := f.raw()
+		r.wantError(0, wire.CodeQuota)
+		r.Close()
+		for _, r := range all {
+			r.Close()
+		}
+		unlock()
+		eventually(t, "the sessions ended", func() bool { return len(f.Status().Sessions) == 1 })
+		eventually(t, "no names but one", func() bool { s := f.Status(); return s.NamedBytes == 8 && s.NamedPlans == 0 })
+	}
+	fill()
+	before := f.left()
+	for range 3 {
+		fill()
+	}
+	f.wantLeft(before)
+	if value, version := read(t, b); uint64(value) > version {
+		t.Errorf("%d in version %d", value, version)
+	}
+}

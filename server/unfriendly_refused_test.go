@@ -1,0 +1,72 @@
+//go:build linux
+
+package server_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/internal/wire"
+)
+
+// TestRequestsThatAreRefused are messages of the protocol that do not fit their objects or the
+// device. Each is answered with an error that says what does not, and the session goes on.
+func TestRequestsThatAreRefused(t *testing.T) {
+	f := serve(t, server.Options{Limits: wire.Limits{Buffers: 1 << 50}})
+	r := f.rawSession()
+	inline := wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 16)}
+	r.pipeline(2,
+		rawRequest(wire.TypePlan, &wire.Plan{ID: 1, Flags: wire.Create, Name: []byte("plan"), Spec: []byte("gemm:2x2x2")}),
+		rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 1, Weights: inline}),
+		rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Flags: wire.Create, Size: 64}))
+	for request, a := range r.answers(3) {
+		if a.Code != 0 {
+			t.Fatalf("request %d: %v", request, a.Code)
+		}
+	}
+	program := func(form wire.Form, text string, defines ...wire.Define) request {
+		return rawRequest(wire.TypeProgram, &wire.Program{ID: 9, Form: form, Name: []byte("p"), Text: []byte(text), Defines: defines})
+	}
+	plan := func(flags wire.BufferFlags, name, spec string) request {
+		return rawRequest(wire.TypePlan, &wire.Plan{ID: 9, Flags: flags, Name: []byte(name), Spec: []byte(spec)})
+	}
+	buffer := func(flags wire.BufferFlags, size uint64) request {
+		return rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 9, Flags: flags, Size: size})
+	}
+	run := func(in, out wire.Operand) request {
+		return rawRequest(wire.TypeRun, &wire.Run{Plan: 1, Input: in, Output: out})
+	}
+	at := func(offset uint64) wire.Operand { return wire.Operand{Place: wire.PlaceBuffer, ID: 1, Offset: offset} }
+	define := wire.Define{Name: []byte("A"), Value: []byte("1")}
+	for want, c := range map[string]struct {
+		request
+		wire.Code
+	}{
+		"weights need a version that is not 0": {rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Weights: inline}), wire.CodeInvalid},
+		"contains a NUL byte":                  {program(wire.FormFinal, "#version 450\n\x00void main() {}"), wire.CodeInvalid},
+		"defines are for programs by source":   {program(wire.FormFinal, affine.Text(), define), wire.CodeInvalid},
+		"a program by name has no text":        {program(wire.FormName, "void main() {}"), wire.CodeInvalid},
+		"the server has no program p":          {program(wire.FormName, ""), wire.CodeNotFound},
+		"this device allows":                   {buffer(wire.Create, (uint64(f.gpu.Context.Info().MaxStorage)+4)&^3+4), wire.CodeInvalid},
+		"a buffer of 0 bytes":                  {buffer(wire.Create, 0), wire.CodeInvalid},
+		"a buffer of 6 bytes":                  {buffer(wire.Create, 6), wire.CodeInvalid},
+		"a buffer without a name can only":     {buffer(0, 64), wire.CodeInvalid},
+		"a plan of 1025 layers":                {plan(wire.Create, "", strings.Repeat("gemm:2x2x2\n", 1025)), wire.CodeInvalid},
+		"a plan of 0 layers":                   {plan(wire.Create, "", "\n\n"), wire.CodeInvalid},
+		"a plan without a name can only":       {plan(0, "", "gemm:2x2x2"), wire.CodeInvalid},
+		`"plan" has other layers`:              {plan(wire.Create|wire.Exact, "plan", "gemm:2x2x2"), wire.CodeExists},
+		"a plan uses a buffer from its first":  {run(at(16), at(0)), wire.CodeInvalid},
+		"a run needs an input and an output":   {run(wire.Operand{}, at(0)), wire.CodeInvalid},
+		"the session has no memory 7":          {run(wire.Operand{Place: wire.PlaceMemory, ID: 7, Size: 16}, at(0)), wire.CodeNotFound},
+		"16 bytes of weights and 16 of bias":   {rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 2, Weights: inline, Bias: inline}), wire.CodeInvalid},
+	} {
+		r.pipeline(10, c.request)
+		a := r.answers(1)[10]
+		if a.Code != c.Code || !strings.Contains(string(a.body), want) {
+			t.Errorf("%v: %.100q, want %v, %s", a.Code, a.body, c.Code, want)
+		}
+	}
+	r.pipeline(11, run(inline, at(0)))
+	r.want(wire.TypeRun|wire.ReplyBit, 11)
+}
