@@ -29,9 +29,11 @@ const (
 	// code takes the driver tens of them.
 	settleShare = 50
 	settlePoll  = 100 * time.Microsecond
-	// settleTime is the time that Settle waits for an entry while the writer sleeps, and
-	// maxSettleTime the time that it waits in all.
+	// settleTime is the time that Settle waits for an entry while the writer sleeps,
+	// settlePolls how often it has to see that, as a busy machine leaves it little of that
+	// time, and maxSettleTime the time that it waits in all.
 	settleTime    = 20 * time.Millisecond
+	settlePolls   = 50
 	maxSettleTime = 5 * time.Second
 	// maxUnsettled is the number of programs that a new file may belong to.
 	maxUnsettled = 16
@@ -119,15 +121,21 @@ func Settle() {
 	a := &attribution
 	a.Lock()
 	defer a.Unlock()
+	if a.mesa == nil { // nothing is seen: the writer has to have written
+		a.Unlock()
+		mesa.Flush()
+		a.Lock()
+	}
 	began := time.Now()
-	awake := began
+	awake, polls := began, 0
 	for {
 		done, asleep := settled()
 		now := time.Now()
-		if !asleep {
-			awake = now
+		if polls++; !asleep {
+			awake, polls = now, 0
 		}
-		if done || now.Sub(awake) > settleTime || now.Sub(began) > maxSettleTime {
+		patient := now.Sub(awake) <= settleTime || polls < settlePolls
+		if done || !patient || now.Sub(began) > maxSettleTime {
 			endUnsettled(done)
 			break
 		}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
@@ -21,10 +22,12 @@ import (
 
 // writerChild is the cache directory of a process that compiles three programs and ends
 // right after it has closed its context. writerSettles has it settle the driver's cache
-// first, and print what is known of the machine code.
+// first, and print what is known of the machine code, and writerBlind leaves it no inotify,
+// of which a user has 128.
 const (
 	writerChild   = "GLCTX_TEST_WRITER"
 	writerSettles = "GLCTX_TEST_WRITER_SETTLES"
+	writerBlind   = "GLCTX_TEST_WRITER_BLIND"
 )
 
 // It runs in place of the tests.
@@ -32,6 +35,12 @@ func init() {
 	dir := os.Getenv(writerChild)
 	if dir == "" {
 		return
+	}
+	if os.Getenv(writerBlind) != "" { // in a user namespace of its own
+		if err := os.WriteFile("/proc/sys/user/max_inotify_instances", []byte("0"), 0); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
 	}
 	c, err := glctx.Open(glctx.Options{CacheDir: dir})
 	if err != nil {
@@ -78,6 +87,10 @@ func compileInChild(t *testing.T, dir string, environment ...string) []byte {
 		return strings.HasPrefix(v, "MESA_") || strings.HasPrefix(v, "__GL_SHADER") || strings.HasPrefix(v, "SHADERCACHE_DRIVER_DIR=")
 	})
 	cmd.Env = append(cmd.Env, append(environment, writerChild+"="+dir)...)
+	if slices.Contains(environment, writerBlind+"=1") {
+		own := []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: own}
+	}
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -103,6 +116,9 @@ func TestMesaHasWrittenWhatItCompiled(t *testing.T) {
 	}
 	if want, got := items(), items(slow); got != want || want < 3 {
 		t.Errorf("with a slow writer the driver's cache has %d items, should have %d", got, want)
+	}
+	if want, got := items(), items(slow, writerSettles+"=1", writerBlind+"=1"); got != want {
+		t.Errorf("without a watch the driver's cache has %d items once it is settled, should have %d", got, want)
 	}
 	var entries [][]string
 	out := compileInChild(t, filepath.Join(t.TempDir(), "cache"), slow, writerSettles+"=1")

@@ -157,8 +157,8 @@ func TestACrashCostsOneProgram(t *testing.T) {
 			if !isLost || !lost.TimedOut {
 				t.Errorf("kernel 4 hangs: %+v", g)
 			}
-		default: // Made is what the driver's thread has written in time, on a busy machine less
-			if g.Err != nil {
+		default:
+			if g.Err != nil || !g.Made {
 				t.Errorf("kernel %d: %+v", n, g)
 			}
 		}
