@@ -22,6 +22,9 @@ PACKAGES  = $(GO) list $(TAGS) ./...
 # a time as there are CPUs leave some of them idle.
 RACE     := GORACE=atexit_sleep_ms=0
 AT_ONCE  := -p $$(($$(nproc) + 1))
+# Tests write and sync thousands of small files, which waits for a disk: to memory, where
+# there is room. What a power cut does to files is tested on volumes of its own.
+MEMORY    = GOTMPDIR=$${TMPDIR:-/tmp} TMPDIR=$$(scripts/memory-dir)
 # Two fifths of the time that linking a test takes goes to what a debugger reads.
 LINK     := -ldflags=-w
 # Tests that the race detector leaves out.
@@ -62,9 +65,9 @@ cache-dir:
 
 test: ## vet and test everything with a real GL driver, what is concurrent with the race detector
 	@scripts/deps test
-	SHADERCACHE_REQUIRE_GL=1 $(RACE) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -race -vet=all -timeout 30m \
+	SHADERCACHE_REQUIRE_GL=1 $(MEMORY) $(RACE) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -race -vet=all -timeout 30m \
 		$$($(PACKAGES) | grep -Ev '/shadercache/($(subst $(SPACE),|,$(PLAIN)))(/|$$)')
-	SHADERCACHE_REQUIRE_GL=1 $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -vet=all -timeout 30m $(PLAIN:%=./%/...)
+	SHADERCACHE_REQUIRE_GL=1 $(MEMORY) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -vet=all -timeout 30m $(PLAIN:%=./%/...)
 	CGO_ENABLED=0 $(GO) build $(PURE)
 	CGO_ENABLED=0 $(GO) test -vet=off -run $(UNRACED) ./cache ./internal/portable
 
