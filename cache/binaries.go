@@ -34,7 +34,7 @@ func (b Binaries) orDefault() (Binaries, error) {
 }
 
 // sourceOnlyReason returns why programs are made from their sources alone, or "".
-func (b Binaries) sourceOnlyReason(store Store) string {
+func (b Binaries) sourceOnlyReason(store Verdicts) string {
 	switch b {
 	case BinariesNever:
 		return neverBinaries

@@ -25,9 +25,9 @@ import (
 type Cache struct {
 	dev        Device
 	history    *history // nil: none is recorded
-	store      Store    // NopStore: memory only
-	memoryOnly string   // why there is no store; "" when there is one
-	sourceOnly string   // why binaries are not used; "" when they are
+	store      *powers
+	memoryOnly string // why there is no store; "" when there is one
+	sourceOnly string // why binaries are not used; "" when they are
 	driver     shader.Digest
 	formats    bool // the driver offers program binaries
 	options    Options
@@ -98,7 +98,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cache: new: %w", err)
 	}
-	c.store, c.memoryOnly = opened.store, opened.memoryOnly
+	c.store, c.memoryOnly = powersOf(opened.store), opened.memoryOnly
 	if err := c.chooseBinaries(); err != nil {
 		return nil, errors.Join(fmt.Errorf("cache: new: %w", err), c.store.Close())
 	}
@@ -141,9 +141,6 @@ func (c *Cache) warnUnmanaged(driver drivercache.State) {
 			"reason", driver.Reason)
 	}
 }
-
-// Store returns the store of the cache: [NopStore] when it works in memory only.
-func (c *Cache) Store() Store { return c.store }
 
 func (c *Cache) hasStore() bool { return c.memoryOnly == "" }
 

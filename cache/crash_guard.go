@@ -160,7 +160,7 @@ func (g *CrashGuard) refusedUntilAside(q binary.Quarantined) binary.Quarantined 
 	if !q.Suspect || q.Signal == "" || q.Action == binary.ActionRun {
 		return q
 	}
-	if cleared, err := g.marks().SuspectDriverCache(q); cleared || err != nil {
+	if cleared, err := g.owner.store.SuspectDriverCache(q); cleared || err != nil {
 		return q // there is nothing to wait for
 	}
 	q.Suspect = false

@@ -47,7 +47,7 @@ func TestPreloadHistory(t *testing.T) {
 	// What the preload made resident is in the history where it was used, and only there.
 	f = openStart(t, dir, cache.Options{History: true})
 	defer f.close()
-	for _, p := range f.cache.Store().StartSet("") {
+	for _, p := range f.cache.Store().(cache.Sources).StartSet("") {
 		want := map[string]int{"first": 2, "late": 3, "rare": 1}[p.Name]
 		if p.Starts != want || p.Key != source(p.Name).Key() {
 			t.Errorf("%+v, want %d starts", p, want)
@@ -80,11 +80,11 @@ func TestHistoryIsOptional(t *testing.T) {
 	f.get(source("b")).Release()
 	f.close()
 	f = openStart(t, dir, cache.Options{})
-	if set := f.cache.Store().StartSet(""); len(set) != 0 {
+	if set := f.cache.Store().(cache.Sources).StartSet(""); len(set) != 0 {
 		t.Errorf("%+v", set)
 	}
 	asks(t, dir, "a")
-	if set := f.cache.Store().StartSet("other"); len(set) != 0 {
+	if set := f.cache.Store().(cache.Sources).StartSet("other"); len(set) != 0 {
 		t.Errorf("of another executable: %+v", set)
 	}
 }

@@ -17,7 +17,7 @@ const (
 // opened is the result of openStore.
 type opened struct {
 	store      Store
-	memoryOnly string // why store is a NopStore; "" when it is not
+	memoryOnly string // why store is nothing; "" when it is not
 	warning    error  // a directory cannot be used, but there is a store
 
 	upstream      []*binary.Dir // directories that are only read
@@ -42,12 +42,12 @@ func openStore(o Options, fingerprint binary.Fingerprint, driver drivercache.Sta
 	if o.Store != nil {
 		o.Store.Close()
 	}
-	return opened{store: NopStore{}, memoryOnly: reason}, nil
+	return opened{store: nothing{}, memoryOnly: reason}, nil
 }
 
 func openDirStore(o Options, fingerprint binary.Fingerprint, driver drivercache.State) (opened, error) {
 	l := binary.Place{Dir: o.Dir, Upstream: o.Upstream, Filled: o.Filled}.Open()
-	r := opened{store: NopStore{}, warning: l.UpstreamErr, upstream: l.Upstream}
+	r := opened{store: nothing{}, warning: l.UpstreamErr, upstream: l.Upstream}
 	var store *binary.Store
 	err := l.Err
 	if l.Dir != nil {

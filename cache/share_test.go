@@ -137,7 +137,7 @@ func TestClaimsEnd(t *testing.T) {
 			h.Release()
 		}
 		first.cache.WaitStored()
-		if _, claimed := second.cache.Store().Claim(source("a").Key()); !claimed {
+		if _, claimed := second.cache.Store().(cache.Claims).Claim(source("a").Key()); !claimed {
 			t.Errorf("%s: the claim is still held", name)
 		}
 	}

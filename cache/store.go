@@ -8,9 +8,13 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Store keeps program binaries, and what is known about programs, from process
-// to process. *binary.Store, bound to the device's fingerprint, keeps them on
-// disk. A store that keeps less embeds [NopStore].
+// Store keeps program binaries from process to process. *binary.Store, bound to the
+// device's fingerprint, keeps them on disk.
+//
+// What else a store may keep are powers of their own: [CrashMarks], [Claims], [Verdicts],
+// [Sources], [Housekeeping] and [Tunings]. *binary.Store has all of them. Where a store lacks
+// one, nothing of it is kept: what is written there is lost without an error, and what is
+// read is not found.
 //
 // Methods may be called from any goroutine and may be slow: the cache never
 // holds its lock across them.
@@ -23,15 +27,30 @@ type Store interface {
 	// Put writes a blob, replacing any blob of the same key.
 	Put(blob *binary.Blob) error
 
-	// Claim claims a program for compiling until release is called, and returns false
-	// while another process, or another store of this one, has the claim. It does not
-	// wait. Options.ShareCompiles uses it.
-	Claim(key shader.Key) (release func(), claimed bool)
-
 	// Reject moves the blob of key out of the way, because the driver refused
 	// it, and keeps the reason.
 	Reject(key shader.Key, reason string) error
 
+	// Record adds uses and counters to the statistics. After an error nothing was
+	// recorded, and the caller tries again later: at once if the error matches
+	// binary.ErrBusy, which *binary.Store does not return.
+	Record(uses []binary.Use, counters binary.Counters) error
+
+	// Close releases the store. It records nothing.
+	Close() error
+}
+
+// Claims keep processes from compiling the same program at the same time. See
+// Options.ShareCompiles.
+type Claims interface {
+	// Claim claims a program for compiling until release is called, and returns false
+	// while another process, or another store of this one, has the claim. It does not
+	// wait.
+	Claim(key shader.Key) (release func(), claimed bool)
+}
+
+// Verdicts are what was found out about programs and about the driver.
+type Verdicts interface {
 	// SourceOnly returns why binaries of the driver are not worth using, or "".
 	SourceOnly() (reason string)
 
@@ -46,14 +65,33 @@ type Store interface {
 	PutWrong(key shader.Key, name, reason string) error
 	Wrong(key shader.Key) (reason string, wrong bool)
 
-	// Record adds uses and counters to the statistics. After an error nothing was
-	// recorded, and the caller tries again later: at once if the error matches
-	// binary.ErrBusy, which *binary.Store does not return.
-	Record(uses []binary.Use, counters binary.Counters) error
+	// PutFailure keeps the driver's log of a source that does not compile. Failure
+	// returns the error, or nil.
+	PutFailure(src *shader.Source, log string) error
+	Failure(src *shader.Source) *shader.CompileError
+}
+
+// Sources are the texts of programs, and which of them processes used.
+type Sources interface {
+	// PutSource keeps the text of a program, unless it is kept already. Source reads it.
+	PutSource(src *shader.Source) error
+	Source(key shader.Key) (*shader.Source, error)
+
+	// Missing lists the programs without a blob whose source is kept, the most
+	// used first.
+	Missing() ([]binary.MissingProgram, error)
 
 	// PutCompiled keeps which sources this start compiled, of the latest 64 names.
 	PutCompiled(sources []*shader.Source) error
 
+	// PutHistory keeps what a process asked for, and StartSet returns what processes of an
+	// executable asked for, "" being any: the programs of most of them first.
+	PutHistory(h binary.History) error
+	StartSet(executable string) []binary.StartProgram
+}
+
+// Housekeeping deletes what is old, too much or under suspicion.
+type Housekeeping interface {
 	// Prune deletes blobs and driver cache files by age and size.
 	Prune(options binary.PruneOptions) (binary.PruneReport, error)
 
@@ -61,43 +99,24 @@ type Store interface {
 	// last day; then it reports false.
 	Trim(options binary.PruneOptions) (binary.PruneReport, bool, error)
 
-	// PutSource keeps the text of a program, unless it is kept already.
-	PutSource(src *shader.Source) error
+	// SuspectDriverCache reports whether the driver's own cache was set aside since a
+	// note was written, and otherwise has the next start set it aside.
+	SuspectDriverCache(q binary.Quarantined) (cleared bool, err error)
+}
 
-	// Source reads a source that PutSource kept.
-	Source(key shader.Key) (*shader.Source, error)
-
-	// PutHistory keeps what a process asked for, and StartSet returns what processes of an
-	// executable asked for, "" being any: the programs of most of them first.
-	PutHistory(h binary.History) error
-	StartSet(executable string) []binary.StartProgram
-
-	// Missing lists the programs without a blob whose source is kept, the most
-	// used first.
-	Missing() ([]binary.MissingProgram, error)
-
-	// PutFailure keeps the driver's log of a source that does not compile.
-	PutFailure(src *shader.Source, log string) error
-
-	// Failure returns the error that PutFailure kept, or nil.
-	Failure(src *shader.Source) *shader.CompileError
-
-	// PutTuning keeps the fastest choice for t.Problem.
-	PutTuning(t binary.Tuning) error
-
+// Tunings keep the fastest choices for one driver.
+type Tunings interface {
 	// Tuning returns what PutTuning kept. It returns binary.ErrNotFound, or an
 	// error that matches binary.ErrDamaged.
 	Tuning(problem string) (binary.Tuning, error)
 
-	CrashMarks
-
-	// Close releases the store. It records nothing.
-	Close() error
+	// PutTuning keeps the fastest choice for t.Problem.
+	PutTuning(t binary.Tuning) error
 }
 
-// CrashMarks are the part of a [Store] that outlives a crash of the process: a
-// mark for every program that the driver is working on, and the quarantine that
-// follows from marks of dead processes. [CrashGuard] uses them.
+// CrashMarks outlive a crash of the process: a mark for every program that the driver is
+// working on, and the quarantine that follows from marks of dead processes. [CrashGuard]
+// uses them.
 type CrashMarks interface {
 	// Recover makes suspects of the programs that dead processes left marked, and
 	// returns what is suspect or refused. The cache calls it before it calls the
@@ -120,122 +139,90 @@ type CrashMarks interface {
 	Refuse(q binary.Quarantined) error
 	Lift(key shader.Key) error
 
-	// SuspectDriverCache reports whether the driver's own cache was set aside since a
-	// note was written, and otherwise has the next start set it aside.
-	SuspectDriverCache(q binary.Quarantined) (cleared bool, err error)
-
 	// SetCrashOutput calls set with the file that the signal which ends the
 	// process is written to, as soon as that file is open.
 	SetCrashOutput(set func(*os.File))
 }
 
 var (
-	_ Store = (*binary.Store)(nil)
-	_ Store = NopStore{}
+	_ Store        = (*binary.Store)(nil)
+	_ Claims       = (*binary.Store)(nil)
+	_ Verdicts     = (*binary.Store)(nil)
+	_ Sources      = (*binary.Store)(nil)
+	_ Housekeeping = (*binary.Store)(nil)
+	_ Tunings      = (*binary.Store)(nil)
+	_ CrashMarks   = (*binary.Store)(nil)
 )
 
-// NopStore is a [Store] that keeps nothing: the store of a cache in memory only,
-// and for embedding. Reads return binary.ErrNotFound, writes succeed.
-type NopStore struct{}
-
-// Get returns binary.ErrNotFound.
-func (NopStore) Get(shader.Key) (*binary.Blob, error) { return nil, binary.ErrNotFound }
-
-// Put does nothing.
-func (NopStore) Put(*binary.Blob) error { return nil }
-
-// Claim returns true.
-func (NopStore) Claim(shader.Key) (release func(), claimed bool) { return func() {}, true }
-
-// Reject does nothing.
-func (NopStore) Reject(shader.Key, string) error { return nil }
-
-// SourceOnly returns "".
-func (NopStore) SourceOnly() string { return "" }
-
-// Checked returns false.
-func (NopStore) Checked(*binary.Blob) bool { return false }
-
-// PutChecked does nothing.
-func (NopStore) PutChecked(*binary.Blob) error { return nil }
-
-// PutWrong does nothing.
-func (NopStore) PutWrong(shader.Key, string, string) error { return nil }
-
-// Wrong returns false.
-func (NopStore) Wrong(shader.Key) (string, bool) { return "", false }
-
-// Record does nothing.
-func (NopStore) Record([]binary.Use, binary.Counters) error { return nil }
-
-// PutHistory does nothing.
-func (NopStore) PutHistory(binary.History) error { return nil }
-
-// StartSet returns nothing.
-func (NopStore) StartSet(string) []binary.StartProgram { return nil }
-
-// PutCompiled does nothing.
-func (NopStore) PutCompiled([]*shader.Source) error { return nil }
-
-// Prune deletes nothing.
-func (NopStore) Prune(binary.PruneOptions) (binary.PruneReport, error) {
-	return binary.PruneReport{}, nil
+// powers are a store with each of its powers; one that it lacks is that of nothing.
+type powers struct {
+	Store
+	Claims
+	Verdicts
+	Sources
+	Housekeeping
+	Tunings
+	CrashMarks
 }
 
-// Trim deletes nothing and returns false.
-func (NopStore) Trim(binary.PruneOptions) (binary.PruneReport, bool, error) {
-	return binary.PruneReport{}, false, nil
+func powersOf(s Store) *powers {
+	return &powers{s, power[Claims](s), power[Verdicts](s), power[Sources](s), power[Housekeeping](s), power[Tunings](s), power[CrashMarks](s)}
 }
 
-// PutSource does nothing.
-func (NopStore) PutSource(*shader.Source) error { return nil }
-
-// Source returns binary.ErrNotFound.
-func (NopStore) Source(shader.Key) (*shader.Source, error) { return nil, binary.ErrNotFound }
-
-// Missing returns no programs.
-func (NopStore) Missing() ([]binary.MissingProgram, error) { return nil, nil }
-
-// PutFailure does nothing.
-func (NopStore) PutFailure(*shader.Source, string) error { return nil }
-
-// Failure returns nil.
-func (NopStore) Failure(*shader.Source) *shader.CompileError { return nil }
-
-// PutTuning does nothing.
-func (NopStore) PutTuning(binary.Tuning) error { return nil }
-
-// Tuning returns binary.ErrNotFound, wrapped.
-func (NopStore) Tuning(problem string) (binary.Tuning, error) {
-	return binary.Tuning{}, fmt.Errorf("cache: tuning of %s: %w", problem, binary.ErrNotFound)
+func power[P any](s Store) P {
+	if p, ok := s.(P); ok {
+		return p
+	}
+	return any(nothing{}).(P)
 }
 
-// Recover returns an empty quarantine.
-func (NopStore) Recover() (binary.Recovery, error) { return binary.Recovery{}, nil }
+// Store returns the store of the cache: one that keeps nothing when it works in memory only.
+func (c *Cache) Store() Store { return c.store.Store }
 
-// Mark does nothing.
-func (NopStore) Mark(binary.Action, shader.Key, string) {}
+// Tunings returns those of the store.
+func (c *Cache) Tunings() Tunings { return c.store.Tunings }
 
-// Unmark does nothing.
-func (NopStore) Unmark(binary.Action, shader.Key) {}
+// nothing is a store with every power that keeps nothing: that of a cache in memory only.
+type nothing struct{}
 
-// ClearMarks does nothing.
-func (NopStore) ClearMarks() {}
+func (nothing) Get(shader.Key) (*binary.Blob, error)           { return nil, binary.ErrNotFound }
+func (nothing) Put(*binary.Blob) error                         { return nil }
+func (nothing) Reject(shader.Key, string) error                { return nil }
+func (nothing) Record([]binary.Use, binary.Counters) error     { return nil }
+func (nothing) Close() error                                   { return nil }
+func (nothing) Claim(shader.Key) (release func(), got bool)    { return func() {}, true }
+func (nothing) SourceOnly() string                             { return "" }
+func (nothing) Checked(*binary.Blob) bool                      { return false }
+func (nothing) PutChecked(*binary.Blob) error                  { return nil }
+func (nothing) PutWrong(shader.Key, string, string) error      { return nil }
+func (nothing) Wrong(shader.Key) (string, bool)                { return "", false }
+func (nothing) PutFailure(*shader.Source, string) error        { return nil }
+func (nothing) Failure(*shader.Source) *shader.CompileError    { return nil }
+func (nothing) PutSource(*shader.Source) error                 { return nil }
+func (nothing) Source(shader.Key) (*shader.Source, error)      { return nil, binary.ErrNotFound }
+func (nothing) Missing() ([]binary.MissingProgram, error)      { return nil, nil }
+func (nothing) PutCompiled([]*shader.Source) error             { return nil }
+func (nothing) PutHistory(binary.History) error                { return nil }
+func (nothing) StartSet(string) []binary.StartProgram          { return nil }
+func (nothing) Recover() (r binary.Recovery, err error)        { return r, nil }
+func (nothing) Mark(binary.Action, shader.Key, string)         {}
+func (nothing) Unmark(binary.Action, shader.Key)               {}
+func (nothing) ClearMarks()                                    {}
+func (nothing) Note(shader.Key) (q binary.Quarantined, b bool) { return q, false }
+func (nothing) Refuse(binary.Quarantined) error                { return nil }
+func (nothing) Lift(shader.Key) error                          { return nil }
+func (nothing) SetCrashOutput(func(*os.File))                  {}
+func (nothing) PutTuning(binary.Tuning) error                  { return nil }
 
-// Note returns false.
-func (NopStore) Note(shader.Key) (binary.Quarantined, bool) { return binary.Quarantined{}, false }
+func (nothing) Prune(binary.PruneOptions) (r binary.PruneReport, err error) { return r, nil }
 
-// Refuse does nothing.
-func (NopStore) Refuse(binary.Quarantined) error { return nil }
+func (nothing) Trim(binary.PruneOptions) (r binary.PruneReport, done bool, err error) {
+	return r, false, nil
+}
 
-// SuspectDriverCache returns true.
-func (NopStore) SuspectDriverCache(binary.Quarantined) (bool, error) { return true, nil }
+// SuspectDriverCache reports that there is nothing to wait for.
+func (nothing) SuspectDriverCache(binary.Quarantined) (bool, error) { return true, nil }
 
-// Lift does nothing.
-func (NopStore) Lift(shader.Key) error { return nil }
-
-// SetCrashOutput does not call set.
-func (NopStore) SetCrashOutput(func(*os.File)) {}
-
-// Close does nothing.
-func (NopStore) Close() error { return nil }
+func (nothing) Tuning(problem string) (t binary.Tuning, err error) {
+	return t, fmt.Errorf("cache: tuning of %s: %w", problem, binary.ErrNotFound)
+}

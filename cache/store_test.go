@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
@@ -21,8 +22,30 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-func TestNopStoreKeepsNothing(t *testing.T) {
-	var s cache.Store = cache.NopStore{}
+// A cache over a store without further powers works, and keeps nothing of them.
+func TestStoreWithoutPowers(t *testing.T) {
+	bare := struct{ cache.Store }{cachetest.NewStore()}
+	o := cache.Options{Store: bare, ShareCompiles: time.Second, KeepSources: true, History: true, RecordCrashes: true, MaxDiskBytes: 1}
+	f := startFixture(t, cachetest.NewDevice(), nil, o)
+	f.wantOrigin(source("a"), job.Compiled)
+	f.flush()
+	if _, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{}); err != nil {
+		t.Error(err)
+	}
+	if err := f.cache.Tunings().PutTuning(binary.Tuning{Problem: "p"}); err != nil {
+		t.Error(err)
+	}
+	if _, err := f.cache.Tunings().Tuning("p"); !errors.Is(err, binary.ErrNotFound) {
+		t.Error(err)
+	}
+	f.cache.Interrupted()
+	must(t, f.cache.Close())
+	f = startFixture(t, cachetest.NewDevice(), nil, o)
+	f.wantOrigin(source("a"), job.Disk)
+}
+
+func TestNothingKeepsNothing(t *testing.T) {
+	s := cache.Nothing{}
 	src := source("a")
 	must(t, errors.Join(
 		s.Put(&binary.Blob{Key: src.Key()}), s.PutChecked(&binary.Blob{Key: src.Key()}), s.Record(nil, binary.Counters{Compiles: 1}),
@@ -54,9 +77,13 @@ func TestNopStoreKeepsNothing(t *testing.T) {
 	must(t, s.Close())
 }
 
+// rest is below what a store that embeds it has.
+type rest struct{ cache.Nothing }
+
 // markedStore is a fake store with crash marks and a quarantine.
 type markedStore struct {
 	*cachetest.Store
+	rest
 	recovery binary.Recovery
 	err      error // of Recover, Lift, Missing and Trim
 
@@ -165,6 +192,7 @@ func TestFailingMissingAndTrim(t *testing.T) {
 // crashFileStore has a file for crashes.
 type crashFileStore struct {
 	*cachetest.Store
+	rest
 	file *os.File
 }
 
@@ -181,7 +209,7 @@ func TestUnrecordedCrashesAreLogged(t *testing.T) {
 	must(t, file.Close())
 	var log bytes.Buffer
 	c, err := cache.New(signalDevice{cachetest.NewDevice()}, cache.Options{
-		Store: crashFileStore{cachetest.NewStore(), file}, RecordCrashes: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		Store: crashFileStore{cachetest.NewStore(), rest{}, file}, RecordCrashes: true, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	must(t, err)
 	must(t, c.Close())
 	for _, text := range []string{"crashes are not recorded", "crashes on threads of the driver are not recorded", "no handler"} {

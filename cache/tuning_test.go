@@ -19,14 +19,14 @@ func TestTuningsOutliveTheCache(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := c.Store().Tuning("p")
+		got, err := c.Tunings().Tuning("p")
 		if round == 0 && !errors.Is(err, binary.ErrNotFound) {
 			t.Errorf("before PutTuning: %v", err)
 		}
 		if round == 1 && (err != nil || got.Candidates != 3) {
 			t.Errorf("got %+v, %v", got, err)
 		}
-		if err := c.Store().PutTuning(binary.Tuning{Problem: "p", Choice: json.RawMessage("{}"), Candidates: 3}); err != nil {
+		if err := c.Tunings().PutTuning(binary.Tuning{Problem: "p", Choice: json.RawMessage("{}"), Candidates: 3}); err != nil {
 			t.Error(err)
 		}
 		if err := c.Close(); err != nil {
@@ -37,13 +37,13 @@ func TestTuningsOutliveTheCache(t *testing.T) {
 
 func TestTuningsWithoutAStore(t *testing.T) {
 	f := newFixture(t, cache.Options{MemoryOnly: true})
-	if store := f.cache.Store(); store != (cache.NopStore{}) {
+	if store := f.cache.Store(); store != (cache.Nothing{}) {
 		t.Errorf("the store is %T", store)
 	}
-	if err := f.cache.Store().PutTuning(binary.Tuning{Problem: "p"}); err != nil {
+	if err := f.cache.Tunings().PutTuning(binary.Tuning{Problem: "p"}); err != nil {
 		t.Error(err)
 	}
-	if _, err := f.cache.Store().Tuning("p"); !errors.Is(err, binary.ErrNotFound) {
+	if _, err := f.cache.Tunings().Tuning("p"); !errors.Is(err, binary.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -63,7 +63,7 @@ func TestPanicOfProgressLeavesNoMark(t *testing.T) {
 
 // marked is a store that counts marks.
 type marked struct {
-	cache.NopStore
+	cache.Nothing
 	marks atomic.Int32
 }
 

@@ -233,10 +233,22 @@ func TestCloseRetriesABusyStore(t *testing.T) {
 	}
 }
 
+// prunedStore passes on what it is to prune.
+type prunedStore struct {
+	*cachetest.Store
+	rest
+	onPrune func(binary.PruneOptions) error
+}
+
+func (s *prunedStore) Prune(o binary.PruneOptions) (binary.PruneReport, error) {
+	return binary.PruneReport{}, s.onPrune(o)
+}
+
 func TestPruneCallsTheStore(t *testing.T) {
-	f := newFixture(t, cache.Options{})
+	store := &prunedStore{Store: cachetest.NewStore()}
+	f := startFixture(t, cachetest.NewDevice(), store.Store, cache.Options{Store: store, Now: ticker()})
 	var passed binary.PruneOptions
-	f.store.OnPrune = func(o binary.PruneOptions) error {
+	store.onPrune = func(o binary.PruneOptions) error {
 		passed = o
 		return nil
 	}
@@ -250,7 +262,7 @@ func TestPruneCallsTheStore(t *testing.T) {
 	}
 	f.wantOrigin(a, job.Resident)
 	broken := errors.New("broken")
-	f.store.OnPrune = func(binary.PruneOptions) error { return broken }
+	store.onPrune = func(binary.PruneOptions) error { return broken }
 	if _, err := f.cache.Prune(binary.PruneOptions{}); !errors.Is(err, broken) {
 		t.Errorf("Prune: %v", err)
 	}

@@ -155,7 +155,7 @@ func TestTuningsWithoutTheCPU(t *testing.T) {
 		t.Helper()
 		choice, err := json.Marshal(c)
 		if err == nil {
-			err = r.cache.Store().PutTuning(binary.Tuning{Problem: key, Choice: choice})
+			err = r.cache.Tunings().PutTuning(binary.Tuning{Problem: key, Choice: choice})
 		}
 		if err != nil {
 			t.Fatal(err)

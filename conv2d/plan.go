@@ -38,7 +38,7 @@ type PlanOptions struct {
 
 	// Tunings keep the results of searches. Default: the programs given to NewPlan,
 	// if they keep them, as *cache.Cache does.
-	Tunings Tunings
+	Tunings cache.Tunings
 }
 
 func (o PlanOptions) restriction() Restriction { return Restriction{Exact: o.Exact, NoCPU: o.NoCPU} }

@@ -27,16 +27,6 @@ const (
 	ByRanking Basis = "ranking" // the likeliest, by the algorithms' own estimates
 )
 
-// Tunings keep the fastest choices, for one driver. A cache.Store does.
-type Tunings interface {
-	// Tuning returns the entry that PutTuning kept for a problem, or an error such as
-	// binary.ErrNotFound.
-	Tuning(problem string) (binary.Tuning, error)
-
-	// PutTuning keeps the fastest choice for t.Problem.
-	PutTuning(t binary.Tuning) error
-}
-
 // Tuner searches for the fastest choice for a problem and keeps it. *tune.Options, of
 // package conv2d/tune, is one.
 type Tuner interface {
@@ -47,7 +37,7 @@ type Tuner interface {
 type TuneRequest struct {
 	Context  *glctx.Context
 	Programs executor.Programs // a cache over Context, or nil
-	Tunings  Tunings           // where the result is kept; nil: nowhere
+	Tunings  cache.Tunings     // where the result is kept; nil: nowhere
 	Shape    Shape
 	Restriction
 }
@@ -76,20 +66,20 @@ func (o PlanOptions) choose(ctx context.Context, c *glctx.Context, programs exec
 }
 
 // tunings returns where results of searches are kept; nil: nowhere.
-func (o PlanOptions) tunings(programs executor.Programs) Tunings {
+func (o PlanOptions) tunings(programs executor.Programs) cache.Tunings {
 	if o.Tunings != nil {
 		return o.Tunings
 	}
-	if c, ok := programs.(storedPrograms); ok {
-		return c.Store()
+	if c, ok := programs.(tunedPrograms); ok {
+		return c.Tunings()
 	}
 	return nil
 }
 
-// storedPrograms is implemented by *cache.Cache.
-type storedPrograms interface{ Store() cache.Store }
+// tunedPrograms is implemented by *cache.Cache.
+type tunedPrograms interface{ Tunings() cache.Tunings }
 
-var _ storedPrograms = (*cache.Cache)(nil)
+var _ tunedPrograms = (*cache.Cache)(nil)
 
 // Choose returns the choice that a plan with these options would make on a context,
 // and the reason. programs is a cache over c, or nil. With o.Tune it may search, as
@@ -109,7 +99,7 @@ func Choose(ctx context.Context, c *glctx.Context, programs executor.Programs, s
 
 // Tuned returns the kept result of an earlier search for a problem, with this driver
 // and the same restriction, if it can still be built.
-func Tuned(info glctx.Info, s Shape, r Restriction, tunings Tunings) (binary.Tuning, bool) {
+func Tuned(info glctx.Info, s Shape, r Restriction, tunings cache.Tunings) (binary.Tuning, bool) {
 	t, err := newTask(s, info)
 	if err != nil || tunings == nil {
 		return binary.Tuning{}, false
@@ -142,7 +132,7 @@ func TuningKey(s Shape, r Restriction) string { return s.String() + r.suffix() }
 
 // tuned returns the kept choice for the task: for exactly this problem, else for the
 // same without bias, activation and alpha, which change the time little.
-func tuned(t task, r Restriction, tunings Tunings) (Choice, bool) {
+func tuned(t task, r Restriction, tunings cache.Tunings) (Choice, bool) {
 	if tunings == nil {
 		return Choice{}, false
 	}

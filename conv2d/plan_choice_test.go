@@ -45,7 +45,7 @@ func TestPlanBasis(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := programs.Store().PutTuning(binary.Tuning{Problem: key, Choice: choice}); err != nil {
+		if err := programs.Tunings().PutTuning(binary.Tuning{Problem: key, Choice: choice}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -10,18 +10,14 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Store is a cache.Store with blobs and statistics in memory; of sources, failures
-// and crashes it keeps nothing. All methods may be called from any goroutine. Set
-// the hooks before the store is used, or with the cache idle; a hook may block,
-// and its error is the result of the call.
+// Store is a cache.Store in memory. It has no further powers. All methods may be
+// called from any goroutine. Set the hooks before the store is used, or with the cache
+// idle; a hook may block, and its error is the result of the call.
 type Store struct {
-	cache.NopStore
-
 	OnGet    func(shader.Key) error
 	OnPut    func(*binary.Blob) error
 	OnReject func(shader.Key) error
 	OnRecord func() error // binary.ErrBusy simulates a busy index
-	OnPrune  func(binary.PruneOptions) error
 
 	mu struct {
 		sync.Mutex
@@ -38,7 +34,7 @@ var _ cache.Store = (*Store)(nil)
 
 // StoreCalls counts the calls of a Store.
 type StoreCalls struct {
-	Gets, Puts, Rejects, Records, Prunes, Closes int
+	Gets, Puts, Rejects, Records, Closes int
 }
 
 // NewStore returns an empty store that works.
@@ -176,16 +172,6 @@ func (s *Store) Record(uses []binary.Use, counters binary.Counters) error {
 		s.mu.uses[use.Key] = use
 	}
 	return nil
-}
-
-// Prune deletes nothing, because the blobs have no age. It counts and calls
-// OnPrune.
-func (s *Store) Prune(options binary.PruneOptions) (binary.PruneReport, error) {
-	s.count(func(c *StoreCalls) { c.Prunes++ })
-	if s.OnPrune != nil {
-		return binary.PruneReport{}, s.OnPrune(options)
-	}
-	return binary.PruneReport{}, nil
 }
 
 // Close counts the call.

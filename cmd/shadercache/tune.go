@@ -183,7 +183,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		}
 	}
 	for i, s := range shapes {
-		known, there := conv2d.Tuned(g.Context.Info(), s, f.restriction(), g.Cache.Store())
+		known, there := conv2d.Tuned(g.Context.Info(), s, f.restriction(), g.Cache.Tunings())
 		if there && !f.again {
 			line := knownResult(s, f.restriction(), known)
 			r.Problems = append(r.Problems, line)
@@ -217,7 +217,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 // storeTuned stores a result and the programs of the winner. It logs what cannot be
 // stored, since the search succeeded.
 func (o *options) storeTuned(ctx context.Context, g *cli.GPU, s conv2d.Shape, found tune.Result) bool {
-	err := found.Keep(g.Cache.Store())
+	err := found.Keep(g.Cache.Tunings())
 	sources, err2 := found.Best.Choice.Sources(g.Context.Info(), s)
 	if err2 == nil {
 		_, err2 = g.Cache.Preload(ctx, sources, nil)

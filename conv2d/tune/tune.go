@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
@@ -192,7 +193,7 @@ func (r Result) noneRight() error {
 }
 
 // Keep puts the best candidate into a table. A nil table keeps nothing.
-func (r Result) Keep(to conv2d.Tunings) error {
+func (r Result) Keep(to cache.Tunings) error {
 	if to == nil {
 		return nil
 	}

@@ -62,7 +62,7 @@ type run struct {
 	gpu    *cli.GPU
 	result *Result
 
-	tunings conv2d.Tunings // of the user: those of a benchmark would be used by no plan
+	tunings cache.Tunings // of the user: those of a benchmark would be used by no plan
 
 	times  peers.Times // that the peer's program measured
 	failed bool        // the peer's program; it is not run again
@@ -130,9 +130,9 @@ func (r *run) measure() (err error) {
 
 // userTunings returns the store of the user's cache directory, where plans find what was
 // tuned; in memory where there is none.
-func (r *run) userTunings() (conv2d.Tunings, error) {
+func (r *run) userTunings() (cache.Tunings, error) {
 	if r.gpu.Cache.Stats().MemoryOnly != "" {
-		return r.gpu.Cache.Store(), nil
+		return r.gpu.Cache.Tunings(), nil
 	}
 	path, err := r.cli.Directory()
 	if err != nil {

@@ -1,0 +1,4 @@
+package cache
+
+// Nothing has every power and keeps nothing: tests embed it.
+type Nothing = nothing
