@@ -31,11 +31,13 @@ type History struct {
 	Programs   []Asked   `json:"programs"`   // in the order in which they were asked for; the first 1,000
 }
 
-// Asked is one program that a process asked for.
+// Asked is one program that a process asked for, or several: then Name is that of the
+// latest, and Checked of any.
 type Asked struct {
 	Key    shader.Key `json:"key"`
 	Name   string     `json:"name"`
-	Millis float64    `json:"ms"` // since History.Time
+	Millis float64    `json:"ms"`               // since History.Time; of several, on average
+	Starts int        `json:"starts,omitempty"` // processes; 0 = this one
 
 	Checked bool `json:"checked,omitempty"` // its source has a check
 }
@@ -88,22 +90,12 @@ func (d *Dir) readHistory() (all []History) {
 	return all
 }
 
-// StartProgram is a program of a start-up set.
-type StartProgram struct {
-	Key    shader.Key `json:"key"`
-	Name   string     `json:"name"` // of the latest start that asked for it
-	Starts int        `json:"starts"`
-	Millis float64    `json:"ms"` // until it was asked for, on average
-
-	Checked bool `json:"checked,omitempty"` // its source has a check, in one start at least
-}
-
 // StartSet returns what starts of an executable asked for, on any driver: "" is any
 // executable. The programs of most starts come first; of as many, those that were asked
 // for earlier.
-func (d *Dir) StartSet(executable string) []StartProgram {
+func (d *Dir) StartSet(executable string) []Asked {
 	index := map[shader.Key]int{}
-	var set []StartProgram
+	var set []Asked
 	for _, h := range d.History() {
 		if executable != "" && h.Executable != executable {
 			continue
@@ -112,7 +104,7 @@ func (d *Dir) StartSet(executable string) []StartProgram {
 			i, known := index[p.Key]
 			if !known {
 				i = len(set)
-				index[p.Key], set = i, append(set, StartProgram{Key: p.Key})
+				index[p.Key], set = i, append(set, Asked{Key: p.Key})
 			}
 			s := &set[i]
 			s.Name, s.Checked = p.Name, s.Checked || p.Checked
@@ -120,11 +112,11 @@ func (d *Dir) StartSet(executable string) []StartProgram {
 			s.Starts++
 		}
 	}
-	slices.SortStableFunc(set, func(a, b StartProgram) int {
+	slices.SortStableFunc(set, func(a, b Asked) int {
 		return cmp.Or(cmp.Compare(b.Starts, a.Starts), cmp.Compare(a.Millis, b.Millis))
 	})
 	return set
 }
 
 // StartSet calls Dir.StartSet.
-func (s *Store) StartSet(executable string) []StartProgram { return s.dir.StartSet(executable) }
+func (s *Store) StartSet(executable string) []Asked { return s.dir.StartSet(executable) }

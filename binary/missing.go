@@ -6,34 +6,26 @@ import (
 	"io/fs"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/shadercache/shadercache/shader"
 )
 
-// MissingProgram is a program whose source is stored and that has no blob of this driver.
-type MissingProgram struct {
-	Key     shader.Key `json:"key"`
-	Name    string     `json:"name"`
-	Hits    uint64     `json:"hits"`     // of all drivers
-	LastUse time.Time  `json:"last_use"` // with any driver; zero where no driver has the program
-}
-
 // Missing lists the programs that have to be compiled after a driver update or for
 // another GPU: those whose source is stored and that have no blob here or upstream, the
 // most used first. It leaves out programs in quarantine and those with a recorded compile
-// error. Source reads the source of each.
-func (s *Store) Missing() ([]MissingProgram, error) {
-	missing := map[shader.Key]*MissingProgram{}
+// error. An entry has the key, and of the drivers that have the program the hits and the
+// latest name and use. Source reads the source of each.
+func (s *Store) Missing() ([]Entry, error) {
+	missing := map[shader.Key]*Entry{}
 	for _, dir := range s.dir.levels() {
 		for key := range dir.sourceKeys() {
 			if s.lacks(key) {
-				missing[key] = &MissingProgram{Key: key}
+				missing[key] = &Entry{Key: key}
 			}
 		}
 	}
 	if len(missing) == 0 {
-		return []MissingProgram{}, nil
+		return []Entry{}, nil
 	}
 	for _, dir := range s.dir.levels() {
 		stores, err := dir.stores()
@@ -44,18 +36,18 @@ func (s *Store) Missing() ([]MissingProgram, error) {
 			other.addUses(missing)
 		}
 	}
-	list := make([]MissingProgram, 0, len(missing))
+	list := make([]Entry, 0, len(missing))
 	for _, m := range missing {
 		list = append(list, *m)
 	}
-	slices.SortFunc(list, func(a, b MissingProgram) int {
+	slices.SortFunc(list, func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(b.Hits, a.Hits), b.LastUse.Compare(a.LastUse), compareKeys(a.Key, b.Key))
 	})
 	return list, nil
 }
 
 // addUses adds this store's statistics of programs that are missing in another store.
-func (s *Store) addUses(missing map[shader.Key]*MissingProgram) {
+func (s *Store) addUses(missing map[shader.Key]*Entry) {
 	for e := range s.All() {
 		m := missing[e.Key]
 		if m == nil {

@@ -57,7 +57,7 @@ func (c *Cache) PreloadHistory(ctx context.Context, o HistoryOptions, progress f
 }
 
 // keptSources returns the sources of programs whose text is in the directory.
-func (c *Cache) keptSources(set []binary.StartProgram) (sources []*shader.Source) {
+func (c *Cache) keptSources(set []binary.Asked) (sources []*shader.Source) {
 	for _, p := range set {
 		if p.Checked && !c.hasPassed(p.Key) {
 			continue

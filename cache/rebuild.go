@@ -80,7 +80,7 @@ func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult,
 }
 
 // readSources reads kept sources. It reports those that cannot be read.
-func (p *preload) readSources(missing []binary.MissingProgram) (sources []*shader.Source) {
+func (p *preload) readSources(missing []binary.Entry) (sources []*shader.Source) {
 	for _, m := range missing {
 		src, err := p.cache.store.Source(m.Key)
 		if err == nil {

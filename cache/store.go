@@ -79,7 +79,7 @@ type Sources interface {
 
 	// Missing lists the programs without a blob whose source is kept, the most
 	// used first.
-	Missing() ([]binary.MissingProgram, error)
+	Missing() ([]binary.Entry, error)
 
 	// PutCompiled keeps which sources this start compiled, of the latest 64 names.
 	PutCompiled(sources []*shader.Source) error
@@ -87,7 +87,7 @@ type Sources interface {
 	// PutHistory keeps what a process asked for, and StartSet returns what processes of an
 	// executable asked for, "" being any: the programs of most of them first.
 	PutHistory(h binary.History) error
-	StartSet(executable string) []binary.StartProgram
+	StartSet(executable string) []binary.Asked
 }
 
 // Housekeeping deletes what is old, too much or under suspicion.
@@ -200,10 +200,10 @@ func (nothing) PutFailure(*shader.Source, string) error        { return nil }
 func (nothing) Failure(*shader.Source) *shader.CompileError    { return nil }
 func (nothing) PutSource(*shader.Source) error                 { return nil }
 func (nothing) Source(shader.Key) (*shader.Source, error)      { return nil, binary.ErrNotFound }
-func (nothing) Missing() ([]binary.MissingProgram, error)      { return nil, nil }
+func (nothing) Missing() ([]binary.Entry, error)               { return nil, nil }
 func (nothing) PutCompiled([]*shader.Source) error             { return nil }
 func (nothing) PutHistory(binary.History) error                { return nil }
-func (nothing) StartSet(string) []binary.StartProgram          { return nil }
+func (nothing) StartSet(string) []binary.Asked                 { return nil }
 func (nothing) Recover() (r binary.Recovery, err error)        { return r, nil }
 func (nothing) Mark(binary.Action, shader.Key, string)         {}
 func (nothing) Unmark(binary.Action, shader.Key)               {}

@@ -120,7 +120,7 @@ func (s *markedStore) Lift(key shader.Key) error {
 	return s.err
 }
 
-func (s *markedStore) Missing() ([]binary.MissingProgram, error) { return nil, s.err }
+func (s *markedStore) Missing() ([]binary.Entry, error) { return nil, s.err }
 
 func (s *markedStore) Trim(binary.PruneOptions) (binary.PruneReport, bool, error) {
 	return binary.PruneReport{}, false, s.err

@@ -41,11 +41,19 @@ const rebuildExample = `  shadercache rebuild --limit 500 && shadercache prune -
 
 // rebuildResult is what rebuild prints.
 type rebuildResult struct {
-	Driver  string                  `json:"driver"`  // folder in the cache directory
-	Sources int                     `json:"sources"` // texts that are stored
-	Missing []binary.MissingProgram `json:"missing"` // programs that the current driver does not have
+	Driver  string           `json:"driver"`  // folder in the cache directory
+	Sources int              `json:"sources"` // texts that are stored
+	Missing []missingProgram `json:"missing"` // programs that the current driver does not have
 
 	*preloadResult // nil with --dry-run
+}
+
+// missingProgram is a program whose source is stored and that the current driver lacks.
+type missingProgram struct {
+	Key     shader.Key `json:"key"`
+	Name    string     `json:"name"`
+	Hits    uint64     `json:"hits"`     // of all drivers
+	LastUse time.Time  `json:"last_use"` // with any driver; zero where no driver has the program
 }
 
 type rebuildFlags struct {
@@ -144,7 +152,7 @@ func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, recordings []*recor
 }
 
 // newMissingResult returns the result for programs that are not tried yet.
-func newMissingResult(missing []binary.MissingProgram) *preloadResult {
+func newMissingResult(missing []missingProgram) *preloadResult {
 	r := &preloadResult{Programs: make([]preloadLine, 0, len(missing))}
 	for _, m := range missing {
 		r.Programs = append(r.Programs, preloadLine{Name: missingName(m), Key: m.Key.String()})
@@ -178,11 +186,16 @@ func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
 	}
 	defer store.Close()
 	r := &rebuildResult{Driver: fingerprint.DirName(), Sources: dir.SourceCount()}
-	if r.Missing, err = store.Missing(); err != nil {
+	missing, err := store.Missing()
+	if err != nil {
 		return nil, err
 	}
 	if limit > 0 {
-		r.Missing = r.Missing[:min(limit, len(r.Missing))]
+		missing = missing[:min(limit, len(missing))]
+	}
+	r.Missing = make([]missingProgram, len(missing))
+	for i, m := range missing {
+		r.Missing[i] = missingProgram{m.Key, m.Name, m.Hits, m.LastUse}
 	}
 	return r, nil
 }
@@ -219,7 +232,7 @@ func compileError(dir *binary.Dir, got isolate.Result) error {
 }
 
 // missingName returns the name, or the key where no driver has the program any more.
-func missingName(m binary.MissingProgram) string {
+func missingName(m missingProgram) string {
 	if m.Name == "" {
 		return m.Key.Short()
 	}
