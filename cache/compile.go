@@ -13,7 +13,7 @@ import (
 func (c *Cache) compileLoad(ctx context.Context, l *load) {
 	var r result
 	c.compileOrWait(ctx, []*load{l}, func(compiled result) { r = compiled }, func() {})
-	if c.needsRecheck(r) {
+	if r.needsRecheck() {
 		r = c.recheck(ctx, r)
 	}
 	c.complete(r)
@@ -38,25 +38,19 @@ func (c *Cache) compile(ctx context.Context, loads []*load, done func(result)) {
 func (c *Cache) compileAll(ctx context.Context, loads []*load, done func(result)) {
 	var together []*load
 	for _, l := range loads {
-		if err := c.refusal(l.src); err != nil {
-			done(result{load: l, err: err})
-		} else if _, suspect := c.guard.suspect(l.src.Key()); suspect {
+		l.answer = c.beforeMake(l.src)
+		switch {
+		case l.answer.may == refused:
+			done(result{load: l, err: l.answer.err})
+		case l.answer.alone:
 			c.compileWithRetry(ctx, []*load{l}, true, done)
-		} else {
+		default:
 			together = append(together, l)
 		}
 	}
 	if len(together) > 0 {
 		c.compileWithRetry(ctx, together, false, done)
 	}
-}
-
-// refusal returns why the device must not compile src, or nil.
-func (c *Cache) refusal(src *shader.Source) error {
-	if err := c.guard.quarantined(src.Key(), src.Name()); err != nil {
-		return err
-	}
-	return c.readFailure(src)
 }
 
 // compileWithRetry compiles again what ran out of memory, after it evicted every
@@ -109,15 +103,14 @@ func (c *Cache) compiled(l *load, program shader.Program, err error) result {
 	}
 	c.traceCompiled(l, program)
 	e := newEntry(l.src, program, job.Compiled, c.clock)
-	e.storable = c.guard.isStorable(l.src.Key())
+	e.storable = !l.answer.unstored
 	return result{load: l, entry: e}
 }
 
 // readBinary reads the binary of a program from the driver.
 func (c *Cache) readBinary(ctx context.Context, e *entry) (format uint32, payload []byte, err error) {
-	_, suspect := c.guard.suspect(e.key)
-	c.guard.begin(suspect)
-	defer c.guard.end(suspect)
+	c.guard.begin(false) // a suspect was survived when it was compiled
+	defer c.guard.end(false)
 	c.guard.marks().Mark(binary.ActionRead, e.key, e.name)
 	defer c.guard.marks().Unmark(binary.ActionRead, e.key)
 	return c.dev.Binary(ctx, e.program.ID)

@@ -31,14 +31,36 @@ type CrashGuard struct {
 
 	mu struct {
 		sync.Mutex
-		refused  map[shader.Key]binary.Quarantined // not to be compiled
-		unstored map[shader.Key]bool               // neither to be loaded nor to be stored
-		suspects map[shader.Key]binary.Quarantined // to be tried
-		trials   []*trial                          // not started
-
-		undispatched map[shader.Key]bool // suspects until their first job is done
-		trying       bool                // runTrials runs
+		notes  map[shader.Key]note
+		trials []*trial // not started
+		trying bool     // runTrials runs
 	}
+}
+
+// note is what the guard knows of a program that was in the driver when a process ended.
+// What follows from it says the policy.
+type note struct {
+	binary.Quarantined
+	tried bool // in another process, for this one: its binary is refused with its source
+}
+
+// isUndispatched reports whether the program is a suspect until its first job is done.
+func (n note) isUndispatched() bool { return n.Suspect && n.Action == binary.ActionDispatch }
+
+// barsBinary reports whether a note that refuses a program refuses a stored binary too.
+func (n note) barsBinary() bool { return n.tried || n.Action == binary.ActionDispatch }
+
+func (n note) evidence() evidence {
+	if n.tried {
+		return endedByTrials
+	}
+	return crashNote
+}
+
+// refusal returns the error for a source called name.
+func (n note) refusal(name string) error {
+	n.Name = name
+	return &binary.QuarantinedError{Quarantined: n.Quarantined}
 }
 
 // CrashGuard returns the guard of the cache: its own, or the one in its options.
@@ -63,18 +85,18 @@ func (g *CrashGuard) Run(name string, work func() error) error {
 	g.recover()
 	// The prefix is part of the keys on disk.
 	key := shader.Key(sha256.Sum256([]byte("try\x00" + name)))
-	if err := g.quarantined(key, name); err != nil {
-		return err
+	n, _ := g.note(key)
+	if n.Key == key && n.Refused() {
+		return n.refusal(name)
 	}
-	err := g.runMarked(key, name, work)
+	err := g.runMarked(key, name, n.Suspect, work)
 	if err == nil {
 		g.clearSuspect(key)
 	}
 	return err
 }
 
-func (g *CrashGuard) runMarked(key shader.Key, name string, work func() error) error {
-	_, suspect := g.suspect(key)
+func (g *CrashGuard) runMarked(key shader.Key, name string, suspect bool, work func() error) error {
 	g.begin(suspect)
 	defer g.end(suspect)
 	g.marks().Mark(binary.ActionRun, key, name)
@@ -104,11 +126,8 @@ func (g *CrashGuard) readNotes() {
 		notes[i] = g.withoutTrial(notes[i])
 	}
 	g.mu.Lock()
-	if g.mu.refused == nil {
-		g.mu.refused = map[shader.Key]binary.Quarantined{}
-		g.mu.unstored = map[shader.Key]bool{}
-		g.mu.suspects = map[shader.Key]binary.Quarantined{}
-		g.mu.undispatched = map[shader.Key]bool{}
+	if g.mu.notes == nil {
+		g.mu.notes = map[shader.Key]note{}
 	}
 	for _, q := range notes {
 		g.addNote(q)
@@ -130,19 +149,8 @@ func (g *CrashGuard) logRefusal(q binary.Quarantined) {
 
 // addNote applies a note, unless the program is refused already. The caller holds mu.
 func (g *CrashGuard) addNote(q binary.Quarantined) {
-	if _, refused := g.mu.refused[q.Key]; refused {
-		return
-	}
-	delete(g.mu.suspects, q.Key)
-	switch {
-	case q.Refused():
-		g.mu.refused[q.Key] = q
-	case q.Suspect && q.Action == binary.ActionDispatch:
-		g.mu.undispatched[q.Key] = true
-	case q.Suspect:
-		g.mu.suspects[q.Key] = q
-	default:
-		g.mu.unstored[q.Key] = true
+	if n, noted := g.mu.notes[q.Key]; !noted || !n.Refused() {
+		g.mu.notes[q.Key] = note{Quarantined: q}
 	}
 }
 
@@ -197,63 +205,38 @@ func (g *CrashGuard) unmark(action binary.Action, src *shader.Source) {
 	g.marks().Unmark(action, src.Key())
 }
 
-// quarantined returns a *binary.QuarantinedError if the device must not compile a
-// source, else nil.
-func (g *CrashGuard) quarantined(key shader.Key, name string) error {
+// note returns what is known of a program. A quarantine that ended in this process leaves
+// a suspect.
+func (g *CrashGuard) note(key shader.Key) (n note, noted bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	q, ok := g.mu.refused[key]
-	if !ok || g.hasEnded(q) {
-		return nil
+	n, noted = g.mu.notes[key]
+	if noted && n.Refused() && !g.owner.clock.wall().Before(n.Until()) {
+		n.Suspect, n.tried = true, false
+		g.mu.notes[key] = n
 	}
-	q.Name = name
-	return &binary.QuarantinedError{Quarantined: q}
+	return n, noted
 }
 
-// suspect returns the note of a source that is to be tried. A quarantine that ended in
-// this process leaves a suspect.
-func (g *CrashGuard) suspect(key shader.Key) (q binary.Quarantined, ok bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if q, ok := g.mu.refused[key]; ok && g.hasEnded(q) {
-		delete(g.mu.refused, key)
-		q.Suspect = true
-		g.mu.suspects[key] = q
-	}
-	q, ok = g.mu.suspects[key]
-	return q, ok
-}
-
-func (g *CrashGuard) hasEnded(q binary.Quarantined) bool {
-	return !g.owner.clock.wall().Before(q.Until())
-}
-
-// isLoadable reports whether the blob of a program may be loaded. The blob of a suspect is
-// not, unless the suspect is tried in a process for that: compiling costs little, and a
-// process that dies again costs much.
-func (g *CrashGuard) isLoadable(key shader.Key) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	q, suspect := g.mu.suspects[key]
-	return !g.mu.unstored[key] && (!suspect || q.Action != binary.ActionLoad || g.owner.options.InTrial)
-}
-
-// isStorable reports whether the binary of a program may be read from the driver and
-// stored.
-func (g *CrashGuard) isStorable(key shader.Key) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return !g.mu.unstored[key]
-}
-
-// clearSuspect ends the suspicion against a key, if there is one: a process has survived
-// it.
+// clearSuspect ends the suspicion against a program, if there is one: a process has survived
+// that the driver made it.
 func (g *CrashGuard) clearSuspect(key shader.Key) {
+	g.clear(key, func(n note) bool { return n.Suspect && !n.isUndispatched() })
+}
+
+// clearUndispatched ends the suspicion against a program whose first job is done.
+func (g *CrashGuard) clearUndispatched(key shader.Key) { g.clear(key, note.isUndispatched) }
+
+// clear lifts the note of a program that has one of a kind.
+func (g *CrashGuard) clear(key shader.Key, isOfKind func(note) bool) {
 	g.mu.Lock()
-	_, suspect := g.mu.suspects[key]
-	delete(g.mu.suspects, key)
+	n, noted := g.mu.notes[key]
+	noted = noted && isOfKind(n)
+	if noted {
+		delete(g.mu.notes, key)
+	}
 	g.mu.Unlock()
-	if suspect {
+	if noted {
 		g.lift(key)
 	}
 }

@@ -1,11 +1,9 @@
 package cache
 
 import (
-	"errors"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // watchFirstDispatch marks a program while the device runs it for the first time, on the
@@ -25,26 +23,5 @@ func (c *Cache) watchFirstDispatch(program uint32) (done func()) {
 		c.addFirstResult(program, began)
 		marks.Unmark(binary.ActionDispatch, e.key)
 		c.guard.clearUndispatched(e.key)
-	}
-}
-
-// mustNotRun returns a *binary.QuarantinedError if the driver crashes when it runs a
-// program, stored or not, else nil.
-func (g *CrashGuard) mustNotRun(src *shader.Source) error {
-	err := g.quarantined(src.Key(), src.Name())
-	if q, ok := errors.AsType[*binary.QuarantinedError](err); ok && q.Action == binary.ActionDispatch {
-		return err
-	}
-	return nil
-}
-
-// clearUndispatched ends the suspicion against a program whose first job is done.
-func (g *CrashGuard) clearUndispatched(key shader.Key) {
-	g.mu.Lock()
-	suspect := g.mu.undispatched[key]
-	delete(g.mu.undispatched, key)
-	g.mu.Unlock()
-	if suspect {
-		g.lift(key)
 	}
 }

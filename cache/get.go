@@ -115,8 +115,8 @@ func (c *Cache) requestHandle(src *shader.Source, h *Handle) (l *load, started b
 func (c *Cache) startLoad(ctx context.Context, l *load, get *trace.Region) {
 	background := context.WithoutCancel(ctx)
 	rest := c.loadOrCompile
-	c.guard.recover()
-	if ctx.Done() == nil && !c.guard.isTriable(l.src.Key()) {
+	l.answer = c.beforeFind(l.src, false)
+	if ctx.Done() == nil && l.answer.may != onlyApart {
 		l.lane, l.task = trace.Requests, get.Task()
 		if c.loadHere(background, l) {
 			return

@@ -12,10 +12,9 @@ import (
 
 // loadOrCompile completes l with a program from a blob, else by compiling.
 func (c *Cache) loadOrCompile(ctx context.Context, l *load) {
-	c.guard.recover()
-	if err := c.guard.try(l.src); err != nil {
-		c.complete(result{load: l, err: err})
-		return
+	if l.answer.may == onlyApart {
+		<-c.guard.startTrial(l.src).done
+		l.answer = c.beforeFind(l.src, true)
 	}
 	if r := c.loadStored(ctx, l); !r.missed() {
 		c.complete(r)
@@ -27,28 +26,28 @@ func (c *Cache) loadOrCompile(ctx context.Context, l *load) {
 // loadStored makes the program of l from a blob in memory or in the store. The
 // result is missed when there is no blob that the driver accepts.
 func (c *Cache) loadStored(ctx context.Context, l *load) result {
-	c.guard.recover()
-	if err := c.guard.mustNotRun(l.src); err != nil {
-		return result{load: l, err: err}
+	if l.answer.may == refused {
+		return result{load: l, err: l.answer.err}
 	}
 	region := trace.Begin(c.options.Tracer, l.lane, l.task, trace.Load)
 	about(&region, l.src)
 	r := result{load: l}
-	blob, origin := c.readTraced(l.src, &region)
+	blob, origin := c.readTraced(l, &region)
 	if blob != nil {
 		r.blob = blob
-		r.entry, r.err = c.loadBlob(trace.WithRegion(ctx, &region), l.src, blob, origin)
+		r.entry, r.err = c.loadBlob(trace.WithRegion(ctx, &region), l, blob, origin)
 	}
 	endLoad(&region, r, origin)
 	return r
 }
 
-// findBlob returns the blob of a key and where it was, or nil. A store that
+// findBlob returns the blob of a program that may be loaded, and where it was, or nil. A store that
 // fails or has damaged bytes is counted and is a miss.
-func (c *Cache) findBlob(key shader.Key) (*binary.Blob, job.Origin) {
-	if c.sourceOnly != "" || !c.guard.isLoadable(key) {
+func (c *Cache) findBlob(l *load) (*binary.Blob, job.Origin) {
+	if l.answer.may != mayLoad {
 		return nil, 0
 	}
+	key := l.src.Key()
 	c.mu.Lock()
 	blob := c.mu.evicted.find(key)
 	c.mu.Unlock()
@@ -70,8 +69,9 @@ func (c *Cache) findBlob(key shader.Key) (*binary.Blob, job.Origin) {
 // loadBlob makes a program from a blob. Both results are nil when the blob was
 // rejected, by the driver or because the program differs from the one that was
 // stored, and when the driver had no memory for it.
-func (c *Cache) loadBlob(ctx context.Context, src *shader.Source, blob *binary.Blob, origin job.Origin) (*entry, error) {
-	program, err := c.loadWithRetry(ctx, src, blob)
+func (c *Cache) loadBlob(ctx context.Context, l *load, blob *binary.Blob, origin job.Origin) (*entry, error) {
+	src := l.src
+	program, err := c.loadWithRetry(ctx, l, blob)
 	if errors.Is(err, shader.ErrRejected) {
 		c.rejectBlob(src.Key(), err.Error())
 		return nil, nil
@@ -110,28 +110,27 @@ func (c *Cache) loadBlob(ctx context.Context, src *shader.Source, blob *binary.B
 }
 
 // loadWithRetry loads again when the first attempt ran out of memory.
-func (c *Cache) loadWithRetry(ctx context.Context, src *shader.Source, blob *binary.Blob) (shader.Program, error) {
-	program, err := c.loadOnce(ctx, src, blob)
+func (c *Cache) loadWithRetry(ctx context.Context, l *load, blob *binary.Blob) (shader.Program, error) {
+	program, err := c.loadOnce(ctx, l, blob)
 	if !errors.Is(err, shader.ErrOutOfMemory) {
 		return program, err
 	}
 	c.freeMemory(1)
-	program, err = c.loadOnce(ctx, src, blob)
+	program, err = c.loadOnce(ctx, l, blob)
 	if errors.Is(err, shader.ErrOutOfMemory) {
 		c.freeMemory(1)
 	}
 	return program, err
 }
 
-func (c *Cache) loadOnce(ctx context.Context, src *shader.Source, blob *binary.Blob) (shader.Program, error) {
-	_, suspect := c.guard.suspect(src.Key())
-	c.guard.begin(suspect)
-	defer c.guard.end(suspect)
-	c.guard.markAll(binary.ActionLoad, src)
+func (c *Cache) loadOnce(ctx context.Context, l *load, blob *binary.Blob) (shader.Program, error) {
+	c.guard.begin(l.answer.alone)
+	defer c.guard.end(l.answer.alone)
+	c.guard.markAll(binary.ActionLoad, l.src)
 	program, err := c.dev.Load(ctx, blob.Format, blob.Payload)
-	c.guard.unmark(binary.ActionLoad, src)
+	c.guard.unmark(binary.ActionLoad, l.src)
 	if err == nil {
-		c.guard.clearSuspect(src.Key())
+		c.guard.clearSuspect(l.src.Key())
 	}
 	return program, err
 }

@@ -26,6 +26,8 @@ type load struct {
 	lane trace.Lane
 	task uint64
 
+	answer answer // of the policy, as of the last question. Used by the owner only
+
 	// Guarded by Cache.mu.
 	waiters  int // Gets that will own a handle
 	watchers int // preloads that wait for the result
@@ -120,7 +122,7 @@ func (c *Cache) complete(r result) error {
 	case err == nil:
 		dropped, err = c.accept(r)
 	case isCompileError(err):
-		err = c.addFailure(r.load.src, err)
+		c.addFailure(r.load, err)
 	case isQuarantined(err):
 		c.mu.counters.pending.Refusals++
 	}

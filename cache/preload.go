@@ -186,12 +186,10 @@ func (c *Cache) requestResident(src *shader.Source, storeOnly bool) (l *load, st
 // startTrials starts the trials of the suspects among loads, which run while the others
 // are loaded and compiled.
 func (p *preload) startTrials(loads []*load) (suspects map[*load]*trial, rest []*load) {
-	guard := p.cache.guard
-	guard.recover()
 	suspects = map[*load]*trial{}
 	for _, l := range loads {
-		if guard.isTriable(l.src.Key()) {
-			suspects[l] = guard.startTrial(l.src)
+		if l.answer = p.cache.beforeFind(l.src, false); l.answer.may == onlyApart {
+			suspects[l] = p.cache.guard.startTrial(l.src)
 		} else {
 			rest = append(rest, l)
 		}
@@ -199,8 +197,7 @@ func (p *preload) startTrials(loads []*load) (suspects map[*load]*trial, rest []
 	return suspects, rest
 }
 
-// survivors waits for trials, and completes the loads of the sources that are refused. It
-// returns the others.
+// survivors waits for trials, and returns the loads that may go on.
 func (p *preload) survivors(suspects map[*load]*trial) (loads []*load) {
 	for l, t := range suspects {
 		p.cache.dev.PollWhile(func() {
@@ -209,14 +206,12 @@ func (p *preload) survivors(suspects map[*load]*trial) (loads []*load) {
 			case <-p.ctx.Done():
 			}
 		})
-		switch {
-		case p.ctx.Err() != nil:
+		if p.ctx.Err() != nil {
 			p.complete(result{load: l, err: p.ctx.Err()})
-		case t.err != nil:
-			p.complete(result{load: l, err: t.err})
-		default:
-			loads = append(loads, l)
+			continue
 		}
+		l.answer = p.cache.beforeFind(l.src, true)
+		loads = append(loads, l)
 	}
 	return loads
 }
@@ -262,7 +257,7 @@ func (p *preload) compileMissed(loads []*load) {
 	defer p.readBackCompiled() // also when progress calls runtime.Goexit
 	var wrong []result
 	p.cache.compileOrWait(p.ctx, loads, func(r result) {
-		if p.cache.needsRecheck(r) {
+		if r.needsRecheck() {
 			wrong = append(wrong, r)
 		} else {
 			p.complete(r)

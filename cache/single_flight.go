@@ -163,7 +163,7 @@ func (c *Cache) compileOwned(ctx context.Context, loads []*load, done func(resul
 		}
 	}()
 	c.compile(ctx, loads, func(r result) {
-		compiled[r.load.src.Key()] = r.err == nil && c.readsBack(r.entry) && !c.needsRecheck(r)
+		compiled[r.load.src.Key()] = r.err == nil && c.readsBack(r.entry) && !r.needsRecheck()
 		done(r)
 	})
 }
@@ -193,10 +193,10 @@ func (c *Cache) loadShared(ctx context.Context, l *load, f *sharedCompile) resul
 	switch {
 	case stored:
 		return c.loadStored(ctx, l)
-	case blob == nil || !c.guard.isLoadable(l.src.Key()):
+	case blob == nil || l.answer.may != mayLoad:
 		return result{load: l}
 	}
 	r := result{load: l, blob: blob}
-	r.entry, r.err = c.loadBlob(ctx, l.src, blob, job.Memory)
+	r.entry, r.err = c.loadBlob(ctx, l, blob, job.Memory)
 	return r
 }

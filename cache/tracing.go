@@ -60,9 +60,9 @@ func endGet(get *trace.Region, got *Handle, err error) {
 }
 
 // readTraced is findBlob within the region of a load.
-func (c *Cache) readTraced(src *shader.Source, load *trace.Region) (*binary.Blob, job.Origin) {
+func (c *Cache) readTraced(l *load, load *trace.Region) (*binary.Blob, job.Origin) {
 	region := load.Begin(trace.ReadBlob)
-	blob, origin := c.findBlob(src.Key())
+	blob, origin := c.findBlob(l)
 	if !region.IsOn() || blob == nil {
 		region.End(trace.String("origin", "none"))
 		return blob, origin

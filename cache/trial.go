@@ -53,38 +53,20 @@ type trial struct {
 	src   *shader.Source
 	note  binary.Quarantined
 	done  chan struct{}
-	err   error // why the source is refused; set before done is closed
-	ended bool  // of the goroutine that runs the trials
-}
-
-// isTriable reports whether a source is a suspect that another process can try.
-func (g *CrashGuard) isTriable(key shader.Key) bool {
-	_, suspect := g.suspect(key)
-	return suspect && g.trier != nil
+	ended bool // of the goroutine that runs the trials
 }
 
 // startTrial queues the trial of a suspect. Trials run in batches, one process at a time.
 func (g *CrashGuard) startTrial(src *shader.Source) *trial {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t := &trial{src: src, note: g.mu.suspects[src.Key()], done: make(chan struct{})}
+	t := &trial{src: src, note: g.mu.notes[src.Key()].Quarantined, done: make(chan struct{})}
 	g.mu.trials = append(g.mu.trials, t)
 	if !g.mu.trying {
 		g.mu.trying = true
 		g.owner.background.Go(g.runTrials)
 	}
 	return t
-}
-
-// try waits for the trial of a source, if it is a suspect. It returns a
-// *binary.QuarantinedError when the source must not reach the driver of this process.
-func (g *CrashGuard) try(src *shader.Source) error {
-	if !g.isTriable(src.Key()) {
-		return nil
-	}
-	t := g.startTrial(src)
-	<-t.done
-	return t.err
 }
 
 func (g *CrashGuard) runTrials() {
@@ -113,7 +95,7 @@ func (g *CrashGuard) runBatch(batch []*trial) {
 	g.trier.Try(context.Background(), sources, limit, func(i int, result Trial) {
 		if t := batch[i]; !t.ended {
 			t.ended = true
-			t.err = g.conclude(t, result)
+			g.conclude(t, result)
 			close(t.done)
 		}
 	})
@@ -125,15 +107,15 @@ func (g *CrashGuard) runBatch(batch []*trial) {
 	g.readNotes() // the deaths of the processes, which recorded in which step they died
 }
 
-// conclude records the verdict on a suspect, and returns why it is refused, or nil.
-func (g *CrashGuard) conclude(t *trial, result Trial) error {
+// conclude records the verdict on a suspect.
+func (g *CrashGuard) conclude(t *trial, result Trial) {
 	g.owner.count(&g.owner.mu.counters.pending.Trials, 1)
 	q := t.note
-	q.Name, q.Suspect = t.src.Name(), false
+	q.Key, q.Name, q.Suspect = t.src.Key(), t.src.Name(), false
 	switch result.Verdict {
 	case Survived:
 		g.survived(t.src.Key())
-		return nil
+		return
 	case Crashed:
 		q.Action, q.Signal = binary.ActionCompile, result.Signal
 		q.Reason = "a child process crashed (" + result.Signal + ") while the driver had it, with an empty driver cache too"
@@ -144,23 +126,25 @@ func (g *CrashGuard) conclude(t *trial, result Trial) error {
 		g.survived(t.src.Key())
 		q.Action, q.Time = binary.ActionCompile, g.owner.clock.wall()
 		q.Reason = "the driver crashes of its own cache, which was set aside; this process has it loaded, the next one starts without"
-		return g.refuseHere(q)
+		g.refuseHere(q)
+		return
 	default:
 		g.owner.log.Warn("a suspect could not be tried in a child process", "name", q.Name, "error", result.Err)
-		if q = g.refusedUntilAside(t.note); q.Suspect {
-			return nil // this process tries it alone
-		}
-		return g.refuseHere(q)
+		if q = g.refusedUntilAside(t.note); !q.Suspect {
+			g.refuseHere(q)
+		} // else this process tries it alone
+		return
 	}
 	q.Time = g.owner.clock.wall()
 	g.owner.count(&g.owner.mu.counters.pending.Quarantined, 1)
 	if noted, ok := g.marks().Note(q.Key); ok && noted.Refused() && noted.Hangs >= q.Hangs {
-		return g.refuseHere(noted) // the trier wrote it, with the reason
+		g.refuseHere(noted) // the trier wrote it, with the reason
+		return
 	}
 	if err := g.marks().Refuse(q); err != nil {
 		g.owner.storeFailed("writing a quarantine", err)
 	}
-	return g.refuseHere(q)
+	g.refuseHere(q)
 }
 
 // survived ends the suspicion against a program that another process survived. That
@@ -177,11 +161,9 @@ func (g *CrashGuard) survived(key shader.Key) {
 }
 
 // refuseHere refuses a program in this process, until q ends.
-func (g *CrashGuard) refuseHere(q binary.Quarantined) error {
+func (g *CrashGuard) refuseHere(q binary.Quarantined) {
 	g.mu.Lock()
-	delete(g.mu.suspects, q.Key)
-	g.mu.refused[q.Key] = q
+	g.mu.notes[q.Key] = note{Quarantined: q, tried: true}
 	g.mu.Unlock()
 	g.logRefusal(q)
-	return &binary.QuarantinedError{Quarantined: q}
 }

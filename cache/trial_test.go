@@ -43,6 +43,8 @@ func (f *fakeTrier) Try(ctx context.Context, sources []*shader.Source, limit tim
 		trial, other := f.verdicts[src.Name()]
 		if !other {
 			trial.Verdict = cache.Survived
+		}
+		if !other || trial.Verdict == cache.BadDriverCache { // that child has stored it too
 			_, err := child.Preload(ctx, []*shader.Source{src}, nil)
 			must(f.t, err)
 		}

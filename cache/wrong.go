@@ -41,20 +41,9 @@ func (c *Cache) setWrong(key shader.Key) {
 	c.mu.wrong[key] = true
 }
 
-// isWrong reports whether a program gave a wrong answer in this process, or right after a
-// compile in another: see putWrong.
-func (c *Cache) isWrong(key shader.Key) bool {
-	c.mu.Lock()
-	wrong := c.mu.wrong[key]
-	c.mu.Unlock()
-	return wrong || c.isAlwaysWrong(key)
-}
-
 // needsRecheck reports whether a program was compiled because its binary gave a wrong answer,
 // here or in an earlier start.
-func (c *Cache) needsRecheck(r result) bool {
-	return r.err == nil && r.load.src.Check() != nil && c.isWrong(r.entry.key)
-}
+func (r result) needsRecheck() bool { return r.err == nil && r.entry != nil && r.load.answer.recheck }
 
 // recheck checks a program that needsRecheck. Where the driver computes it wrong
 // nevertheless, the result is an error.
@@ -84,10 +73,4 @@ func (c *Cache) putWrong(e *entry, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.addTask(task{what: "writing a check", do: func() error { return c.store.PutWrong(key, name, reason) }})
-}
-
-// isAlwaysWrong reports whether a program has the record of putWrong.
-func (c *Cache) isAlwaysWrong(key shader.Key) bool {
-	_, wrong := c.store.Wrong(key)
-	return wrong
 }

@@ -1,0 +1,124 @@
+package cache
+
+import (
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// The policy says what may be done with a program here, why, and who says so. It is asked
+// three times, so that a Get that finds a binary reads nothing from the disk for it:
+//
+//	join        the compile errors in memory
+//	beforeFind  the notes of crashes, and the choice of Options.Binaries: in memory
+//	beforeMake  the notes again, then the directory: compile errors and wrong answers
+//
+// A trial in another process changes the answer: beforeFind is asked again after it.
+type answer struct {
+	may    may
+	source evidence // what says so
+	err    error    // of refused: a *binary.QuarantinedError or a *shader.CompileError
+
+	alone    bool // a suspect: the device does nothing else meanwhile
+	unstored bool // its binary is neither read from the driver nor stored
+	recheck  bool // a binary of it gave a wrong answer: check what was compiled too
+}
+
+// may is what may be done with a program.
+type may uint8
+
+const (
+	mayLoad    may = iota // load its binary; without one, ask beforeMake
+	mayCompile            // compile its source, and load no binary
+	onlyApart             // have another process try it, and ask again
+	refused               // nothing
+)
+
+// evidence is what an answer of the policy follows from.
+type evidence string
+
+const (
+	noEvidence    evidence = ""
+	crashNote     evidence = "the note of a crash"
+	binaryChoice  evidence = "program binaries are not used"
+	keptError     evidence = "its compile error is in the directory"
+	wrongAnswer   evidence = "its binary gave a wrong answer"
+	endedByTrials evidence = "it was tried in another process"
+)
+
+// beforeFind answers from memory, once what dead processes left is read. tried: another
+// process has tried the program for this request.
+func (c *Cache) beforeFind(src *shader.Source, tried bool) answer {
+	c.guard.recover()
+	n, _ := c.guard.note(src.Key())
+	a := c.noteAnswer(src, n, tried)
+	if a.may == refused && !n.barsBinary() {
+		a = answer{} // its source is refused: a binary needs no compile
+	}
+	if a.may == mayLoad && c.sourceOnly != "" {
+		a.may, a.source = mayCompile, binaryChoice
+	}
+	return a
+}
+
+// beforeMake answers whether a program may be compiled, for which there is no binary.
+func (c *Cache) beforeMake(src *shader.Source) answer {
+	n, _ := c.guard.note(src.Key())
+	a := c.noteAnswer(src, n, true)
+	if a.may == refused {
+		return a
+	}
+	a.may = mayCompile
+	if c.options.KeepCompileErrors {
+		if failure := c.store.Failure(src); failure != nil {
+			return answer{may: refused, source: keptError, err: failure}
+		}
+	}
+	if src.Check() != nil && c.isWrong(src.Key()) {
+		a.recheck, a.source = true, wrongAnswer
+	}
+	return a
+}
+
+// noteAnswer answers from a note, which is zero where there is none.
+func (c *Cache) noteAnswer(src *shader.Source, n note, tried bool) answer {
+	switch {
+	case n.isUndispatched() || n.Key == shader.Key{}:
+		return answer{}
+	case n.Refused():
+		return answer{may: refused, source: n.evidence(), err: n.refusal(src.Name())}
+	case !n.Suspect:
+		return answer{may: mayCompile, source: crashNote, unstored: true}
+	case c.guard.trier != nil && !tried:
+		return answer{may: onlyApart, source: crashNote, alone: true}
+	case n.Action == binary.ActionLoad && !c.options.InTrial:
+		// Compiling costs little, and a process that dies again costs much.
+		return answer{may: mayCompile, source: crashNote, alone: true}
+	}
+	return answer{source: crashNote, alone: true}
+}
+
+// knownFailure returns and counts the compile error of a source that did not
+// compile before in this process, or nil. The caller holds mu.
+func (c *Cache) knownFailure(src *shader.Source) error {
+	if err := c.mu.failures.find(src.Key()); err != nil {
+		c.mu.counters.pending.NegativeHits++
+		return err.For(src)
+	}
+	return nil
+}
+
+// isWrong reports whether a binary of a program gave a wrong answer, in this process or an
+// earlier one.
+func (c *Cache) isWrong(key shader.Key) bool {
+	c.mu.Lock()
+	wrong := c.mu.wrong[key]
+	c.mu.Unlock()
+	return wrong || c.isAlwaysWrong(key)
+}
+
+// isAlwaysWrong reports whether a program gave a wrong answer right after a compile too: see
+// putWrong.
+func (c *Cache) isAlwaysWrong(key shader.Key) bool {
+	_, wrong := c.store.Wrong(key)
+	return wrong
+}
