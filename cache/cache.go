@@ -48,7 +48,7 @@ type Cache struct {
 		resident    residency
 		evicted     evictedBlobs
 		counters    pendingCounters
-		loads       map[shader.Key]*load
+		flights     map[shader.Key]*flight
 		failures    failures
 		checked     map[shader.Key]bool // blobs whose program passed the check
 		wrong       map[shader.Key]bool // programs of which a blob gave a wrong answer
@@ -92,7 +92,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	c.mu.failures = newFailures(o.NegativeCacheOff)
 	c.mu.checked = map[shader.Key]bool{}
 	c.mu.wrong = map[shader.Key]bool{}
-	c.mu.loads = map[shader.Key]*load{}
+	c.mu.flights = map[shader.Key]*flight{}
 	c.mu.warned = map[string]bool{}
 	opened, err := openStore(o, fingerprint, dev.DriverCache())
 	if err != nil {
@@ -189,15 +189,6 @@ func (c *Cache) dropAll(entries []*entry) {
 	}
 }
 
-// evictIdle deletes every program without handles.
-func (c *Cache) evictIdle() {
-	c.mu.Lock()
-	evicted := c.mu.resident.evictIdle()
-	c.retire(evicted)
-	c.mu.Unlock()
-	c.dropAll(evicted)
-}
-
 // Close waits for running loads and writes, deletes all programs, records what
 // Flush records and closes the store. When programs have handles it does nothing
 // of that and returns an *[InUseError]; the cache stays usable. Any other error
@@ -249,7 +240,7 @@ func (c *Cache) Abandon() {
 // lockIdle locks mu once nothing is being loaded or written.
 func (c *Cache) lockIdle() {
 	c.mu.Lock()
-	c.awaitStored(func() bool { return len(c.mu.loads) == 0 })
+	c.awaitStored(func() bool { return len(c.mu.flights) == 0 })
 }
 
 // sealAll seals all entries, or none and returns those that have handles.

@@ -31,7 +31,7 @@ type entry struct {
 	owners  atomic.Int32
 
 	storable bool   // its binary may be read from the driver; set when it was compiled
-	claim    func() // releases the claim on compiling it; nil: there is none
+	claim    *claim // on compiling it, until its binary is stored
 
 	// firstUse is called when a goroutine's first Get finds the program resident; nil: the
 	// program is not traced, or a Get made it. used: it was called.

@@ -43,10 +43,10 @@ func (f *failures) add(key shader.Key, err *shader.CompileError) {
 	}
 }
 
-// addFailure counts and keeps the compile error of a load, unless its reason may be another
+// addFailure counts and keeps the compile error of a flight, unless its reason may be another
 // next time. The caller holds mu.
-func (c *Cache) addFailure(l *load, err error) {
-	stored := l.answer.source == keptError
+func (c *Cache) addFailure(f *flight, err error) {
+	stored := f.answer.source == keptError
 	if stored {
 		c.mu.counters.pending.NegativeHits++
 	} else {
@@ -56,7 +56,7 @@ func (c *Cache) addFailure(l *load, err error) {
 	if !stored && !compileError.BlamesSource() {
 		return
 	}
-	src := l.src
+	src := f.src
 	c.mu.failures.add(src.Key(), compileError)
 	if c.options.KeepCompileErrors && !stored {
 		c.addTask(task{what: "writing a compile error", do: func() error { return c.store.PutFailure(src, compileError.Log) }})

@@ -62,87 +62,99 @@ func (c *Cache) getTraced(ctx context.Context, src *shader.Source, h *Handle, ge
 	if err := c.awaitFirst(ctx, get); err != nil {
 		return nil, getError(src.Name(), err)
 	}
-	l, started, err := c.requestHandle(src, h)
+	f, started, err := c.requestHandle(src, h)
 	if err != nil {
 		return nil, getError(src.Name(), err)
 	}
-	if l == nil {
+	if f == nil {
 		return h, nil
 	}
 	if started {
-		c.startLoad(ctx, l, get)
+		c.start(ctx, f, get)
 	}
-	if err := c.awaitTraced(ctx, l, get); err != nil && c.stopWaiting(l) {
+	if err := c.awaitTraced(ctx, f, get); err != nil && c.stopWaiting(f) {
 		return nil, getError(src.Name(), err)
 	}
-	if l.err != nil {
-		return nil, getError(src.Name(), errorFor(src, l.err))
+	if f.err != nil {
+		return nil, getError(src.Name(), errorFor(src, f.err))
 	}
 	if !started {
-		return h.hit(&l.entry.shares[0]), nil
+		return h.hit(&f.entry.shares[0]), nil
 	}
-	h.share, h.origin = &l.entry.shares[0], l.entry.origin
+	h.share, h.origin = &f.entry.shares[0], f.entry.origin
 	return h, nil
 }
 
-// requestHandle adds a waiter to the load of src and reports whether it started
-// the load. When the program has become resident meanwhile, it fills h in and
-// returns no load.
-func (c *Cache) requestHandle(src *shader.Source, h *Handle) (l *load, started bool, err error) {
+// requestHandle adds a waiter to the flight of src and reports whether it started
+// the flight. When the program has become resident meanwhile, it fills h in and
+// returns no flight.
+func (c *Cache) requestHandle(src *shader.Source, h *Handle) (f *flight, started bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, started, err = c.join(src, false)
+	f, started, err = c.join(src, false)
 	switch {
 	case err != nil:
 		return nil, false, err
-	case l == nil:
-		// Its load was completed just now, or it was sealed for a moment. Entries
+	case f == nil:
+		// It was completed just now, or its entry was sealed for a moment. Entries
 		// that stay resident are sealed only under the lock, so acquire succeeds.
 		h.hit(c.mu.resident.find(src.Key()).acquire())
 	default:
-		l.waiters++
+		f.waiters++
 	}
 	if started {
 		c.background.Add(1)
 	}
-	return l, started, nil
+	return f, started, nil
 }
 
-// startLoad makes the program of a load that requestHandle started. When the
-// caller can be cancelled, all of it runs on another goroutine. Any other caller
-// looks for a blob itself, because handing that over costs more than reading the
-// blob does.
-func (c *Cache) startLoad(ctx context.Context, l *load, get *trace.Region) {
+// start makes the program of a flight that requestHandle started: policy, find, load or
+// make. When the caller can be cancelled, all of it runs on another goroutine. Any other
+// caller finds and loads itself, because handing that over costs more than reading a blob
+// does.
+func (c *Cache) start(ctx context.Context, f *flight, get *trace.Region) {
 	background := context.WithoutCancel(ctx)
-	rest := c.loadOrCompile
-	l.answer = c.beforeFind(l.src, false)
-	if ctx.Done() == nil && l.answer.may != onlyApart {
-		l.lane, l.task = trace.Requests, get.Task()
-		if c.loadHere(background, l) {
+	rest := c.fly
+	if f.answer = c.beforeFind(f.src, false); ctx.Done() == nil && f.answer.may != onlyApart {
+		f.lane, f.task = trace.Requests, get.Task()
+		if c.loadHere(background, f) {
 			return
 		}
-		l.lane, l.task = trace.Loads, 0
-		rest = c.compileLoad
+		f.lane, f.task = trace.Loads, 0
+		rest = c.makeOne
 	}
 	go func() {
 		defer c.background.Done()
-		rest(background, l)
+		rest(background, f)
 	}()
 }
 
-// loadHere completes l from a blob, on the caller's goroutine, and reports whether it
-// did. A panic, of the check of a source for example, ends the load.
-func (c *Cache) loadHere(ctx context.Context, l *load) (completed bool) {
+// loadHere completes f from a blob, on the caller's goroutine, and reports whether it
+// did. A panic, of the check of a source for example, ends the flight.
+func (c *Cache) loadHere(ctx context.Context, f *flight) (completed bool) {
 	missed := false
 	defer func() {
 		if !missed {
-			c.endUnwound(l)
+			c.endUnwound(f)
 			c.background.Done()
 		}
 	}()
-	r := c.loadStored(ctx, l)
+	r := c.fromBinary(ctx, f)
 	if missed = r.missed(); !missed {
 		c.complete(r)
 	}
 	return !missed
+}
+
+// fly makes the program of a flight whose policy was asked.
+func (c *Cache) fly(ctx context.Context, f *flight) {
+	if f.answer.may == onlyApart {
+		<-c.guard.startTrial(f.src).done
+		f.answer = c.beforeFind(f.src, true)
+	}
+	if r := c.fromBinary(ctx, f); !r.missed() {
+		c.complete(r)
+		return
+	}
+	c.makeOne(ctx, f)
 }

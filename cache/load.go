@@ -5,141 +5,84 @@ import (
 	"errors"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
 
-// loadOrCompile completes l with a program from a blob, else by compiling.
-func (c *Cache) loadOrCompile(ctx context.Context, l *load) {
-	if l.answer.may == onlyApart {
-		<-c.guard.startTrial(l.src).done
-		l.answer = c.beforeFind(l.src, true)
+// fromBinary makes the program of f from a binary, if the policy allows it: find, then load.
+// The result is missed when there is none that the driver accepts.
+func (c *Cache) fromBinary(ctx context.Context, f *flight) result {
+	if f.answer.may == refused {
+		return result{flight: f, err: f.answer.err}
 	}
-	if r := c.loadStored(ctx, l); !r.missed() {
-		c.complete(r)
-		return
+	region := trace.Begin(c.options.Tracer, f.lane, f.task, trace.Load)
+	about(&region, f.src)
+	b, r := c.find(f, &region), result{flight: f}
+	if b.blob != nil {
+		r = c.load(trace.WithRegion(ctx, &region), f, b)
 	}
-	c.compileLoad(ctx, l)
-}
-
-// loadStored makes the program of l from a blob in memory or in the store. The
-// result is missed when there is no blob that the driver accepts.
-func (c *Cache) loadStored(ctx context.Context, l *load) result {
-	if l.answer.may == refused {
-		return result{load: l, err: l.answer.err}
-	}
-	region := trace.Begin(c.options.Tracer, l.lane, l.task, trace.Load)
-	about(&region, l.src)
-	r := result{load: l}
-	blob, origin := c.readTraced(l, &region)
-	if blob != nil {
-		r.blob = blob
-		r.entry, r.err = c.loadBlob(trace.WithRegion(ctx, &region), l, blob, origin)
-	}
-	endLoad(&region, r, origin)
+	endLoad(&region, r, b)
 	return r
 }
 
-// findBlob returns the blob of a program that may be loaded, and where it was, or nil. A store that
-// fails or has damaged bytes is counted and is a miss.
-func (c *Cache) findBlob(l *load) (*binary.Blob, job.Origin) {
-	if l.answer.may != mayLoad {
-		return nil, 0
-	}
-	key := l.src.Key()
-	c.mu.Lock()
-	blob := c.mu.evicted.find(key)
-	c.mu.Unlock()
-	if blob != nil {
-		return blob, job.Memory
-	}
-	blob, err := c.store.Get(key)
+// load has the driver make the program of f from a binary, compares its interface with that
+// of the program that was stored, and has it checked. The driver primes it. The result is
+// missed when the binary was rejected, and when the driver had no memory for it: compiling
+// may take less.
+func (c *Cache) load(ctx context.Context, f *flight, b found) result {
+	program, err := c.loadRetrying(ctx, f, b.blob)
 	switch {
-	case err == nil:
-		return blob, job.Disk
-	case errors.Is(err, binary.ErrDamaged):
-		c.count(&c.mu.counters.pending.Damaged, 1)
-	case !errors.Is(err, binary.ErrNotFound):
-		c.storeFailed("reading", err)
+	case errors.Is(err, shader.ErrRejected):
+		return c.rejectedBlob(f, err.Error())
+	case errors.Is(err, shader.ErrOutOfMemory):
+		return result{flight: f}
+	case err != nil:
+		return result{flight: f, err: err}
 	}
-	return nil, 0
-}
-
-// loadBlob makes a program from a blob. Both results are nil when the blob was
-// rejected, by the driver or because the program differs from the one that was
-// stored, and when the driver had no memory for it.
-func (c *Cache) loadBlob(ctx context.Context, l *load, blob *binary.Blob, origin job.Origin) (*entry, error) {
-	src := l.src
-	program, err := c.loadWithRetry(ctx, l, blob)
-	if errors.Is(err, shader.ErrRejected) {
-		c.rejectBlob(src.Key(), err.Error())
-		return nil, nil
-	}
-	if errors.Is(err, shader.ErrOutOfMemory) {
-		return nil, nil // not the blob's fault; compiling it may take less
-	}
-	if err != nil {
-		return nil, err
-	}
-	if reason := mismatch(program, blob); reason != "" {
+	if reason := mismatch(program, b.blob); reason != "" {
 		c.dev.Delete(program.ID)
-		c.rejectBlob(src.Key(), reason)
-		return nil, nil
+		return c.rejectedBlob(f, reason)
 	}
-	unchecked, wrong, err := c.checkLoaded(ctx, src, program, blob)
+	unchecked, wrong, err := c.checkLoaded(ctx, f.src, program, b.blob)
 	if wrong != nil || err != nil {
 		c.dev.Delete(program.ID)
 	}
-	if wrong != nil {
-		c.count(&c.mu.counters.pending.WrongAnswers, 1)
-		if c.isAlwaysWrong(src.Key()) {
-			return nil, &WrongAnswerError{Keys: []shader.Key{src.Key()}, Err: wrong, Compiled: true}
-		}
-		c.setWrong(src.Key())
-		c.discardBlob(src.Key(), "the loaded program gave a wrong answer: "+wrong.Error())
-		return nil, nil
+	switch {
+	case wrong != nil:
+		return c.wrongBlob(f, wrong)
+	case err != nil:
+		return result{flight: f, err: err}
 	}
-	if err != nil {
-		return nil, err
-	}
-	e := newEntry(src, program, origin, c.clock)
-	e.compileNanos = blob.CompileNanos
+	e := newEntry(f.src, program, b.origin, c.clock)
+	e.compileNanos = b.blob.CompileNanos
 	e.unchecked = unchecked
-	return e, nil
+	return result{flight: f, entry: e, blob: b.blob}
 }
 
-// loadWithRetry loads again when the first attempt ran out of memory.
-func (c *Cache) loadWithRetry(ctx context.Context, l *load, blob *binary.Blob) (shader.Program, error) {
-	program, err := c.loadOnce(ctx, l, blob)
+// loadRetrying loads again when the first attempt ran out of memory.
+func (c *Cache) loadRetrying(ctx context.Context, f *flight, blob *binary.Blob) (shader.Program, error) {
+	program, err := c.loadOnce(ctx, f, blob)
 	if !errors.Is(err, shader.ErrOutOfMemory) {
 		return program, err
 	}
-	c.freeMemory(1)
-	program, err = c.loadOnce(ctx, l, blob)
+	c.freeMemory(f)
+	program, err = c.loadOnce(ctx, f, blob)
 	if errors.Is(err, shader.ErrOutOfMemory) {
-		c.freeMemory(1)
+		c.freeMemory(f)
 	}
 	return program, err
 }
 
-func (c *Cache) loadOnce(ctx context.Context, l *load, blob *binary.Blob) (shader.Program, error) {
-	c.guard.begin(l.answer.alone)
-	defer c.guard.end(l.answer.alone)
-	c.guard.markAll(binary.ActionLoad, l.src)
+func (c *Cache) loadOnce(ctx context.Context, f *flight, blob *binary.Blob) (shader.Program, error) {
+	c.guard.begin(f.answer.alone)
+	defer c.guard.end(f.answer.alone)
+	c.guard.markAll(binary.ActionLoad, f.src)
 	program, err := c.dev.Load(ctx, blob.Format, blob.Payload)
-	c.guard.unmark(binary.ActionLoad, l.src)
+	c.guard.unmark(binary.ActionLoad, f.src)
 	if err == nil {
-		c.guard.clearSuspect(l.src.Key())
+		c.guard.clearSuspect(f.src.Key())
 	}
 	return program, err
-}
-
-// freeMemory counts times failures for lack of memory and evicts every program
-// without handles.
-func (c *Cache) freeMemory(times int) {
-	c.count(&c.mu.counters.pending.OutOfMemory, times)
-	c.evictIdle()
 }
 
 // mismatch returns how a loaded program differs from the one that was stored, or
@@ -154,10 +97,26 @@ func mismatch(program shader.Program, blob *binary.Blob) string {
 	return ""
 }
 
-// rejectBlob counts and discards a blob that the driver refused.
-func (c *Cache) rejectBlob(key shader.Key, reason string) {
-	c.count(&c.mu.counters.pending.Rejected, 1)
-	c.discardBlob(key, reason)
+// rejectedBlob discards a blob that the driver refused. The result is missed.
+func (c *Cache) rejectedBlob(f *flight, reason string) result {
+	f.tally.Rejected++
+	c.discardBlob(f.src.Key(), reason)
+	return result{flight: f}
+}
+
+// wrongBlob discards a blob whose program failed its check. The result is missed, unless
+// another compile would not change the answer.
+func (c *Cache) wrongBlob(f *flight, wrong error) result {
+	f.tally.WrongAnswers++
+	key := f.src.Key()
+	if c.isAlwaysWrong(key) {
+		return result{flight: f, err: &WrongAnswerError{Keys: []shader.Key{key}, Err: wrong, Compiled: true}}
+	}
+	c.mu.Lock()
+	c.mu.wrong[key] = true
+	c.mu.Unlock()
+	c.discardBlob(key, "the loaded program gave a wrong answer: "+wrong.Error())
+	return result{flight: f}
 }
 
 // discardBlob removes a blob from memory and has the store reject it.
@@ -169,4 +128,14 @@ func (c *Cache) discardBlob(key shader.Key, reason string) {
 	if err := c.store.Reject(key, reason); err != nil && !errors.Is(err, binary.ErrNotFound) {
 		c.storeFailed("rejecting a blob", err)
 	}
+}
+
+// freeMemory counts a failure for lack of memory and evicts every program without handles.
+func (c *Cache) freeMemory(f *flight) {
+	f.tally.OutOfMemory++
+	c.mu.Lock()
+	evicted := c.mu.resident.evictIdle()
+	c.retire(evicted)
+	c.mu.Unlock()
+	c.dropAll(evicted)
 }

@@ -49,7 +49,7 @@ func (c *Cache) Preload(ctx context.Context, sources []*shader.Source, progress 
 		ctx:      ctx,
 		cancel:   cancel,
 		results:  make([]PreloadResult, len(sources)),
-		index:    map[*load]int{},
+		index:    map[*flight]int{},
 		progress: progress,
 	}
 	c.dev.Pending() // panics before anything is started
@@ -72,19 +72,19 @@ type preload struct {
 	cache     *Cache
 	ctx       context.Context
 	results   []PreloadResult
-	index     map[*load]int // of the result of each load started here and not complete
-	compiled  []*entry      // of this window, to be read back
-	storeOnly bool          // see load
+	index     map[*flight]int // of the result of each flight started here and not complete
+	compiled  []*entry        // of this window, to be read back
+	storeOnly bool            // see flight
 	progress  func(PreloadResult)
 	cancel    func() // ends ctx; nil: a panic of progress does not end it
 	panicked  any    // what progress panicked with
 }
 
-// joined is a load that another request completes, or an equal source of the same
+// joined is a flight that another request completes, or an equal source of the same
 // window.
 type joined struct {
-	index int
-	load  *load
+	index  int
+	flight *flight
 }
 
 // stopped returns why the rest cannot be done, or nil.
@@ -107,15 +107,15 @@ func (p *preload) window(first int, sources []*shader.Source) {
 	started, others := p.start(first, sources)
 	defer p.endUnwound()
 	suspects, rest := p.startTrials(started)
-	p.compileMissed(p.loadStored(rest))
-	p.compileMissed(p.loadStored(p.survivors(suspects)))
+	p.make(p.load(rest))
+	p.make(p.load(p.survivors(suspects)))
 	if p.cache.options.InTrial {
 		p.cache.waitStored()
 	}
 	for _, o := range others {
-		err := p.cache.await(p.ctx, o.load)
+		err := p.cache.await(p.ctx, o.flight)
 		if err == nil {
-			err = errorFor(sources[o.index-first], o.load.err)
+			err = errorFor(sources[o.index-first], o.flight.err)
 		}
 		p.report(o.index, nil, err)
 	}
@@ -124,19 +124,19 @@ func (p *preload) window(first int, sources []*shader.Source) {
 	}
 }
 
-// endUnwound ends the loads that are still this preload's: progress called
+// endUnwound ends the flights that are still this preload's: progress called
 // runtime.Goexit.
 func (p *preload) endUnwound() {
-	for l := range p.index {
-		p.cache.endUnwound(l)
+	for f := range p.index {
+		p.cache.endUnwound(f)
 	}
 	clear(p.index)
 }
 
-// start starts a load for every source that is neither resident nor being
+// start starts a flight for every source that is neither resident nor being
 // loaded. Programs that are resident count as used now.
-func (p *preload) start(first int, sources []*shader.Source) (started []*load, others []joined) {
-	own := map[shader.Key]*load{} // a source may be listed twice
+func (p *preload) start(first int, sources []*shader.Source) (started []*flight, others []joined) {
+	own := map[shader.Key]*flight{} // a source may be listed twice
 	for i, src := range sources {
 		index := first + i
 		if err := p.ctx.Err(); err != nil {
@@ -147,59 +147,59 @@ func (p *preload) start(first int, sources []*shader.Source) (started []*load, o
 			p.report(index, nil, errNothing)
 			continue
 		}
-		if l := own[src.Key()]; l != nil {
-			others = append(others, joined{index, l})
+		if f := own[src.Key()]; f != nil {
+			others = append(others, joined{index, f})
 			continue
 		}
-		l, mine, err := p.cache.requestResident(src, p.storeOnly)
+		f, mine, err := p.cache.requestResident(src, p.storeOnly)
 		switch {
-		case err != nil || l == nil:
+		case err != nil || f == nil:
 			p.report(index, nil, err)
 		case mine:
-			p.index[l] = index
-			own[src.Key()] = l
-			started = append(started, l)
+			p.index[f] = index
+			own[src.Key()] = f
+			started = append(started, f)
 		default:
-			others = append(others, joined{index, l})
+			others = append(others, joined{index, f})
 		}
 	}
 	return started, others
 }
 
-// requestResident adds a watcher to the load of src, or starts the load and
-// reports that it did. No load means that the program is resident.
-func (c *Cache) requestResident(src *shader.Source, storeOnly bool) (l *load, started bool, err error) {
+// requestResident adds a watcher to the flight of src, or starts the flight and
+// reports that it did. No flight means that the program is resident.
+func (c *Cache) requestResident(src *shader.Source, storeOnly bool) (f *flight, started bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l, started, err = c.join(src, storeOnly)
+	f, started, err = c.join(src, storeOnly)
 	switch {
 	case err != nil:
 		return nil, false, err
-	case l == nil:
+	case f == nil:
 		c.mu.resident.find(src.Key()).shares[0].lastUse.Store(c.clock.elapsed())
 	case !started:
-		l.watchers++
+		f.watchers++
 	}
-	return l, started, nil
+	return f, started, nil
 }
 
-// startTrials starts the trials of the suspects among loads, which run while the others
+// startTrials starts the trials of the suspects among flights, which run while the others
 // are loaded and compiled.
-func (p *preload) startTrials(loads []*load) (suspects map[*load]*trial, rest []*load) {
-	suspects = map[*load]*trial{}
-	for _, l := range loads {
-		if l.answer = p.cache.beforeFind(l.src, false); l.answer.may == onlyApart {
-			suspects[l] = p.cache.guard.startTrial(l.src)
+func (p *preload) startTrials(flights []*flight) (suspects map[*flight]*trial, rest []*flight) {
+	suspects = map[*flight]*trial{}
+	for _, f := range flights {
+		if f.answer = p.cache.beforeFind(f.src, false); f.answer.may == onlyApart {
+			suspects[f] = p.cache.guard.startTrial(f.src)
 		} else {
-			rest = append(rest, l)
+			rest = append(rest, f)
 		}
 	}
 	return suspects, rest
 }
 
-// survivors waits for trials, and returns the loads that may go on.
-func (p *preload) survivors(suspects map[*load]*trial) (loads []*load) {
-	for l, t := range suspects {
+// survivors waits for trials, and returns the flights that may go on.
+func (p *preload) survivors(suspects map[*flight]*trial) (flights []*flight) {
+	for f, t := range suspects {
 		p.cache.dev.PollWhile(func() {
 			select {
 			case <-t.done:
@@ -207,63 +207,60 @@ func (p *preload) survivors(suspects map[*load]*trial) (loads []*load) {
 			}
 		})
 		if p.ctx.Err() != nil {
-			p.complete(result{load: l, err: p.ctx.Err()})
+			p.complete(result{flight: f, err: p.ctx.Err()})
 			continue
 		}
-		l.answer = p.cache.beforeFind(l.src, true)
-		loads = append(loads, l)
+		f.answer = p.cache.beforeFind(f.src, true)
+		flights = append(flights, f)
 	}
-	return loads
+	return flights
 }
 
-// loadStored completes the loads whose blobs can be loaded, in the order in which
+// load completes the flights whose blobs can be loaded, in the order in which
 // they are ready, and returns the others.
-func (p *preload) loadStored(loads []*load) (missed []*load) {
-	results := make(chan result, len(loads))
+func (p *preload) load(flights []*flight) (missed []*flight) {
+	results := make(chan result, len(flights))
 	var next atomic.Int64
-	for range min(loaders, len(loads)) {
+	for range min(loaders, len(flights)) {
 		p.cache.background.Go(func() {
-			for i := int(next.Add(1) - 1); i < len(loads); i = int(next.Add(1) - 1) {
-				results <- p.loadOne(loads[i])
+			for i := int(next.Add(1) - 1); i < len(flights); i = int(next.Add(1) - 1) {
+				results <- p.loadOne(flights[i])
 			}
 		})
 	}
-	for range loads {
+	for range flights {
 		var r result
 		p.cache.dev.PollWhile(func() { r = <-results })
 		if r.missed() {
-			missed = append(missed, r.load)
+			missed = append(missed, r.flight)
 		} else {
 			p.complete(r)
 		}
 	}
-	slices.SortFunc(missed, func(a, b *load) int { return p.index[a] - p.index[b] })
+	slices.SortFunc(missed, func(a, b *flight) int { return p.index[a] - p.index[b] })
 	return missed
 }
 
-func (p *preload) loadOne(l *load) result {
+func (p *preload) loadOne(f *flight) result {
 	if err := p.ctx.Err(); err != nil {
-		return result{load: l, err: err}
+		return result{flight: f, err: err}
 	}
-	return p.cache.loadStored(p.ctx, l)
+	return p.cache.fromBinary(p.ctx, f)
 }
 
-// compileMissed completes loads by compiling, and has the new binaries stored in
+// make completes flights by compiling, and has the new binaries stored in
 // the background.
-func (p *preload) compileMissed(loads []*load) {
-	if len(loads) == 0 {
+func (p *preload) make(flights []*flight) {
+	if len(flights) == 0 {
 		return
 	}
 	defer p.readBackCompiled() // also when progress calls runtime.Goexit
 	var wrong []result
-	p.cache.compileOrWait(p.ctx, loads, func(r result) {
+	p.cache.make(p.ctx, flights, func(r result) {
 		if r.needsRecheck() {
 			wrong = append(wrong, r)
 		} else {
 			p.complete(r)
-		}
-		if p.cache.sharesCompiles() {
-			p.readBackCompiled() // at once: other processes wait for it
 		}
 	}, p.readBackCompiled)
 	for _, r := range wrong {
@@ -284,13 +281,13 @@ func (p *preload) readBackCompiled() {
 	})
 }
 
-// complete completes a load and reports its result. A load that failed because
+// complete completes a flight and reports its result. One that failed because
 // this preload was cancelled is abandoned: others may wait for it.
 func (p *preload) complete(r result) {
-	c, index := p.cache, p.index[r.load]
-	delete(p.index, r.load)
+	c, index := p.cache, p.index[r.flight]
+	delete(p.index, r.flight)
 	if r.err != nil && p.ctx.Err() != nil {
-		c.abandon(context.WithoutCancel(p.ctx), r.load, r.err)
+		c.abandon(context.WithoutCancel(p.ctx), r.flight, r.err)
 		p.report(index, nil, r.err)
 		return
 	}

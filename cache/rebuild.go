@@ -65,7 +65,7 @@ func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult,
 	if o.Together <= 0 {
 		o.Together = rebuildTogether
 	}
-	p := &preload{cache: c, ctx: ctx, index: map[*load]int{}, storeOnly: true, progress: o.Progress}
+	p := &preload{cache: c, ctx: ctx, index: map[*flight]int{}, storeOnly: true, progress: o.Progress}
 	for batch := range slices.Chunk(missing, min(o.Together, preloadWindow)) {
 		sources := p.readSources(batch)
 		first := len(p.results)

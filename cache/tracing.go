@@ -1,12 +1,11 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -34,17 +33,17 @@ func (c *Cache) awaitFirst(ctx context.Context, request *trace.Region) error {
 	return c.awaitBeforeFirst(ctx)
 }
 
-// awaitTraced is await within the region of a Get. A load that is complete is not waited
+// awaitTraced is await within the region of a Get. A flight that is complete is not waited
 // for.
-func (c *Cache) awaitTraced(ctx context.Context, l *load, get *trace.Region) error {
+func (c *Cache) awaitTraced(ctx context.Context, f *flight, get *trace.Region) error {
 	select {
-	case <-l.done:
+	case <-f.done:
 		return nil
 	default:
 	}
 	region := get.Begin(trace.Wait)
 	defer region.End()
-	return c.await(ctx, l)
+	return c.await(ctx, f)
 }
 
 // endGet ends the region of a Get with where its program came from, or why there is none.
@@ -59,21 +58,8 @@ func endGet(get *trace.Region, got *Handle, err error) {
 	}
 }
 
-// readTraced is findBlob within the region of a load.
-func (c *Cache) readTraced(l *load, load *trace.Region) (*binary.Blob, job.Origin) {
-	region := load.Begin(trace.ReadBlob)
-	blob, origin := c.findBlob(l)
-	if !region.IsOn() || blob == nil {
-		region.End(trace.String("origin", "none"))
-		return blob, origin
-	}
-	region.End(trace.String("origin", origin.String()), trace.Int("bytes", int64(len(blob.Payload))),
-		trace.Bool("upstream", blob.Upstream))
-	return blob, origin
-}
-
 // endLoad ends the region of a load with its outcome.
-func endLoad(region *trace.Region, r result, origin job.Origin) {
+func endLoad(region *trace.Region, r result, b found) {
 	if !region.IsOn() {
 		region.End()
 		return
@@ -82,24 +68,24 @@ func endLoad(region *trace.Region, r result, origin job.Origin) {
 	switch {
 	case r.err != nil:
 		outcome = r.err.Error()
-	case r.blob == nil:
-		outcome = "not stored"
+	case b.blob == nil:
+		outcome = cmp.Or(string(r.flight.answer.source), "not stored")
 	case r.entry == nil:
 		outcome = "rejected"
 	}
-	region.End(trace.String("outcome", outcome), trace.String("origin", origin.String()))
+	region.End(trace.String("outcome", outcome), trace.String("origin", b.origin.String()))
 }
 
 // traceCompiled gives the tracer the compile of a program, which has just ended: compiles
 // side by side have no region of their own.
-func (c *Cache) traceCompiled(l *load, program shader.Program) {
+func (c *Cache) traceCompiled(f *flight, program shader.Program) {
 	if c.options.Tracer == nil {
 		return
 	}
 	took := time.Duration(program.CompileNanos + program.PrimeNanos)
 	c.options.Tracer.Event(trace.Event{
 		Lane: trace.Loads, Task: trace.NewTask(), Name: trace.Compile,
-		Program: l.src.Name(), Key: l.src.Key().String(),
+		Program: f.src.Name(), Key: f.src.Key().String(),
 		Begin: time.Now().Add(-took), Took: took,
 		Attrs: []trace.Attr{
 			trace.Int("compile_ns", program.CompileNanos), trace.Int("prime_ns", program.PrimeNanos),
@@ -110,10 +96,10 @@ func (c *Cache) traceCompiled(l *load, program shader.Program) {
 // watchUse has the first use of a program that a preload made traced, and recorded. The
 // caller holds mu.
 func (c *Cache) watchUse(r result) {
-	if c.options.Tracer == nil && c.history == nil || r.load.waiters > 0 || r.load.storeOnly {
+	if c.options.Tracer == nil && c.history == nil || r.flight.waiters > 0 || r.flight.storeOnly {
 		return
 	}
-	src := r.load.src
+	src := r.flight.src
 	r.entry.firstUse = func(e *entry) {
 		trace.Instant(c.options.Tracer, trace.Requests, trace.FirstUse, e.name, e.key.String())
 		c.addHistory(src)

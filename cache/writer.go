@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"errors"
 
 	"github.com/shadercache/shadercache/binary"
@@ -9,48 +8,6 @@ import (
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
-
-// readsBack reports whether the binary of e is to be read back from the driver:
-// for the store, or to be kept in memory.
-func (c *Cache) readsBack(e *entry) bool {
-	return e.origin == job.Compiled && c.formats && c.sourceOnly == "" && e.storable && (c.savesPrograms() || c.options.KeepEvictedBytes > 0)
-}
-
-// readBack reads the binary of a program that was compiled, drops the ownership
-// that accept added for this, and queues the blob for the store. The program has
-// been primed by now: it works.
-func (c *Cache) readBack(ctx context.Context, e *entry) {
-	if !c.readsBack(e) {
-		return
-	}
-	defer c.options.SingleFlight.complete(c, e.key, nil) // where there is no binary
-	format, payload, err := c.readBinary(ctx, e)
-	e.drop(c.dev)
-	if err != nil {
-		c.storeFailed("reading a program binary from the driver", err)
-	}
-	if err != nil || len(payload) == 0 {
-		e.endClaim()
-		c.mu.Lock()
-		c.setLost(err)
-		c.finishTask()
-		c.mu.Unlock()
-		return
-	}
-	blob := &binary.Blob{
-		Key:          e.key,
-		Fingerprint:  c.driver,
-		Format:       format,
-		Payload:      payload,
-		Name:         e.name,
-		Created:      c.clock.wall(),
-		CompileNanos: e.compileNanos,
-		WorkGroup:    e.program.Interface.WorkGroup,
-		Interface:    e.program.Interface.Digest(),
-	}
-	c.options.SingleFlight.complete(c, e.key, blob)
-	c.writeBlob(e, blob)
-}
 
 // writeBlob keeps blob in memory, if its program may be evicted or was, and
 // queues it for the store. It is counted in unstored already.
@@ -65,15 +22,13 @@ func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 		}
 	}
 	if !c.savesPrograms() {
-		c.options.SingleFlight.store(c, blob.Key, false)
+		e.claim.end()
 		c.finishTask()
 		return
 	}
 	c.enqueue(task{what: "writing", blob: true, do: func() error {
-		defer e.endClaim()
-		err := c.store.Put(blob)
-		c.options.SingleFlight.store(c, blob.Key, err == nil)
-		return err
+		defer e.claim.end()
+		return c.store.Put(blob)
 	}})
 }
 

@@ -35,20 +35,14 @@ func (c *Cache) RejectWrong(key shader.Key, reason string) bool {
 	return e == nil || len(dropped) > 0
 }
 
-func (c *Cache) setWrong(key shader.Key) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.wrong[key] = true
-}
-
 // needsRecheck reports whether a program was compiled because its binary gave a wrong answer,
 // here or in an earlier start.
-func (r result) needsRecheck() bool { return r.err == nil && r.entry != nil && r.load.answer.recheck }
+func (r result) needsRecheck() bool { return r.err == nil && r.entry != nil && r.flight.answer.recheck }
 
 // recheck checks a program that needsRecheck. Where the driver computes it wrong
 // nevertheless, the result is an error.
 func (c *Cache) recheck(ctx context.Context, r result) result {
-	err := c.runCheck(ctx, r.load.src.Check(), r.entry.program.ID)
+	err := c.runCheck(ctx, r.flight.src.Check(), r.entry.program.ID)
 	switch {
 	case errors.Is(err, shader.ErrCheckLater):
 		r.entry.recheck = true
@@ -57,13 +51,12 @@ func (c *Cache) recheck(ctx context.Context, r result) result {
 		return r
 	}
 	c.dev.Delete(r.entry.program.ID)
-	r.entry.endClaim()
-	c.count(&c.mu.counters.pending.Compiles, 1)
+	r.flight.tally.Compiles++
 	if !isNoAnswer(ctx, err) {
 		c.putWrong(r.entry, err)
 		err = &WrongAnswerError{Keys: []shader.Key{r.entry.key}, Err: err, Compiled: true}
 	}
-	return result{load: r.load, err: err}
+	return result{flight: r.flight, err: err}
 }
 
 // putWrong records that a program is computed wrong right after it was compiled too, for

@@ -1,0 +1,243 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// makeOne completes f by compiling, and has the new binary stored.
+func (c *Cache) makeOne(ctx context.Context, f *flight) {
+	var r result
+	c.make(ctx, []*flight{f}, func(made result) { r = made }, func() {})
+	if r.needsRecheck() {
+		r = c.recheck(ctx, r)
+	}
+	c.complete(r)
+	if r.err == nil {
+		c.readBack(ctx, r.entry)
+	}
+}
+
+// make compiles the sources of flights, each once among the caches and the processes that
+// share their compiles, and calls done with each result as soon as there is one, on the
+// calling goroutine. What others compiled is loaded. A cache never waits for another with a
+// claim of its own that is not made: readBack has the binaries of what was compiled read
+// before. Where nothing happens to what other processes claimed for as long as
+// Options.ShareCompiles, it is compiled without a claim.
+func (c *Cache) make(ctx context.Context, flights []*flight, done func(result), readBack func()) {
+	shares := c.sharesCompiles()
+	if c.options.SingleFlight == nil && !shares {
+		c.compile(ctx, flights, done)
+		return
+	}
+	for last := time.Now(); len(flights) > 0 && ctx.Err() == nil; {
+		left, other := c.makeClaimed(ctx, flights, done)
+		readBack()
+		switch {
+		case len(left) < len(flights) || other != nil:
+			last = time.Now()
+		case time.Since(last) >= c.options.ShareCompiles:
+			c.compile(ctx, left, done)
+			return
+		}
+		if len(left) == len(flights) {
+			c.awaitClaim(ctx, other)
+		}
+		flights = left
+	}
+	for _, f := range flights {
+		done(result{flight: f, err: ctx.Err()})
+	}
+}
+
+// makeClaimed loads what others have made, and compiles what it can claim. Among processes that
+// is one program at a time, so that none waits for a program that is not being compiled. It
+// returns the rest, and the claim of another cache on the first of them.
+func (c *Cache) makeClaimed(ctx context.Context, flights []*flight, done func(result)) (left []*flight, other *claim) {
+	claims := map[*flight]*claim{}
+	defer func() {
+		for _, k := range claims { // of what has no result: the device or done panicked
+			k.end()
+		}
+	}()
+	var mine []*flight
+	for i, f := range flights {
+		r, k, theirs := c.claimOrLoad(ctx, f)
+		switch {
+		case !r.missed():
+			done(r)
+		case k != nil:
+			mine, claims[f] = append(mine, f), k
+		default:
+			if left = append(left, f); len(left) == 1 {
+				other = theirs
+			}
+		}
+		if len(mine) > 0 && c.sharesCompiles() {
+			left = append(left, flights[i+1:]...)
+			break
+		}
+	}
+	c.compile(ctx, mine, func(r result) {
+		k := claims[r.flight]
+		delete(claims, r.flight)
+		if r.err == nil && c.readsBack(r.entry) && !r.needsRecheck() {
+			r.entry.claim = k // until its binary is stored
+		} else {
+			k.end()
+		}
+		done(r)
+	})
+	return left, other
+}
+
+// claimOrLoad claims the program of f, or loads what another made. The result is missed with
+// the claim, mine, and where another has it: other, or another process.
+func (c *Cache) claimOrLoad(ctx context.Context, f *flight) (r result, mine, other *claim) {
+	mine, other = c.claim(f)
+	r.flight = f
+	switch {
+	case mine != nil: // another may have stored it since the request was a miss
+		if r = c.fromBinary(ctx, f); !r.missed() {
+			mine.end()
+		}
+		return r, mine, nil
+	case other == nil || !other.isMade():
+		return r, nil, other
+	case other.blob != nil && f.answer.may == mayLoad:
+		r = c.load(ctx, f, found{other.blob, job.Memory})
+	}
+	if r.missed() {
+		c.options.SingleFlight.remove(other) // of no use
+	}
+	return r, nil, other
+}
+
+// compile compiles the sources of flights side by side. The policy is asked before; suspects are
+// compiled one at a time.
+func (c *Cache) compile(ctx context.Context, flights []*flight, done func(result)) {
+	var together []*flight
+	for _, f := range flights {
+		f.answer = c.beforeMake(f.src)
+		switch {
+		case f.answer.may == refused:
+			done(result{flight: f, err: f.answer.err})
+		case f.answer.alone:
+			c.compileRetrying(ctx, []*flight{f}, true, done)
+		default:
+			together = append(together, f)
+		}
+	}
+	if len(together) > 0 {
+		c.compileRetrying(ctx, together, false, done)
+	}
+}
+
+// compileRetrying compiles again what ran out of memory, after it evicted every
+// program without handles.
+func (c *Cache) compileRetrying(ctx context.Context, flights []*flight, alone bool, done func(result)) {
+	c.guard.begin(alone)
+	defer c.guard.end(alone)
+	var again []*flight
+	for _, r := range c.compileBatch(ctx, flights, done) {
+		c.freeMemory(r.flight)
+		again = append(again, r.flight)
+	}
+	if len(again) == 0 {
+		return
+	}
+	for _, r := range c.compileBatch(ctx, again, done) {
+		c.freeMemory(r.flight)
+		done(r)
+	}
+}
+
+// compileBatch has the device compile the sources of flights. It returns the
+// results that ran out of memory and calls done with the others.
+func (c *Cache) compileBatch(ctx context.Context, flights []*flight, done func(result)) (outOfMemory []result) {
+	sources := make([]*shader.Source, len(flights))
+	for i, f := range flights {
+		sources[i] = f.src
+	}
+	c.guard.markAll(binary.ActionCompile, sources...)
+	c.dev.Compile(ctx, sources, func(i int, program shader.Program, err error) {
+		r := c.compiled(flights[i], program, err)
+		if errors.Is(err, shader.ErrOutOfMemory) {
+			outOfMemory = append(outOfMemory, r)
+			return
+		}
+		done(r)
+	})
+	return outOfMemory
+}
+
+// compiled turns what the device returned for a flight into a result. A compile
+// error clears a suspect too: the process survived.
+func (c *Cache) compiled(f *flight, program shader.Program, err error) result {
+	c.guard.unmark(binary.ActionCompile, f.src)
+	if err == nil || isCompileError(err) {
+		c.guard.clearSuspect(f.src.Key())
+	}
+	if err != nil {
+		return result{flight: f, err: err}
+	}
+	c.traceCompiled(f, program)
+	e := newEntry(f.src, program, job.Compiled, c.clock)
+	e.storable = !f.answer.unstored
+	return result{flight: f, entry: e}
+}
+
+// readsBack reports whether the binary of e is to be read back from the driver:
+// for the store, or to be kept in memory.
+func (c *Cache) readsBack(e *entry) bool {
+	return e.origin == job.Compiled && c.formats && c.sourceOnly == "" && e.storable && (c.savesPrograms() || c.options.KeepEvictedBytes > 0)
+}
+
+// readBack reads the binary of a program that was compiled, drops the ownership
+// that accept added for this, and queues the blob for the store. The program has
+// been primed by now: it works.
+func (c *Cache) readBack(ctx context.Context, e *entry) {
+	if !c.readsBack(e) {
+		return
+	}
+	format, payload, err := c.readBinary(ctx, e)
+	e.drop(c.dev)
+	if err != nil {
+		c.storeFailed("reading a program binary from the driver", err)
+	}
+	if err != nil || len(payload) == 0 {
+		e.claim.end()
+		c.mu.Lock()
+		c.setLost(err)
+		c.finishTask()
+		c.mu.Unlock()
+		return
+	}
+	blob := &binary.Blob{
+		Key:          e.key,
+		Fingerprint:  c.driver,
+		Format:       format,
+		Payload:      payload,
+		Name:         e.name,
+		Created:      c.clock.wall(),
+		CompileNanos: e.compileNanos,
+		WorkGroup:    e.program.Interface.WorkGroup,
+		Interface:    e.program.Interface.Digest(),
+	}
+	e.claim.make(blob)
+	c.writeBlob(e, blob)
+}
+
+// readBinary reads the binary of a program from the driver.
+func (c *Cache) readBinary(ctx context.Context, e *entry) (format uint32, payload []byte, err error) {
+	c.guard.begin(false) // a suspect was survived when it was compiled
+	defer c.guard.end(false)
+	c.guard.marks().Mark(binary.ActionRead, e.key, e.name)
+	defer c.guard.marks().Unmark(binary.ActionRead, e.key)
+	return c.dev.Binary(ctx, e.program.ID)
+}
