@@ -1,11 +1,9 @@
 package cache
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 
 	"github.com/shadercache/shadercache/binary"
@@ -187,80 +185,4 @@ func (c *Cache) dropAll(entries []*entry) {
 	for _, e := range entries {
 		e.drop(c.dev)
 	}
-}
-
-// Close waits for running loads and writes, deletes all programs, records what
-// Flush records and closes the store. When programs have handles it does nothing
-// of that and returns an *[InUseError]; the cache stays usable. Any other error
-// comes from the store, and the cache is closed. An index that other processes
-// hold for seconds is no error: statistics are lost and a warning is logged.
-func (c *Cache) Close() error {
-	c.dev.PollWhile(c.lockIdle)
-	if c.mu.closed {
-		c.mu.Unlock()
-		return ErrClosed
-	}
-	entries := c.mu.resident.entries()
-	if inUse := sealAll(entries); len(inUse) > 0 {
-		c.mu.Unlock()
-		return &InUseError{Programs: inUse}
-	}
-	for _, e := range entries {
-		c.mu.counters.collect(e)
-		c.mu.resident.remove(e)
-	}
-	c.traceUnused(entries)
-	c.mu.closed = true
-	c.mu.evicted = newEvictedBlobs(-1)
-	c.mu.Unlock()
-
-	c.stopWatching()
-	c.dropAll(entries)
-	c.dev.PollWhile(c.background.Wait)
-	c.recording.Lock()
-	defer c.recording.Unlock()
-	c.putHistory()
-	if err := errors.Join(c.recordLast(), c.store.Close()); err != nil {
-		return fmt.Errorf("cache: close: %w", err)
-	}
-	return nil
-}
-
-// Abandon makes calls fail with ErrClosed from now on, and nothing else: for an owner that
-// closes the device although Close returned an *[InUseError].
-func (c *Cache) Abandon() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.lost == nil {
-		c.mu.lost = ErrClosed
-	}
-	c.index.clear()
-}
-
-// lockIdle locks mu once nothing is being loaded or written.
-func (c *Cache) lockIdle() {
-	c.mu.Lock()
-	c.awaitStored(func() bool { return len(c.mu.flights) == 0 })
-}
-
-// sealAll seals all entries, or none and returns those that have handles.
-func sealAll(entries []*entry) (inUse []InUseProgram) {
-	var idle []*entry
-	for _, e := range entries {
-		if e.seal() {
-			idle = append(idle, e)
-		} else {
-			// At least one: it may have been released since.
-			inUse = append(inUse, InUseProgram{Name: e.name, Key: e.key, Handles: max(1, e.handles())})
-		}
-	}
-	if len(inUse) > 0 {
-		for _, e := range idle {
-			e.unseal()
-		}
-	}
-	slices.SortFunc(inUse, func(a, b InUseProgram) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Key[:], b.Key[:]))
-	})
-	return inUse
 }

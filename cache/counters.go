@@ -176,17 +176,13 @@ func (p *pendingCounters) take() ([]binary.Use, binary.Counters) {
 	return uses, p.taken
 }
 
-// takeCompiled returns the sources for Store.PutCompiled and forgets them.
-func (p *pendingCounters) takeCompiled() []*shader.Source {
-	compiled := p.compiled
-	p.compiled = nil
-	return compiled
-}
-
-// commit counts as recorded what take returned.
-func (p *pendingCounters) commit() {
+// commit counts as recorded what take returned. It returns the sources for
+// Store.PutCompiled and forgets them.
+func (p *pendingCounters) commit() (compiled []*shader.Source) {
 	p.recorded.Add(p.taken)
 	p.taken = binary.Counters{}
+	compiled, p.compiled = p.compiled, nil
+	return compiled
 }
 
 // rollback takes back what the store did not record. Uses that were added

@@ -110,7 +110,7 @@ func (p *preload) window(first int, sources []*shader.Source) {
 	p.make(p.load(rest))
 	p.make(p.load(p.survivors(suspects)))
 	if p.cache.options.InTrial {
-		p.cache.waitStored()
+		p.cache.WaitStored()
 	}
 	for _, o := range others {
 		err := p.cache.await(p.ctx, o.flight)

@@ -71,7 +71,7 @@ func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult,
 		first := len(p.results)
 		p.results = append(p.results, make([]PreloadResult, len(sources))...)
 		p.window(first, sources)
-		c.waitStored()
+		c.WaitStored()
 		if err := p.stopped(); err != nil {
 			return p.results, fmt.Errorf("cache: rebuild: %w", err)
 		}

@@ -117,18 +117,12 @@ func (e *entry) useFirst() {
 func (c *Cache) traceEvicted(evicted []*entry) {
 	for _, e := range evicted {
 		trace.Instant(c.options.Tracer, trace.Writes, trace.Evict, e.name, e.key.String())
-		c.traceUnusedEntry(e)
+		c.traceUnused(e)
 	}
 }
 
-// traceUnused gives the tracer the programs that were preloaded for nothing.
-func (c *Cache) traceUnused(entries []*entry) {
-	for _, e := range entries {
-		c.traceUnusedEntry(e)
-	}
-}
-
-func (c *Cache) traceUnusedEntry(e *entry) {
+// traceUnused gives the tracer a program that was preloaded for nothing.
+func (c *Cache) traceUnused(e *entry) {
 	if e.firstUse != nil && !e.used.Load() && !c.options.FillOnly {
 		trace.Instant(c.options.Tracer, trace.Requests, trace.Unused, e.name, e.key.String())
 	}

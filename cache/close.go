@@ -1,0 +1,228 @@
+package cache
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
+)
+
+// Flush waits until every program compiled so far is stored, then has the store
+// record uses and counters. On an error, binary.ErrBusy among them, nothing is
+// lost: the next Flush records the same. Without a store it only waits.
+func (c *Cache) Flush() error {
+	c.dev.PollWhile(c.recording.Lock)
+	defer c.recording.Unlock()
+	if err := c.flushLocked(); err != nil {
+		return fmt.Errorf("cache: flush: %w", err)
+	}
+	return nil
+}
+
+// flushLocked is Flush for callers that hold recording.
+func (c *Cache) flushLocked() error {
+	c.WaitStored()
+	c.mu.Lock()
+	closed := c.mu.closed
+	c.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
+	return c.keepHouse()
+}
+
+// Prune deletes blobs and driver cache files by age and size; resident programs
+// stay. Uses of this process are recorded first, if the store can, so that they
+// count. Without a store there is nothing to prune.
+func (c *Cache) Prune(o binary.PruneOptions) (binary.PruneReport, error) {
+	c.dev.PollWhile(c.recording.Lock)
+	defer c.recording.Unlock()
+	if err := c.flushLocked(); errors.Is(err, ErrClosed) {
+		return binary.PruneReport{}, fmt.Errorf("cache: prune: %w", err)
+	}
+	if o.Now.IsZero() {
+		o.Now = c.clock.wall()
+	}
+	report, err := c.store.Prune(o)
+	if err != nil {
+		return report, fmt.Errorf("cache: prune: %w", err)
+	}
+	return report, nil
+}
+
+// Close waits for running loads and writes, deletes all programs, records what
+// Flush records and closes the store. When programs have handles it does nothing
+// of that and returns an *[InUseError]; the cache stays usable. Any other error
+// comes from the store, and the cache is closed. An index that other processes
+// hold for seconds is no error: statistics are lost and a warning is logged.
+func (c *Cache) Close() error {
+	c.dev.PollWhile(c.lockIdle)
+	if c.mu.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	entries := c.mu.resident.entries()
+	if inUse := sealAll(entries); len(inUse) > 0 {
+		c.mu.Unlock()
+		return &InUseError{Programs: inUse}
+	}
+	for _, e := range entries {
+		c.mu.counters.collect(e)
+		c.mu.resident.remove(e)
+		c.traceUnused(e)
+	}
+	c.mu.closed = true
+	c.mu.evicted = newEvictedBlobs(-1)
+	c.mu.Unlock()
+
+	c.stopWatching()
+	c.dropAll(entries)
+	c.dev.PollWhile(c.background.Wait)
+	c.recording.Lock()
+	defer c.recording.Unlock()
+	c.putHistory()
+	if err := errors.Join(c.keepHouseLast(), c.store.Close()); err != nil {
+		return fmt.Errorf("cache: close: %w", err)
+	}
+	return nil
+}
+
+// keepHouse does what a process leaves to the next ones, step by step:
+//
+//	settle    the driver has written its machine code, which belongs to programs then
+//	record    uses and counters; the store merges those of other processes, and writes the
+//	          views of them (binary/record.go)
+//	compiled  the sources that this start compiled
+//	trim      the limits on the disk
+//
+// After an error of record the next call does the same again. The caller holds recording.
+func (c *Cache) keepHouse() error {
+	region := trace.Begin(c.options.Tracer, trace.Writes, recordTask, trace.Flush)
+	defer func() { region.End() }()
+	settle := region.Begin(trace.Settle)
+	c.settleDriver()
+	settle.End()
+	compiled, err := c.record()
+	if err != nil {
+		if !errors.Is(err, binary.ErrBusy) {
+			c.storeFailed("recording", err)
+		}
+		return err
+	}
+	if len(compiled) > 0 {
+		if err := c.store.PutCompiled(compiled); err != nil {
+			c.storeFailed("recording compiled sources", err)
+		}
+	}
+	if err := c.trim(); err != nil {
+		c.storeFailed("trimming", err)
+	}
+	return nil
+}
+
+// recordAttempts is how often Close has the store record; each waits for as long as
+// the store waits for its index.
+const recordAttempts = 20
+
+// keepHouseLast is keepHouse for Close, after which there is no other attempt. When
+// other processes hold the index all the time, statistics are lost, which is no
+// error of Close.
+func (c *Cache) keepHouseLast() error {
+	for range recordAttempts {
+		if err := c.keepHouse(); !errors.Is(err, binary.ErrBusy) {
+			return err
+		}
+	}
+	c.log.Warn("other processes held the index; hits and times of this process are lost", "tries", recordAttempts)
+	return nil
+}
+
+// settleDriver waits until the driver has written the machine code of the programs that
+// were made since the last call, so that it can be attributed to them.
+func (c *Cache) settleDriver() {
+	c.mu.Lock()
+	made := len(c.mu.counters.made) > 0
+	c.mu.Unlock()
+	if made {
+		c.dev.SettleDriverCache()
+	}
+}
+
+// record has the store record what is pending, and returns the sources that were compiled.
+func (c *Cache) record() (compiled []*shader.Source, err error) {
+	c.mu.Lock()
+	for _, e := range c.mu.resident.entries() {
+		c.mu.counters.collect(e)
+	}
+	c.mu.counters.addMachineCode(true)
+	uses, counters := c.mu.counters.take()
+	c.mu.Unlock()
+	if len(uses) == 0 && counters == (binary.Counters{}) {
+		return nil, nil
+	}
+	err = c.store.Record(uses, counters)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.mu.counters.rollback(uses)
+		return nil, err
+	}
+	return c.mu.counters.commit(), nil
+}
+
+// trim enforces the limits on the disk.
+func (c *Cache) trim() error {
+	if c.options.MaxDiskBytes < 0 && c.options.MaxDiskFiles < 0 && c.options.MaxDiskAge < 0 {
+		return nil
+	}
+	_, _, err := c.store.Trim(binary.PruneOptions{
+		MaxBytes: c.options.MaxDiskBytes,
+		MaxFiles: c.options.MaxDiskFiles,
+		MaxAge:   c.options.MaxDiskAge,
+		Now:      c.clock.wall(),
+	})
+	return err
+}
+
+// Abandon makes calls fail with ErrClosed from now on, and nothing else: for an owner that
+// closes the device although Close returned an *[InUseError].
+func (c *Cache) Abandon() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.lost == nil {
+		c.mu.lost = ErrClosed
+	}
+	c.index.clear()
+}
+
+// lockIdle locks mu once nothing is being loaded or written.
+func (c *Cache) lockIdle() {
+	c.mu.Lock()
+	c.awaitStored(func() bool { return len(c.mu.flights) == 0 })
+}
+
+// sealAll seals all entries, or none and returns those that have handles.
+func sealAll(entries []*entry) (inUse []InUseProgram) {
+	var idle []*entry
+	for _, e := range entries {
+		if e.seal() {
+			idle = append(idle, e)
+		} else {
+			// At least one: it may have been released since.
+			inUse = append(inUse, InUseProgram{Name: e.name, Key: e.key, Handles: max(1, e.handles())})
+		}
+	}
+	if len(inUse) > 0 {
+		for _, e := range idle {
+			e.unseal()
+		}
+	}
+	slices.SortFunc(inUse, func(a, b InUseProgram) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Key[:], b.Key[:]))
+	})
+	return inUse
+}
