@@ -105,7 +105,7 @@ func TestPreloadOfAFaultyFolder(t *testing.T) {
 // preloadFaulty returns what preload --json printed, and its messages.
 func preloadFaulty(t *testing.T, folder, dir string, faults []faultgl.Fault) (r preloadResult, messages string) {
 	t.Helper()
-	cmd := clitest.SelfAs(t, "shadercache", "preload", "--json", "--jobs", "2", "--timeout", "12s", "--memory", "400M", "--dir", dir, folder)
+	cmd := clitest.SelfAs(t, "shadercache", "preload", "--json", "--jobs", "2", "--timeout", "20s", "--memory", "250M", "--dir", dir, folder)
 	cmd.Env = append(os.Environ(), faultgl.Environment(t, faults...)...)
 	var out, printed bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &printed

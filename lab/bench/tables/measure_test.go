@@ -79,8 +79,8 @@ func TestMeasureKeepsToItsTime(t *testing.T) {
 	out, code := runMeasure(t, `
 case "$*" in
 doctor*) echo llvmpipe ;;
-"bench resident --seconds"*) trap 'kill $!; echo "{ }"; exit 1' INT; sleep 60 & wait ;;
-esac`, dir, "5") // all of it for the first step
+"bench resident --seconds"*) trap 'kill $!; echo "{ }"; exit 1' INT; sleep 90 & wait ;;
+esac`, dir, "15") // all of it for the first step
 	for _, want := range []string{"resident.json          cut short ", "\n0 failed, "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in\n%s", want, out)
