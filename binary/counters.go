@@ -1,15 +1,10 @@
 package binary
 
 import (
-	"bufio"
-	"encoding/json"
 	"maps"
 	"math"
-	"path/filepath"
 	"reflect"
 	"time"
-
-	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // Counters counts what a cache did. Record adds the counters of a process to the
@@ -167,6 +162,8 @@ type statsFile struct {
 	Lifetime     lifetimeStats       `json:"lifetime"`     // their sum
 }
 
+var stats = whole[statsFile]{name: statsName, limit: maxStatsBytes, unsynced: true}
+
 type lifetimeStats struct {
 	Counters
 	HitRate     float64 `json:"hit_rate"`
@@ -216,9 +213,8 @@ func sum(all map[string]Counters) (total Counters) {
 // readStats reads cache_stats.json. A file that is missing or damaged counts as empty;
 // the map is never nil.
 func (d *Dir) readStats() statsFile {
-	data, _, err := readRegular(filepath.Join(d.path, statsName), maxStatsBytes)
-	var file statsFile
-	if err != nil || json.Unmarshal(data, &file) != nil || file.Fingerprints == nil {
+	file, err := stats.read(d.path)
+	if err != nil || file.Fingerprints == nil {
 		return statsFile{Fingerprints: map[string]Counters{}}
 	}
 	return file
@@ -230,12 +226,5 @@ func (d *Dir) writeStats(name string, counters Counters) error {
 	file.Fingerprints[name] = counters
 	total := sum(file.Fingerprints)
 	file.Lifetime = lifetimeStats{total, total.HitRate(), millis(total.SavedNanos)}
-	data, err := json.MarshalIndent(file, "", "  ")
-	if err != nil {
-		return err
-	}
-	return osfile.WriteUnsynced(filepath.Join(d.path, statsName), func(w *bufio.Writer) error {
-		_, err := w.Write(append(data, '\n'))
-		return err
-	})
+	return stats.write(d.path, file)
 }

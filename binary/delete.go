@@ -30,11 +30,11 @@ func (d *Dir) DeletePrograms(keys []shader.Key, o PruneOptions) (PruneReport, er
 	}
 	p.dropRecords(d.DriverDir())
 	for _, key := range keys {
-		p.deleteIfThere(d.sourcePath(key))
+		p.deleteIfThere(sources.path(d.path, key))
 		for _, s := range stores {
-			p.deleteIfThere(s.quarantinePath(key))
-			p.deleteIfThere(filepath.Join(s.path, failedName, key.String()+".json"))
-			p.deleteIfThere(s.checkedPath(key))
+			p.deleteIfThere(notes.path(s.path, key))
+			p.deleteIfThere(failures.path(s.path, key))
+			p.deleteIfThere(answers.path(s.path, key))
 		}
 	}
 	for _, s := range stores {
@@ -60,8 +60,8 @@ func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
 		p.deleteDriverItem(&part)
 	}
 	p.dropRecords(d.DriverDir())
-	for key := range d.sourceKeys() {
-		p.deleteIfThere(d.sourcePath(key))
+	for key := range sources.files(d.path) {
+		p.deleteIfThere(sources.path(d.path, key))
 	}
 	p.sweep(d, nil)
 	for _, name := range dirFiles {

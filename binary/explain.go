@@ -79,7 +79,7 @@ func (x *Explainer) Explain(key shader.Key, src *shader.Source) (Explanation, er
 	if src != nil {
 		e.Name = src.Name()
 	}
-	if failure, err := s.readFailure(key); err == nil {
+	if failure, _, err := failures.read(s.path, key); err == nil {
 		e.Failure, e.Name = failure.Log, cmp.Or(e.Name, failure.Name)
 	}
 	s.explainBlob(&e)

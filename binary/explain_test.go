@@ -46,7 +46,7 @@ func TestFailuresAreListed(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	source := shader.MustSource("bad", "void main() { a; }", nil)
 	must(t, s.PutFailure(source, "0:1: no"))
-	writeTestFile(t, s.failurePath(testKey(1)), []byte("{"), start)
+	writeTestFile(t, failures.path(s.path, testKey(1)), []byte("{"), start)
 	for key, name := range s.Failures() {
 		if key != source.Key() || name != "bad" {
 			t.Errorf("%s %q", key, name)

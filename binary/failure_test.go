@@ -2,6 +2,7 @@ package binary
 
 import (
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,7 +30,7 @@ func TestFailureIsStoredAndDeleted(t *testing.T) {
 	if got := s.Failure(src); got != nil {
 		t.Errorf("after ForgetFailure: %v", got)
 	}
-	writeTestFile(t, s.failurePath(src.Key()), []byte("{"), start)
+	writeTestFile(t, failures.path(s.path, src.Key()), []byte("{"), start)
 	if got := s.Failure(src); got != nil {
 		t.Errorf("a damaged file: %v", got)
 	}
@@ -43,13 +44,13 @@ func TestPruneDeletesExpiredNotes(t *testing.T) {
 	must(t, s.PutFailure(young, "no"))
 	must(t, s.PutFailure(old, "no"))
 	at := start.Add(-failureAge - day)
-	must(t, os.Chtimes(s.failurePath(young.Key()), start, start))
-	must(t, os.Chtimes(s.failurePath(old.Key()), at, at))
+	must(t, os.Chtimes(failures.path(s.path, young.Key()), start, start))
+	must(t, os.Chtimes(failures.path(s.path, old.Key()), at, at))
 	putBlobs(t, s, testBlob(1))
 	must(t, s.PutChecked(testBlob(1)))
 	must(t, s.PutChecked(testBlob(2)))
 	must(t, s.quarantine(Quarantined{Key: testKey(3), Action: ActionCompile, Time: start}))
-	must(t, s.quarantine(Quarantined{Key: testKey(4), Action: ActionCompile, Time: start.Add(-QuarantineTime)}))
+	must(t, s.quarantine(Quarantined{Key: testKey(4), Action: ActionCompile, Time: start.Add(-quarantineTime)}))
 	for _, dry := range []bool{true, false} {
 		if r, err := s.Prune(PruneOptions{DryRun: dry}); err != nil || r != (PruneReport{Leftovers: 3}) {
 			t.Errorf("dry %v: %+v, %v", dry, r, err)
@@ -61,7 +62,7 @@ func TestPruneDeletesExpiredNotes(t *testing.T) {
 	if !s.Checked(testBlob(1)) || s.Checked(testBlob(2)) {
 		t.Error("the wrong check was deleted")
 	}
-	if notes := s.quarantineNotes(); len(notes) != 1 || notes[0].Key != testKey(3) {
+	if notes := slices.Collect(notes.good(s.path)); len(notes) != 1 || notes[0].Key != testKey(3) {
 		t.Errorf("notes %+v", notes)
 	}
 }

@@ -1,14 +1,12 @@
 package binary
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
@@ -19,41 +17,29 @@ const (
 	blobExt   = ".bin"
 )
 
-// blobPath returns the file of a key. The first two digits are a directory, so that
-// 10,000 programs make directories of 40 files.
-func (s *Store) blobPath(key shader.Key) string {
-	name := key.String()
-	return filepath.Join(s.path, blobsName, name[:2], name+blobExt)
+// blobsOf is the kind of the blobs of a driver; the zero digest accepts those of any.
+func blobsOf(fingerprint shader.Digest) perKey[*Blob] {
+	return perKey[*Blob]{folder: blobsName, ext: blobExt, sharded: true, limit: maxBlobBytes,
+		decode: func(key shader.Key, data []byte) (*Blob, error) {
+			b, err := DecodeBlob(data)
+			switch {
+			case err != nil:
+				return nil, err
+			case b.Key != key:
+				return nil, damaged("holds program %s", b.Key.Short())
+			case b.Fingerprint != fingerprint && fingerprint != shader.Digest{}:
+				return nil, damaged("was made by driver %s, this is driver %s", b.Fingerprint.Short(), fingerprint.Short())
+			}
+			return b, nil
+		}}
 }
+
+func (s *Store) blobPath(key shader.Key) string { return blobsOf(s.digest).path(s.path, key) }
 
 // blobFiles yields the blobs in the store, in the order of their keys, without opening
-// them. A directory that is missing, or that is deleted meanwhile, counts as empty.
+// them.
 func (s *Store) blobFiles() iter.Seq2[shader.Key, fs.DirEntry] {
-	return func(yield func(shader.Key, fs.DirEntry) bool) {
-		blobs := filepath.Join(s.path, blobsName)
-		for _, shard := range osfile.List(blobs) {
-			if !shard.IsDir() {
-				continue
-			}
-			for _, file := range osfile.List(filepath.Join(blobs, shard.Name())) {
-				key, ok := fileKey(shard.Name(), file.Name(), blobExt)
-				if ok && !yield(key, file) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// fileKey returns the key in the name of a file with extension ext in a directory shard,
-// and false for a name of another form.
-func fileKey(shard, name, ext string) (shader.Key, bool) {
-	digits, ok := strings.CutSuffix(name, ext)
-	if !ok || !strings.HasPrefix(digits, shard) || digits != strings.ToLower(digits) {
-		return shader.Key{}, false
-	}
-	key, err := shader.ParseKey(digits)
-	return key, err == nil
+	return blobsOf(s.digest).files(s.path)
 }
 
 // readHeader reads and checks the header of a key's blob, and does not read the payload.
@@ -137,11 +123,11 @@ func writeCreating(path string, data []byte, create func(dir string) error) erro
 
 // writeJSON writes a file of the store, as writeInto does, with v as indented JSON.
 func (s *Store) writeJSON(path string, v any) error {
-	data, err := json.MarshalIndent(v, "", "  ")
+	data, err := whole[any]{}.encode(v)
 	if err != nil {
 		return err
 	}
-	return s.writeInto(path, append(data, '\n'))
+	return s.writeInto(path, data)
 }
 
 // removeIfExists deletes a file. It returns nil where there is none.

@@ -1,7 +1,6 @@
 package binary
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,12 +19,18 @@ const (
 	maxFingerprintBytes = 1 << 20
 )
 
+var fingerprints = whole[fingerprintFile]{name: fingerprintName, limit: maxFingerprintBytes}
+
 // fingerprintFile is fingerprint.json: the whole fingerprint, of which the directory's
 // name has a label and eight digits.
 type fingerprintFile struct {
 	Schema      int           `json:"schema"`
 	Digest      shader.Digest `json:"digest"`
 	Fingerprint Fingerprint   `json:"fingerprint"`
+}
+
+func (f fingerprintFile) isValid() bool {
+	return f.Schema == fingerprintSchema && f.Fingerprint.Digest() == f.Digest
 }
 
 // FingerprintInfo describes one driver's part of a cache directory.
@@ -183,40 +188,20 @@ func (d *Dir) unproven() (paths []string) {
 // readFingerprint sets the store's fingerprint from fingerprint.json. It reports whether
 // the file exists and is valid.
 func (s *Store) readFingerprint() bool {
-	data, _, err := readRegular(s.fingerprintPath(), maxFingerprintBytes)
-	if err != nil {
-		return false
-	}
-	file, ok := decodeFingerprint(data)
-	if !ok || file.Fingerprint.DirName() != s.name {
+	file, err := fingerprints.read(s.path)
+	if err != nil || !file.isValid() || file.Fingerprint.DirName() != s.name {
 		return false
 	}
 	s.fingerprint, s.digest = file.Fingerprint, file.Digest
 	return true
 }
 
-// decodeFingerprint returns the content of fingerprint.json, and reports whether it is
-// valid.
-func decodeFingerprint(data []byte) (file fingerprintFile, ok bool) {
-	ok = json.Unmarshal(data, &file) == nil && file.Schema == fingerprintSchema && file.Fingerprint.Digest() == file.Digest
-	return file, ok
-}
-
 // writeFingerprint writes fingerprint.json where it is missing or damaged.
-func (s *Store) writeFingerprint() error {
+func (s *Store) writeFingerprint(kind whole[fingerprintFile]) error {
 	if s.dir.storeNamed(s.name).readFingerprint() {
 		return nil
 	}
-	data, err := s.encodeFingerprint()
-	if err != nil {
-		return err
-	}
-	return osfile.WriteFile(s.fingerprintPath(), data)
-}
-
-func (s *Store) encodeFingerprint() ([]byte, error) {
-	data, err := json.MarshalIndent(fingerprintFile{fingerprintSchema, s.digest, s.fingerprint}, "", "  ")
-	return append(data, '\n'), err
+	return kind.write(s.path, fingerprintFile{fingerprintSchema, s.digest, s.fingerprint})
 }
 
 // Identify makes the directory of the store, and writes fingerprint.json where it is
@@ -226,18 +211,11 @@ func (s *Store) Identify() error {
 	if s.dir.readOnly {
 		return ErrReadOnly
 	}
-	if err := os.MkdirAll(s.path, 0o700); err != nil {
-		return fmt.Errorf("binary: identify: %w", err)
-	}
-	if s.dir.storeNamed(s.name).readFingerprint() {
-		return nil
-	}
-	data, err := s.encodeFingerprint()
+	err := os.MkdirAll(s.path, 0o700)
 	if err == nil {
-		err = osfile.WriteUnsynced(s.fingerprintPath(), func(w *bufio.Writer) error {
-			_, err := w.Write(data)
-			return err
-		})
+		kind := fingerprints
+		kind.unsynced = true
+		err = s.writeFingerprint(kind)
 	}
 	if err != nil {
 		return fmt.Errorf("binary: identify: %w", err)

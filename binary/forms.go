@@ -15,7 +15,7 @@ import (
 // dirFiles are files of the cache directory, storeFiles and storeDirs the files and
 // directories in the directory of a store. fingerprint.json is the last: it proves that the others are the store's.
 var (
-	dirFiles   = []string{statsName, startsName, runsName, historyName, compiledName, zeroName, settingsName, lastTrimName, claimsName}
+	dirFiles   = []string{statsName, starts.name, runs.name, histories.name, compiledName, zeroName, settingsName, lastTrimName, claimsName}
 	storeFiles = []string{probeName, refusalsName, claimsName, index.Name, index.SumName, manifestName, fingerprintName}
 	storeDirs  = []string{blobsName, rejectedName, inFlightName, quarantineName, failedName, checkedName, tuningName, pendingName}
 )

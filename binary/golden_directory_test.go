@@ -52,7 +52,7 @@ func fillGolden(t *testing.T, d *Dir) {
 	must(t, s.PutFailure(goldenFailed(), "0:1: error"))
 	must(t, s.PutTuning(Tuning{Problem: "golden", Choice: []byte(`{"tile":8}`), Nanos: 5, Created: start}))
 	must(t, s.PutProbe([]byte(`{"groups":4}`)))
-	must(t, s.writeJSON(s.quarantinePath(testKey(7)), goldenQuarantined()))
+	must(t, s.writeJSON(notes.path(s.path, testKey(7)), goldenQuarantined()))
 	must(t, s.Reject(testKey(2), "golden"))
 	must(t, s.Record([]Use{{Key: testKey(1), Name: "used", Hits: 3, LastUse: start.AddDate(30, 0, 0)}}, Counters{Starts: 1, DiskHits: 3}))
 	must(t, s.putPending(pendingRecord{Uses: []Use{{Key: testKey(1), Hits: 4}}, Counters: Counters{DiskHits: 4}}))

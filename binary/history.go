@@ -2,8 +2,6 @@ package binary
 
 import (
 	"cmp"
-	"encoding/json"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -11,17 +9,17 @@ import (
 )
 
 // history.jsonl holds which programs starts asked for: one line of JSON for each process,
-// appended in one write. Of a file above historyBytes the later half is kept.
+// appended in one write.
 //
 //	{"time":"2026-01-02T03:04:05Z","driver":"NVIDIA_H200-1f0c3a2b","executable":"app","programs":[{"key":"5e88...","name":"blur","ms":12.5}]}
-const (
-	historyName  = "history.jsonl"
-	historyBytes = 1 << 20
-	historyLimit = 8 << 20 // of a file that is read
+var histories = appended[History]{
+	name: "history.jsonl", above: 1 << 20, limit: 8 << 20,
+	time:    func(h History) time.Time { return h.Time },
+	shorten: laterHalf[History],
+}
 
-	// maxAsked is the largest number of programs of a line: 1,000 take about 120 KB.
-	maxAsked = 1000
-)
+// maxAsked is the largest number of programs of a line: 1,000 take about 120 KB.
+const maxAsked = 1000
 
 // History is what one process asked for.
 type History struct {
@@ -52,18 +50,7 @@ func (s *Store) PutHistory(h History) error {
 	for i := range h.Programs {
 		h.Programs[i].Name = cutName(h.Programs[i].Name)
 	}
-	line, err := json.Marshal(h)
-	if err != nil {
-		return err
-	}
-	return appendLine(s.dir.historyPath(), append(line, '\n'), historyBytes, s.dir.shortenHistory)
-}
-
-func (d *Dir) historyPath() string { return filepath.Join(d.path, historyName) }
-
-// shortenHistory keeps the later half of history.jsonl.
-func (d *Dir) shortenHistory() error {
-	return keepLaterHalf(d.historyPath(), d.readHistory())
+	return histories.add(s.dir, h)
 }
 
 // History returns what processes asked for since [Dir.Zero], here and upstream, in the order
@@ -72,22 +59,7 @@ func (d *Dir) History() (all []History) {
 	if d.upstream != nil {
 		all = d.upstream.History()
 	}
-	zero := d.readZero().Time
-	for _, h := range d.readHistory() {
-		if !h.Time.Before(zero) {
-			all = append(all, h)
-		}
-	}
-	return all
-}
-
-func (d *Dir) readHistory() (all []History) {
-	for _, h := range readLines[History](d.historyPath(), historyLimit) {
-		if !h.Time.IsZero() && len(h.Programs) <= maxAsked {
-			all = append(all, h)
-		}
-	}
-	return all
+	return append(all, slices.DeleteFunc(histories.since(d, time.Time{}), func(h History) bool { return len(h.Programs) > maxAsked })...)
 }
 
 // StartSet returns what starts of an executable asked for, on any driver: "" is any

@@ -48,9 +48,9 @@ func TestHistoryIsBounded(t *testing.T) {
 	for range 12 {
 		must(t, s.PutHistory(long))
 	}
-	info, err := os.Stat(d.historyPath())
+	info, err := os.Stat(histories.path(d))
 	must(t, err)
-	if info.Size() > historyBytes*5/4 {
+	if info.Size() > histories.above*5/4 {
 		t.Errorf("the file has %d bytes", info.Size())
 	}
 	if h := d.History(); len(h) == 0 || len(h[0].Programs) != maxAsked {
@@ -59,7 +59,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	if report, err := d.Verify(false, nil); err != nil || report.Unknown != 0 || !report.OK() {
 		t.Errorf("%+v, %v", report, err)
 	}
-	must(t, os.WriteFile(d.historyPath(), []byte("{\"time\":3}\n[1,2\nnull\n"), 0o600))
+	must(t, os.WriteFile(histories.path(d), []byte("{\"time\":3}\n[1,2\nnull\n"), 0o600))
 	must(t, s.PutHistory(History{Time: time.Now(), Executable: "app", Programs: []Asked{asked("a", 1)}}))
 	if h := d.History(); len(h) != 1 {
 		t.Errorf("beside damaged lines: %+v", h)

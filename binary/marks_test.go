@@ -209,7 +209,7 @@ func TestSourceIsRefusedAfterItsDriverCache(t *testing.T) {
 		if q := leave(t, s, action, 3, ""); !q.Refused() {
 			t.Errorf("%s, a refusal ended: %+v", action, q)
 		}
-		now = now.Add(QuarantineTime)
+		now = now.Add(quarantineTime)
 		if q := leave(t, s, action, 1, segmentationFault); q.Refused() {
 			t.Errorf("%s, refused for a crash of long ago: %+v", action, q)
 		}
@@ -295,8 +295,8 @@ func TestQuarantineEnds(t *testing.T) {
 	must(t, os.MkdirAll(s.path, 0o700))
 	q := leave(t, s, crashlog.Compile, 1, "")
 	for after, want := range map[time.Duration]int{
-		0: 1, QuarantineTime - 1: 1, QuarantineTime: 0,
-		-time.Hour: 1, -QuarantineTime: 0, // the clock was set back
+		0: 1, quarantineTime - 1: 1, quarantineTime: 0,
+		-time.Hour: 1, -quarantineTime: 0, // the clock was set back
 	} {
 		d.now = func() time.Time { return start.Add(after) }
 		if list := s.Quarantined(); len(list) != want {
@@ -322,7 +322,7 @@ func TestDamagedNotesAreIgnored(t *testing.T) {
 	other, err := json.Marshal(Quarantined{Key: testKey(7), Name: "other", Action: ActionCompile, Time: start})
 	must(t, err)
 	for n, text := range []string{"", "{", "{}", string(other), "null"} {
-		writeTestFile(t, s.quarantinePath(testKey(n)), []byte(text), start)
+		writeTestFile(t, notes.path(s.path, testKey(n)), []byte(text), start)
 	}
 	if list := s.Quarantined(); len(list) != 0 {
 		t.Errorf("got %+v", list)

@@ -70,9 +70,9 @@ func TestDecodersBoundMemory(t *testing.T) {
 		decode func()
 	}{
 		"blob":            {MaxPayloadBytes + 1<<20, func() { _, _ = DecodeBlob(blob) }},
-		"source":          {3 * maxSourceBytes, func() { _, _ = decodeSource(names) }},
-		"zeros as source": {3 * maxSourceBytes, func() { _, _ = decodeSource(text) }},
-		"tuning":          {1 << 20, func() { _, _ = decodeTuning(testFingerprint.Digest(), TuningFile("p"), tuning) }},
+		"source":          {3 * maxSourceBytes, func() { _, _ = decodeSource(shader.Key{}, names) }},
+		"zeros as source": {3 * maxSourceBytes, func() { _, _ = decodeSource(shader.Key{}, text) }},
+		"tuning":          {1 << 20, func() { _, _ = decodeTuning(testFingerprint.Digest(), problemKey("p"), tuning) }},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -23,7 +23,7 @@ func TestVerifyMisplaced(t *testing.T) {
 	const store = "STORE/"
 	for _, name := range []string{
 		store + index.Name, store + index.SumName, store + manifestName, store + probeName,
-		store + checkedName + "/" + key, store + failedName + "/" + key + failedExt, store + quarantineName + "/" + key + quarantineExt,
+		store + checkedName + "/" + key, store + failedName + "/" + key + failures.ext, store + quarantineName + "/" + key + notes.ext,
 		statsName, lastTrimName, "driver.lock", ".import.lock",
 	} {
 		for kind, put := range map[string]func(path string) error{

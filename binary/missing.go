@@ -18,7 +18,7 @@ import (
 func (s *Store) Missing() ([]Entry, error) {
 	missing := map[shader.Key]*Entry{}
 	for _, dir := range s.dir.levels() {
-		for key := range dir.sourceKeys() {
+		for key := range sources.files(dir.path) {
 			if s.lacks(key) {
 				missing[key] = &Entry{Key: key}
 			}
@@ -63,7 +63,7 @@ func (s *Store) addUses(missing map[shader.Key]*Entry) {
 // lacks reports whether a program has no blob, no recorded compile error and no
 // quarantine. A suspect has none.
 func (s *Store) lacks(key shader.Key) bool {
-	paths := []string{s.blobPath(key), s.failurePath(key)}
+	paths := []string{s.blobPath(key), failures.path(s.path, key)}
 	for level := s.upstream; level != nil; level = level.upstream {
 		paths = append(paths, level.blobPath(key))
 	}

@@ -1,10 +1,8 @@
 package binary
 
 import (
-	"bufio"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,8 +23,6 @@ const (
 	pendingExt  = ".json"
 	// maxPending is the number of files at which a Record merges them into a large index.
 	maxPending = 64
-	// maxPendingBytes bounds one of them: a use has less than 2 KB, most of it its name.
-	maxPendingBytes = 64 << 20
 )
 
 // largeIndex is the size from which an index is not rewritten by each Record: that of
@@ -42,24 +38,21 @@ type pendingRecord struct {
 	Counters Counters     `json:"counters"`
 }
 
+// pendingKind is one file. A use has less than 2 KB, most of it its name.
+func pendingKind(name string) whole[pendingRecord] {
+	return whole[pendingRecord]{name: name, limit: 64 << 20, unsynced: true, compact: true}
+}
+
 func (s *Store) pendingPath() string { return filepath.Join(s.path, pendingName) }
 
 // putPending writes a file. Readers see all of it or nothing.
 func (s *Store) putPending(r pendingRecord) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
 	if err := s.create(s.pendingPath()); err != nil {
 		return err
 	}
 	var number [16]byte
 	_, _ = rand.Read(number[:])
-	name := filepath.Join(s.pendingPath(), hex.EncodeToString(number[:])+pendingExt)
-	return osfile.WriteUnsynced(name, func(w *bufio.Writer) error {
-		_, err := w.Write(append(data, '\n'))
-		return err
-	})
+	return pendingKind(hex.EncodeToString(number[:])+pendingExt).write(s.pendingPath(), r)
 }
 
 // pendingNames lists the files, in no order.
@@ -76,12 +69,7 @@ func (s *Store) pendingNames() (names []string) {
 // that another process has merged meanwhile, is left out.
 func (s *Store) readPending(merged []string) (list []pendingRecord) {
 	for _, name := range s.pendingNames() {
-		data, _, err := readRegular(filepath.Join(s.pendingPath(), name), maxPendingBytes)
-		if err != nil || slices.Contains(merged, name) {
-			continue
-		}
-		r := pendingRecord{}
-		if json.Unmarshal(data, &r) == nil {
+		if r, err := pendingKind(name).read(s.pendingPath()); err == nil && !slices.Contains(merged, name) {
 			r.name = name
 			list = append(list, r)
 		}

@@ -14,10 +14,11 @@ import (
 // is valid for this fingerprint only. A file with any fault counts as missing, and the
 // driver is probed again.
 const (
-	probeName     = "probe.json"
-	probeSchema   = 1
-	maxProbeBytes = 1 << 20
+	probeName   = "probe.json"
+	probeSchema = 1
 )
+
+var probes = whole[probeFile]{name: probeName, limit: 1 << 20}
 
 type probeFile struct {
 	Schema      int             `json:"schema"`
@@ -28,20 +29,14 @@ type probeFile struct {
 // Probe returns the result that PutProbe stored. It returns ErrNotFound where there is
 // none, and a *DamagedError for a file that PutProbe did not write for this driver.
 func (s *Store) Probe() ([]byte, error) {
-	path := filepath.Join(s.path, probeName)
-	data, _, err := readRegular(path, maxProbeBytes)
-	if errors.Is(err, fs.ErrNotExist) {
+	file, err := probes.read(s.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, ErrNotFound
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
-	}
-	var file probeFile
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, &DamagedError{Path: path, Reason: err.Error()}
-	}
-	if file.Schema != probeSchema || file.Fingerprint != s.digest || len(file.Result) == 0 {
-		return nil, &DamagedError{Path: path, Reason: "is of another driver or version"}
+	case file.Schema != probeSchema || file.Fingerprint != s.digest || len(file.Result) == 0:
+		return nil, &DamagedError{Path: filepath.Join(s.path, probeName), Reason: "is of another driver or version"}
 	}
 	return file.Result, nil
 }

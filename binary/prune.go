@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache"
@@ -98,6 +97,8 @@ func (s *Store) Prune(o PruneOptions) (PruneReport, error) {
 	return s.dir.prune(o, stores, []*Store{s})
 }
 
+var trims = whole[time.Time]{name: lastTrimName, limit: 64}
+
 // Trim prunes the directory, for every driver, and reports true, unless it was trimmed
 // within the last day, or there is no limit: then it does nothing and reports false. A
 // limit of 0 is that of [Dir.Settings], else the default; a negative one is none. The file last_trim holds
@@ -110,9 +111,7 @@ func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
 	if o.Now.IsZero() {
 		o.Now = d.now()
 	}
-	stamp := filepath.Join(d.path, lastTrimName)
-	data, _, _ := readRegular(stamp, 64)
-	last, err := time.Parse(time.RFC3339Nano, strings.TrimSpace(string(data)))
+	last, err := trims.read(d.path)
 	if age := o.Now.Sub(last); err == nil && age >= 0 && age < trimInterval {
 		return PruneReport{}, false, nil
 	}
@@ -120,7 +119,7 @@ func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
 		return PruneReport{}, false, ErrReadOnly
 	}
 	// Written first, so that of the processes that end together one trims.
-	if err := osfile.WriteFile(stamp, []byte(o.Now.UTC().Format(time.RFC3339Nano)+"\n")); err != nil {
+	if err := trims.write(d.path, o.Now.UTC()); err != nil {
 		return PruneReport{}, false, fmt.Errorf("binary: trim: %w", err)
 	}
 	report, err := d.Prune(o)
@@ -253,7 +252,7 @@ func (p *pruning) deleteItem(it pruneItem) {
 // deleteCheck deletes the note that the binary of a deleted program was checked. It is
 // part of the program and does not count.
 func (p *pruning) deleteCheck(s *Store, key shader.Key) {
-	if path := s.checkedPath(key); isRegular(path) {
+	if path := answers.path(s.path, key); isRegular(path) {
 		p.delete(path)
 	}
 }
@@ -328,14 +327,14 @@ func (p *pruning) sweepSources(d *Dir, stores []*Store) {
 	if p.MaxAge <= 0 {
 		return
 	}
-	for key := range d.sourceKeys() {
-		info, err := os.Lstat(d.sourcePath(key))
+	for key := range sources.files(d.path) {
+		info, err := os.Lstat(sources.path(d.path, key))
 		inUse := slices.ContainsFunc(stores, func(s *Store) bool {
 			_, err := os.Lstat(s.blobPath(key))
 			return err == nil
 		})
 		if err == nil && info.Mode().IsRegular() && !inUse && p.Now.Sub(info.ModTime()) > p.MaxAge {
-			p.deleteLeftover(d.sourcePath(key))
+			p.deleteLeftover(sources.path(d.path, key))
 		}
 	}
 }
@@ -343,15 +342,14 @@ func (p *pruning) sweepSources(d *Dir, stores []*Store) {
 // sweepNotes deletes the notes of quarantines that have ended, and of compile errors
 // older than failureAge.
 func (p *pruning) sweepNotes(s *Store) {
-	for _, q := range s.quarantineNotes() {
+	for q := range notes.good(s.path) {
 		if !q.isActive(p.Now) {
-			p.deleteLeftover(s.quarantinePath(q.Key))
+			p.deleteLeftover(notes.path(s.path, q.Key))
 		}
 	}
-	failed := filepath.Join(s.path, failedName)
-	for _, e := range osfile.List(failed) {
-		if noteForm.file.MatchString(e.Name()) && e.Type().IsRegular() && p.Now.Sub(fileTime(e)) > failureAge {
-			p.deleteLeftover(filepath.Join(failed, e.Name()))
+	for key, e := range failures.files(s.path) {
+		if e.Type().IsRegular() && p.Now.Sub(fileTime(e)) > failureAge {
+			p.deleteLeftover(failures.path(s.path, key))
 		}
 	}
 }

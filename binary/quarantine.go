@@ -2,20 +2,16 @@ package binary
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/binary/internal/crashlog"
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
-// The programs that were in flight when a process ended have a note for QuarantineTime, in
+// The programs that were in flight when a process ended have a note for quarantineTime, in
 // quarantine/<key>.json of the store:
 //
 //	in flight         the process ended                consequence
@@ -42,12 +38,10 @@ import (
 // that it needs less evidence. A restart of the machine ends no note: drivers hang
 // machines too.
 const (
-	quarantineName     = "quarantine"
-	quarantineExt      = ".json"
-	maxQuarantineBytes = 64 << 10
+	quarantineName = "quarantine"
 
-	// QuarantineTime is how long a note is valid.
-	QuarantineTime = 24 * time.Hour
+	// quarantineTime is how long a note is valid.
+	quarantineTime = 24 * time.Hour
 
 	// A program that hung is refused for firstHangTime, and for twice the time after each
 	// further trial in which it hangs.
@@ -67,6 +61,9 @@ type Quarantined struct {
 	Time    time.Time  `json:"time"`            // when the note was written
 }
 
+var notes = perKey[Quarantined]{folder: quarantineName, ext: ".json", limit: 64 << 10,
+	decode: decodeKeyed(func(q Quarantined) shader.Key { return q.Key })}
+
 // Refused reports whether the source, or the tuner's candidate, must not reach the driver.
 func (q Quarantined) Refused() bool {
 	return q.Action != ActionLoad && q.Action != ActionRead && !q.Suspect
@@ -77,7 +74,7 @@ func (q Quarantined) Until() time.Time {
 	if q.Hangs > 0 && !q.Suspect {
 		return q.Time.Add(min(firstHangTime<<min(q.Hangs-1, 16), maxHangTime))
 	}
-	return q.Time.Add(QuarantineTime)
+	return q.Time.Add(quarantineTime)
 }
 
 // Consequence describes what the note means for a request.
@@ -103,7 +100,7 @@ func (q Quarantined) At(now time.Time) Quarantined {
 // clock was set back.
 func (q Quarantined) isActive(now time.Time) bool {
 	age := now.Sub(q.Time)
-	return age > -QuarantineTime && age < QuarantineTime
+	return age > -quarantineTime && age < quarantineTime
 }
 
 // Recovery is the result of Recover.
@@ -215,7 +212,7 @@ func describeEnd(m crashlog.Mark, left crashlog.Remains) string {
 
 // validNote returns the note of a key, and false where there is none that is valid at a time.
 func (s *Store) validNote(key shader.Key, now time.Time) (Quarantined, bool) {
-	before, err := s.readQuarantine(key)
+	before, _, err := notes.read(s.path, key)
 	if err != nil || !before.isActive(now) {
 		return Quarantined{}, false
 	}
@@ -226,7 +223,7 @@ func (s *Store) validNote(key shader.Key, now time.Time) (Quarantined, bool) {
 // which it hung. It sets the time.
 func (s *Store) Refuse(q Quarantined) error {
 	q.Time, q.Name = s.dir.now().UTC(), cutName(q.Name)
-	if err := s.writeJSON(s.quarantinePath(q.Key), q); err != nil {
+	if err := s.writeJSON(notes.path(s.path, q.Key), q); err != nil {
 		return fmt.Errorf("binary: refuse a program: %w", err)
 	}
 	return nil
@@ -255,11 +252,7 @@ func (s *Store) quarantine(q Quarantined) error {
 			return err
 		}
 	}
-	return s.writeJSON(s.quarantinePath(q.Key), q)
-}
-
-func (s *Store) quarantinePath(key shader.Key) string {
-	return filepath.Join(s.path, quarantineName, key.String()+quarantineExt)
+	return s.writeJSON(notes.path(s.path, q.Key), q)
 }
 
 // Quarantined lists the programs in quarantine and the suspects, sorted by name, then key.
@@ -267,7 +260,7 @@ func (s *Store) quarantinePath(key shader.Key) string {
 func (s *Store) Quarantined() []Quarantined {
 	var list []Quarantined
 	now := s.dir.now()
-	for _, q := range s.quarantineNotes() {
+	for q := range notes.good(s.path) {
 		if q.isActive(now) {
 			list = append(list, q.At(now))
 		}
@@ -276,37 +269,9 @@ func (s *Store) Quarantined() []Quarantined {
 	return list
 }
 
-// quarantineNotes reads all notes, including those of quarantines that have ended.
-func (s *Store) quarantineNotes() []Quarantined {
-	var list []Quarantined
-	for _, e := range osfile.List(filepath.Join(s.path, quarantineName)) {
-		digits, ok := strings.CutSuffix(e.Name(), quarantineExt)
-		key, err := shader.ParseKey(digits)
-		if !ok || err != nil {
-			continue
-		}
-		if q, err := s.readQuarantine(key); err == nil {
-			list = append(list, q)
-		}
-	}
-	return list
-}
-
-func (s *Store) readQuarantine(key shader.Key) (Quarantined, error) {
-	data, _, err := readRegular(s.quarantinePath(key), maxQuarantineBytes)
-	if err != nil {
-		return Quarantined{}, err
-	}
-	var q Quarantined
-	if err := json.Unmarshal(data, &q); err != nil || q.Key != key {
-		return Quarantined{}, damaged("quarantine note")
-	}
-	return q, nil
-}
-
 // Lift ends the quarantine of a program, and the suspicion against it. It returns nil where there is none.
 func (s *Store) Lift(key shader.Key) error {
-	if err := removeIfExists(s.quarantinePath(key)); err != nil {
+	if err := removeIfExists(notes.path(s.path, key)); err != nil {
 		return fmt.Errorf("binary: lift quarantine: %w", err)
 	}
 	return nil

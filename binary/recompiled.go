@@ -1,17 +1,13 @@
 package binary
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/binary"
-	"encoding/json"
 	"hash/fnv"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -22,9 +18,10 @@ const (
 	compiledName     = "compiled.json"
 	maxCompiled      = 64
 	maxCompiledLines = 4096
-	maxCompiledBytes = 4 << 20
 	maxLineText      = 160
 )
+
+var compiledKind = whole[[]compiledLine]{name: compiledName, limit: 4 << 20, unsynced: true, compact: true}
 
 // Recompiled is a program that starts compiled, each from another text.
 type Recompiled struct {
@@ -75,14 +72,7 @@ func (s *Store) PutCompiled(sources []*shader.Source) error {
 		return nil
 	}
 	slices.SortStableFunc(all, func(a, b compiledLine) int { return b.Last.Compare(a.Last) })
-	data, err := json.Marshal(all[:min(len(all), maxCompiled)])
-	if err != nil {
-		return err
-	}
-	return osfile.WriteUnsynced(filepath.Join(s.dir.path, compiledName), func(w *bufio.Writer) error {
-		_, err := w.Write(data)
-		return err
-	})
+	return compiledKind.write(s.dir.path, all[:min(len(all), maxCompiled)])
 }
 
 // firstCompile reports whether the name was not passed before: a start may compile
@@ -140,11 +130,8 @@ func lineHashes(text string) (hashes []byte) {
 	return hashes
 }
 
-func (d *Dir) readCompiled() (all []compiledLine) {
-	data, _, err := readRegular(filepath.Join(d.path, compiledName), maxCompiledBytes)
-	if err != nil || json.Unmarshal(data, &all) != nil {
-		return nil
-	}
+func (d *Dir) readCompiled() []compiledLine {
+	all, _ := compiledKind.read(d.path)
 	slices.SortStableFunc(all, func(a, b compiledLine) int { return cmp.Compare(a.Name, b.Name) })
 	return slices.CompactFunc(all, func(a, b compiledLine) bool { return a.Name == b.Name })
 }

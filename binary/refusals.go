@@ -1,7 +1,6 @@
 package binary
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -16,14 +15,15 @@ import (
 // file. A file with any fault counts as missing. When two processes write it at the same
 // moment, the counts of one may be lost.
 const (
-	refusalsName    = "refusals.json"
-	refusalsSchema  = 1
-	maxRefusalBytes = 4 << 10
+	refusalsName   = "refusals.json"
+	refusalsSchema = 1
 
 	minRefused = 8  // before binaries are given up: a few starts of a small program
 	maxOutcome = 64 // loaded and refused together, above which both are halved
 	refusalAge = 30 * 24 * time.Hour
 )
+
+var refusals = whole[refusalsFile]{name: refusalsName, limit: 4 << 10}
 
 type refusalsFile struct {
 	Schema      int           `json:"schema"`
@@ -49,9 +49,9 @@ func (s *Store) SourceOnly() (reason string) {
 }
 
 // readRefusals returns the zero value where there is no file, or an expired one.
-func (s *Store) readRefusals() (file refusalsFile) {
-	data, _, err := readRegular(filepath.Join(s.path, refusalsName), maxRefusalBytes)
-	if err != nil || json.Unmarshal(data, &file) != nil || file.Schema != refusalsSchema || file.Fingerprint != s.digest {
+func (s *Store) readRefusals() refusalsFile {
+	file, err := refusals.read(s.path)
+	if err != nil || file.Schema != refusalsSchema || file.Fingerprint != s.digest {
 		return refusalsFile{}
 	}
 	if age := s.dir.now().Sub(file.Since); !file.Since.IsZero() && (age > refusalAge || age < 0) {

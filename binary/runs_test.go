@@ -24,7 +24,7 @@ func TestRuns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	path := filepath.Join(dir.Path(), runsName)
+	path := filepath.Join(dir.Path(), runs.name)
 	if err := os.WriteFile(path, append([]byte("not JSON\n"), mustRead(t, path)...), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -35,13 +35,13 @@ func TestRuns(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	long := first
-	long.Program = strings.Repeat("x", runsBytes/8)
+	long.Program = strings.Repeat("x", int(runs.above)/8)
 	for range 20 {
 		if err := dir.AppendRun(long); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if n := len(mustRead(t, path)); n > runsBytes+runsBytes/4 {
+	if n := int64(len(mustRead(t, path))); n > runs.above+runs.above/4 {
 		t.Errorf("the file has %d bytes", n)
 	}
 	if report, err := dir.Verify(false, nil); err != nil || report.Unknown != 0 || !report.OK() {

@@ -2,15 +2,11 @@ package binary
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // settingsName is the file with the settings of a cache directory, for every process that
@@ -21,10 +17,11 @@ import (
 // A field that is left out, or 0, is not set. A file of a later schema, or one that
 // cannot be read, counts as none: Settings returns the error, [Dir.Trim] ignores it.
 const (
-	settingsName     = "settings.json"
-	settingsSchema   = 1
-	maxSettingsBytes = 64 << 10
+	settingsName   = "settings.json"
+	settingsSchema = 1
 )
+
+var settingsKind = whole[settingsFile]{name: settingsName, limit: 64 << 10}
 
 // The limits of a directory in which none is stored. 2 GiB hold some 80,000 programs of
 // NVIDIA's, 26 KB each with their machine code; drivers limit their own caches to 1 GiB.
@@ -60,15 +57,11 @@ func (d *Dir) SettingsPath() string { return filepath.Join(d.path, settingsName)
 
 // Settings returns the stored settings, which are zero where none are stored.
 func (d *Dir) Settings() (Settings, error) {
-	data, _, err := readRegular(d.SettingsPath(), maxSettingsBytes)
+	file, err := settingsKind.read(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Settings{}, nil
 	}
-	var file settingsFile
 	var s Settings
-	if err == nil {
-		err = json.Unmarshal(data, &file)
-	}
 	if err == nil && file.MaxAge != "" {
 		s.MaxAge, err = time.ParseDuration(file.MaxAge)
 	}
@@ -92,7 +85,7 @@ func (d *Dir) PutSettings(s Settings) error {
 		return ErrReadOnly
 	}
 	if s == (Settings{}) {
-		if err := os.Remove(d.SettingsPath()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := removeIfExists(d.SettingsPath()); err != nil {
 			return fmt.Errorf("binary: settings: %w", err)
 		}
 		return nil
@@ -101,11 +94,7 @@ func (d *Dir) PutSettings(s Settings) error {
 	if s.MaxAge > 0 {
 		file.MaxAge = s.MaxAge.String()
 	}
-	data, err := json.MarshalIndent(file, "", "  ")
-	if err == nil {
-		err = osfile.WriteFile(d.SettingsPath(), append(data, '\n'))
-	}
-	if err != nil {
+	if err := settingsKind.write(d.path, file); err != nil {
 		return fmt.Errorf("binary: settings: %w", err)
 	}
 	return nil

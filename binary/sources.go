@@ -7,11 +7,9 @@ import (
 	"io/fs"
 	"iter"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -28,6 +26,8 @@ const (
 	maxLineBytes   = 1 << 20
 )
 
+var sources = perKey[*shader.Source]{folder: sourcesName, ext: sourceExt, sharded: true, limit: maxSourceBytes, decode: decodeSource}
+
 // sourceLine is the first line of a source file.
 type sourceLine struct {
 	Name  string   `json:"name"`
@@ -37,7 +37,7 @@ type sourceLine struct {
 // PutSource stores a source, unless there is one with its key. It does not store a text
 // of more than 8 MiB, and none with names of more than 1 MiB.
 func (d *Dir) PutSource(src *shader.Source) error {
-	path := d.sourcePath(src.Key())
+	path := sources.path(d.path, src.Key())
 	if _, err := os.Lstat(path); err == nil || d.readOnly || len(src.Text()) > maxSourceBytes/2 {
 		return nil
 	}
@@ -70,77 +70,35 @@ func (s *Store) Source(key shader.Key) (*shader.Source, error) { return s.dir.So
 // Source reads a stored source, here or upstream. It returns ErrNotFound where there is
 // none, and a *DamagedError for a file that PutSource did not write.
 func (d *Dir) Source(key shader.Key) (*shader.Source, error) {
-	path := d.sourcePath(key)
-	data, _, err := readRegular(path, maxSourceBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		if d.upstream != nil {
-			return d.upstream.Source(key)
-		}
-		return nil, ErrNotFound
-	}
-	var src *shader.Source
-	if err == nil {
-		src, err = decodeSource(data)
-	}
-	if err == nil && src.Key() != key {
-		err = damaged("holds the source of %s", src.Key().Short())
-	}
-	if bad, ok := errors.AsType[*DamagedError](err); ok {
-		bad.Path = path
-		return nil, bad
-	}
-	if err != nil {
+	src, _, err := sources.read(d.path, key)
+	switch {
+	case err == nil || errors.Is(err, ErrDamaged):
+		return src, err
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("binary: read source: %w", err)
+	case d.upstream != nil:
+		return d.upstream.Source(key)
 	}
-	return src, nil
+	return nil, ErrNotFound
 }
 
 // Sources yields the stored sources, in the order of their keys, with one of them in
 // memory at a time. For a source that cannot be read it yields an error and continues.
-func (d *Dir) Sources() iter.Seq2[*shader.Source, error] {
-	return func(yield func(*shader.Source, error) bool) {
-		for key := range d.sourceKeys() {
-			src, err := d.Source(key)
-			if !errors.Is(err, ErrNotFound) && !yield(src, err) {
-				return
-			}
-		}
-	}
-}
+func (d *Dir) Sources() iter.Seq2[*shader.Source, error] { return sources.all(d.path) }
 
 // SourceCount returns the number of stored sources, here and upstream; one that both have
 // counts twice. It opens none of them.
 func (d *Dir) SourceCount() (count int) {
 	for _, level := range d.levels() {
-		for range level.sourceKeys() {
+		for range sources.files(level.path) {
 			count++
 		}
 	}
 	return count
 }
 
-// sourceKeys yields the keys of the stored sources.
-func (d *Dir) sourceKeys() iter.Seq[shader.Key] {
-	return func(yield func(shader.Key) bool) {
-		root := filepath.Join(d.path, sourcesName)
-		for _, shard := range osfile.List(root) {
-			for _, file := range osfile.List(filepath.Join(root, shard.Name())) {
-				key, ok := fileKey(shard.Name(), file.Name(), sourceExt)
-				if ok && !yield(key) {
-					return
-				}
-			}
-		}
-	}
-}
-
-func (d *Dir) sourcePath(key shader.Key) string {
-	name := key.String()
-	return filepath.Join(d.path, sourcesName, name[:2], name+sourceExt)
-}
-
 // decodeSource reads what PutSource wrote.
-func decodeSource(data []byte) (*shader.Source, error) {
+func decodeSource(key shader.Key, data []byte) (*shader.Source, error) {
 	var header zstd.Header
 	if err := header.Decode(data); err != nil || header.HasFCS && header.FrameContentSize > maxSourceBytes {
 		return nil, damaged("source is not compressed, or has more than %d bytes", maxSourceBytes)
@@ -156,5 +114,9 @@ func decodeSource(data []byte) (*shader.Source, error) {
 	if !ok || len(first) > maxLineBytes || json.Unmarshal([]byte(first), &line) != nil {
 		return nil, damaged("source has no first line")
 	}
-	return shader.NewFinalSource(line.Name, text, line.Files), nil
+	src := shader.NewFinalSource(line.Name, text, line.Files)
+	if src.Key() != key {
+		return nil, damaged("holds the source of %s", src.Key().Short())
+	}
+	return src, nil
 }

@@ -1,16 +1,11 @@
 package binary
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"io"
-	"path/filepath"
+	"maps"
 	"slices"
 	"time"
-
-	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // starts.jsonl holds what starts of applications did: one line of JSON for each Record
@@ -19,14 +14,16 @@ import (
 //
 //	{"time":"2026-01-02T03:04:05Z","driver":"NVIDIA_H200-1f0c3a2b","counters":{"starts":1,"disk_hits":48}}
 //
-// A file above startsBytes is summed up: lines of the last hour stay, older ones become
+// A long file is summed up: lines of the last hour stay, older ones become
 // one line for each driver and hour, after a week one for each day; a year is kept. A
 // line that is appended while another process sums up may be lost.
-const (
-	startsName  = "starts.jsonl"
-	startsBytes = 256 << 10
-	startsLimit = 16 << 20 // of a file that is read
+var starts = appended[Starts]{
+	name: "starts.jsonl", above: 256 << 10, limit: 16 << 20,
+	time:    func(s Starts) time.Time { return s.Time },
+	shorten: sumUpStarts,
+}
 
+const (
 	startsHourly = 7 * 24 * time.Hour
 	startsKept   = 366 * 24 * time.Hour
 )
@@ -41,10 +38,9 @@ type Starts struct {
 // Starts returns what starts did since a time, or since [Dir.Zero], in order of time. A
 // line that cannot be read is left out.
 func (d *Dir) Starts(since time.Time) []Starts {
-	if zero := d.readZero(); zero.Time.After(since) {
-		since = zero.Time
-	}
-	return slices.DeleteFunc(d.readStarts(), func(s Starts) bool { return s.Time.Before(since) })
+	all := starts.since(d, since)
+	slices.SortStableFunc(all, func(a, b Starts) int { return a.Time.Compare(b.Time) })
+	return all
 }
 
 // SumStarts returns the sum of periods.
@@ -55,23 +51,6 @@ func SumStarts(periods []Starts) (total Counters) {
 	return total
 }
 
-func (d *Dir) startsPath() string { return filepath.Join(d.path, startsName) }
-
-func (d *Dir) readStarts() (all []Starts) {
-	data, _, err := readRegular(d.startsPath(), startsLimit)
-	if err != nil {
-		return nil
-	}
-	for line := range bytes.Lines(data) {
-		var s Starts
-		if json.Unmarshal(line, &s) == nil && !s.Time.IsZero() {
-			all = append(all, s)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Starts) int { return a.Time.Compare(b.Time) })
-	return all
-}
-
 // recordStarts appends what a store with a start did. Failures are ignored: these
 // figures are for people.
 func (s *Store) recordStarts(counters Counters) {
@@ -80,20 +59,12 @@ func (s *Store) recordStarts(counters Counters) {
 	started := s.mu.started
 	s.mu.Unlock()
 	if started && counters != (Counters{}) {
-		_ = s.dir.appendStarts(Starts{s.dir.now().UTC(), s.name, counters})
+		_ = starts.add(s.dir, Starts{s.dir.now().UTC(), s.name, counters})
 	}
 }
 
-func (d *Dir) appendStarts(s Starts) error {
-	line, err := s.line()
-	if err != nil {
-		return err
-	}
-	return appendLine(d.startsPath(), line, startsBytes, d.sumUpStarts)
-}
-
-// line returns the line of s, without counters that are 0.
-func (s Starts) line() ([]byte, error) {
+// MarshalJSON leaves out counters that are 0.
+func (s Starts) MarshalJSON() ([]byte, error) {
 	all, err := json.Marshal(s.Counters)
 	if err != nil {
 		return nil, err
@@ -102,38 +73,21 @@ func (s Starts) line() ([]byte, error) {
 	if err := json.Unmarshal(all, &counters); err != nil {
 		return nil, err
 	}
-	for name, value := range counters {
-		if value == "0" {
-			delete(counters, name)
-		}
-	}
-	line, err := json.Marshal(struct {
+	maps.DeleteFunc(counters, func(_ string, value json.Number) bool { return value == "0" })
+	return json.Marshal(struct {
 		Time     time.Time              `json:"time"`
 		Driver   string                 `json:"driver"`
 		Counters map[string]json.Number `json:"counters"`
 	}{s.Time, s.Driver, counters})
-	return append(line, '\n'), err
 }
 
-// sumUpStarts rewrites starts.jsonl with fewer lines.
-func (d *Dir) sumUpStarts() error {
-	now, all := d.now().UTC(), d.readStarts()
+// sumUpStarts returns fewer lines.
+func sumUpStarts(all []Starts, now time.Time) []Starts {
 	kept := summedUp(all, now, time.Hour)
 	if len(kept) > len(all)/2 {
 		kept = summedUp(all, now, 0) // one process that records every second
 	}
-	return osfile.WriteUnsynced(d.startsPath(), func(w *bufio.Writer) error {
-		for _, s := range kept {
-			line, err := s.line()
-			if err != nil {
-				return err
-			}
-			if _, err := io.Copy(w, bytes.NewReader(line)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return kept
 }
 
 // summedUp returns all with fewer elements; those younger than single stay as they are.

@@ -46,10 +46,10 @@ func TestStartsAreSummedUp(t *testing.T) {
 		now = now.Add(time.Minute)
 		s.recordStarts(Counters{Starts: 1, DiskHits: 2, SavedNanos: 1_000_000_007})
 	}
-	info, err := os.Stat(d.startsPath())
+	info, err := os.Stat(starts.path(d))
 	must(t, err)
 	all := d.Starts(time.Time{})
-	if got := SumStarts(all); got.Starts != records || got.DiskHits != 2*records || info.Size() > startsBytes+1000 {
+	if got := SumStarts(all); got.Starts != records || got.DiskHits != 2*records || info.Size() > starts.above+1000 {
 		t.Errorf("%d starts, %d disk hits, %d bytes", got.Starts, got.DiskHits, info.Size())
 	}
 	if got := SumStarts(d.Starts(now.Add(-10 * time.Minute))); got.Starts != 11 {
@@ -59,9 +59,9 @@ func TestStartsAreSummedUp(t *testing.T) {
 		now = now.Add(time.Millisecond)
 		s.recordStarts(Counters{ResidentHits: 1, LoadNanos: 1_000_000_007})
 	}
-	info, err = os.Stat(d.startsPath())
+	info, err = os.Stat(starts.path(d))
 	must(t, err)
-	if got := SumStarts(d.Starts(time.Time{})); got.ResidentHits != records || info.Size() > startsBytes+1000 {
+	if got := SumStarts(d.Starts(time.Time{})); got.ResidentHits != records || info.Size() > starts.above+1000 {
 		t.Errorf("%d hits, %d bytes", got.ResidentHits, info.Size())
 	}
 }
@@ -96,7 +96,7 @@ func TestDamagedStarts(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, s.Record(nil, Counters{Starts: 1}))
-	for _, name := range []string{startsName, zeroName, compiledName} {
+	for _, name := range []string{starts.name, zeroName, compiledName} {
 		must(t, os.WriteFile(d.path+"/"+name, []byte("{\"time\":3}\n[1,2\nnull\n"), 0o600))
 	}
 	must(t, s.Record(nil, Counters{DiskHits: 1}))

@@ -143,33 +143,10 @@ func (s *Store) upstreamBlob(key shader.Key) *Blob {
 }
 
 // read reads a blob and checks every byte. With a *DamagedError, which has the path, it
-// returns the file's description.
+// returns the file's description. A store whose fingerprint is lost accepts every driver's
+// blobs.
 func (s *Store) read(key shader.Key) (*Blob, fs.FileInfo, error) {
-	path := s.blobPath(key)
-	data, info, err := readRegular(path, maxBlobBytes)
-	var b *Blob
-	if err == nil {
-		b, err = DecodeBlob(data)
-	}
-	if err == nil {
-		err = s.checkIdentity(b, key)
-	}
-	if bad, ok := errors.AsType[*DamagedError](err); ok {
-		bad.Path = path
-	}
-	return b, info, err
-}
-
-// checkIdentity checks that a blob has the key in its file name and the store's
-// fingerprint. A store whose fingerprint is lost accepts every driver's blobs.
-func (s *Store) checkIdentity(b *Blob, key shader.Key) error {
-	if b.Key != key {
-		return damaged("holds program %s", b.Key.Short())
-	}
-	if b.Fingerprint != s.digest && s.digest != (shader.Digest{}) {
-		return damaged("was made by driver %s, this is driver %s", b.Fingerprint.Short(), s.digest.Short())
-	}
-	return nil
+	return blobsOf(s.digest).read(s.path, key)
 }
 
 // Put writes a blob, and replaces a blob of the same key. Readers see the old file or the
@@ -221,5 +198,5 @@ func (s *Store) create(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return s.writeFingerprint()
+	return s.writeFingerprint(fingerprints)
 }

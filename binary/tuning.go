@@ -11,10 +11,8 @@ import (
 	"iter"
 	"math"
 	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -41,20 +39,28 @@ type tuningFile struct {
 
 const (
 	tuningName   = "tuning"
-	tuningExt    = ".json"
 	tuningSchema = 1
 
 	// MaxTuningBytes bounds a file. A choice has a few numbers.
 	MaxTuningBytes = 16 << 10
 )
 
+// tuningsOf is the kind of the tunings of a driver. The key is the digest of the problem.
+func tuningsOf(fingerprint shader.Digest) perKey[Tuning] {
+	return perKey[Tuning]{folder: tuningName, ext: ".json", limit: MaxTuningBytes,
+		decode: func(key shader.Key, data []byte) (Tuning, error) { return decodeTuning(fingerprint, key, data) }}
+}
+
+func problemKey(problem string) shader.Key { return sha256.Sum256([]byte(problem)) }
+
 // Tuning reads the tuning of a problem, from the upstream directory where this one has
 // none. It returns ErrNotFound where neither has one, and a *DamagedError for a file that
 // PutTuning did not write, which callers treat as missing.
 func (s *Store) Tuning(problem string) (Tuning, error) {
-	t, err := s.readTuning(TuningFile(problem))
+	kind, key := tuningsOf(s.digest), problemKey(problem)
+	t, _, err := kind.read(s.path, key)
 	for level := s.upstream; level != nil && err != nil; level = level.upstream {
-		if other, upErr := level.readTuning(TuningFile(problem)); upErr == nil {
+		if other, _, upErr := kind.read(level.path, key); upErr == nil {
 			return other, nil
 		}
 	}
@@ -76,7 +82,7 @@ func (s *Store) PutTuning(t Tuning) error {
 	t.Created = t.Created.UTC().Round(0)
 	data, err := s.encodeTuning(t)
 	if err == nil {
-		err = s.writeInto(s.tuningPath(TuningFile(t.Problem)), data)
+		err = s.writeInto(tuningsOf(s.digest).path(s.path, problemKey(t.Problem)), data)
 	}
 	if err != nil {
 		return fmt.Errorf("binary: put tuning of %s: %w", t.Problem, err)
@@ -87,54 +93,23 @@ func (s *Store) PutTuning(t Tuning) error {
 // Tunings yields the tunings of this driver, in the order of their file names, without
 // those of an upstream directory. For a tuning that cannot be read it yields an error,
 // which names the file.
-func (s *Store) Tunings() iter.Seq2[Tuning, error] {
-	return func(yield func(Tuning, error) bool) {
-		for _, e := range osfile.List(filepath.Join(s.path, tuningName)) {
-			if !isTuningFile(e.Name()) {
-				continue
-			}
-			t, err := s.readTuning(e.Name())
-			if errors.Is(err, fs.ErrNotExist) {
-				continue // deleted meanwhile
-			}
-			if !yield(t, err) {
-				return
-			}
-		}
-	}
-}
+func (s *Store) Tunings() iter.Seq2[Tuning, error] { return tuningsOf(s.digest).all(s.path) }
 
 // CheckTuning checks the content of a file that is to become tuning/<name> of the driver
 // with this fingerprint.
 func CheckTuning(fingerprint shader.Digest, name string, data []byte) error {
-	_, err := decodeTuning(fingerprint, name, data)
+	kind := tuningsOf(fingerprint)
+	key, ok := kind.key("", name)
+	if !ok {
+		return damaged("is not the name of a tuning")
+	}
+	_, err := kind.decode(key, data)
 	return err
 }
 
 // TuningFile returns the name of a problem's file in tuning/.
 func TuningFile(problem string) string {
-	return shader.Digest(sha256.Sum256([]byte(problem))).String() + tuningExt
-}
-
-func isTuningFile(name string) bool {
-	digits, ok := strings.CutSuffix(name, tuningExt)
-	_, err := shader.ParseKey(digits)
-	return ok && err == nil
-}
-
-func (s *Store) tuningPath(file string) string { return filepath.Join(s.path, tuningName, file) }
-
-func (s *Store) readTuning(file string) (Tuning, error) {
-	path := s.tuningPath(file)
-	data, _, err := readRegular(path, MaxTuningBytes)
-	var t Tuning
-	if err == nil {
-		t, err = decodeTuning(s.digest, file, data)
-	}
-	if bad, ok := errors.AsType[*DamagedError](err); ok {
-		bad.Path = path
-	}
-	return t, err
+	return filepath.Base(tuningsOf(shader.Digest{}).path("", problemKey(problem)))
 }
 
 func (s *Store) encodeTuning(t Tuning) ([]byte, error) {
@@ -155,7 +130,7 @@ func (s *Store) encodeTuning(t Tuning) ([]byte, error) {
 // decodeTuning decodes what encodeTuning encoded, and nothing else. In a store whose
 // fingerprint is lost every tuning counts as damaged, because its driver cannot be
 // checked.
-func decodeTuning(fingerprint shader.Digest, name string, data []byte) (Tuning, error) {
+func decodeTuning(fingerprint shader.Digest, key shader.Key, data []byte) (Tuning, error) {
 	var file tuningFile
 	if err := decodeStrictly(data, &file); err != nil {
 		return Tuning{}, damaged("%v", err)
@@ -173,7 +148,7 @@ func decodeTuning(fingerprint shader.Digest, name string, data []byte) (Tuning, 
 	if err := t.validate(); err != nil {
 		return Tuning{}, damaged("%v", err)
 	}
-	if TuningFile(t.Problem) != name {
+	if problemKey(t.Problem) != key {
 		return Tuning{}, damaged("holds the tuning of %q", t.Problem)
 	}
 	return t, nil

@@ -89,13 +89,13 @@ func TestDamagedTunings(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, s.PutTuning(testTuning("p")))
-	path := s.tuningPath(TuningFile("p"))
+	path := tuningsOf(s.digest).path(s.path, problemKey("p"))
 	good, err := os.ReadFile(path)
 	must(t, err)
 	other, err := d.Store(otherFingerprint)
 	must(t, err)
 	must(t, other.PutTuning(testTuning("p")))
-	otherDriver, err := os.ReadFile(other.tuningPath(TuningFile("p")))
+	otherDriver, err := os.ReadFile(tuningsOf(other.digest).path(other.path, problemKey("p")))
 	must(t, err)
 	another, err := s.encodeTuning(testTuning("another problem"))
 	must(t, err)
@@ -137,7 +137,7 @@ func TestTuningsAreDeletedWithTheirDriver(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, s.PutTuning(testTuning("p")))
-	left := temporaryOf(s.tuningPath(TuningFile("p")))
+	left := temporaryOf(tuningsOf(s.digest).path(s.path, problemKey("p")))
 	must(t, os.WriteFile(left, nil, 0o600))
 	old := start.Add(-2 * temporaryAge)
 	must(t, os.Chtimes(left, old, old))
@@ -183,7 +183,7 @@ func FuzzTuning(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte(`{"schema":1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		u, err := decodeTuning(s.digest, TuningFile("p"), data)
+		u, err := decodeTuning(s.digest, problemKey("p"), data)
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
 				t.Errorf("error %v", err)
@@ -192,7 +192,7 @@ func FuzzTuning(f *testing.F) {
 		}
 		again, err := s.encodeTuning(u)
 		must(t, err)
-		if v, err := decodeTuning(s.digest, TuningFile("p"), again); err != nil || !sameTuning(u, v) {
+		if v, err := decodeTuning(s.digest, problemKey("p"), again); err != nil || !sameTuning(u, v) {
 			t.Errorf("%+v became %+v, %v", u, v, err)
 		}
 	})

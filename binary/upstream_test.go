@@ -218,7 +218,7 @@ func TestPruneDeletesSources(t *testing.T) {
 	for _, src := range []*shader.Source{used, unused} {
 		must(t, d.PutSource(src))
 		old := start.Add(-100 * time.Hour)
-		must(t, os.Chtimes(d.sourcePath(src.Key()), old, old))
+		must(t, os.Chtimes(sources.path(d.path, src.Key()), old, old))
 	}
 	must(t, os.Chtimes(s.blobPath(used.Key()), start, start))
 	if r, err := d.Prune(PruneOptions{MaxAge: 50 * time.Hour}); err != nil || r.Leftovers != 1 || r.Programs != 0 {

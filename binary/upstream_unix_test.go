@@ -86,12 +86,12 @@ func TestAnythingUpstream(t *testing.T) {
 		"STORE", "STORE/" + blobsName, "STORE/" + blobsName + "/" + digits[:2], "STORE/" + blobsName + "/" + digits[:2] + "/" + digits + blobExt,
 		"STORE/" + fingerprintName, "STORE/" + index.Name, "STORE/" + index.SumName, "STORE/" + manifestName, "STORE/" + probeName,
 		"STORE/" + refusalsName, "STORE/" + claimsName, "STORE/" + rejectedName, "STORE/" + rejectedName + "/" + digits + blobExt + reasonExt,
-		"STORE/" + inFlightName, "STORE/" + inFlightName + "/1-0", "STORE/" + quarantineName, "STORE/" + quarantineName + "/" + digits + quarantineExt,
-		"STORE/" + failedName, "STORE/" + failedName + "/" + source + failedExt, "STORE/" + checkedName, "STORE/" + checkedName + "/" + digits,
+		"STORE/" + inFlightName, "STORE/" + inFlightName + "/1-0", "STORE/" + quarantineName, "STORE/" + quarantineName + "/" + digits + notes.ext,
+		"STORE/" + failedName, "STORE/" + failedName + "/" + source + failures.ext, "STORE/" + checkedName, "STORE/" + checkedName + "/" + digits,
 		"STORE/" + tuningName, "STORE/" + tuningName + "/" + TuningFile("problem"), "STORE/" + pendingName, "STORE/" + pendingName + "/" + digits[:32] + pendingExt,
 		sourcesName, sourcesName + "/" + source[:2], sourcesName + "/" + source[:2] + "/" + source + sourceExt,
 		driverName, driverName + "/mesa", driverName + "/nvidia", driverName + ".lock", driverName + ".filled", driverName + ".drop",
-		statsName, startsName, runsName, historyName, compiledName, zeroName, settingsName, lastTrimName,
+		statsName, starts.name, runs.name, histories.name, compiledName, zeroName, settingsName, lastTrimName,
 	} {
 		path := filepath.Join(baked.path, strings.Replace(name, "STORE", below.name, 1))
 		must(t, os.MkdirAll(filepath.Dir(path), 0o700))

@@ -132,7 +132,7 @@ func (s *Store) repairFingerprint(reason string) error {
 	if err := s.rejectFile(s.fingerprintPath(), reason); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return s.writeFingerprint()
+	return s.writeFingerprint(fingerprints)
 }
 
 func (v *verifying) blob(s *Store, key shader.Key) {
@@ -205,7 +205,7 @@ func (v *verifying) quarantine(s *Store) {
 			continue
 		}
 		v.Quarantined++
-		v.problem(s.quarantinePath(q.Key), fmt.Sprintf("%s is in quarantine: %s", q.Name, q.Reason))
+		v.problem(notes.path(s.path, q.Key), fmt.Sprintf("%s is in quarantine: %s", q.Name, q.Reason))
 		if v.repair {
 			v.fixed(s.release(q))
 		}
@@ -262,7 +262,7 @@ func (v *verifying) unknownFiles(s *Store) {
 		}
 		v.countUnknown(shardForm.MatchString(shard.Name()), blobs, shard)
 		for _, file := range osfile.List(filepath.Join(blobs, shard.Name())) {
-			_, known := fileKey(shard.Name(), file.Name(), blobExt)
+			_, known := blobsOf(s.digest).key(shard.Name(), file.Name())
 			v.countUnknown(known, filepath.Join(blobs, shard.Name()), file)
 		}
 	}

@@ -31,7 +31,7 @@ func TestVerify(t *testing.T) {
 	}
 
 	flip(t, s.blobPath(testKey(1)))
-	flip(t, d.sourcePath(shader.MustSource("", "void main() {}", nil).Key()))
+	flip(t, sources.path(d.path, shader.MustSource("", "void main() {}", nil).Key()))
 	flip(t, filepath.Join(s.path, index.Name))
 	writeTestFile(t, filepath.Join(s.path, "blobs", "ab", "stray"), nil, start)
 	writeTestFile(t, temporaryOf(s.blobPath(testKey(0))), nil, start.Add(-2*time.Hour))
@@ -243,7 +243,7 @@ func TestSourceFiles(t *testing.T) {
 	if got.Text() != src.Text() || got.Name() != "blur" || got.Key() != src.Key() || len(got.Files()) != 2 {
 		t.Errorf("got %+v", got)
 	}
-	path := d.sourcePath(src.Key())
+	path := sources.path(d.path, src.Key())
 	data, err := os.ReadFile(path)
 	must(t, err)
 	if len(data) > 300 {
@@ -270,7 +270,7 @@ func FuzzDecodeSource(f *testing.F) {
 	f.Add(compress([]byte("{\"name\":\"a\"}\nvoid main() {}")))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if _, err := decodeSource(data); err != nil && !errors.Is(err, ErrDamaged) {
+		if _, err := decodeSource(shader.Key{}, data); err != nil && !errors.Is(err, ErrDamaged) {
 			t.Error(err)
 		}
 	})

@@ -1,20 +1,19 @@
 package binary
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // zeroName is the file with the counters at the last [Dir.Zero], which Lifetime
 // subtracts. The counters themselves stay: the indexes, which hold them, may be in use.
 const zeroName = "stats_zero.json"
+
+var zeros = whole[zeroFile]{name: zeroName, limit: maxStatsBytes}
 
 type zeroFile struct {
 	Time         time.Time           `json:"time"`
@@ -28,10 +27,7 @@ func (d *Dir) Zero() error {
 	if err != nil {
 		return err
 	}
-	data, err := json.MarshalIndent(zeroFile{d.now().UTC(), all}, "", "  ")
-	if err == nil {
-		err = osfile.WriteFile(filepath.Join(d.path, zeroName), append(data, '\n'))
-	}
+	err = zeros.write(d.path, zeroFile{d.now().UTC(), all})
 	if err == nil {
 		err = os.Remove(filepath.Join(d.path, compiledName))
 	}
@@ -44,10 +40,7 @@ func (d *Dir) Zero() error {
 // ZeroTime returns the time of the last [Dir.Zero], and the zero time without one.
 func (d *Dir) ZeroTime() time.Time { return d.readZero().Time }
 
-func (d *Dir) readZero() (file zeroFile) {
-	data, _, err := readRegular(filepath.Join(d.path, zeroName), maxStatsBytes)
-	if err != nil || json.Unmarshal(data, &file) != nil {
-		return zeroFile{}
-	}
+func (d *Dir) readZero() zeroFile {
+	file, _ := zeros.read(d.path)
 	return file
 }
