@@ -16,8 +16,8 @@ const (
 	// Drivers make 1 KB to a few MB. The limit bounds the memory that a damaged file
 	// can make a reader allocate.
 	MaxPayloadBytes = 64 << 20
-	// MaxNameBytes is the size of the longest name in a blob.
-	MaxNameBytes = 1024
+	// maxNameBytes is the size of the longest name in a blob.
+	maxNameBytes = 1024
 )
 
 // Blob is one program binary with what identifies and describes it. It has no lock: do
@@ -27,7 +27,7 @@ type Blob struct {
 	Fingerprint  shader.Digest // of the driver that made the payload
 	Format       uint32        // GL program binary format
 	Payload      []byte        // as the driver returned it; 1 to MaxPayloadBytes bytes
-	Name         string        // for people; Encode cuts it to MaxNameBytes
+	Name         string        // for people; Encode cuts it to maxNameBytes
 	Created      time.Time     // to the nanosecond, in UTC
 	CompileNanos int64         // time to a primed program without the cache; 0 = unknown
 	WorkGroup    [3]uint32
@@ -136,13 +136,13 @@ func unixNanos(t time.Time) (int64, error) {
 }
 
 // cutName returns a name that fits the envelope: valid UTF-8, cut between characters to
-// at most MaxNameBytes.
+// at most maxNameBytes.
 func cutName(name string) string {
 	name = strings.ToValidUTF8(name, "?")
-	if len(name) <= MaxNameBytes {
+	if len(name) <= maxNameBytes {
 		return name
 	}
-	cut := MaxNameBytes
+	cut := maxNameBytes
 	for !utf8.RuneStart(name[cut]) {
 		cut--
 	}

@@ -37,7 +37,7 @@ func TestBlobRoundTrip(t *testing.T) {
 		"one byte":         func(b *Blob) { b.Payload = []byte{7} },
 		"zeros":            func(b *Blob) { b.Payload = make([]byte, 1<<20) },
 		"no name":          func(b *Blob) { b.Name = "" },
-		"longest name":     func(b *Blob) { b.Name = strings.Repeat("n", MaxNameBytes) },
+		"longest name":     func(b *Blob) { b.Name = strings.Repeat("n", maxNameBytes) },
 		"no times":         func(b *Blob) { b.Created, b.CompileNanos = time.Time{}, 0 },
 		"before 1970":      func(b *Blob) { b.Created = time.Date(1800, 1, 1, 0, 0, 0, 1, time.UTC) },
 		"largest numbers":  func(b *Blob) { b.Format, b.WorkGroup, b.CompileNanos = 1<<32-1, [3]uint32{1<<32 - 1, 1, 0}, 1<<63-1 },
@@ -79,8 +79,8 @@ func TestBlobIsCompressedOnlyWhereSmaller(t *testing.T) {
 func TestEncodeCutsNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"broken \xff text":                             "broken ? text",
-		strings.Repeat("n", MaxNameBytes+1):            strings.Repeat("n", MaxNameBytes),
-		strings.Repeat("n", MaxNameBytes-1) + "\u00e9": strings.Repeat("n", MaxNameBytes-1),
+		strings.Repeat("n", maxNameBytes+1):            strings.Repeat("n", maxNameBytes),
+		strings.Repeat("n", maxNameBytes-1) + "\u00e9": strings.Repeat("n", maxNameBytes-1),
 	} {
 		b := testBlob(1)
 		b.Name = name
@@ -261,7 +261,7 @@ func resealed(data []byte) []byte {
 		return data
 	}
 	data = bytes.Clone(data)
-	n := fixedBytes + int(binary.LittleEndian.Uint32(data[28:])%(MaxNameBytes+1))
+	n := fixedBytes + int(binary.LittleEndian.Uint32(data[28:])%(maxNameBytes+1))
 	if n+sha256.Size > len(data) {
 		return data
 	}

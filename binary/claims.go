@@ -1,15 +1,12 @@
 package binary
 
 import (
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
-	"time"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
@@ -60,54 +57,6 @@ func (c *claims) claim(readOnly bool, create func(string) error, folder string, 
 		return nothing, true
 	}
 	return sync.OnceFunc(func() { osfile.UnlockByte(f, offset) }), true
-}
-
-// Claimer claims programs: a Store or a Dir.
-type Claimer interface {
-	Claim(key shader.Key) (release func(), claimed bool)
-}
-
-// progressTime is how often ClaimTogether looks which programs have become known.
-const progressTime = 100 * time.Millisecond
-
-// ClaimTogether claims programs that are compiled together and of which known returns
-// false, each unless another process has it. While one has the lowest of the missing
-// keys, which every process begins with, it probably compiles the others too: then
-// ClaimTogether waits holding nothing, as long as pause returns true and every patience a
-// program becomes known. waited reports whether it did. The caller calls the functions
-// that are returned, by key, when a program is stored or was not compiled.
-func ClaimTogether(c Claimer, keys []shader.Key, known func(shader.Key) bool, patience time.Duration, pause func() bool) (held map[shader.Key]func(), waited bool) {
-	keys = slices.DeleteFunc(slices.Clone(keys), known)
-	slices.SortFunc(keys, func(a, b shader.Key) int { return bytes.Compare(a[:], b[:]) })
-	held = map[shader.Key]func(){}
-	progress, looked := time.Now(), time.Now()
-	for len(keys) > 0 {
-		release, claimed := c.Claim(keys[0])
-		if claimed && !waited || claimed && !known(keys[0]) {
-			held[keys[0]] = release
-			break
-		}
-		release()
-		if !claimed {
-			waited = true
-			if time.Since(progress) > patience || !pause() {
-				break
-			}
-		}
-		if claimed || time.Since(looked) > progressTime {
-			before := len(keys)
-			keys, looked = slices.DeleteFunc(keys, known), time.Now()
-			if len(keys) < before {
-				progress = looked
-			}
-		}
-	}
-	for _, key := range keys[min(1, len(keys)):] {
-		if release, claimed := c.Claim(key); claimed {
-			held[key] = release
-		}
-	}
-	return held, waited
 }
 
 // open returns the file of claims. The caller holds the mutex.

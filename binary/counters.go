@@ -54,38 +54,19 @@ type Counters struct {
 
 // Add adds o to c, field by field.
 func (c *Counters) Add(o Counters) {
-	c.Starts += o.Starts
-	c.ResidentHits += o.ResidentHits
-	c.MemoryHits += o.MemoryHits
-	c.DiskHits += o.DiskHits
-	c.UpstreamHits += o.UpstreamHits
-	c.Compiles += o.Compiles
-	c.StoreOnly += o.StoreOnly
-	c.CompileErrors += o.CompileErrors
-	c.Rejected += o.Rejected
-	c.Damaged += o.Damaged
-	c.WrongAnswers += o.WrongAnswers
-	c.Trials += o.Trials
-	c.Quarantined += o.Quarantined
-	c.Refusals += o.Refusals
-	c.NegativeHits += o.NegativeHits
-	c.Evictions += o.Evictions
-	c.OverCapacity += o.OverCapacity
-	c.OutOfMemory += o.OutOfMemory
-	c.LowMemory += o.LowMemory
-	c.Stored += o.Stored
-	c.Backfilled += o.Backfilled
-	c.StoreFailures += o.StoreFailures
-	c.MachineCodeMisses += o.MachineCodeMisses
-	c.FirstNanos += o.FirstNanos
-	c.CompileNanos += o.CompileNanos
-	c.LoadNanos += o.LoadNanos
-	c.SavedNanos += o.SavedNanos
-	c.LoadedBytes += o.LoadedBytes
-	c.UpstreamBytes += o.UpstreamBytes
-	c.UpstreamMisses += o.UpstreamMisses
-	c.UpstreamNanos += o.UpstreamNanos
-	c.MemoryNanos += o.MemoryNanos
+	c.combine(o, func(a, b uint64) uint64 { return a + b }, func(a, b int64) int64 { return a + b })
+}
+
+// combine sets each field to what a function makes of it and of that of o.
+func (c *Counters) combine(o Counters, unsigned func(a, b uint64) uint64, signed func(a, b int64) int64) {
+	ours, theirs := reflect.ValueOf(c).Elem(), reflect.ValueOf(&o).Elem()
+	for i := range ours.NumField() {
+		if f := ours.Field(i); f.CanUint() {
+			f.SetUint(unsigned(f.Uint(), theirs.Field(i).Uint()))
+		} else {
+			f.SetInt(signed(f.Int(), theirs.Field(i).Int()))
+		}
+	}
 }
 
 // HitRate returns the share of requests that needed no compile, 0 to 1, and 0 without
@@ -138,14 +119,7 @@ func share(part, rest uint64) float64 {
 
 // less returns c without what o counted. A field that is smaller than in o becomes 0.
 func (c Counters) less(o Counters) Counters {
-	now, then := reflect.ValueOf(&c).Elem(), reflect.ValueOf(o)
-	for i := range now.NumField() {
-		if f := now.Field(i); f.CanUint() {
-			f.SetUint(f.Uint() - min(f.Uint(), then.Field(i).Uint()))
-		} else {
-			f.SetInt(max(f.Int()-then.Field(i).Int(), 0))
-		}
-	}
+	c.combine(o, func(a, b uint64) uint64 { return a - min(a, b) }, func(a, b int64) int64 { return max(a-b, 0) })
 	return c
 }
 

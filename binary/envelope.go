@@ -17,7 +17,7 @@ import (
 //	16      4      format          GL program binary format
 //	20      4      stored bytes s  1 to raw bytes; equal for codec 0, less for codec 1
 //	24      4      raw bytes       1 to MaxPayloadBytes
-//	28      4      name bytes n    0 to MaxNameBytes
+//	28      4      name bytes n    0 to maxNameBytes
 //	32      12     work group      x, y, z
 //	44      4      zero
 //	48      8      created         nanoseconds since 1970, signed; 0 = unknown
@@ -38,7 +38,7 @@ const (
 	blobVersion = 1
 
 	fixedBytes     = 192
-	maxHeaderBytes = fixedBytes + MaxNameBytes + sha256.Size
+	maxHeaderBytes = fixedBytes + maxNameBytes + sha256.Size
 	maxBlobBytes   = maxHeaderBytes + MaxPayloadBytes
 )
 
@@ -107,7 +107,7 @@ func parseHeader(data []byte) (*header, error) {
 		return nil, damaged("header cut short at %d bytes", len(data))
 	}
 	nameBytes := le.Uint32(data[28:])
-	if nameBytes > MaxNameBytes || len(data) < fixedBytes+int(nameBytes)+sha256.Size {
+	if nameBytes > maxNameBytes || len(data) < fixedBytes+int(nameBytes)+sha256.Size {
 		return nil, damaged("header cut short, or its name of %d bytes is too long", nameBytes)
 	}
 	signed := data[:fixedBytes+nameBytes]

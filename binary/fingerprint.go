@@ -17,7 +17,7 @@ const fingerprintSchema = 1
 //
 //	field       from                                    why
 //	Vendor      GL_VENDOR
-//	Renderer    GL_RENDERER, by Renderer                the GPU model; LLVM where the driver uses it; for llvmpipe the vector width
+//	Renderer    GL_RENDERER, less the kernel's version   the GPU model; LLVM where the driver uses it; for llvmpipe the vector width
 //	Version     GL_VERSION                              carries the driver version
 //	GLSL        GL_SHADING_LANGUAGE_VERSION
 //	DriverUUID  GL_DRIVER_UUID_EXT, else ""             changes with the driver build, but not on llvmpipe
@@ -29,7 +29,7 @@ const fingerprintSchema = 1
 //	PointerBits size of a pointer of this process       32- and 64-bit drivers do not mix
 type Fingerprint struct {
 	Vendor      string   `json:"vendor"`                 // GL_VENDOR
-	Renderer    string   `json:"renderer"`               // GL_RENDERER, by Renderer
+	Renderer    string   `json:"renderer"`               // GL_RENDERER, less what is no part of the driver
 	Version     string   `json:"version"`                // GL_VERSION
 	GLSL        string   `json:"glsl"`                   // GL_SHADING_LANGUAGE_VERSION
 	DriverUUID  string   `json:"driver_uuid,omitempty"`  // GL_DRIVER_UUID_EXT, where the driver has one

@@ -20,13 +20,13 @@ func TestADirectoryHasLimitsByDefault(t *testing.T) {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
-	check("default", PruneOptions{}, PruneOptions{MaxBytes: DefaultMaxBytes, MaxFiles: DefaultMaxFiles})
+	check("default", PruneOptions{}, PruneOptions{MaxBytes: defaultMaxBytes, MaxFiles: defaultMaxFiles})
 	check("of the caller", PruneOptions{MaxBytes: 5, MaxFiles: -1, MaxAge: day}, PruneOptions{MaxBytes: 5, MaxFiles: -1, MaxAge: day})
 	must(t, d.PutSettings(Settings{MaxFiles: 7, MaxAge: time.Hour}))
-	check("stored", PruneOptions{}, PruneOptions{MaxBytes: DefaultMaxBytes, MaxFiles: 7, MaxAge: time.Hour})
-	check("of the caller over stored", PruneOptions{MaxFiles: 9}, PruneOptions{MaxBytes: DefaultMaxBytes, MaxFiles: 9, MaxAge: time.Hour})
+	check("stored", PruneOptions{}, PruneOptions{MaxBytes: defaultMaxBytes, MaxFiles: 7, MaxAge: time.Hour})
+	check("of the caller over stored", PruneOptions{MaxFiles: 9}, PruneOptions{MaxBytes: defaultMaxBytes, MaxFiles: 9, MaxAge: time.Hour})
 	must(t, os.WriteFile(d.SettingsPath(), []byte("{"), 0o600))
-	check("damaged settings", PruneOptions{}, PruneOptions{MaxBytes: DefaultMaxBytes, MaxFiles: DefaultMaxFiles})
+	check("damaged settings", PruneOptions{}, PruneOptions{MaxBytes: defaultMaxBytes, MaxFiles: defaultMaxFiles})
 }
 
 // A Trim without options keeps the directory to the stored number of files: the least

@@ -81,7 +81,7 @@ type packedEntry []byte
 const (
 	packedPage = 64 << 10
 	// maxPacked is the size of the largest packed entry.
-	maxPacked = len(shader.Key{}) + MaxNameBytes + 11*binary.MaxVarintLen64
+	maxPacked = len(shader.Key{}) + maxNameBytes + 11*binary.MaxVarintLen64
 )
 
 // pack adds an entry.

@@ -14,7 +14,7 @@ func TestPackedEntries(t *testing.T) {
 	want := []Entry{
 		{Key: testKey(1), Name: ""},
 		{Key: testKey(2), Name: "a", Created: start, LastUse: start.Add(time.Nanosecond)},
-		{Key: testKey(3), Name: strings.Repeat("long", MaxNameBytes/4), Bytes: math.MaxInt64, RawBytes: -1,
+		{Key: testKey(3), Name: strings.Repeat("long", maxNameBytes/4), Bytes: math.MaxInt64, RawBytes: -1,
 			Hits: math.MaxUint64, CompileNanos: math.MinInt64, LoadNanos: math.MaxInt64},
 	}
 	for n := range 200 {
@@ -43,8 +43,8 @@ func TestPackedEntries(t *testing.T) {
 // A damaged index may hold names and times that no blob can hold: they are cut.
 func TestPackedEntryIsCut(t *testing.T) {
 	var all packedEntries
-	all.pack(&Entry{Name: strings.Repeat("x", 4*MaxNameBytes), LastUse: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)})
-	if e := all.entries[0].unpack(); len(e.Name) != MaxNameBytes || !e.LastUse.IsZero() {
+	all.pack(&Entry{Name: strings.Repeat("x", 4*maxNameBytes), LastUse: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)})
+	if e := all.entries[0].unpack(); len(e.Name) != maxNameBytes || !e.LastUse.IsZero() {
 		t.Errorf("a name of %d bytes, last use %v", len(e.Name), e.LastUse)
 	}
 }

@@ -1,18 +1,14 @@
 package binary
 
-// Metric is one counter under its name for monitoring.
-type Metric struct {
-	Name  string // without a prefix, such as compiles_total
-	Help  string // a sentence
-	Value float64
-}
-
-// Metrics returns the counters under their names for monitoring: times in seconds, as
-// Prometheus wants them.
-func (c Counters) Metrics() []Metric {
+// EachMetric calls show with each counter under its name for monitoring, without a prefix,
+// such as compiles_total, and with a sentence: times in seconds, as Prometheus wants them.
+func (c Counters) EachMetric(show func(name, help string, value float64)) {
 	count := func(n uint64) float64 { return float64(n) }
 	seconds := func(nanos int64) float64 { return float64(max(nanos, 0)) / 1e9 }
-	return []Metric{
+	for _, m := range []struct {
+		name, help string
+		value      float64
+	}{
 		{"starts_total", "Processes that got programs.", count(c.Starts)},
 		{"resident_hits_total", "Requests answered by a resident program.", count(c.ResidentHits)},
 		{"memory_hits_total", "Requests answered by a binary in memory.", count(c.MemoryHits)},
@@ -45,5 +41,7 @@ func (c Counters) Metrics() []Metric {
 		{"saved_seconds_total", "Compile time saved.", seconds(c.SavedNanos)},
 		{"loaded_bytes_total", "Size of the binaries loaded from disk.", float64(c.LoadedBytes)},
 		{"upstream_bytes_total", "Of those bytes, those of an upstream directory.", float64(c.UpstreamBytes)},
+	} {
+		show(m.name, m.help, m.value)
 	}
 }

@@ -16,19 +16,18 @@ const openingName = "opening"
 
 var errKeep = errors.New("it stays")
 
-// Opening is the mark of a process that makes a GL context.
-type Opening struct {
-	dir *Dir
-	log crashlog.Log
-}
-
-// MarkOpening marks that the process makes a GL context. End must follow. Like Store.Mark
-// it never fails.
-func (d *Dir) MarkOpening() *Opening {
-	o := &Opening{dir: d}
-	o.log.Dir, o.log.Prepare = filepath.Join(d.path, openingName), d.prepareOpening
-	o.log.Mark(crashlog.Mark{Action: crashlog.Open}, "")
-	return o
+// MarkOpening marks that the process makes a GL context, until end is called. After a
+// success that also forgets the processes that ended earlier. Like Store.Mark it never
+// fails.
+func (d *Dir) MarkOpening() (end func(success bool)) {
+	log := &crashlog.Log{Dir: filepath.Join(d.path, openingName), Prepare: d.prepareOpening}
+	log.Mark(crashlog.Mark{Action: crashlog.Open}, "")
+	return func(success bool) {
+		log.Close()
+		if success {
+			_ = d.eachOpening(func() error { return nil })
+		}
+	}
 }
 
 func (d *Dir) prepareOpening(dir string) error {
@@ -39,14 +38,6 @@ func (d *Dir) prepareOpening(dir string) error {
 		return unsafeDir(dir, "is a symbolic link", removeLinkHint)
 	}
 	return os.MkdirAll(dir, 0o700)
-}
-
-// End removes the mark. After a success it also forgets the processes that ended earlier.
-func (o *Opening) End(success bool) {
-	o.log.Close()
-	if success {
-		_ = o.dir.eachOpening(func() error { return nil })
-	}
 }
 
 // DeathsWhileOpening returns how many processes ended while they made a GL context, since

@@ -35,16 +35,16 @@ func TestDeathsWhileOpening(t *testing.T) {
 	if got := d.DeathsWhileOpening(); got != 3 {
 		t.Errorf("%d deaths with this process, want 3", got)
 	}
-	failed.End(false)
+	failed(false)
 	if got := d.DeathsWhileOpening(); got != 3 {
 		t.Errorf("%d deaths after an error, want 3", got)
 	}
-	d.MarkOpening().End(true)
+	d.MarkOpening()(true)
 	if left := osfile.List(d.path + "/" + openingName); len(left) != 0 || d.DeathsWhileOpening() != 0 {
 		t.Errorf("left: %v", left)
 	}
 	// What is no directory is no place for marks, and no error.
 	must(t, os.RemoveAll(d.path+"/"+openingName))
 	must(t, os.WriteFile(d.path+"/"+openingName, nil, 0o600))
-	d.MarkOpening().End(true)
+	d.MarkOpening()(true)
 }

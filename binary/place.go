@@ -216,7 +216,7 @@ func openPrivateDir(path string, openDir func(path string) (*Dir, error)) (*Dir,
 // limitToHalf stores a limit for a new private place, which is most often in memory that
 // other programs need too: half of what is free there. Without it the usual limit applies.
 func (d *Dir) limitToHalf() {
-	if free, known := osfile.FreeBytes(d.path); known && free/2 < DefaultMaxBytes {
+	if free, known := osfile.FreeBytes(d.path); known && free/2 < defaultMaxBytes {
 		_ = d.PutSettings(Settings{MaxBytes: free / 2})
 	}
 }

@@ -27,21 +27,21 @@ var settingsKind = whole[settingsFile]{name: settingsName, limit: 64 << 10}
 // NVIDIA's, 26 KB each with their machine code; drivers limit their own caches to 1 GiB.
 // 100,000 files of 2 KB take 400 MB on disk, and a prune reads all of them in seconds.
 const (
-	DefaultMaxBytes = 2 << 30
-	DefaultMaxFiles = 100_000
+	defaultMaxBytes = 2 << 30
+	defaultMaxFiles = 100_000
 )
 
 // Settings are the limits that are stored in a cache directory. [Dir.Trim] enforces them
 // where its caller sets none.
 type Settings struct {
-	MaxBytes int64         // of programs and machine code together; 0 = DefaultMaxBytes
-	MaxFiles int           // number of those files; 0 = DefaultMaxFiles
+	MaxBytes int64         // of programs and machine code together; 0 = defaultMaxBytes
+	MaxFiles int           // number of those files; 0 = defaultMaxFiles
 	MaxAge   time.Duration // since the last use; 0 = no limit
 }
 
 // WithDefaults returns the settings with the default of each limit that is not set.
 func (s Settings) WithDefaults() Settings {
-	s.MaxBytes, s.MaxFiles = cmp.Or(s.MaxBytes, DefaultMaxBytes), cmp.Or(s.MaxFiles, DefaultMaxFiles)
+	s.MaxBytes, s.MaxFiles = cmp.Or(s.MaxBytes, defaultMaxBytes), cmp.Or(s.MaxFiles, defaultMaxFiles)
 	return s
 }
 

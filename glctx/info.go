@@ -127,7 +127,7 @@ func (i Info) resetStatus() func() uint32 {
 func (gl *GL) fingerprint(info Info) binary.Fingerprint {
 	f := binary.Fingerprint{
 		Vendor:      gl.text(gl45.VENDOR),
-		Renderer:    binary.Renderer(info.GPU),
+		Renderer:    rendererID(info.GPU),
 		Version:     gl.text(gl45.VERSION),
 		GLSL:        gl.text(gl45.SHADING_LANGUAGE_VERSION),
 		PointerBits: 32 << (^uintptr(0) >> 63),

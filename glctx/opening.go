@@ -17,5 +17,5 @@ func (c *Context) markOpening() (opened func(success bool)) {
 		c.logger.Warn("processes ended while the driver made a GL context, the last ones in a row; a driver may crash there",
 			"processes", deaths, "directory", dir.Path(), "hint", "shadercache doctor")
 	}
-	return dir.MarkOpening().End
+	return dir.MarkOpening()
 }

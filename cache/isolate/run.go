@@ -87,7 +87,7 @@ func (r *run) claim(ctx context.Context) (end func()) {
 	for _, s := range r.sources {
 		keys[s.Key()] = s
 	}
-	held, waited := binary.ClaimTogether(r.Dir, slices.Collect(maps.Keys(keys)), func(key shader.Key) bool {
+	held, waited := claimTogether(r.Dir, slices.Collect(maps.Keys(keys)), func(key shader.Key) bool {
 		return r.isKnown(keys[key])
 	}, patience, func() bool {
 		if drivers, _ := r.Dir.Drivers(); len(drivers) != len(r.stores) {

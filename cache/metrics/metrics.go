@@ -75,9 +75,10 @@ func (c *collector) Collect(values chan<- prometheus.Metric) {
 	for _, g := range gauges {
 		send(processPrefix+g.name, g.help, prometheus.GaugeValue, g.value(stats))
 	}
-	for _, m := range stats.Counters.Metrics() {
-		send(processPrefix+m.Name, m.Help, prometheus.CounterValue, m.Value)
+	count := func(prefix string, c binary.Counters) {
+		c.EachMetric(func(name, help string, value float64) { send(prefix+name, help, prometheus.CounterValue, value) })
 	}
+	count(processPrefix, stats.Counters)
 	store, onDisk := c.cache.Store().(*binary.Store)
 	if !onDisk {
 		return
@@ -86,7 +87,5 @@ func (c *collector) Collect(values chan<- prometheus.Metric) {
 	if err != nil {
 		return
 	}
-	for _, m := range lifetime.Metrics() {
-		send(lifetimePrefix+m.Name, m.Help, prometheus.CounterValue, m.Value)
-	}
+	count(lifetimePrefix, lifetime)
 }

@@ -287,9 +287,10 @@ func (o *options) addLimits(r *configResult) error {
 		}
 		file = dir.SettingsPath()
 	}
-	bytes := settingLine{settingNames[0], strconv.Itoa(binary.DefaultMaxBytes), fromDefault, ""}
+	defaults := binary.Settings{}.WithDefaults()
+	bytes := settingLine{settingNames[0], strconv.FormatInt(defaults.MaxBytes, 10), fromDefault, ""}
 	age := settingLine{settingNames[1], "", fromDefault, ""}
-	files := settingLine{settingNames[2], strconv.Itoa(binary.DefaultMaxFiles), fromDefault, ""}
+	files := settingLine{settingNames[2], strconv.Itoa(defaults.MaxFiles), fromDefault, ""}
 	if limits.MaxBytes > 0 {
 		bytes = settingLine{bytes.Name, strconv.FormatInt(limits.MaxBytes, 10), fromStored, file}
 	}

@@ -29,9 +29,7 @@ func (r *statsResult) writePrometheus(w io.Writer) error {
 	m.Add("driver_cache_bytes", "gauge", "Size of the driver's own cache.", float64(r.DriverCacheBytes))
 	m.Add("quarantined_programs", "gauge", "Programs in quarantine.", float64(len(r.Quarantined)))
 	m.Add("suspect_programs", "gauge", "Programs to be tried: a process ended while the driver had them.", float64(len(r.Suspects)))
-	for _, counter := range r.counters.Metrics() {
-		m.Add(counter.Name, "counter", counter.Help, counter.Value)
-	}
+	r.counters.EachMetric(func(name, help string, value float64) { m.Add(name, "counter", help, value) })
 	addLevels(&m, r.Levels)
 	_, err := m.WriteTo(w)
 	return err

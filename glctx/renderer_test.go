@@ -1,4 +1,4 @@
-package binary
+package glctx
 
 import "testing"
 
@@ -44,10 +44,10 @@ func TestRenderer(t *testing.T) {
 		if want == "" {
 			want = text
 		}
-		if got := Renderer(text); got != want {
+		if got := rendererID(text); got != want {
 			t.Errorf("%q\n\tis %q\n\twant %q", text, got, want)
 		}
-		if again := Renderer(Renderer(text)); again != Renderer(text) {
+		if again := rendererID(rendererID(text)); again != rendererID(text) {
 			t.Errorf("%q twice is %q", text, again)
 		}
 	}

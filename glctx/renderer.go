@@ -1,4 +1,4 @@
-package binary
+package glctx
 
 import (
 	"regexp"
@@ -14,10 +14,10 @@ import (
 //	AMD CEDAR (DRM 2.50.0 / 5.4.0)                                              r600
 var amdRenderer = regexp.MustCompile(`((?:AMD|Radeon)[^()]*(?:\(TM\)[^()]*)?) \(([^()]*)DRM [0-9.]+(?:(?:, | / )[0-9][^,()]*)?([^()]*)\)`)
 
-// Renderer returns what of a driver's GL_RENDERER identifies the code that it makes: for
+// rendererID returns what of a driver's GL_RENDERER identifies the code that it makes: for
 // AMD's GPUs the chip and the compiler, without the name of the card and the version of
 // the kernel, as in Mesa's own cache; else the text itself.
-func Renderer(text string) string {
+func rendererID(text string) string {
 	return amdRenderer.ReplaceAllStringFunc(text, func(amd string) string {
 		part := amdRenderer.FindStringSubmatch(amd)
 		name, chip := strings.TrimSpace(part[1]), ""
