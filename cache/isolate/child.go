@@ -23,9 +23,6 @@ type Child struct {
 	// be set.
 	Open func() (Opened, error)
 
-	// Find returns the program of a request. Default: DecodeSource.
-	Find func(request string) (*shader.Source, error)
-
 	// Hint returns what the user can do about an error of Open, for StartError.
 	// Default: nothing.
 	Hint func(error) string
@@ -94,9 +91,6 @@ func (c Child) Serve() error {
 }
 
 func (c Child) withDefaults() Child {
-	if c.Find == nil {
-		c.Find = DecodeSource
-	}
 	c.exit = os.Exit
 	if c.In == nil {
 		c.In = os.Stdin
@@ -129,11 +123,9 @@ func (c Child) answer(o Opened, w *watch, l limits) error {
 		w.limit(l.loosened())
 		var m message
 		if n, ok := batchSize(line); ok && o.Cache != nil {
-			m.Programs = c.loadBatch(o.Cache, w.take(n))
-		} else if o.Cache != nil {
-			m.Program = c.answerOne(o.Cache, line, &negativeHits)
+			m.Programs = loadBatch(o.Cache, w.take(n))
 		} else {
-			m.Program = newReply(o.Compile(line))
+			m.Programs = []*programMessage{answerOne(o, line, &negativeHits)}
 		}
 		if err := c.reply(w, m); err != nil {
 			return err
@@ -143,10 +135,13 @@ func (c Child) answer(o Opened, w *watch, l limits) error {
 }
 
 // answerOne compiles the program of a request. negativeHits is Stats.NegativeHits before.
-func (c Child) answerOne(programs *cache.Cache, request string, negativeHits *uint64) *programMessage {
-	m := newReply(Result{PreloadResult: c.compile(programs, request)})
+func answerOne(o Opened, request string, negativeHits *uint64) *programMessage {
+	if o.Cache == nil {
+		return newReply(o.Compile(request))
+	}
+	m := newReply(Result{PreloadResult: compile(o.Cache, request)})
 	if m.Error != "" {
-		hits := programs.Stats().NegativeHits
+		hits := o.Cache.Stats().NegativeHits
 		m.Recorded, *negativeHits = hits > *negativeHits, hits
 	}
 	return m
@@ -165,12 +160,12 @@ func newReply(r Result) *programMessage {
 
 // loadBatch loads the programs of requests. The result is nil for one that has to be
 // requested alone.
-func (c Child) loadBatch(programs *cache.Cache, requests []string) []*programMessage {
+func loadBatch(programs *cache.Cache, requests []string) []*programMessage {
 	messages := make([]*programMessage, len(requests))
 	var sources []*shader.Source
 	var indices []int // of the requests of sources
 	for i, request := range requests {
-		if source, err := c.Find(request); err == nil && isLoadable(programs.Store(), source.Key()) {
+		if source, err := DecodeSource(request); err == nil && isLoadable(programs.Store(), source.Key()) {
 			sources, indices = append(sources, source), append(indices, i)
 		}
 	}
@@ -199,8 +194,8 @@ func isLoadable(store cache.Store, key shader.Key) bool {
 
 // compile compiles the program of a request. What it returns is stored: a crash with the
 // next program loses nothing, and the driver works on one program at a time.
-func (c Child) compile(programs *cache.Cache, request string) cache.PreloadResult {
-	source, err := c.Find(request)
+func compile(programs *cache.Cache, request string) cache.PreloadResult {
+	source, err := DecodeSource(request)
 	if err != nil {
 		return cache.PreloadResult{Err: err}
 	}

@@ -132,23 +132,13 @@ func (c *childProcess) readReplies() {
 	}
 }
 
-// send has a program compiled. After an error, a *LostError, the child is gone.
-func (c *childProcess) send(request string) (*programMessage, error) {
-	reply, err := c.ask(request, c.limits)
-	if err == nil && reply.Program == nil {
+// send has the program of a request compiled, or those of several loaded. A result is nil where
+// the program has to be requested alone. After an error, a *LostError, the child is gone.
+func (c *childProcess) send(requests ...string) ([]*programMessage, error) {
+	reply, err := c.ask(encodeRequests(requests), c.limits)
+	if err == nil && (len(reply.Programs) != len(requests) || len(requests) == 1 && reply.Programs[0] == nil) {
 		c.kill()
-		err = &LostError{Err: errors.New("its process did not answer with a program")}
-	}
-	return reply.Program, err
-}
-
-// sendBatch has the programs of requests loaded. A result is nil where the program has to
-// be requested alone. After an error, a *LostError, the child is gone.
-func (c *childProcess) sendBatch(requests []string) ([]*programMessage, error) {
-	reply, err := c.ask(encodeBatch(requests), c.limits)
-	if err == nil && len(reply.Programs) != len(requests) {
-		c.kill()
-		err = &LostError{Err: errors.New("its process did not answer with the programs of a batch")}
+		err = &LostError{Err: errors.New("its process did not answer with its programs")}
 	}
 	return reply.Programs, err
 }

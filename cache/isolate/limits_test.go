@@ -163,7 +163,7 @@ func TestChildrenOutliveAThread(t *testing.T) {
 	task := fmt.Sprintf("/proc/self/task/%d", s.thread)
 	waitFor(t, "the thread ends", func() bool { _, err := os.Stat(task); return err != nil })
 	program, err := s.child.send(EncodeSource(sources("a")[0]))
-	if err != nil || program.Origin != "compiled" {
+	if err != nil || program[0].Origin != "compiled" {
 		t.Errorf("%+v, %v", program, err)
 	}
 	if err := s.child.end(); err != nil {
@@ -272,7 +272,7 @@ func TestAGrandchildThatHoldsTheDescriptors(t *testing.T) {
 		t.Cleanup(func() { killProcess(file) })
 		script := fmt.Sprintf(`read limits; sleep 600 & echo $! >%s
 echo '{"ready":true}' >&3; read index; %s
-echo '{"program":{"origin":"compiled"}}' >&3; read index`, file, ending)
+echo '{"programs":[{"origin":"compiled"}]}' >&3; read index`, file, ending)
 		var printed bytes.Buffer
 		p := Pool{Jobs: 1, Timeout: 200 * time.Millisecond, Command: func() (*exec.Cmd, error) {
 			command := exec.Command("sh", "-c", script)

@@ -52,6 +52,10 @@ type Pool struct {
 	// it made; one in which nothing happens for 5 s is not waited for. nil: none of it.
 	Dir *binary.Dir
 
+	// Driver is the folder in Dir of the children's driver, where that is known: what other
+	// drivers have is not stored for it. Default: "", any.
+	Driver string
+
 	// Logger gets what Dir could not take. Default: nothing is logged.
 	Logger *slog.Logger
 
@@ -149,7 +153,7 @@ func (p *Pool) Compile(ctx context.Context, sources []*shader.Source, done func(
 }
 
 // Run has children compile the programs of all requests. A request is one line that
-// Child.Find understands. done gets each result once, one at a time, in any order.
+// Opened.Compile understands. done gets each result once, one at a time, in any order.
 //
 // Run returns an error when a child cannot start, when ctx ends, and when Dir does not
 // take a quarantine. Results until then were passed to done.
@@ -160,13 +164,13 @@ func (p *Pool) Run(ctx context.Context, requests []string, done func(Result)) (R
 	return r.all(ctx, len(requests))
 }
 
-// isKnown reports whether any driver's store has a program, or its compile error.
+// isKnown reports whether a driver's store has a program, or its compile error.
 func (r *run) isKnown(source *shader.Source) bool {
 	return slices.ContainsFunc(r.stores, func(s *binary.Store) bool { return s.Has(source.Key()) || s.Failure(source) != nil })
 }
 
-// openStores opens the store of each driver in Dir. A directory without any is not an
-// error.
+// openStores opens the store of each driver in Dir, or that of the one that is known. A
+// directory without any is not an error.
 func (r *run) openStores() {
 	if r.Dir == nil {
 		return
@@ -174,23 +178,27 @@ func (r *run) openStores() {
 	r.stores = nil
 	infos, _ := r.Dir.Drivers()
 	for _, info := range infos {
+		if r.Driver != "" && info.Dir != r.Driver {
+			continue
+		}
 		if store, err := r.Dir.Store(info.Fingerprint); err == nil && info.Fingerprint.DirName() == info.Dir {
 			r.stores = append(r.stores, store)
 		}
 	}
 }
 
-// recordCrash records the signal that ended a child, in case the child could not.
-func (r *run) recordCrash(process int, signal string) {
-	if r.Dir == nil || signal == "" {
-		return
+// bury records the signal that ended a child, in case the child could not, and puts what it
+// died of into quarantine. It reports whether the program of key is refused.
+func (r *run) bury(child *childProcess, lost *LostError, key shader.Key) (refused bool, err error) {
+	if r.Dir != nil && lost.Signal != "" {
+		err := r.Dir.EachStore(func(_ string, store *binary.Store) error {
+			return store.RecordCrash(child.command.Process.Pid, lost.Signal)
+		}, nil)
+		if err != nil {
+			r.Logger.Warn("a crash was not recorded: a program is refused after its second crash only", "reason", err)
+		}
 	}
-	err := r.Dir.EachStore(func(_ string, store *binary.Store) error {
-		return store.RecordCrash(process, signal)
-	}, nil)
-	if err != nil {
-		r.Logger.Warn("a crash was not recorded: a program is refused after its second crash only", "reason", err)
-	}
+	return r.recoverMarks(key)
 }
 
 // recoverMarks puts what children died of into quarantine, and reports whether the

@@ -22,7 +22,7 @@ while read index; do
 	2) kill -9 $$ ;;
 	3) exec sleep 600 ;;
 	esac
-	echo '{"program":{"origin":"compiled"}}' >&3
+	echo '{"programs":[{"origin":"compiled"}]}' >&3
 done`
 
 func shell(script string) func() (*exec.Cmd, error) {
@@ -108,7 +108,7 @@ func TestAChildThatAnswersWithNonsense(t *testing.T) {
 }
 
 func TestAChildThatEndsWithAnError(t *testing.T) {
-	got, _, err := runShell(t, `exec >&3; read limits; echo '{"ready":true}'; read index; echo '{"program":{"error":"no main"}}'; read index; exit 3`, []int{0}, 1, time.Hour)
+	got, _, err := runShell(t, `exec >&3; read limits; echo '{"ready":true}'; read index; echo '{"programs":[{"error":"no main"}]}'; read index; exit 3`, []int{0}, 1, time.Hour)
 	if err == nil || !strings.Contains(err.Error(), "end a child") {
 		t.Errorf("%v", err)
 	}

@@ -21,8 +21,8 @@ import (
 //	parent                   child
 //	{"timeout_ns":120000000000,"memory_bytes":4294967296}
 //	                         {"ready":true,"context_ns":81000000}
-//	request                  {"program":{"name":"blur","key":"...","origin":"compiled","compile_ns":9000000}}
-//	request                  {"program":{"name":"edge","key":"...","error":"..."}}
+//	request                  {"programs":[{"name":"blur","key":"...","origin":"compiled","compile_ns":9000000}]}
+//	request                  {"programs":[{"name":"edge","key":"...","error":"..."}]}
 //	end of the input
 //
 // Programs that are stored already are requested in batches: a line with batchMark and
@@ -41,8 +41,11 @@ const batchMark = "\x1e"
 // loading, few enough that little is requested again when a child is lost.
 const maxBatch = 32
 
-// encodeBatch returns requests as a batch.
-func encodeBatch(requests []string) string {
+// encodeRequests returns a request, or several as a batch.
+func encodeRequests(requests []string) string {
+	if len(requests) == 1 {
+		return requests[0]
+	}
 	return fmt.Sprintf("%s%d\n%s", batchMark, len(requests), strings.Join(requests, "\n"))
 }
 
@@ -59,13 +62,12 @@ func batchSize(line string) (n int, ok bool) {
 
 // message is one line that a child writes.
 type message struct {
-	Ready        bool            `json:"ready,omitempty"`
-	Error        string          `json:"error,omitempty"` // why it cannot start
-	Hint         string          `json:"hint,omitempty"`
-	ContextNanos int64           `json:"context_ns,omitempty"`
-	Program      *programMessage `json:"program,omitempty"`
+	Ready        bool   `json:"ready,omitempty"`
+	Error        string `json:"error,omitempty"` // why it cannot start
+	Hint         string `json:"hint,omitempty"`
+	ContextNanos int64  `json:"context_ns,omitempty"`
 
-	Programs []*programMessage `json:"programs,omitempty"` // of a batch
+	Programs []*programMessage `json:"programs,omitempty"` // of a request or a batch
 }
 
 // programMessage is a cache.PreloadResult on its way to the parent.
@@ -113,18 +115,6 @@ func (m *programMessage) result(index int) Result {
 		r.Err = failure
 	}
 	return r
-}
-
-// requestKey returns the key of the program of a request: one that EncodeSource made,
-// or a key itself; else the zero key.
-func requestKey(request string) shader.Key {
-	if key, err := shader.ParseKey(request); err == nil {
-		return key
-	}
-	if source, err := DecodeSource(request); err == nil {
-		return source.Key()
-	}
-	return shader.Key{}
 }
 
 // sourceRequest is a source as a request.

@@ -157,66 +157,40 @@ func (r *run) workWithChild(ctx context.Context, own []int) (again []int, err er
 		if len(indices) == 0 {
 			return nil, child.end()
 		}
-		if len(indices) > 1 {
-			if lost := r.loadBatch(indices, child); lost != nil {
-				return nil, r.batchLost(indices, child, lost)
-			}
-			sent |= growthCheck - 1
-			continue
+		var requests []string
+		for _, index := range indices {
+			requests = append(requests, r.request(index))
 		}
-		index := indices[0]
-		request := r.request(index)
-		program, err := child.send(request)
+		programs, err := child.send(requests...)
 		if lost, ok := errors.AsType[*LostError](err); ok {
-			return r.childLost(index, request, child, lost)
+			return r.childLost(indices, child, lost)
 		}
-		r.answer(program.result(index))
-		if program.Origin == job.Compiled.String() {
+		if r.answerAll(indices, programs) {
 			r.helpWith(ctx)
 		}
-		if program.Origin != job.Disk.String() {
+		if len(indices) > 1 || programs[0].Origin != job.Disk.String() {
 			sent |= growthCheck - 1 // the next time too
 		}
 	}
 	return nil, errors.Join(ctx.Err(), child.end())
 }
 
-// loadBatch has a child load the programs of requests, and queues those again that have
-// to be requested alone.
-func (r *run) loadBatch(indices []int, child *childProcess) *LostError {
-	requests := make([]string, len(indices))
-	for i, index := range indices {
-		requests[i] = r.request(index)
-	}
-	programs, err := child.sendBatch(requests)
-	if lost, ok := errors.AsType[*LostError](err); ok {
-		return lost
-	}
+// answerAll answers requests, queues those again that have to be requested alone, and
+// reports whether a program was compiled.
+func (r *run) answerAll(indices []int, programs []*programMessage) (compiled bool) {
 	var alone []int
 	for i, program := range programs {
 		if program == nil {
 			alone = append(alone, indices[i])
-		} else {
-			r.answer(program.result(indices[i]))
+			continue
 		}
+		r.answer(program.result(indices[i]))
+		compiled = compiled || program.Origin == job.Compiled.String()
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.requestAlone(alone)
-	return nil
-}
-
-// batchLost queues the requests of a batch again that a child was lost with. Which of them
-// it died of is not certain, so each is requested alone, and there are no batches from then
-// on.
-func (r *run) batchLost(indices []int, child *childProcess, lost *LostError) error {
-	r.recordCrash(child.command.Process.Pid, lost.Signal)
-	_, err := r.recoverMarks(shader.Key{})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	clear(r.mu.batched)
-	r.requestAlone(indices)
-	return err
+	return compiled
 }
 
 // requestAlone queues requests for children that get each of them alone. The caller holds
@@ -261,27 +235,42 @@ func (r *run) next() (indices []int) {
 
 // childLost answers the request that a child was lost with. Where the reason may lie
 // elsewhere, as with a process that the system killed for lack of memory, it returns the
-// request, for a second try.
-func (r *run) childLost(index int, request string, child *childProcess, lost *LostError) (again []int, err error) {
-	r.recordCrash(child.command.Process.Pid, lost.Signal)
-	key := requestKey(request)
-	refused, err := r.recoverMarks(key)
-	result := Result{Index: index, Quarantined: refused}
-	result.Key, result.Err = key, lost
+// request, for a second try. Which program of a batch a child died of is not certain, so
+// each is requested alone, and there are no batches from then on.
+func (r *run) childLost(indices []int, child *childProcess, lost *LostError) (again []int, err error) {
+	index := indices[0]
+	result := Result{Index: index}
+	result.Key, result.Err = r.key(index), lost
+	result.Quarantined, err = r.bury(child, lost, result.Key)
+	if len(indices) > 1 {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		clear(r.mu.batched)
+		r.requestAlone(indices)
+		return nil, err
+	}
 	var verdict error
 	switch {
-	case refused || lost.OverMemory:
+	case result.Quarantined || lost.OverMemory:
 	case lost.TimedOut:
 		result, verdict = r.refuse(result, lost)
-	case lost.Crashed() && r.Dir != nil && !r.isBinaryAtFault(key):
-		result, verdict = r.crashedTwice(index, request, lost)
+	case lost.Crashed() && r.Dir != nil && !r.isBinaryAtFault(result.Key):
+		result, verdict = r.crashedTwice(result, lost)
 	case r.tryAgain(index):
-		return []int{index}, err
+		return indices, err
 	case lost.Signal == "" && r.Dir != nil: // it ended itself, twice
 		result, verdict = r.refuse(result, lost)
 	}
 	r.answer(result)
 	return nil, errors.Join(err, verdict)
+}
+
+// key returns the key of the program of a request, where it is a source.
+func (r *run) key(index int) shader.Key {
+	if len(r.sources) == 0 {
+		return shader.Key{}
+	}
+	return r.sources[index].Key()
 }
 
 // tryAgain reports whether a request gets a second try.

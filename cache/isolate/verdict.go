@@ -67,9 +67,7 @@ func (r *run) commandWithEmptyDriverCache(dir string) func() (*exec.Cmd, error) 
 // crashedTwice has another child, with an empty cache of the driver, compile a program
 // that a child crashed of. Where it crashes too, the program is refused. Otherwise the
 // driver's cache is set aside, and the result is that of the second child.
-func (r *run) crashedTwice(index int, request string, lost *LostError) (Result, error) {
-	result := Result{Index: index}
-	result.Key, result.Err = requestKey(request), lost
+func (r *run) crashedTwice(result Result, lost *LostError) (Result, error) {
 	empty, err := os.MkdirTemp("", "shadercache-driver-")
 	if err != nil {
 		return result, fmt.Errorf("isolate: make an empty driver cache: %w", err)
@@ -81,15 +79,14 @@ func (r *run) crashedTwice(index int, request string, lost *LostError) (Result, 
 		// The driver's cache cannot be replaced, so that it cannot be at fault for long.
 		return r.refuse(result, lost)
 	}
-	program, err := child.send(request)
+	programs, err := child.send(r.request(result.Index))
 	if again, ok := errors.AsType[*LostError](err); ok {
-		r.recordCrash(child.command.Process.Pid, again.Signal)
-		if _, err := r.recoverMarks(result.Key); err != nil || !again.Crashed() {
+		if _, err := r.bury(child, again, result.Key); err != nil || !again.Crashed() {
 			return result, err
 		}
 		return r.refuse(result, lost)
 	}
-	result = program.result(index)
+	result = programs[0].result(result.Index)
 	if result.Quarantined {
 		return result, child.end()
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/cmd/internal/replay"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // childName is the hidden command that compiles for preload and rebuild.
@@ -115,24 +114,16 @@ func (o *options) compileIsolated(dir *binary.Dir, how preloadFlags, r *preloadR
 	if len(indices) == 0 {
 		return nil
 	}
-	pool := o.pool(dir, how.isolationFlags, "--keep-sources="+strconv.FormatBool(how.keepSources))
-	return o.isolate(pool, r, indices, begin, func(ctx context.Context, done func(isolate.Result)) (isolate.Report, error) {
-		return pool.Compile(ctx, r.sources(indices), done)
-	})
-}
-
-// isolate fills in the results of the programs at some indices, which run passes to
-// done.
-func (o *options) isolate(pool *isolate.Pool, r *preloadResult, indices []int, begin time.Time,
-	run func(ctx context.Context, done func(isolate.Result)) (isolate.Report, error)) error {
 	read := time.Now()
+	pool := o.pool(dir, how.isolationFlags, "--keep-sources="+strconv.FormatBool(how.keepSources))
+	pool.Driver = how.driver
 	progress := o.NewPieces(len(indices), "preloading")
 	pool.Begun = func(i int) { progress.Begin(r.Programs[indices[i]].title()) }
 	ctx, stop := o.Interruptible(progress.Waiting)
 	defer stop()
 	ctx, cancel := r.withBudget(ctx)
 	defer cancel()
-	report, err := run(ctx, func(got isolate.Result) {
+	report, err := pool.Compile(ctx, r.sources(indices), func(got isolate.Result) {
 		p := &r.Programs[indices[got.Index]]
 		progress.End(p.title())
 		p.set(got.PreloadResult)
@@ -173,7 +164,7 @@ func newPreloadChild(o *options) *cobra.Command {
 	return cmd
 }
 
-// serveChild answers the requests of a parent: sources of preload, keys of rebuild.
+// serveChild answers the requests of a parent.
 func (o *options) serveChild(keepSources bool) error {
 	return isolate.Child{
 		Open: func() (isolate.Opened, error) {
@@ -187,7 +178,6 @@ func (o *options) serveChild(keepSources bool) error {
 			}
 			return isolate.Opened{Cache: g.Cache, ContextTime: g.ContextTime, Close: g.Close}, nil
 		},
-		Find: o.findRequest,
 		Hint: func(err error) string {
 			if errors.Is(err, isolate.ErrMemoryOnly) {
 				return "shadercache doctor"
@@ -195,24 +185,4 @@ func (o *options) serveChild(keepSources bool) error {
 			return cli.HintFor(err)
 		},
 	}.Serve()
-}
-
-// findRequest returns the source that a request holds, or the stored one whose key it is.
-func (o *options) findRequest(request string) (*shader.Source, error) {
-	key, err := shader.ParseKey(request)
-	if err != nil {
-		return isolate.DecodeSource(request)
-	}
-	_, dir, err := o.OpenDirectory()
-	if err != nil {
-		return nil, err
-	}
-	if dir == nil {
-		return nil, binary.ErrNotFound
-	}
-	source, err := o.WithUpstream(dir).Source(key)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key.Short(), err)
-	}
-	return source, nil
 }

@@ -141,6 +141,7 @@ type preloadFlags struct {
 	keepSources bool
 	retryFailed bool
 	server      string
+	driver      string // that compiles, where it is known: see isolate.Pool.Driver
 }
 
 func (f *preloadFlags) add(cmd *cobra.Command) {
@@ -236,31 +237,29 @@ func forgetFailures(dir *binary.Dir, r *preloadResult) error {
 	}, nil)
 }
 
-// compileAll fills in the results of all programs.
+// compileAll fills in the results of all programs, with what the remote has.
 func (o *options) compileAll(dir *binary.Dir, how preloadFlags, r *preloadResult, replays *replays, begin time.Time) error {
-	if how.noIsolate {
-		return o.compileHere(how, r)
+	if how.noIsolate || len(r.unique()) == 0 && len(replays.items) == 0 {
+		return o.compile(dir, how, r, replays, begin)
 	}
-	if len(r.unique()) == 0 && len(replays.items) == 0 {
-		return nil
-	}
-	return o.withRemote(dir, func() error {
-		if err := o.compile(dir, how, r, begin); err != nil {
-			return err
-		}
-		return o.replay(dir, how.isolationFlags, r, replays, begin)
-	})
+	return o.withRemote(dir, func() error { return o.compile(dir, how, r, replays, begin) })
 }
 
 // compile fills in the results of the programs that have a source, in child processes
-// where they can be had.
-func (o *options) compile(dir *binary.Dir, how preloadFlags, r *preloadResult, begin time.Time) error {
+// where they can be had, and of recorded ones.
+func (o *options) compile(dir *binary.Dir, how preloadFlags, r *preloadResult, replays *replays, begin time.Time) error {
+	if how.noIsolate {
+		return o.compileHere(how, r)
+	}
 	err := o.compileIsolated(dir, how, r, begin)
-	if !errors.Is(err, isolate.ErrNoProcess) {
+	if errors.Is(err, isolate.ErrNoProcess) {
+		o.Logger().Warn("programs are compiled in this process", "reason", err)
+		err = o.compileHere(how, r)
+	}
+	if err != nil {
 		return err
 	}
-	o.Logger().Warn("programs are compiled in this process", "reason", err)
-	return o.compileHere(how, r)
+	return o.replay(dir, how.isolationFlags, r, replays, begin)
 }
 
 // compileHere compiles in this process.

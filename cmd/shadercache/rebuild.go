@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/recording"
 	"github.com/shadercache/shadercache/shader"
@@ -130,20 +127,18 @@ func (o *options) rebuild(f rebuildFlags, recordings []*recording.Recording) err
 }
 
 func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, recordings []*recording.Recording, begin time.Time) error {
-	r, err := o.missing(o.WithUpstream(dir), f.limit)
+	stored := o.WithUpstream(dir)
+	r, err := o.missing(stored, f.limit)
 	if err != nil {
 		return err
 	}
 	if !f.dryRun {
-		r.preloadResult = newMissingResult(r.Missing)
-		if err := o.rebuildMissing(dir, f, r, begin); err != nil {
-			return err
-		}
+		r.preloadResult = newMissingResult(stored, r.Missing)
 		replays, err := r.addReplays(recordings, f.replays(len(r.Missing)))
 		if err != nil {
 			return err
 		}
-		if err := o.replay(dir, f.isolationFlags, r.preloadResult, replays, begin); err != nil {
+		if err := o.compile(dir, preloadFlags{isolationFlags: f.isolationFlags, driver: r.Driver}, r.preloadResult, replays, begin); err != nil {
 			return err
 		}
 		r.finish()
@@ -151,27 +146,18 @@ func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, recordings []*recor
 	return o.reportPrograms(f.reportFlags, r.preloadResult, r, r.Print)
 }
 
-// newMissingResult returns the result for programs that are not tried yet.
-func newMissingResult(missing []missingProgram) *preloadResult {
+// newMissingResult returns the result for programs that are not tried yet, with the texts
+// that the directory keeps.
+func newMissingResult(dir *binary.Dir, missing []missingProgram) *preloadResult {
 	r := &preloadResult{Programs: make([]preloadLine, 0, len(missing))}
 	for _, m := range missing {
-		r.Programs = append(r.Programs, preloadLine{Name: missingName(m), Key: m.Key.String()})
+		line := preloadLine{Name: missingName(m), Key: m.Key.String()}
+		if line.source, line.err = dir.Source(m.Key); line.err != nil {
+			line.err = fmt.Errorf("%s: %w", m.Key.Short(), line.err)
+		}
+		r.Programs = append(r.Programs, line)
 	}
 	return r
-}
-
-func (o *options) rebuildMissing(dir *binary.Dir, f rebuildFlags, r *rebuildResult, begin time.Time) error {
-	if len(r.Missing) == 0 {
-		return nil
-	}
-	if !f.noIsolate {
-		err := o.rebuildIsolated(dir, f.isolationFlags, r.preloadResult, begin)
-		if !errors.Is(err, isolate.ErrNoProcess) {
-			return err
-		}
-		o.Logger().Warn("programs are compiled in this process", "reason", err)
-	}
-	return o.rebuildHere(r.preloadResult, f.limit)
 }
 
 // missing returns the programs that the current driver does not have.
@@ -200,69 +186,12 @@ func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
 	return r, nil
 }
 
-// rebuildIsolated compiles in children, which read the sources by their keys.
-func (o *options) rebuildIsolated(dir *binary.Dir, f isolationFlags, r *preloadResult, begin time.Time) error {
-	var indices []int
-	var keys []string
-	for i, p := range r.Programs {
-		indices, keys = append(indices, i), append(keys, p.Key)
-	}
-	stored := o.WithUpstream(dir)
-	pool := o.pool(dir, f)
-	return o.isolate(pool, r, indices, begin, func(ctx context.Context, done func(isolate.Result)) (isolate.Report, error) {
-		return pool.Run(ctx, keys, func(got isolate.Result) {
-			got.Err = compileError(stored, got)
-			done(got)
-		})
-	})
-}
-
-// compileError returns the error of a result, with the stored source of a program that
-// does not compile.
-func compileError(dir *binary.Dir, got isolate.Result) error {
-	failure, ok := errors.AsType[*isolate.ProgramError](got.Err)
-	if !ok || failure.Log == "" {
-		return got.Err
-	}
-	source, err := dir.Source(got.Key)
-	if err != nil {
-		return got.Err
-	}
-	return &shader.CompileError{Name: source.Name(), Log: failure.Log, Source: source}
-}
-
 // missingName returns the name, or the key where no driver has the program any more.
 func missingName(m missingProgram) string {
 	if m.Name == "" {
 		return m.Key.Short()
 	}
 	return m.Name
-}
-
-// rebuildHere compiles in this process, as many programs at a time as preload: no
-// application waits for the GL thread.
-func (o *options) rebuildHere(r *preloadResult, limit int) error {
-	var how preloadFlags
-	g, err := o.OpenGPU(how.cacheOptions())
-	if err != nil {
-		return err
-	}
-	progress := o.NewPieces(len(r.Programs), "rebuilding")
-	ctx, stop := o.Interruptible(progress.Waiting)
-	defer stop()
-	rebuilt, err := g.Cache.Rebuild(ctx, cache.RebuildOptions{
-		Limit:    limit,
-		Together: 64,
-		Progress: func(p cache.PreloadResult) { progress.End(p.Name) },
-	})
-	progress.Finish()
-	r.Programs = make([]preloadLine, 0, len(rebuilt))
-	for _, p := range rebuilt {
-		line := preloadLine{Name: p.Name, Key: p.Key.String()}
-		line.set(isolate.Stored(g.Cache, p))
-		r.Programs = append(r.Programs, line)
-	}
-	return errors.Join(err, g.Close())
 }
 
 func (r *rebuildResult) Print(w io.Writer) {
