@@ -97,7 +97,7 @@ func TestPreloadForAProgramInPython(t *testing.T) {
 	files, cpu := start(filled)
 	t.Logf("the driver wrote %d files in the first start (%v of CPU time), %d in the second (%v), and after a preload %d in the first (%v)",
 		coldFiles, coldTime, secondFiles, secondTime, files, cpu)
-	if coldFiles < foreignPrograms { // the rest may be lost: Mesa writes from a thread, until the program ends
+	if coldFiles == 0 { // most may be lost: Mesa writes from a thread, until the program ends
 		t.Errorf("without a preload the driver wrote %d files", coldFiles)
 	}
 	if files != 0 {
