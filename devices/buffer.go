@@ -105,6 +105,9 @@ func (g *Group) NamedBuffer(ctx context.Context, name string, size int) (job.Buf
 func (g *Group) DeleteBuffer(ctx context.Context, name string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if g.mu.closed {
+		return job.ErrClosed
+	}
 	m, found := g.mu.named[name]
 	if !found {
 		return fmt.Errorf("%w: there is no named buffer %q", job.ErrNotFound, name)

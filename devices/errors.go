@@ -18,8 +18,6 @@ var (
 	ErrOtherMember = fmt.Errorf("%w: its buffers are on different devices", job.ErrInvalid)
 )
 
-var errOtherGroup = fmt.Errorf("%w: a program or buffer of another device or group", job.ErrInvalid)
-
 // DeviceError is an error of one member. It matches what the member returned:
 // job.ErrLost, shader.ErrOutOfMemory and others.
 type DeviceError struct {

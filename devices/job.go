@@ -56,7 +56,7 @@ func (g *Group) submit(ctx context.Context, j *job.Job, want *member) (*pending,
 func (g *Group) home(j *job.Job) (home *member, err error) {
 	for d := range j.Dispatches() {
 		if p, ok := d.Program.(*program); !ok || p.group != g {
-			return nil, errOtherGroup
+			return nil, job.Foreign(d.Program)
 		}
 		for _, b := range d.Buffers {
 			m, err := g.memberOf(&b)
@@ -91,7 +91,7 @@ func (g *Group) memberOf(b *job.Bound) (*member, error) {
 	case *Split:
 		return nil, fmt.Errorf("devices: binding %d has a split buffer: bind its parts: %w", b.Binding, ErrOtherMember)
 	}
-	return nil, errOtherGroup
+	return nil, job.ForeignBuffer(b.Binding)
 }
 
 // choose returns the member that has the fewest jobs to finish, among those that have the

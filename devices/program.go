@@ -186,7 +186,7 @@ func (p *program) Release() {
 func On(ctx context.Context, of job.Program, rank int) (job.Program, error) {
 	p, ok := of.(*program)
 	if !ok {
-		return nil, errOtherGroup
+		return nil, job.Foreign(of)
 	}
 	return p.on(ctx, rank)
 }

@@ -63,10 +63,9 @@ func (e *Executor) placeParts(job *Job, l *layout) error {
 		return fmt.Errorf("executor: %d outputs, at most %d can be", len(job.Outputs), maxOutputs)
 	}
 	for i := range job.Inputs {
-		in := &job.Inputs[i]
-		size, err := hostSize(in.Data, in.Size, in.Fill != nil, "Data", "Fill")
+		size, err := job.Inputs[i].Len()
 		if err != nil {
-			return fmt.Errorf("executor: input at binding %d: %w", in.Binding, err)
+			return fmt.Errorf("executor: %w", err)
 		}
 		l.inputs = append(l.inputs, l.addUp(size, e.align))
 	}
@@ -193,7 +192,7 @@ func (e *Executor) checkRange(b *Bound, align int) error {
 	if b.Offset < 0 || b.Offset%align != 0 {
 		return fmt.Errorf("offset %d is not a multiple of %d", b.Offset, align)
 	}
-	if b.Size < 0 || b.Offset+b.bytes() > b.Memory.Size() || b.bytes() <= 0 {
+	if n := b.bytes(); n <= 0 || n > b.Memory.Size()-b.Offset {
 		return fmt.Errorf("bytes %d to %d of %d", b.Offset, b.Offset+b.bytes(), b.Memory.Size())
 	}
 	return nil

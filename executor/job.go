@@ -86,18 +86,10 @@ type Bound struct {
 	Zero bool
 }
 
-// Input is data for the storage block at Binding: Data, or written by Fill.
-type Input struct {
-	Binding uint32
-	Data    []byte
-
-	// Fill is called by Submit with Size bytes of mapped memory. It must write all
-	// of them, in order, and not read them, which is slow. This job, other jobs of
-	// its batch and jobs submitted later do not start before Fill has returned, so
-	// it must not wait for them.
-	Fill func(dst []byte)
-	Size int
-}
+// Input is data for the storage block at Binding: see package job. Its Fill is called by Submit
+// with mapped memory. This job, other jobs of its batch and jobs submitted later do not start
+// before Fill has returned, so it must not wait for them.
+type Input = job.Input
 
 // Output is the destination of the storage block at Binding: it is copied to To, or
 // passed to Read. What no dispatch writes is what an earlier job of this executor left, but

@@ -113,6 +113,15 @@ func Wait(ctx context.Context, pending Pending, err error) error {
 	return pending.Wait(ctx)
 }
 
+// CheckSize returns ErrInvalid for a buffer of a size that a GPU has not, whose limit is the
+// most bytes.
+func CheckSize(size, limit int64) error {
+	if size <= 0 || size%4 != 0 || size > limit {
+		return fmt.Errorf("%w: a buffer of %d bytes: a multiple of 4 up to %d is needed", ErrInvalid, size, limit)
+	}
+	return nil
+}
+
 // CheckRange returns ErrInvalid where a buffer of size bytes has not n bytes, one at least,
 // at offset.
 func CheckRange(size, offset, n int) error {

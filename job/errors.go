@@ -41,3 +41,9 @@ func Foreign(p Program) error {
 	}
 	return fmt.Errorf("%w: program %s is of another device: Get it from the one that runs the job", ErrInvalid, p.Name())
 }
+
+// ForeignBuffer returns the ErrInvalid of a binding whose buffer is not of the device that the
+// job was submitted to.
+func ForeignBuffer(binding uint32) error {
+	return fmt.Errorf("%w: binding %d has no buffer of this device", ErrInvalid, binding)
+}

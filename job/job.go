@@ -82,13 +82,11 @@ type Output struct {
 // Bytes returns the data of the input, for a device that does not fill it in place: it calls
 // Fill.
 func (in *Input) Bytes() ([]byte, error) {
-	switch {
-	case in.Fill == nil:
-		return in.Data, nil
-	case in.Data != nil || in.Size <= 0:
-		return nil, fmt.Errorf("%w: the input at binding %d has Fill, Data of %d bytes and a Size of %d", ErrInvalid, in.Binding, len(in.Data), in.Size)
+	n, err := in.Len()
+	if err != nil || in.Fill == nil {
+		return in.Data, err
 	}
-	data := make([]byte, in.Size)
+	data := make([]byte, n)
 	in.Fill(data)
 	return data, nil
 }
@@ -96,11 +94,42 @@ func (in *Input) Bytes() ([]byte, error) {
 // Bytes returns where the output is copied to, for a device that is not read in place: it
 // passes them to Read afterwards, where that is set.
 func (out *Output) Bytes() ([]byte, error) {
-	switch {
-	case out.Read == nil:
-		return out.To, nil
-	case out.To != nil || out.Size <= 0:
-		return nil, fmt.Errorf("%w: the output at binding %d has Read, To of %d bytes and a Size of %d", ErrInvalid, out.Binding, len(out.To), out.Size)
+	n, err := out.Len()
+	if err != nil || out.Read == nil {
+		return out.To, err
 	}
-	return make([]byte, out.Size), nil
+	return make([]byte, n), nil
+}
+
+// Len returns the number of bytes of the input, or ErrInvalid for none.
+func (in *Input) Len() (int, error) {
+	n, fault := hostLen(in.Data, in.Size, in.Fill != nil, "Data", "Fill")
+	if fault != "" {
+		return 0, fmt.Errorf("%w: input at binding %d: has %s", ErrInvalid, in.Binding, fault)
+	}
+	return n, nil
+}
+
+// Len returns the number of bytes of the output, or ErrInvalid for none.
+func (out *Output) Len() (int, error) {
+	n, fault := hostLen(out.To, out.Size, out.Read != nil, "To", "Read")
+	if fault != "" {
+		return 0, fmt.Errorf("%w: output at binding %d: has %s", ErrInvalid, out.Binding, fault)
+	}
+	return n, nil
+}
+
+// hostLen returns the length of a slice or the size given with a function, or what is wrong.
+func hostLen(slice []byte, size int, function bool, sliceName, functionName string) (n int, fault string) {
+	switch {
+	case function && slice != nil:
+		return 0, "both " + sliceName + " and " + functionName
+	case function && size <= 0:
+		return 0, fmt.Sprintf("%s and a Size of %d", functionName, size)
+	case function:
+		return size, ""
+	case len(slice) == 0:
+		return 0, "neither " + sliceName + " nor " + functionName
+	}
+	return len(slice), ""
 }

@@ -79,8 +79,13 @@ func wordOf(b bool) uint32 {
 // Base returns the type of the components.
 func (u *Uniform) Base() shader.Base { return u.base }
 
-// One returns the bits of a single value, and false where there may be several.
-func (u *Uniform) One() (bits uint32, ok bool) { return u.one, !u.several }
+// One returns the bits of a single value, and false where there are several, or a double.
+func (u *Uniform) One() (bits uint32, ok bool) {
+	if u.several && len(u.data) == 4 {
+		return binary.NativeEndian.Uint32(u.data), true
+	}
+	return u.one, !u.several
+}
 
 // Fits reports whether the value's components are those of a type.
 func (u *Uniform) Fits(t shader.Type) bool {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -66,15 +67,12 @@ func (s *session) buffer(body []byte) (wire.Message, error) {
 }
 
 func (s *Server) checkBuffer(m *wire.Buffer) error {
-	limit := uint64(s.context.Info().MaxStorage)
 	create := m.Flags&wire.Create != 0
 	switch {
 	case len(m.Name) == 0 && !create:
 		return reject(wire.CodeInvalid, "a buffer without a name can only be created")
-	case create && m.Size == 0, m.Size%4 != 0:
-		return reject(wire.CodeInvalid, "a buffer of %d bytes: a multiple of 4 is needed", m.Size)
-	case m.Size > limit:
-		return reject(wire.CodeInvalid, "a buffer of %d bytes, this device allows %d", m.Size, limit)
+	case create || m.Size != 0:
+		return job.CheckSize(int64(m.Size), s.context.Info().MaxStorage)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/shader"
@@ -55,6 +56,8 @@ func asReply(err error, otherwise wire.Code) *wire.Error {
 		reply.Code, reply.Hint = wire.CodeLost, lostHint
 	case errors.Is(err, shader.ErrOutOfMemory):
 		reply.Code, reply.Hint = wire.CodeOutOfMemory, "release buffers, or delete named ones"
+	case errors.Is(err, job.ErrInvalid):
+		reply.Code = wire.CodeInvalid
 	case errors.Is(err, context.Canceled):
 		reply.Code = wire.CodeCancelled
 	case errors.Is(err, context.DeadlineExceeded):

@@ -72,8 +72,8 @@ func (o *objects) overlap(a, b *wire.Operand) bool {
 func (r *running) bindInPlace() error {
 	for i := range r.inPlace {
 		p := &r.inPlace[i]
-		if p.output && !r.uses(p.bound.Binding) {
-			return reject(wire.CodeInvalid, "output at binding %d: no program of the job has a storage block there", p.bound.Binding)
+		if err := r.checkOperand(p.bound.Binding, p.bound.Size, p.output); err != nil {
+			return err
 		}
 		r.bind(p.bound)
 	}

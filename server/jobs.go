@@ -414,14 +414,14 @@ func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Disp
 		if bound.Operand.Place != wire.PlaceBuffer {
 			return d, reject(wire.CodeInvalid, "binding %d of a dispatch is not a buffer", bound.Binding)
 		}
-		b, offset, n, err := s.objects.bufferRange(&bound.Operand)
-		if err != nil {
-			return d, err
+		b, ok := s.objects.buffers[bound.Operand.ID]
+		if !ok {
+			return d, notFound("buffer", bound.Operand.ID)
 		}
 		if !bound.ReadOnly {
 			r.writes = append(r.writes, b.buffer)
 		}
-		d.Memory = append(d.Memory, executor.Bound{Binding: bound.Binding, Memory: b.memory, Offset: offset, Size: n, ReadOnly: bound.ReadOnly})
+		d.Memory = append(d.Memory, executor.Bound{Binding: bound.Binding, Memory: b.memory, Offset: int(bound.Operand.Offset), Size: int(bound.Operand.Size), ReadOnly: bound.ReadOnly})
 	}
 	return d, nil
 }

@@ -29,6 +29,9 @@ func (s *session) moveLarge(r *running) error {
 			inputs = append(inputs, in)
 			continue
 		}
+		if err := r.checkOperand(in.Binding, len(in.Data), false); err != nil {
+			return err
+		}
 		memory, err := s.deviceMemory(r, len(in.Data))
 		if err != nil {
 			return err
@@ -45,8 +48,8 @@ func (s *session) moveLarge(r *running) error {
 			outputs = append(outputs, out)
 			continue
 		}
-		if !r.uses(out.Binding) {
-			return reject(wire.CodeInvalid, "output at binding %d: no program of the job has a storage block there", out.Binding)
+		if err := r.checkOperand(out.Binding, len(out.To), true); err != nil {
+			return err
 		}
 		memory, err := s.deviceMemory(r, len(out.To))
 		if err != nil {
@@ -59,14 +62,14 @@ func (s *session) moveLarge(r *running) error {
 	return nil
 }
 
-// uses reports whether a dispatch of the job uses a storage binding.
-func (r *running) uses(binding uint32) bool {
-	for i := range r.job.Then {
-		if r.job.Then[i].UsesStorage(binding) {
-			return true
-		}
+// checkOperand checks an operand that the executor binds as memory, as it would check an input
+// or output.
+func (r *running) checkOperand(binding uint32, size int, output bool) error {
+	used, err := r.job.CheckSize(binding, size)
+	if err == nil && output && !used {
+		return reject(wire.CodeInvalid, "output at binding %d: no program of the job has a storage block there", binding)
 	}
-	return r.job.UsesStorage(binding)
+	return err
 }
 
 func paramsBytes(r *running) int {

@@ -21,6 +21,7 @@ type resource interface {
 // deleted after a time, or, the least recently used first, when room is needed. Its
 // methods may be called from any goroutine.
 type registry[T resource] struct {
+	what    string // that it keeps
 	limit   int64
 	idleFor time.Duration
 	names   Names // nil: no other process has objects of this kind
@@ -48,8 +49,8 @@ type named[T resource] struct {
 // maxNamed is the most named objects of a kind: the least ones take memory too.
 const maxNamed = 16 << 10
 
-func newRegistry[T resource](limit int64, idleFor time.Duration, names Names) *registry[T] {
-	r := &registry[T]{limit: limit, idleFor: idleFor, names: names}
+func newRegistry[T resource](what string, limit int64, idleFor time.Duration, names Names) *registry[T] {
+	r := &registry[T]{what: what, limit: limit, idleFor: idleFor, names: names}
 	r.mu.byName = map[string]*named[T]{}
 	return r
 }
@@ -62,9 +63,9 @@ func (r *registry[T]) open(name string, fresh bool, size int64, create func() (T
 	var refused *wire.Error
 	switch {
 	case found && fresh:
-		refused = reject(wire.CodeExists, "there is a named object %q already", name)
+		refused = reject(wire.CodeExists, "there is a named %s %q already", r.what, name)
 	case !found && create == nil:
-		refused = &wire.Error{Code: wire.CodeNotFound, Message: "there is no named object \"" + name + "\"", Hint: "it may have been idle for too long, or the server was restarted: create it"}
+		refused = &wire.Error{Code: wire.CodeNotFound, Message: "there is no named " + r.what + " \"" + name + "\"", Hint: "it may have been idle for too long, or the server was restarted: create it"}
 	case !found:
 		refused = r.makeRoom(size, 1)
 	}
@@ -195,7 +196,7 @@ func (r *registry[T]) deleteName(name string) error {
 	n, found := r.mu.byName[name]
 	if !found {
 		r.mu.Unlock()
-		return r.orElsewhere(name, reject(wire.CodeNotFound, "there is no named object %q", name))
+		return r.orElsewhere(name, reject(wire.CodeNotFound, "there is no named %s %q", r.what, name))
 	}
 	defer r.mu.Unlock()
 	r.forget(name)

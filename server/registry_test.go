@@ -17,7 +17,7 @@ func (nothing) free()       {}
 // TestNamesAreBounded makes names without end: the idle ones make room, those in use are
 // refused beyond the limit.
 func TestNamesAreBounded(t *testing.T) {
-	r := newRegistry[nothing](1, time.Hour, nil)
+	r := newRegistry[nothing]("nothing", 1, time.Hour, nil)
 	defer r.close()
 	open := func(i int) (*named[nothing], error) {
 		n, _, err := r.open(fmt.Sprint(i), false, 0, func() (nothing, error) { return nothing{}, nil })
@@ -59,7 +59,7 @@ func (c *claims) Drop(name string)         { delete(c.owned, name) }
 // TestANameThatIsDeletedWhileItIsMade: no process has it afterwards.
 func TestANameThatIsDeletedWhileItIsMade(t *testing.T) {
 	c := &claims{map[string]bool{}, make(chan struct{}), make(chan struct{})}
-	r := newRegistry[nothing](1, time.Hour, c)
+	r := newRegistry[nothing]("nothing", 1, time.Hour, c)
 	defer r.close()
 	made := make(chan *named[nothing])
 	go func() {

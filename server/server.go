@@ -72,8 +72,8 @@ func New(c *glctx.Context, programs *cache.Cache, e *executor.Executor, o Option
 	s := &Server{context: c, cache: programs, executor: e, options: o, started: time.Now(), library: newLibrary(), lobby: socket.NewLobby()}
 	s.zeroCopy = c.Info().PinnedMemory() && !o.CopyMemory
 	s.turns = newTurns(e)
-	s.buffers = newRegistry[*buffer](int64(o.Limits.Named), o.NamedTime, o.Names)
-	s.plans = newRegistry[*plan](int64(o.Limits.Named), o.NamedTime, nil)
+	s.buffers = newRegistry[*buffer]("buffer", int64(o.Limits.Named), o.NamedTime, o.Names)
+	s.plans = newRegistry[*plan]("plan", int64(o.Limits.Named), o.NamedTime, nil)
 	s.watch = newWatchdog(o.HangTime, o.CompileTime, s.lose)
 	s.mu.sessions = map[*session]struct{}{}
 	s.mu.stop = make(chan struct{})

@@ -48,7 +48,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"defines are for programs by source":   {program(wire.FormFinal, affine.Text(), define), wire.CodeInvalid},
 		"a program by name has no text":        {program(wire.FormName, "void main() {}"), wire.CodeInvalid},
 		"the server has no program p":          {program(wire.FormName, ""), wire.CodeNotFound},
-		"this device allows":                   {buffer(wire.Create, (uint64(f.gpu.Context.Info().MaxStorage)+4)&^3+4), wire.CodeInvalid},
+		"a multiple of 4 up to":                {buffer(wire.Create, (uint64(f.gpu.Context.Info().MaxStorage)+4)&^3+4), wire.CodeInvalid},
 		"a buffer of 0 bytes":                  {buffer(wire.Create, 0), wire.CodeInvalid},
 		"a buffer of 6 bytes":                  {buffer(wire.Create, 6), wire.CodeInvalid},
 		"a buffer without a name can only":     {buffer(0, 64), wire.CodeInvalid},

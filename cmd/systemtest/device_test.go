@@ -41,11 +41,6 @@ void main() {
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) restrict buffer Values { uint values[]; };
 void main() { values[gl_GlobalInvocationID.x] += 1u; }`, nil)
-	moved = shader.MustSource("moved", `
-layout(local_size_x = 64) in;
-layout(std430, binding = 0) restrict readonly buffer From { uint from[]; };
-layout(std430, binding = 1) restrict writeonly buffer To { uint to[]; };
-void main() { uint i = gl_GlobalInvocationID.x; to[i] = from[i] * 3u; }`, nil)
 	slow = shader.MustSource("slow", `
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) restrict writeonly buffer Out { float to[]; };
@@ -124,20 +119,6 @@ func (r *record) run(j *shadercache.Job) {
 	}
 }
 
-// foreign is a program that no device made.
-type foreign struct{ shadercache.Program }
-
-// wantSaid submits a job that is refused, and fails unless the error says all of what.
-func (r *record) wantSaid(j *shadercache.Job, what ...string) {
-	r.t.Helper()
-	err := r.d.Run(r.t.Context(), j)
-	for _, w := range what {
-		if kindOf(err) != "invalid" || !strings.Contains(err.Error(), w) {
-			r.t.Errorf("the error %v does not say %q", err, w)
-		}
-	}
-}
-
 // poisoned returns n elements that no program computes.
 func poisoned(n int) []float32 {
 	return slices.Repeat([]float32{math.Float32frombits(0x7fc0dead)}, n)
@@ -162,18 +143,12 @@ func scaledJob(p shadercache.Program, n int) (job *shadercache.Job, got, want []
 	}, got, want
 }
 
-// deviceOperations are the operations that both kinds of device have.
+// deviceOperations are those that both kinds of device have, beside what package jobtest has
+// of jobs and buffers.
 var deviceOperations = []struct {
 	name string
 	do   func(ctx context.Context, r *record)
 }{
-	{"program", func(_ context.Context, r *record) {
-		p := r.get(scaled)
-		defer p.Release()
-		r.add("%s %v %v", p.Name(), p.Key(), p.WorkGroup())
-		p.Release()
-		p.Release() // again
-	}},
 	{"jobs of all sizes", func(_ context.Context, r *record) {
 		p := r.get(scaled)
 		defer p.Release()
@@ -185,191 +160,6 @@ var deviceOperations = []struct {
 			}
 			r.add("%d: %x", n, sha256.Sum256(glctx.Bytes(got)))
 		}
-	}},
-	{"jobs that fill and read", func(ctx context.Context, r *record) {
-		p := r.get(scaled)
-		defer p.Release()
-		for _, n := range []int{64, 1 << 14, 1 << 20} { // in place, and beyond a slot
-			job, got, want := scaledJob(p, n)
-			in, fills, reads := job.Inputs[0].Data, 0, 0
-			job.Inputs[0] = shadercache.Input{Binding: 0, Size: 4 * n, Fill: func(dst []byte) {
-				fills += copy(dst, in)
-			}}
-			job.Outputs[0] = shadercache.Output{Binding: 1, Size: 4 * n, Read: func(src []byte) {
-				reads += copy(glctx.Bytes(got), src)
-			}}
-			pending := must(r.d.Submit(ctx, job))(r)
-			for range 2 { // the second time reads nothing
-				if err := pending.Wait(ctx); err != nil {
-					r.t.Error(err)
-				}
-			}
-			pending.Release()
-			if !slices.Equal(got, want) || fills != 4*n || reads != 4*n {
-				r.t.Errorf("%d elements: %d bytes filled, %d read, or wrong", n, fills, reads)
-			}
-		}
-		job, _, _ := scaledJob(p, 64)
-		job.Inputs[0].Fill, job.Inputs[0].Size = func([]byte) {}, 256
-		r.fails("data and fill", r.d.Run(ctx, job))
-		job, _, _ = scaledJob(p, 64)
-		job.Outputs[0] = shadercache.Output{Binding: 1, Read: func([]byte) {}}
-		r.fails("read of nothing", r.d.Run(ctx, job))
-		job, _, _ = scaledJob(p, 64)
-		job.Outputs[0].Read, job.Outputs[0].Size = func([]byte) {}, 256
-		r.fails("to and read", r.d.Run(ctx, job))
-		job, _, _ = scaledJob(p, 64)
-		job.Inputs[0] = shadercache.Input{Binding: 0, Fill: func([]byte) {}}
-		r.fails("fill of nothing", r.d.Run(ctx, job))
-	}},
-	{"many jobs at a time", func(ctx context.Context, r *record) {
-		p := r.get(scaled)
-		defer p.Release()
-		var pending []shadercache.Pending
-		var outputs, expected [][]float32
-		for i := range 100 {
-			job, got, want := scaledJob(p, 100+i)
-			pending = append(pending, must(r.d.Submit(ctx, job))(r))
-			outputs, expected = append(outputs, got), append(expected, want)
-		}
-		for i, each := range pending {
-			if err := each.Wait(ctx); err != nil || !slices.Equal(outputs[i], expected[i]) {
-				r.t.Errorf("job %d: %v, or wrong", i, err)
-			}
-			if err := each.Wait(ctx); err != nil {
-				r.t.Errorf("a second Wait: %v", err)
-			}
-			each.Release()
-		}
-	}},
-	{"buffers", func(ctx context.Context, r *record) {
-		p := r.get(increased)
-		defer p.Release()
-		b := must(r.d.NewBuffer(ctx, 1024))(r)
-		defer b.Release()
-		r.add("%d %d %t", b.Size(), b.Version(), b.Created())
-		bind := func(readOnly bool) *shadercache.Job {
-			return &shadercache.Job{Dispatch: shadercache.Dispatch{
-				Program: p, Groups: [3]uint32{4, 1, 1}, Buffers: []shadercache.Bound{{Binding: 0, Buffer: b, ReadOnly: readOnly}},
-			}}
-		}
-		read := func(offset, n int) {
-			got := slices.Repeat([]byte{0xA5}, n)
-			version := must(b.Read(ctx, offset, got))(r)
-			r.add("version %d: %x", version, got)
-		}
-		read(0, 1024) // zeros
-		r.run(bind(false))
-		read(0, 16)
-		r.add("wrote: version %d", must(b.Write(ctx, 5, []byte{1, 2, 3}))(r))
-		r.run(bind(false))
-		read(4, 12)
-		r.add("replaced: version %d", must(b.Replace(ctx, 0, []byte("abcd"), 3, 99))(r))
-		_, err := b.Replace(ctx, 0, []byte("efgh"), 3, 100)
-		r.fails("replace again", err)
-		read(0, 8)
-		for _, c := range []struct{ offset, n int }{{-1, 4}, {0, 0}, {1020, 8}, {4096, 4}, {math.MaxInt, 4}} {
-			_, err := b.Read(ctx, c.offset, make([]byte, c.n))
-			r.fails("read outside", err)
-			_, err = b.Write(ctx, c.offset, make([]byte, c.n))
-			r.fails("write outside", err)
-		}
-	}},
-	{"chain of dispatches", func(ctx context.Context, r *record) {
-		first, second := r.get(increased), r.get(moved)
-		defer first.Release()
-		defer second.Release()
-		b := must(r.d.NewBuffer(ctx, 256))(r)
-		defer b.Release()
-		out := make([]uint32, 64)
-		groups := [3]uint32{1, 1, 1}
-		r.run(&shadercache.Job{
-			Dispatch: shadercache.Dispatch{Program: first, Groups: groups, Buffers: []shadercache.Bound{{Binding: 0, Buffer: b}}},
-			Then: []shadercache.Dispatch{
-				{Program: first, Groups: groups, Buffers: []shadercache.Bound{{Binding: 0, Buffer: b}}},
-				{Program: second, Groups: groups, Buffers: []shadercache.Bound{{Binding: 0, Buffer: b, ReadOnly: true}}},
-			},
-			Outputs: []shadercache.Output{{Binding: 1, To: glctx.Bytes(out)}},
-		})
-		if !slices.Equal(out, slices.Repeat([]uint32{6}, 64)) {
-			r.t.Errorf("got %v, want 6s", out)
-		}
-	}},
-	{"named buffers", func(ctx context.Context, r *record) {
-		b := must(r.d.NamedBuffer(ctx, "state", 64))(r)
-		r.add("%d %d %t", b.Size(), b.Version(), b.Created())
-		must(b.Write(ctx, 0, []byte("kept")))(r)
-		b.Release()
-		_, err := r.d.NamedBuffer(ctx, "state", 128)
-		r.fails("another size", err)
-		b = must(r.d.NamedBuffer(ctx, "state", 64))(r)
-		got := make([]byte, 4)
-		must(b.Read(ctx, 0, got))(r)
-		r.add("%d %t %s", b.Version(), b.Created(), got)
-		if err := r.d.DeleteBuffer(ctx, "state"); err != nil {
-			r.t.Error(err)
-		}
-		must(b.Read(ctx, 0, got))(r) // those that have it open keep it
-		b.Release()
-		r.fails("delete again", r.d.DeleteBuffer(ctx, "state"))
-		_, err = r.d.NamedBuffer(ctx, "", 64)
-		r.fails("no name", err)
-	}},
-	{"invalid requests", func(ctx context.Context, r *record) {
-		p := r.get(scaled)
-		defer p.Release()
-		for _, size := range []int{0, -4, 6, 1 << 50} {
-			_, err := r.d.NewBuffer(ctx, size)
-			r.fails(fmt.Sprintf("a buffer of %d bytes", size), err)
-		}
-		for name, spoil := range map[string]func(*shadercache.Job){
-			"no program":    func(j *shadercache.Job) { j.Program = nil },
-			"other device":  func(j *shadercache.Job) { j.Program = foreign{p} },
-			"no input":      func(j *shadercache.Job) { j.Inputs = nil },
-			"empty input":   func(j *shadercache.Job) { j.Inputs[0].Data = nil },
-			"no uniform":    func(j *shadercache.Job) { j.Uniforms = j.Uniforms[1:] },
-			"no params":     func(j *shadercache.Job) { j.Params = nil },
-			"short params":  func(j *shadercache.Job) { j.Params = j.Params[:2] },
-			"groups":        func(j *shadercache.Job) { j.Groups[1] = 1 << 31 },
-			"one dimension": func(j *shadercache.Job) { j.Groups = [3]uint32{1} },
-			"no groups":     func(j *shadercache.Job) { j.Groups = [3]uint32{} },
-			"odd input":     func(j *shadercache.Job) { j.Inputs[0].Data = j.Inputs[0].Data[:255] },
-			"odd output":    func(j *shadercache.Job) { j.Outputs[0].To = j.Outputs[0].To[:254] },
-			"no element":    func(j *shadercache.Job) { j.Outputs[0].To = j.Outputs[0].To[:3] },
-			"other binding": func(j *shadercache.Job) { j.Outputs[0].Binding = 9 },
-			"bound twice":   func(j *shadercache.Job) { j.Inputs = append(j.Inputs, j.Inputs[0]) },
-			"no buffer":     func(j *shadercache.Job) { j.Buffers = []shadercache.Bound{{Binding: 0}} },
-		} {
-			job, _, _ := scaledJob(p, 64)
-			spoil(job)
-			_, err := r.d.Submit(ctx, job)
-			if err == nil { // a server says so when it has read the job
-				err = r.d.Run(ctx, job)
-			}
-			if kindOf(err) != "invalid" {
-				r.t.Errorf("%s: got the error %v", name, err)
-			}
-		}
-		job, got, want := scaledJob(p, 64)
-		r.run(job)
-		if !slices.Equal(got, want) {
-			r.t.Error("the job after them is wrong")
-		}
-	}},
-	{"released", func(ctx context.Context, r *record) {
-		p := r.get(increased)
-		b := must(r.d.NewBuffer(ctx, 256))(r)
-		job := &shadercache.Job{Dispatch: shadercache.Dispatch{Program: p, Groups: [3]uint32{1, 1, 1}, Buffers: []shadercache.Bound{{Binding: 0, Buffer: b}}}}
-		pending := must(r.d.Submit(ctx, job))(r)
-		pending.Release()
-		r.fails("a job", pending.Wait(ctx))
-		b.Release()
-		b.Release()
-		r.fails("a buffer of a job", r.d.Run(ctx, job))
-		_, err := b.Read(ctx, 0, make([]byte, 4))
-		r.fails("a buffer", err)
-		p.Release()
-		r.fails("a program", r.d.Run(ctx, job))
 	}},
 	{"compile error", func(ctx context.Context, r *record) {
 		_, err := r.d.Get(ctx, broken)
@@ -383,46 +173,6 @@ var deviceOperations = []struct {
 		}
 		for _, each := range results {
 			r.add("%s %v %s", each.Name, each.Key, kindOf(each.Err))
-		}
-	}},
-	{"deadlines", func(ctx context.Context, r *record) {
-		p := r.get(slow)
-		defer p.Release()
-		out := poisoned(1 << 10)
-		job := func(turns int32) *shadercache.Job {
-			return &shadercache.Job{
-				Dispatch: shadercache.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}, Uniforms: []shadercache.Uniform{shadercache.Int("turns", turns)}},
-				Outputs:  []shadercache.Output{{Binding: 0, To: glctx.Bytes(out)}},
-			}
-		}
-		passed, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
-		defer cancel()
-		r.fails("before Submit", r.d.Run(passed, job(1)))
-		cancelled, cancel := context.WithCancel(ctx)
-		cancel()
-		r.fails("cancelled before", r.d.Run(cancelled, job(1)))
-
-		short, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
-		defer cancel()
-		late, err := r.d.Submit(short, job(60_000))
-		wait := func() error {
-			if err != nil {
-				return err // on a busy machine the time is over before it is submitted
-			}
-			return late.Wait(ctx)
-		}
-		r.fails("of the job", wait())
-		r.fails("again", wait())
-
-		pending := must(r.d.Submit(ctx, job(60_000)))(r)
-		short, cancel = context.WithTimeout(ctx, time.Millisecond)
-		defer cancel()
-		r.fails("of Wait", pending.Wait(short))
-		if err := pending.Wait(ctx); err != nil { // the job continued
-			r.t.Error(err)
-		}
-		if slices.ContainsFunc(out, func(v float32) bool { return v != v }) {
-			r.t.Error("elements were not written")
 		}
 	}},
 	{"convolution", func(ctx context.Context, r *record) {
@@ -468,29 +218,6 @@ var deviceOperations = []struct {
 		input.Release()
 		_, err = p.SubmitBuffers(ctx, input, output)
 		r.fails("a buffer that was released", err)
-	}},
-	{"programs that cannot run", func(ctx context.Context, r *record) {
-		job, _, _ := scaledJob(nil, 64)
-		r.wantSaid(job, "has no program: set Program to what Get")
-		p := r.get(scaled)
-		defer p.Release()
-		job.Program = foreign{p}
-		r.wantSaid(job, "program scaled is of another device")
-		for declaration, want := range map[string]string{
-			"layout(r32ui, binding = 0) uniform uimage2D picture; uint use() { return imageLoad(picture, ivec2(0)).r; }":         "image picture",
-			"uniform sampler2D from; uint use() { return uint(texelFetch(from, ivec2(0), 0).r); }":                               "sampler from",
-			"layout(binding = 0) uniform atomic_uint n; uint use() { return atomicCounterIncrement(n); }":                        "atomic counters",
-			"uniform vec4 tint; uint use() { return uint(tint.x + tint.w); }":                                                    "uniform tint, a vec4",
-			"layout(binding = 3) uniform A { uint a; }; layout(binding = 4) uniform B { uint b; }; uint use() { return a + b; }": "uniform block B besides another one",
-		} {
-			text := "layout(local_size_x = 1) in;\nlayout(std430, binding = 1) writeonly buffer Out { uint y[]; };\n" + declaration + "\nvoid main() { y[0] = use(); }"
-			p := r.get(shader.MustSource("binds", text, nil))
-			r.wantSaid(&shadercache.Job{
-				Dispatch: shadercache.Dispatch{Program: p, Groups: [3]uint32{1, 1, 1}},
-				Outputs:  []shadercache.Output{{Binding: 1, To: make([]byte, 4)}},
-			}, "program binds has the "+want, "jobs bind storage blocks, one uniform block and scalar uniforms")
-			p.Release()
-		}
 	}},
 	{"invalid plans", func(ctx context.Context, r *record) {
 		gemm := func(m, n, k int) conv2d.Shape { return conv2d.GEMMProblem{M: m, N: n, K: k}.Shape() }
@@ -600,7 +327,7 @@ func checkCounters(t *testing.T, d shadercache.Device, served bool) (compiles ui
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range []*shader.Source{scaled, increased, moved, slow} {
+	for _, s := range []*shader.Source{scaled} {
 		p, err := d.Get(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)

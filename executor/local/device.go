@@ -115,6 +115,9 @@ type ownProgram struct {
 }
 
 func (d *Device) Get(ctx context.Context, source *shader.Source) (job.Program, error) {
+	if err := d.err(); err != nil {
+		return nil, err
+	}
 	handle, err := d.Programs.Get(ctx, source)
 	if err != nil {
 		return nil, deviceError(err)
@@ -198,8 +201,8 @@ func (d *Device) NewBuffer(_ context.Context, size int) (job.Buffer, error) {
 
 // newMemory makes memory that is all zero.
 func (d *Device) newMemory(size int) (*gpuMemory, error) {
-	if limit := d.Executor.Context().Info().MaxStorage; size <= 0 || size%4 != 0 || int64(size) > limit {
-		return nil, fmt.Errorf("%w: a buffer of %d bytes: a multiple of 4 up to %d is needed", job.ErrInvalid, size, limit)
+	if err := job.CheckSize(int64(size), d.Executor.Context().Info().MaxStorage); err != nil {
+		return nil, err
 	}
 	memory, err := d.Executor.NewMemory(size)
 	if err != nil {
@@ -292,7 +295,7 @@ func (b *ownBuffer) Write(ctx context.Context, offset int, data []byte) (uint64,
 func (b *ownBuffer) Replace(ctx context.Context, offset int, data []byte, expected, next uint64) (uint64, error) {
 	return b.write(ctx, offset, data, func(version uint64) (uint64, error) {
 		if version != expected {
-			return 0, fmt.Errorf("%w: it has %d, expected was %d", job.ErrConflict, version, expected)
+			return 0, fmt.Errorf("%w: the buffer has version %d, expected was %d", job.ErrConflict, version, expected)
 		}
 		if next == 0 {
 			return version + 1, nil
@@ -346,9 +349,9 @@ func (b *ownBuffer) Use(writes bool) (*executor.Memory, error) {
 func (d *Device) bound(of *job.Bound) (executor.Bound, error) {
 	b, ok := of.Buffer.(*ownBuffer)
 	if !ok || b.device != d {
-		return executor.Bound{}, fmt.Errorf("%w: binding %d has no buffer of this device", job.ErrInvalid, of.Binding)
+		return executor.Bound{}, job.ForeignBuffer(of.Binding)
 	}
-	memory, err := b.Use(!of.ReadOnly)
+	memory, err := b.Use(false)
 	if err != nil {
 		return executor.Bound{}, fmt.Errorf("buffer at binding %d: %w", of.Binding, err)
 	}

@@ -40,7 +40,18 @@ func (d *Device) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
 	if err != nil {
 		return nil, jobError(err)
 	}
-	return d.SubmitJob(ctx, own)
+	pending, err := d.SubmitJob(ctx, own)
+	if err != nil {
+		return nil, err
+	}
+	for each := range j.Dispatches() {
+		for i := range each.Buffers {
+			if b := &each.Buffers[i]; !b.ReadOnly {
+				b.Buffer.(*ownBuffer).wrote()
+			}
+		}
+	}
+	return pending, nil
 }
 
 // SubmitJob submits a job of the executor, as [Device] submits one: a deadline of ctx is
@@ -67,9 +78,7 @@ func (d *Device) Run(ctx context.Context, j *job.Job) error {
 
 // jobOf returns the executor's job.
 func (d *Device) jobOf(j *job.Job) (to executor.Job, err error) {
-	for _, in := range j.Inputs {
-		to.Inputs = append(to.Inputs, executor.Input{Binding: in.Binding, Data: in.Data, Fill: in.Fill, Size: in.Size})
-	}
+	to.Inputs = j.Inputs
 	for _, out := range j.Outputs {
 		to.Outputs = append(to.Outputs, executor.Output{Binding: out.Binding, To: out.To, Read: out.Read, Size: out.Size, Zero: true})
 	}
@@ -132,7 +141,7 @@ func (p *pendingJob) moveLarge(ctx context.Context, e *executor.Executor, j *exe
 		if _, err := j.CheckSize(each.Binding, hostSize(each.Data, each.Size)); err != nil {
 			return err
 		}
-		data, err := (&job.Input{Binding: each.Binding, Data: each.Data, Fill: each.Fill, Size: each.Size}).Bytes()
+		data, err := each.Bytes()
 		if err != nil {
 			return err
 		}

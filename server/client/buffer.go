@@ -22,7 +22,7 @@ type Buffer struct {
 // NewBuffer makes a buffer of size bytes, a multiple of 4, all zero. It ends with the
 // session, or with Release.
 func (c *Client) NewBuffer(ctx context.Context, size int) (job.Buffer, error) {
-	return made(c.buffer(ctx, &wire.Buffer{Flags: wire.Create, Size: uint64(max(0, size))}))
+	return made(c.buffer(ctx, &wire.Buffer{Flags: wire.Create, Size: uint64(size)}))
 }
 
 // NamedBuffer opens the named buffer, and makes it, all zero, where there is none. It
@@ -31,7 +31,7 @@ func (c *Client) NamedBuffer(ctx context.Context, name string, size int) (job.Bu
 	if name == "" {
 		return nil, fmt.Errorf("%w: a named buffer without a name", job.ErrInvalid)
 	}
-	return made(c.buffer(ctx, &wire.Buffer{Flags: wire.Create, Size: uint64(max(0, size)), Name: []byte(name)}))
+	return made(c.buffer(ctx, &wire.Buffer{Flags: wire.Create, Size: uint64(size), Name: []byte(name)}))
 }
 
 // made returns no buffer in place of a nil one.
@@ -160,7 +160,7 @@ func (b *Buffer) operand(offset, n int) wire.Operand {
 
 func (b *Buffer) copy(ctx context.Context, m *wire.Copy, reply *wire.CopyReply) (uint64, error) {
 	if b.released.Load() {
-		return 0, job.ErrReleased
+		return 0, b.c.orEnded(job.ErrReleased)
 	}
 	m.Deadline = deadlineOf(ctx)
 	if err := b.c.take(ctx); err != nil {
@@ -175,6 +175,9 @@ func (b *Buffer) copy(ctx context.Context, m *wire.Copy, reply *wire.CopyReply) 
 
 // take waits until the server accepts one more unanswered job.
 func (c *Client) take(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	select {
 	case c.slots <- struct{}{}:
 		return nil

@@ -227,6 +227,14 @@ func (c *Client) Err() error {
 	return c.mu.ended
 }
 
+// orEnded returns why the session ended, or err where it has not.
+func (c *Client) orEnded(err error) error {
+	if ended := c.Err(); ended != nil {
+		return ended
+	}
+	return err
+}
+
 // Status returns the server's state as JSON.
 func (c *Client) Status(ctx context.Context) ([]byte, error) {
 	var reply wire.Data

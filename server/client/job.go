@@ -26,7 +26,7 @@ func (c *Client) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
 	}
 	if err != nil {
 		p.unstage(true)
-		return nil, err
+		return nil, c.orEnded(err)
 	}
 	if err := p.submit(ctx, &m); err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (c *Client) add(to *wire.Job, d *job.Dispatch) error {
 	for i := range d.Uniforms {
 		u := &d.Uniforms[i]
 		bits, ok := u.One()
-		kind := uniformKinds[u.Base()]
+		kind := uniformKind(u.Base())
 		if !ok || kind == 0 {
 			return fmt.Errorf("%w: uniform %s: a server takes single int, uint, float and bool values: put others into a uniform block", job.ErrInvalid, u.Name)
 		}
@@ -95,11 +95,9 @@ func (c *Client) add(to *wire.Job, d *job.Dispatch) error {
 		b, ok := bound.Buffer.(*Buffer)
 		switch {
 		case !ok || b.c != c:
-			return fmt.Errorf("%w: binding %d has no buffer of this device", job.ErrInvalid, bound.Binding)
+			return job.ForeignBuffer(bound.Binding)
 		case b.released.Load():
 			return fmt.Errorf("client: buffer at binding %d: %w", bound.Binding, job.ErrReleased)
-		case bound.Offset < 0 || bound.Size < 0:
-			return fmt.Errorf("%w: %d bytes from %d of the buffer at binding %d", job.ErrInvalid, bound.Size, bound.Offset, bound.Binding)
 		}
 		m.Buffers = append(m.Buffers, wire.Binding{Binding: bound.Binding, ReadOnly: bound.ReadOnly, Operand: b.operand(bound.Offset, bound.Size)})
 	}
@@ -107,7 +105,15 @@ func (c *Client) add(to *wire.Job, d *job.Dispatch) error {
 	return nil
 }
 
-// uniformKinds are the types that the protocol has.
-var uniformKinds = map[shader.Base]wire.UniformKind{
-	shader.IntBase: wire.UniformInt, shader.BoolBase: wire.UniformInt, shader.UintBase: wire.UniformUint, shader.FloatBase: wire.UniformFloat,
+// uniformKind returns the type that the protocol has for a base, 0 for none.
+func uniformKind(base shader.Base) wire.UniformKind {
+	switch base {
+	case shader.IntBase, shader.BoolBase:
+		return wire.UniformInt
+	case shader.UintBase:
+		return wire.UniformUint
+	case shader.FloatBase:
+		return wire.UniformFloat
+	}
+	return 0
 }
