@@ -130,7 +130,7 @@ func (n *Network) Job(input, output []float32) (executor.Job, error) {
 		job.Inputs = []executor.Input{{Binding: binding, Data: glctx.Bytes(input)}}
 	}
 	binding, _ := n.last().sequence.IndexOf(kernel.Output)
-	job.Outputs = []executor.Output{{Binding: binding, To: glctx.Bytes(output)}}
+	job.Outputs = []executor.Output{{Binding: binding, Dirty: true, To: glctx.Bytes(output)}}
 	return job, nil
 }
 

@@ -28,7 +28,7 @@ func (n *Network) JobOfBytes(input, output []byte) (executor.Job, error) {
 		job.Inputs = []executor.Input{{Binding: binding, Data: input}}
 	}
 	binding, _ := n.last().sequence.IndexOf(kernel.Output)
-	job.Outputs = []executor.Output{{Binding: binding, To: output}}
+	job.Outputs = []executor.Output{{Binding: binding, Dirty: true, To: output}}
 	return job, nil
 }
 

@@ -211,7 +211,7 @@ func (b *batch) addJob(job *Job, l *layout) (index, up int) {
 func (b *batch) addOutputs(job *Job, l *layout, down int) {
 	for i, place := range l.outputs {
 		out := &job.Outputs[i]
-		b.zeroes = b.zeroes || out.Zero
+		b.zeroes = b.zeroes || !out.Dirty
 		b.outputs = append(b.outputs, output{span: place.shift(down), to: out.To, read: out.Read})
 	}
 	for i := range l.textureOutputs {

@@ -35,7 +35,7 @@ func (e *Executor) checkJob(job *Job, l *layout) error {
 	}
 	for i := range job.Outputs {
 		if l.boundOutputs&(1<<i) == 0 {
-			return fmt.Errorf("executor: output at binding %d: no program of the job has a storage block there", job.Outputs[i].Binding)
+			return noBlock(job.Outputs[i].Binding)
 		}
 	}
 	return nil
@@ -77,10 +77,9 @@ func (e *Executor) placeParts(job *Job, l *layout) error {
 		}
 	}
 	for i := range job.Outputs {
-		out := &job.Outputs[i]
-		size, err := hostSize(out.To, out.Size, out.Read != nil, "To", "Read")
+		size, err := job.Outputs[i].Len()
 		if err != nil {
-			return fmt.Errorf("executor: output at binding %d: %w", out.Binding, err)
+			return fmt.Errorf("executor: %w", err)
 		}
 		l.outputs = append(l.outputs, l.addDown(size, e.align))
 	}
@@ -95,22 +94,6 @@ func (e *Executor) placeParts(job *Job, l *layout) error {
 			l.upBytes, l.downBytes, e.options.SlotBytes)
 	}
 	return nil
-}
-
-// hostSize returns the size of an input or output: the length of its slice, or the
-// size given with its function.
-func hostSize(slice []byte, size int, function bool, sliceName, functionName string) (int, error) {
-	switch {
-	case function && slice != nil:
-		return 0, fmt.Errorf("has both %s and %s", sliceName, functionName)
-	case function && size <= 0:
-		return 0, fmt.Errorf("has %s and a Size of %d", functionName, size)
-	case function:
-		return size, nil
-	case len(slice) == 0:
-		return 0, fmt.Errorf("has neither %s nor %s", sliceName, functionName)
-	}
-	return len(slice), nil
 }
 
 // checkDispatch checks the i-th dispatch and adds its command to the layout.
@@ -263,9 +246,9 @@ func checkSize(r *shader.Resource, size int, whole bool) error {
 	return nil
 }
 
-// CheckSize checks the size of an input or output as Submit does, for callers that bind memory
-// of their own in its place, and reports whether a dispatch of the job uses its binding.
-func (j *Job) CheckSize(binding uint32, size int) (used bool, err error) {
+// checkOperand checks an input or output, of size bytes, that is bound as memory.
+func (j *Job) checkOperand(binding uint32, size int, output bool) error {
+	used := false
 	for i := range j.dispatches() {
 		d := j.dispatch(i)
 		if !d.UsesStorage(binding) || slices.ContainsFunc(d.Memory, func(b Bound) bool { return b.Binding == binding }) {
@@ -278,10 +261,18 @@ func (j *Job) CheckSize(binding uint32, size int) (used bool, err error) {
 		for _, r := range d.Program.Interface().Resources {
 			if r.Kind == shader.StorageBuffer && r.Binding == int32(binding) {
 				if err := checkSize(&r, size, true); err != nil {
-					return true, fmt.Errorf("executor: program %s: %w", d.Program.Name(), err)
+					return fmt.Errorf("executor: program %s: %w", d.Program.Name(), err)
 				}
 			}
 		}
 	}
-	return used, nil
+	if output && !used {
+		return noBlock(binding)
+	}
+	return nil
+}
+
+// noBlock returns the error of an output that no dispatch is bound to.
+func noBlock(binding uint32) error {
+	return fmt.Errorf("executor: output at binding %d: no program of the job has a storage block there", binding)
 }

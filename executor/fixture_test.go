@@ -136,7 +136,7 @@ func newTask(h *cache.Handle, number uint32, n int) *task {
 			Uniforms: []job.Uniform{job.Uint("a", k.a), job.Uint("b", k.b)},
 		},
 		Inputs:  []Input{{Binding: 0, Data: glctx.Bytes(k.in)}},
-		Outputs: []Output{{Binding: 1, To: glctx.Bytes(k.out)}},
+		Outputs: []Output{{Binding: 1, Dirty: true, To: glctx.Bytes(k.out)}},
 	}
 	k.poison()
 	return k

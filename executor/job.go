@@ -91,19 +91,7 @@ type Bound struct {
 // before Fill has returned, so it must not wait for them.
 type Input = job.Input
 
-// Output is the destination of the storage block at Binding: it is copied to To, or
-// passed to Read. What no dispatch writes is what an earlier job of this executor left, but
-// zero with Zero, and where a dispatch of the job may run no group: one with Indirect, or
-// with Groups of three zeros.
-type Output struct {
-	Binding uint32
-	To      []byte
-
-	// Zero sets the output to zero before the job, which costs a pass over its memory.
-	Zero bool
-
-	// Read is called by Wait with Size bytes of mapped memory, which are valid
-	// until it returns.
-	Read func(src []byte)
-	Size int
-}
+// Output is the destination of the storage block at Binding: see package job. Its Read is called
+// by Wait with mapped memory. It is zero also with Dirty where a dispatch of the job may run no
+// group: one with Indirect, or with Groups of three zeros.
+type Output = job.Output

@@ -130,7 +130,7 @@ func (k *longJob) prepare(h *cache.Handle, n uint32) {
 	k.job = Job{
 		Dispatch: Dispatch{Program: h, Groups: [3]uint32{longWords / 256, 1, 1}, Uniforms: []job.Uniform{job.Uint("rounds", n)}},
 		Inputs:   []Input{{Binding: 0, Size: 4 * longWords, Fill: k.fill}},
-		Outputs:  []Output{{Binding: 1, Size: 4 * longWords, Read: k.read}},
+		Outputs:  []Output{{Binding: 1, Dirty: true, Size: 4 * longWords, Read: k.read}},
 	}
 }
 

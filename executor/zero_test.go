@@ -61,7 +61,7 @@ func (f *fixture) submitParts(words int, together bool) (tasks []*task) {
 	for i, dispatches := range [][]Dispatch{{once}, {never}, {once, once}} {
 		whole, k := newTask(f.affine(), uint32(i), words), newTask(nil, 0, words)
 		k.job.Dispatch, k.job.Then, k.job.Inputs = dispatches[0], dispatches[1:], nil
-		k.job.Outputs[0].Zero = dispatches[0].Indirect == nil // what may run nothing does without
+		k.job.Outputs[0].Dirty = dispatches[0].Indirect != nil // what may run nothing is zero nevertheless
 		for _, k := range []*task{whole, k} {
 			if k.pending = f.submit(k.job); !together {
 				f.wait(k.pending)
@@ -169,7 +169,7 @@ func BenchmarkZeroOutputs(b *testing.B) {
 					tasks := make([]*task, pending)
 					for i := range tasks {
 						tasks[i] = newTask(f.affine(), uint32(i), bytes/4)
-						tasks[i].job.Outputs[0].Zero = zero
+						tasks[i].job.Outputs[0].Dirty = !zero
 						tasks[i].pending = f.submit(tasks[i].job)
 					}
 					b.SetBytes(int64(bytes))

@@ -67,7 +67,7 @@ type Input struct {
 }
 
 // Output is the destination of the storage block at Binding: it is copied to To, or passed
-// to Read. It is zero before the job: what no dispatch writes stays so.
+// to Read. It is zero before the job: what no dispatch writes stays so, but for Dirty.
 type Output struct {
 	Binding uint32
 	To      []byte
@@ -77,6 +77,11 @@ type Output struct {
 	// memory that the GPU reads, these are memory that it wrote.
 	Read func(src []byte)
 	Size int
+
+	// Dirty leaves it as it is where the job begins, which saves a pass over its memory: what no
+	// dispatch writes is what an earlier job of this process left. It is zero nevertheless
+	// where a dispatch may run no group, and in a server.
+	Dirty bool
 }
 
 // Bytes returns the data of the input, for a device that does not fill it in place: it calls

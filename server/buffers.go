@@ -30,11 +30,16 @@ type openBuffer struct {
 	named *named[*buffer] // nil: the session's own
 }
 
-// newBuffer makes a buffer of zeros.
-func (s *Server) newBuffer(size uint64) (*buffer, error) {
+// newMemory makes memory of the device, all zero.
+func (s *Server) newMemory(size int) (*executor.Memory, error) {
 	s.watch.begin(false)
 	defer s.watch.end(false)
-	memory, err := s.executor.NewMemory(int(size))
+	return s.executor.NewMemory(size)
+}
+
+// newBuffer makes a buffer of zeros.
+func (s *Server) newBuffer(size uint64) (*buffer, error) {
+	memory, err := s.newMemory(int(size))
 	if err != nil {
 		return nil, err
 	}

@@ -71,11 +71,9 @@ func (o *objects) overlap(a, b *wire.Operand) bool {
 // bindInPlace binds the operands that are used in place, when the dispatches are there.
 func (r *running) bindInPlace() error {
 	for i := range r.inPlace {
-		p := &r.inPlace[i]
-		if err := r.checkOperand(p.bound.Binding, p.bound.Size, p.output); err != nil {
+		if err := r.job.BindOperand(r.inPlace[i].bound, r.inPlace[i].output); err != nil {
 			return err
 		}
-		r.bind(p.bound)
 	}
 	return nil
 }

@@ -28,10 +28,9 @@ type running struct {
 	bytes   jobBytes
 	inPlace []placed // operands that are not copied
 	inline  []byte
-	held    []*sharedMemory    // written when the job is done
-	writes  []*buffer          // whose versions rise when the executor has the job
-	device  []*executor.Memory // memory of this job alone, for operands that are too large for a slot
-	late    []download         // outputs in device, in the order of job outputs
+	held    []*sharedMemory // written when the job is done
+	writes  []*buffer       // whose versions rise when the executor has the job
+	spill   executor.Spill  // memory of this job alone, for operands that are too large for a slot
 
 	request wire.Job // storage of the decoder
 	job     executor.Job
@@ -40,12 +39,6 @@ type running struct {
 
 // jobBytes counts the bytes of the operands of a job.
 type jobBytes struct{ in, out, copied int }
-
-// download is an output that is copied when the job is done.
-type download struct {
-	from *executor.Memory
-	to   []byte
-}
 
 var runnings = sync.Pool{New: func() any { return &running{names: map[string]string{}} }}
 
@@ -57,18 +50,14 @@ func (r *running) release() {
 	for _, m := range r.held {
 		m.release()
 	}
-	for _, m := range r.device {
-		m.Release()
-	}
+	r.spill.Release()
 	clear(r.held)
 	clear(r.writes)
-	clear(r.device)
-	clear(r.late)
 	clear(r.inPlace)
 	clear(r.job.Inputs)
 	clear(r.job.Outputs)
 	clear(r.job.Then)
-	r.held, r.writes, r.device, r.late, r.inPlace = r.held[:0], r.writes[:0], r.device[:0], r.late[:0], r.inPlace[:0]
+	r.held, r.writes, r.inPlace = r.held[:0], r.writes[:0], r.inPlace[:0]
 	r.job = executor.Job{Inputs: r.job.Inputs[:0], Outputs: r.job.Outputs[:0], Then: r.job.Then[:0]}
 	r.task, r.entered, r.in, r.out, r.unread, r.weight, r.bytes = nil, false, 0, 0, 0, 0, jobBytes{}
 	if len(r.names) > maxNames {
@@ -269,10 +258,8 @@ func (s *session) completeJob(r *running) {
 // finish delivers the outputs of a job and answers it.
 func (s *session) finish(r *running) {
 	err := r.pending.Wait(context.Background())
-	for _, d := range r.late {
-		if err == nil {
-			err = d.from.DownloadInPieces(context.Background(), 0, d.to)
-		}
+	if err == nil {
+		err = r.spill.Deliver(context.Background())
 	}
 	if err != nil {
 		r.task.fail(err, wire.CodeInternal)
@@ -308,6 +295,15 @@ func (s *session) prepare(r *running) error {
 	return s.moveLarge(r)
 }
 
+// moveLarge gives the large operands of a job that does not fit into a slot memory of its own.
+func (s *session) moveLarge(r *running) error {
+	// More has only a job whose operands are the same bytes many times.
+	if limit := max(s.server.options.Limits.Memory, 2*wire.MaxBody); uint64(r.in)+uint64(r.out) > limit {
+		return reject(wire.CodeQuota, "a job that copies %d bytes in and %d out: %d are possible together", r.in, r.out, limit)
+	}
+	return r.spill.Move(s.ctx, s.server.executor, &r.job, s.server.newMemory)
+}
+
 func (s *session) prepareInputs(r *running) error {
 	for i := range r.request.Inputs {
 		in := &r.request.Inputs[i]
@@ -325,7 +321,7 @@ func (s *session) prepareInputs(r *running) error {
 		default:
 			return reject(wire.CodeInvalid, "input at binding %d is neither inline nor in memory", in.Binding)
 		}
-		r.job.Inputs = append(r.job.Inputs, executor.Input{Binding: in.Binding, Data: data})
+		r.job.Inputs = append(r.job.Inputs, job.Input{Binding: in.Binding, Data: data})
 		r.addIn(len(data))
 	}
 	return nil
@@ -364,7 +360,7 @@ func (s *session) prepareOutputs(r *running) error {
 		default:
 			return reject(wire.CodeInvalid, "output at binding %d is neither inline nor in memory", out.Binding)
 		}
-		r.job.Outputs = append(r.job.Outputs, executor.Output{Binding: out.Binding, To: to, Zero: true})
+		r.job.Outputs = append(r.job.Outputs, job.Output{Binding: out.Binding, To: to})
 		r.addOut(len(to))
 	}
 	return nil

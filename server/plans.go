@@ -402,14 +402,6 @@ func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input
 	if err != nil {
 		return err
 	}
-	if input != nil && !inPlace {
-		if err := from.UploadInPieces(s.ctx, 0, input); err != nil {
-			return err
-		}
-	}
-	if output != nil && !inPlace {
-		r.late = append(r.late, download{to, output})
-	}
 	r.job = conv2d.JobOf(dispatches...)
 	return nil
 }
@@ -424,7 +416,10 @@ func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written, 
 		if len(bytes) == 0 {
 			return nil, reject(wire.CodeInvalid, "a run needs an input and an output")
 		}
-		return s.deviceMemory(r, len(bytes))
+		if written {
+			return r.spill.Download(bytes, s.server.newMemory)
+		}
+		return r.spill.Upload(s.ctx, bytes, s.server.newMemory)
 	}
 	b, offset, _, err := s.objects.bufferRange(o)
 	if err != nil {

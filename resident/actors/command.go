@@ -226,7 +226,7 @@ func (w *World) submitCommands(ctx context.Context, commands [][]uint32, then []
 		},
 		Then:    then,
 		Inputs:  []executor.Input{{Binding: 5, Data: glctx.Bytes(words)}},
-		Outputs: []executor.Output{{Binding: 6, To: glctx.Bytes(output)}},
+		Outputs: []executor.Output{{Binding: 6, Dirty: true, To: glctx.Bytes(output)}},
 	})
 	if err != nil {
 		return nil, err

@@ -210,7 +210,7 @@ func (w *World) submitAndWait(ctx context.Context, job executor.Job) error {
 	words := make([]uint32, reportWords+reportedWords)
 	// Only actors_plan declares this binding as its report. A handler with memory at the
 	// binding gets that memory.
-	job.Outputs = append(job.Outputs, executor.Output{Binding: reportBinding, To: glctx.Bytes(words)})
+	job.Outputs = append(job.Outputs, executor.Output{Binding: reportBinding, Dirty: true, To: glctx.Bytes(words)})
 	pending, err := w.executor.Submit(ctx, job)
 	if err != nil {
 		return fmt.Errorf("actors: %w", err)

@@ -103,7 +103,7 @@ func (q *Queue) roundsJob(n int, up upload, report []uint32) executor.Job {
 		all = append(all, q.planAndGather()...)
 	}
 	job := executor.Job{Dispatch: all[0], Then: all[1:]}
-	job.Outputs = []executor.Output{{Binding: 2, To: glctx.Bytes(report)}}
+	job.Outputs = []executor.Output{{Binding: 2, Dirty: true, To: glctx.Bytes(report)}}
 	if up.longest > 0 {
 		job.Inputs = []executor.Input{{Binding: 1, Data: glctx.Bytes(up.encode())}}
 	}

@@ -48,12 +48,12 @@ func (r *run) prepare(p *place, bytes int, rounds uint32, mapped bool) {
 	}}
 	if mapped {
 		p.job.Inputs = []executor.Input{{Binding: 0, Size: bytes, Fill: p.fill}}
-		p.job.Outputs = []executor.Output{{Binding: 1, Size: bytes, Read: p.read}}
+		p.job.Outputs = []executor.Output{{Binding: 1, Dirty: true, Size: bytes, Read: p.read}}
 		return
 	}
 	p.in, p.out = make([]uint32, words), make([]uint32, words)
 	p.job.Inputs = []executor.Input{{Binding: 0, Data: glctx.Bytes(p.in)}}
-	p.job.Outputs = []executor.Output{{Binding: 1, To: glctx.Bytes(p.out)}}
+	p.job.Outputs = []executor.Output{{Binding: 1, Dirty: true, To: glctx.Bytes(p.out)}}
 }
 
 // begin gives the place the next job.

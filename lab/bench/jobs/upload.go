@@ -34,7 +34,7 @@ func (r *run) measureUpload() (err error) {
 				Uniforms: []job.Uniform{job.Uint("stride", stampStride)},
 			},
 			Inputs: []executor.Input{{Binding: 0, Size: u.JobBytes, Fill: p.fill}},
-			Outputs: []executor.Output{{Binding: 1, Size: 4 * stamps, Read: func(src []byte) {
+			Outputs: []executor.Output{{Binding: 1, Dirty: true, Size: 4 * stamps, Read: func(src []byte) {
 				for i := range stamps {
 					if !p.right(i*stampStride, binary.NativeEndian.Uint32(src[4*i:])) {
 						wrong++

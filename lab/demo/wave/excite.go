@@ -70,7 +70,7 @@ func (s *Sim) poke(ctx context.Context, pokes []Impulse) ([]Ack, error) {
 				Uniforms: []job.Uniform{job.Int("count", int32(len(pokes)))},
 			}),
 			Inputs:  []executor.Input{{Binding: 4, Data: glctx.Bytes(inputs)}},
-			Outputs: []executor.Output{{Binding: 7, To: glctx.Bytes(results)}},
+			Outputs: []executor.Output{{Binding: 7, Dirty: true, To: glctx.Bytes(results)}},
 		}
 	})
 	if err != nil {

@@ -34,7 +34,7 @@ func (s *Sim) Tiles(ctx context.Context) ([]TileReport, error) {
 					m.fields[now].BindReadOnly(0), m.fields[before].BindReadOnly(1), m.faces[before].BindReadOnly(3), m.tiles.BindReadOnly(5),
 				},
 			}),
-			Outputs: []executor.Output{{Binding: 7, Size: 4 * tileReportWords * len(reports), Read: func(src []byte) {
+			Outputs: []executor.Output{{Binding: 7, Dirty: true, Size: 4 * tileReportWords * len(reports), Read: func(src []byte) {
 				readReports(reports, src)
 			}}},
 		}
@@ -89,7 +89,7 @@ func (s *Sim) Heights(ctx context.Context, cells ...image.Point) ([]float32, err
 				Memory:  []executor.Bound{s.memory.fields[s.now].BindReadOnly(0)},
 			},
 			Inputs:  []executor.Input{{Binding: 4, Data: glctx.Bytes(places)}},
-			Outputs: []executor.Output{{Binding: 7, To: glctx.Bytes(heights)}},
+			Outputs: []executor.Output{{Binding: 7, Dirty: true, To: glctx.Bytes(heights)}},
 		}
 	})
 	if err != nil {

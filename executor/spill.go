@@ -1,0 +1,178 @@
+package executor
+
+import (
+	"context"
+	"slices"
+)
+
+// largeOperand is the size from which an operand of a job that does not fit into a slot gets
+// memory of its own.
+const largeOperand = 64 << 10
+
+// Spill has memory of the device for operands of one job that are too large for a slot. The
+// zero Spill is empty, and so is one after Release. It belongs to one goroutine at a time.
+type Spill struct {
+	memory []*Memory
+	late   []lateOutput
+}
+
+// lateOutput is an output that is copied when the job is done.
+type lateOutput struct {
+	from *Memory
+	to   []byte
+	read func([]byte) // nil: it is copied only
+}
+
+// Move gives the large operands of a job that does not fit into a slot memory that newMemory
+// makes: inputs are copied there now, outputs from there by Deliver. It changes the job, which
+// is submitted then, and leaves the caller's slices as they are. It returns errors of Submit.
+func (s *Spill) Move(ctx context.Context, e *Executor, j *Job, newMemory func(size int) (*Memory, error)) error {
+	if e.hasRoom(j) {
+		return nil
+	}
+	inputs, outputs := j.Inputs, j.Outputs
+	j.Inputs, j.Outputs, j.Then = nil, nil, slices.Clone(j.Then)
+	for i := range inputs {
+		in := &inputs[i]
+		if operandSize(in.Data, in.Size) < largeOperand {
+			j.Inputs = append(j.Inputs, *in)
+			continue
+		}
+		if err := s.moveInput(ctx, j, in, newMemory); err != nil {
+			return err
+		}
+	}
+	for i := range outputs {
+		out := &outputs[i]
+		if operandSize(out.To, out.Size) < largeOperand {
+			j.Outputs = append(j.Outputs, *out)
+			continue
+		}
+		if err := s.moveOutput(j, out, newMemory); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hasRoom reports whether a job fits into a slot: half of one leaves room for the padding of
+// small operands.
+func (e *Executor) hasRoom(j *Job) bool {
+	in, out := 0, 0
+	for i := range j.dispatches() {
+		in += len(j.dispatch(i).Params)
+	}
+	for i := range j.Inputs {
+		in += operandSize(j.Inputs[i].Data, j.Inputs[i].Size)
+	}
+	for i := range j.Outputs {
+		out += operandSize(j.Outputs[i].To, j.Outputs[i].Size)
+	}
+	return max(in, out) <= e.options.SlotBytes/2
+}
+
+// operandSize returns the size of a slice, or else of what a function fills or reads.
+func operandSize(slice []byte, size int) int { return max(len(slice), size) }
+
+func (s *Spill) moveInput(ctx context.Context, j *Job, in *Input, newMemory func(int) (*Memory, error)) error {
+	if err := j.checkOperand(in.Binding, operandSize(in.Data, in.Size), false); err != nil {
+		return err
+	}
+	data, err := in.Bytes()
+	if err != nil {
+		return err
+	}
+	m, err := s.Upload(ctx, data, newMemory)
+	if err != nil {
+		return err
+	}
+	j.bind(Bound{Binding: in.Binding, Memory: m, ReadOnly: true})
+	return nil
+}
+
+func (s *Spill) moveOutput(j *Job, out *Output, newMemory func(int) (*Memory, error)) error {
+	if err := j.checkOperand(out.Binding, operandSize(out.To, out.Size), true); err != nil {
+		return err
+	}
+	to, err := out.Bytes()
+	if err != nil {
+		return err
+	}
+	m, err := s.Download(to, newMemory)
+	if err != nil {
+		return err
+	}
+	s.late[len(s.late)-1].read = out.Read
+	j.bind(Bound{Binding: out.Binding, Memory: m})
+	return nil
+}
+
+// Upload returns memory of the Spill that has data.
+func (s *Spill) Upload(ctx context.Context, data []byte, newMemory func(int) (*Memory, error)) (*Memory, error) {
+	m, err := s.add(len(data), newMemory)
+	if err != nil {
+		return nil, err
+	}
+	return m, m.UploadInPieces(ctx, 0, data)
+}
+
+// Download returns memory of the Spill that Deliver copies to a slice.
+func (s *Spill) Download(to []byte, newMemory func(int) (*Memory, error)) (*Memory, error) {
+	m, err := s.add(len(to), newMemory)
+	if err == nil {
+		s.late = append(s.late, lateOutput{from: m, to: to})
+	}
+	return m, err
+}
+
+func (s *Spill) add(size int, newMemory func(int) (*Memory, error)) (*Memory, error) {
+	m, err := newMemory(size)
+	if err == nil {
+		s.memory = append(s.memory, m)
+	}
+	return m, err
+}
+
+// Deliver copies outputs of a job that is done, and then calls their Read functions.
+func (s *Spill) Deliver(ctx context.Context) error {
+	for i := range s.late {
+		if err := s.late[i].from.DownloadInPieces(ctx, 0, s.late[i].to); err != nil {
+			return err
+		}
+	}
+	for i := range s.late {
+		if out := &s.late[i]; out.read != nil {
+			out.read(out.to)
+		}
+	}
+	return nil
+}
+
+// Release releases the memory. A job that runs retains what it uses.
+func (s *Spill) Release() {
+	for _, m := range s.memory {
+		m.Release()
+	}
+	clear(s.memory)
+	clear(s.late)
+	s.memory, s.late = s.memory[:0], s.late[:0]
+}
+
+// BindOperand binds memory in place of an input or output, for every dispatch that has nothing
+// of its own at the binding. It returns the error of Submit for an operand of that size.
+func (j *Job) BindOperand(b Bound, output bool) error {
+	if err := j.checkOperand(b.Binding, b.Size, output); err != nil {
+		return err
+	}
+	j.bind(b)
+	return nil
+}
+
+func (j *Job) bind(b Bound) {
+	for i := range j.dispatches() {
+		d := j.dispatch(i)
+		if !slices.ContainsFunc(d.Memory, func(other Bound) bool { return other.Binding == b.Binding }) {
+			d.Memory = append(slices.Clip(d.Memory), b)
+		}
+	}
+}
