@@ -30,10 +30,11 @@ import (
 //	remote/                   what is known of remotes: see package remote
 //	last_trim                 time of the last Trim
 const (
-	statsName      = "cache_stats.json"
-	driverName     = "driver"
-	dirEnvironment = "SHADERCACHE_DIR"
-	lastTrimName   = "last_trim"
+	statsName           = "cache_stats.json"
+	driverName          = "driver"
+	dirEnvironment      = "SHADERCACHE_DIR"
+	upstreamEnvironment = "SHADERCACHE_UPSTREAM"
+	lastTrimName        = "last_trim"
 )
 
 // subfolders are those of the cache directory itself, into which nothing is written through a
@@ -73,10 +74,10 @@ type Dir struct {
 	claims *claims // of Claim
 }
 
-// DefaultDir returns the path to use where the user names none: $SHADERCACHE_DIR, else
+// defaultDir returns the path to use where the user names none: $SHADERCACHE_DIR, else
 // "shadercache" in the user's cache directory. It returns ErrNoDir where neither exists,
 // and does not open the directory.
-func DefaultDir() (string, error) {
+func defaultDir() (string, error) {
 	if path := os.Getenv(dirEnvironment); path != "" {
 		return path, nil
 	}

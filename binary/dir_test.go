@@ -77,7 +77,7 @@ func TestOpenDirRefuses(t *testing.T) {
 
 func TestDefaultDir(t *testing.T) {
 	t.Setenv("SHADERCACHE_DIR", "/somewhere")
-	if got, err := DefaultDir(); got != "/somewhere" || err != nil {
+	if got, err := defaultDir(); got != "/somewhere" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
 	t.Setenv("SHADERCACHE_DIR", "")
@@ -85,7 +85,7 @@ func TestDefaultDir(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "LocalAppData"} {
 		t.Setenv(name, base)
 	}
-	got, err := DefaultDir()
+	got, err := defaultDir()
 	must(t, err)
 	if !strings.HasPrefix(got, base) || filepath.Base(got) != "shadercache" {
 		t.Errorf("got %q", got)
@@ -93,7 +93,7 @@ func TestDefaultDir(t *testing.T) {
 	for _, name := range []string{"HOME", "XDG_CACHE_HOME", "LocalAppData"} {
 		t.Setenv(name, "")
 	}
-	if _, err := DefaultDir(); !errors.Is(err, ErrNoDir) || !strings.Contains(err.Error(), "SHADERCACHE_DIR") {
+	if _, err := defaultDir(); !errors.Is(err, ErrNoDir) || !strings.Contains(err.Error(), "SHADERCACHE_DIR") {
 		t.Errorf("without a home: got %v, want ErrNoDir with a hint", err)
 	}
 }

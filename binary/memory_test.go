@@ -64,7 +64,7 @@ func TestDecodersBoundMemory(t *testing.T) {
 	blob := encode(t, zeros)
 	names := compress([]byte("{\"files\":[\"\"" + strings.Repeat(",\"\"", maxSourceBytes/3-10) + "]}\n"))
 	text := compress(make([]byte, maxSourceBytes))
-	tuning := []byte("{\"tuning\":[0" + strings.Repeat(",0", MaxTuningBytes) + "]}")
+	tuning := []byte("{\"tuning\":[0" + strings.Repeat(",0", maxTuningBytes) + "]}")
 	for name, test := range map[string]struct {
 		limit  uint64
 		decode func()

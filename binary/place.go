@@ -26,9 +26,11 @@ import (
 //	/dev/shm/shadercache-UID
 //	$TMPDIR/shadercache-UID, or that in /tmp
 type Place struct {
-	// Dir is the path of the directory. Default: DefaultDir.
+	// Dir is the path of the directory. Default: $SHADERCACHE_DIR, else "shadercache" in the
+	// user's cache directory.
 	Dir string
-	// Upstream is the path of a directory that is only read. Default: DefaultUpstream.
+	// Upstream is the path of a directory that is only read, such as one in a container
+	// image. Default: $SHADERCACHE_UPSTREAM, else none.
 	Upstream string
 	// Filled reports that something else than an upstream directory will fill the
 	// directory, so that a private place is worth having. Default: false.
@@ -52,6 +54,19 @@ type Location struct {
 // for. Err has the reason.
 func (l Location) Private() bool { return l.Dir != nil && l.Err != nil }
 
+// FromEnvironment returns p with the paths that are used where it has none, which need not
+// exist. It returns ErrNoDir, wrapped, where there is none for the directory.
+func (p Place) FromEnvironment() (Place, error) {
+	if p.Upstream == "" {
+		p.Upstream = os.Getenv(upstreamEnvironment)
+	}
+	var err error
+	if p.Dir == "" {
+		p.Dir, err = defaultDir()
+	}
+	return p, err
+}
+
 // Open opens the directory and makes it where it is missing.
 func (p Place) Open() Location { return p.open(OpenDir) }
 
@@ -60,12 +75,13 @@ func (p Place) Find() Location { return p.open(findDir) }
 
 func (p Place) open(openDir func(path string) (*Dir, error)) Location {
 	l := Location{}
+	p, noDir := p.FromEnvironment()
 	upstream, err := p.openUpstream()
 	l.UpstreamErr = err
 	if upstream != nil {
 		l.Upstream = []*Dir{upstream}
 	}
-	dir, err := p.openDir(openDir)
+	dir, err := p.openDir(openDir, noDir)
 	if errors.Is(err, errNotWritable) && dir.holdsPrograms() && (upstream == nil || upstream.path != dir.path) {
 		l.Upstream = append([]*Dir{dir.asUpstream()}, l.Upstream...)
 	}
@@ -101,14 +117,10 @@ func (l Location) join() Location {
 
 // openUpstream returns nil without an error where none is chosen.
 func (p Place) openUpstream() (*Dir, error) {
-	path := p.Upstream
-	if path == "" {
-		path = DefaultUpstream()
-	}
-	if path == "" {
+	if p.Upstream == "" {
 		return nil, nil
 	}
-	return OpenUpstream(path)
+	return OpenUpstream(p.Upstream)
 }
 
 // errNotWritable is returned with a directory that can be read alone.
@@ -116,15 +128,11 @@ var errNotWritable = errors.New("cannot be written")
 
 // openDir opens the directory that was asked for. With an error that matches errNotWritable
 // it returns one that can be read.
-func (p Place) openDir(openDir func(path string) (*Dir, error)) (*Dir, error) {
-	path := p.Dir
-	if path == "" {
-		var err error
-		if path, err = DefaultDir(); err != nil {
-			return nil, err
-		}
+func (p Place) openDir(openDir func(path string) (*Dir, error), noDir error) (*Dir, error) {
+	if noDir != nil {
+		return nil, noDir
 	}
-	dir, err := openDir(path)
+	dir, err := openDir(p.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("the cache directory cannot be used: %w", err)
 	}

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"iter"
 	"math"
-	"path/filepath"
 	"time"
 
 	"github.com/shadercache/shadercache/shader"
@@ -41,13 +40,13 @@ const (
 	tuningName   = "tuning"
 	tuningSchema = 1
 
-	// MaxTuningBytes bounds a file. A choice has a few numbers.
-	MaxTuningBytes = 16 << 10
+	// maxTuningBytes bounds a file. A choice has a few numbers.
+	maxTuningBytes = 16 << 10
 )
 
 // tuningsOf is the kind of the tunings of a driver. The key is the digest of the problem.
 func tuningsOf(fingerprint shader.Digest) perKey[Tuning] {
-	return perKey[Tuning]{folder: tuningName, ext: ".json", limit: MaxTuningBytes,
+	return perKey[Tuning]{folder: tuningName, ext: ".json", limit: maxTuningBytes,
 		decode: func(key shader.Key, data []byte) (Tuning, error) { return decodeTuning(fingerprint, key, data) }}
 }
 
@@ -82,7 +81,7 @@ func (s *Store) PutTuning(t Tuning) error {
 	t.Created = t.Created.UTC().Round(0)
 	data, err := s.encodeTuning(t)
 	if err == nil {
-		err = s.writeInto(tuningsOf(s.digest).path(s.path, problemKey(t.Problem)), data)
+		err = s.writeInto(s.TuningPath(t.Problem), data)
 	}
 	if err != nil {
 		return fmt.Errorf("binary: put tuning of %s: %w", t.Problem, err)
@@ -95,21 +94,9 @@ func (s *Store) PutTuning(t Tuning) error {
 // which names the file.
 func (s *Store) Tunings() iter.Seq2[Tuning, error] { return tuningsOf(s.digest).all(s.path) }
 
-// CheckTuning checks the content of a file that is to become tuning/<name> of the driver
-// with this fingerprint.
-func CheckTuning(fingerprint shader.Digest, name string, data []byte) error {
-	kind := tuningsOf(fingerprint)
-	key, ok := kind.key("", name)
-	if !ok {
-		return damaged("is not the name of a tuning")
-	}
-	_, err := kind.decode(key, data)
-	return err
-}
-
-// TuningFile returns the name of a problem's file in tuning/.
-func TuningFile(problem string) string {
-	return filepath.Base(tuningsOf(shader.Digest{}).path("", problemKey(problem)))
+// TuningPath returns the file of a problem's tuning, which may not exist.
+func (s *Store) TuningPath(problem string) string {
+	return tuningsOf(s.digest).path(s.path, problemKey(problem))
 }
 
 func (s *Store) encodeTuning(t Tuning) ([]byte, error) {
@@ -121,8 +108,8 @@ func (s *Store) encodeTuning(t Tuning) ([]byte, error) {
 		return nil, err
 	}
 	data, err := json.Marshal(tuningFile{tuningSchema, tuningSum(s.digest, inner), inner})
-	if len(data) >= MaxTuningBytes {
-		err = errors.Join(err, fmt.Errorf("%d bytes, at most %d are possible", len(data), MaxTuningBytes-1))
+	if len(data) >= maxTuningBytes {
+		err = errors.Join(err, fmt.Errorf("%d bytes, at most %d are possible", len(data), maxTuningBytes-1))
 	}
 	return append(data, '\n'), err
 }

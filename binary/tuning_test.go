@@ -71,7 +71,7 @@ func TestPutTuningRefuses(t *testing.T) {
 		"not JSON":      func(u *Tuning) { u.Choice = json.RawMessage("{") },
 		"not a number":  func(u *Tuning) { u.Nanos = math.NaN() },
 		"negative":      func(u *Tuning) { u.Candidates = -1 },
-		"are possible":  func(u *Tuning) { u.Problem = strings.Repeat("x", MaxTuningBytes) },
+		"are possible":  func(u *Tuning) { u.Problem = strings.Repeat("x", maxTuningBytes) },
 		"a figure is n": func(u *Tuning) { u.MaxError = math.Inf(1) },
 	} {
 		u := testTuning("p")
@@ -89,13 +89,13 @@ func TestDamagedTunings(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, s.PutTuning(testTuning("p")))
-	path := tuningsOf(s.digest).path(s.path, problemKey("p"))
+	path := s.TuningPath("p")
 	good, err := os.ReadFile(path)
 	must(t, err)
 	other, err := d.Store(otherFingerprint)
 	must(t, err)
 	must(t, other.PutTuning(testTuning("p")))
-	otherDriver, err := os.ReadFile(tuningsOf(other.digest).path(other.path, problemKey("p")))
+	otherDriver, err := os.ReadFile(other.TuningPath("p"))
 	must(t, err)
 	another, err := s.encodeTuning(testTuning("another problem"))
 	must(t, err)
@@ -106,7 +106,7 @@ func TestDamagedTunings(t *testing.T) {
 		"another driver":  otherDriver,
 		"another problem": another,
 		"a longer file":   append(bytes.Clone(good), '{'),
-		"too large":       append(bytes.Clone(good), bytes.Repeat([]byte(" "), MaxTuningBytes)...),
+		"too large":       append(bytes.Clone(good), bytes.Repeat([]byte(" "), maxTuningBytes)...),
 		"unknown field":   bytes.Replace(good, []byte(`"schema":1`), []byte(`"schema":1,"more":1`), 1),
 		"another schema":  bytes.Replace(good, []byte(`"schema":1`), []byte(`"schema":2`), 1),
 	} {
@@ -114,8 +114,8 @@ func TestDamagedTunings(t *testing.T) {
 		if _, err := s.Tuning("p"); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := CheckTuning(s.digest, TuningFile("p"), data); len(data) < MaxTuningBytes && !errors.Is(err, ErrDamaged) {
-			t.Errorf("%s: CheckTuning: %v", name, err)
+		if err := CheckFile(s.digest, s.TuningPath("p"), data); len(data) < maxTuningBytes && !errors.Is(err, ErrDamaged) {
+			t.Errorf("%s: CheckFile: %v", name, err)
 		}
 		r, err := d.Verify(false, nil)
 		if err != nil || r.Damaged != 1 || r.Tunings != 1 || r.Unknown != 0 {
@@ -137,7 +137,7 @@ func TestTuningsAreDeletedWithTheirDriver(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	must(t, s.PutTuning(testTuning("p")))
-	left := temporaryOf(tuningsOf(s.digest).path(s.path, problemKey("p")))
+	left := temporaryOf(s.TuningPath("p"))
 	must(t, os.WriteFile(left, nil, 0o600))
 	old := start.Add(-2 * temporaryAge)
 	must(t, os.Chtimes(left, old, old))

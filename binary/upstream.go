@@ -9,31 +9,6 @@ import (
 	"time"
 )
 
-const (
-	upstreamEnvironment = "SHADERCACHE_UPSTREAM"
-	backfillEnvironment = "SHADERCACHE_BACKFILL"
-	binariesEnvironment = "SHADERCACHE_BINARIES"
-)
-
-// DefaultUpstream returns $SHADERCACHE_UPSTREAM: a second cache directory that is only
-// read, such as one in a container image. "" = none.
-func DefaultUpstream() string { return os.Getenv(upstreamEnvironment) }
-
-// DefaultBackfill reports whether $SHADERCACHE_BACKFILL is 1: programs that are found in
-// the upstream directory are copied.
-func DefaultBackfill() bool { return os.Getenv(backfillEnvironment) == "1" }
-
-// DefaultBinaries returns $SHADERCACHE_BINARIES: auto, always or never; "" = not set. It
-// returns "" and an error for another text. See cache.Options.Binaries.
-func DefaultBinaries() (string, error) {
-	switch choice := os.Getenv(binariesEnvironment); choice {
-	case "", "auto", "always", "never":
-		return choice, nil
-	default:
-		return "", fmt.Errorf("$%s is %q, and not auto, always or never", binariesEnvironment, choice)
-	}
-}
-
 // OpenUpstream opens a cache directory that is only read. The directory must exist, and
 // may belong to root; the other rules of OpenDir apply, and an error matches ErrUnsafeDir
 // where one is broken. A directory that this user cannot read is an error too. Nothing is

@@ -88,7 +88,7 @@ func TestAnythingUpstream(t *testing.T) {
 		"STORE/" + refusalsName, "STORE/" + claimsName, "STORE/" + rejectedName, "STORE/" + rejectedName + "/" + digits + blobExt + reasonExt,
 		"STORE/" + inFlightName, "STORE/" + inFlightName + "/1-0", "STORE/" + quarantineName, "STORE/" + quarantineName + "/" + digits + notes.ext,
 		"STORE/" + failedName, "STORE/" + failedName + "/" + source + failures.ext, "STORE/" + checkedName, "STORE/" + checkedName + "/" + digits,
-		"STORE/" + tuningName, "STORE/" + tuningName + "/" + TuningFile("problem"), "STORE/" + pendingName, "STORE/" + pendingName + "/" + digits[:32] + pendingExt,
+		"STORE/" + tuningName, "STORE/" + tuningName + "/" + problemKey("problem").String() + ".json", "STORE/" + pendingName, "STORE/" + pendingName + "/" + digits[:32] + pendingExt,
 		sourcesName, sourcesName + "/" + source[:2], sourcesName + "/" + source[:2] + "/" + source + sourceExt,
 		driverName, driverName + "/mesa", driverName + "/nvidia", driverName + ".lock", driverName + ".filled", driverName + ".drop",
 		statsName, starts.name, runs.name, histories.name, compiledName, zeroName, settingsName, lastTrimName,

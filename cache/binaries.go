@@ -3,8 +3,6 @@ package cache
 import (
 	"cmp"
 	"fmt"
-
-	"github.com/shadercache/shadercache/binary"
 )
 
 // Binaries chooses whether a cache uses the driver's program binaries: see
@@ -25,8 +23,8 @@ const neverBinaries = "Options.Binaries is never"
 func (b Binaries) orDefault() (Binaries, error) {
 	switch b {
 	case "":
-		choice, err := binary.DefaultBinaries()
-		return cmp.Or(Binaries(choice), BinariesAuto), err
+		o, err := Options{}.FromEnvironment()
+		return cmp.Or(o.Binaries, BinariesAuto), err
 	case BinariesAuto, BinariesAlways, BinariesNever:
 		return b, nil
 	}

@@ -2,16 +2,16 @@ package cache
 
 import (
 	"log/slog"
+	"os"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/trace"
 )
 
 // Options configure a [Cache]. The zero value is a good choice.
 type Options struct {
 	// Dir is the cache directory. It must be that of the driver's own cache, where
-	// the device manages one: see ErrApart. Default: binary.DefaultDir().
+	// the device manages one: see ErrApart. Default: see binary.Place.
 	Dir string
 
 	// Upstream is a second cache directory, for programs that Dir does not have,
@@ -194,7 +194,7 @@ func (o Options) withDefaults() Options {
 	if o.KeepEvictedBytes == 0 {
 		o.KeepEvictedBytes = defaultKeepEvictedBytes
 	}
-	o.Backfill = o.Backfill || binary.DefaultBackfill()
+	o.Backfill = o.Backfill || os.Getenv(backfillEnvironment) == "1"
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

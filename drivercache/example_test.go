@@ -13,7 +13,7 @@ import (
 // driver's cache first of all, before anything loads the driver. It is the directory that
 // shadercache export, push and prune know.
 func ExampleManage() {
-	dir, err := os.MkdirTemp("", "app-") // an application has binary.DefaultDir
+	dir, err := os.MkdirTemp("", "app-") // an application has binary.Place
 	if err != nil {
 		log.Fatal(err)
 	}

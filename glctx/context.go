@@ -25,7 +25,7 @@ type Options struct {
 
 	// CacheDir is the cache directory. Its driver/ folder becomes the driver's own
 	// cache. A cache over this context must have the same directory; the front door,
-	// shadercache.Options.Dir, sets both. Default: binary.DefaultDir.
+	// shadercache.Options.Dir, sets both. Default: see binary.Place.
 	CacheDir string
 
 	// Upstream is the read-only directory that the cache over this context has, and

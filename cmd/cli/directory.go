@@ -19,10 +19,11 @@ func (o *Options) Directory() (string, error) {
 		if l.Private() {
 			return l.Dir.Path(), nil
 		}
-		var err error
-		if path, err = binary.DefaultDir(); err != nil {
+		p, err := binary.Place{}.FromEnvironment()
+		if err != nil {
 			return "", err
 		}
+		path = p.Dir
 	}
 	return filepath.Abs(path)
 }
@@ -79,11 +80,11 @@ func OpenToRead(path string) (*binary.Dir, error) {
 // Upstream opens $SHADERCACHE_UPSTREAM. It returns nil where there is none, or where it
 // cannot be used, which is logged.
 func (o *Options) Upstream() *binary.Dir {
-	path := binary.DefaultUpstream()
-	if path == "" {
+	p, _ := binary.Place{}.FromEnvironment()
+	if p.Upstream == "" {
 		return nil
 	}
-	dir, err := binary.OpenUpstream(path)
+	dir, err := binary.OpenUpstream(p.Upstream)
 	if err != nil {
 		o.Logger().Warn("the upstream directory is left out", "reason", err)
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cmd/cli"
 )
 
@@ -198,7 +199,8 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 	if err := o.addDirectory(cmd, r); err != nil {
 		return nil, err
 	}
-	upstream := settingLine{"upstream", binary.DefaultUpstream(), fromDefault, ""}
+	p, _ := binary.Place{}.FromEnvironment()
+	upstream := settingLine{"upstream", p.Upstream, fromDefault, ""}
 	if l := o.Place().Find(); l.Private() && upstream.Value == "" && len(l.Upstream) > 0 {
 		upstream = settingLine{"upstream", l.Upstream[0].Path(), fromPrivate, "it can only be read"}
 	} else if upstream.Value != "" {
@@ -212,15 +214,16 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 		return nil, err
 	}
 	backfill := settingLine{"backfill", "off", fromDefault, ""}
-	if binary.DefaultBackfill() {
+	environment, err := cache.Options{}.FromEnvironment()
+	if environment.Backfill {
 		backfill = settingLine{"backfill", "on", fromEnvironment, "SHADERCACHE_BACKFILL"}
 	}
 	r.Settings = append(r.Settings, backfill)
 	binaries := settingLine{"binaries", "auto", fromDefault, ""}
-	if choice, err := binary.DefaultBinaries(); err != nil {
+	if err != nil {
 		binaries.Detail = err.Error()
-	} else if choice != "" {
-		binaries = settingLine{"binaries", choice, fromEnvironment, "SHADERCACHE_BINARIES"}
+	} else if environment.Binaries != "" {
+		binaries = settingLine{"binaries", string(environment.Binaries), fromEnvironment, "SHADERCACHE_BINARIES"}
 	}
 	r.Settings = append(r.Settings, binaries)
 	r.addFlag(cmd, "api")

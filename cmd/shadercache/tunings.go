@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -51,7 +50,7 @@ func (t tuningLine) algorithm() string {
 // verifyTunings adds the tunings that no plan can read, which a store cannot tell, to the
 // problems. A repair deletes them.
 func (o *options) verifyTunings(dir *binary.Dir, r *verifyResult) error {
-	return o.ForStores(dir, func(driver string, store *binary.Store) error {
+	return o.ForStores(dir, func(_ string, store *binary.Store) error {
 		for t, err := range store.Tunings() {
 			if err != nil {
 				continue // Verify has it
@@ -60,7 +59,7 @@ func (o *options) verifyTunings(dir *binary.Dir, r *verifyResult) error {
 			if bad == nil {
 				continue
 			}
-			path := filepath.Join(dir.Path(), driver, "tuning", binary.TuningFile(t.Problem))
+			path := store.TuningPath(t.Problem)
 			r.Problems = append(r.Problems, binary.Problem{Path: path, Reason: "the tuning of " + t.Problem + ": " + bad.Error()})
 			r.Tunings--
 			r.Damaged++

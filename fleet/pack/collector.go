@@ -144,7 +144,7 @@ func (c *collector) program(of shader.Digest, name string) error {
 // tuning adds the tuning of one problem.
 func (c *collector) tuning(of shader.Digest, name string) error {
 	return c.addIfValid(name, Tuning, func(_ File, data []byte) error {
-		return binary.CheckTuning(of, path.Base(name), data)
+		return binary.CheckFile(of, name, data)
 	})
 }
 

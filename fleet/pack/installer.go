@@ -83,7 +83,7 @@ func (i *installer) programs(m *Manifest) error {
 		}
 		if err := i.installMissing(m, Tuning, f.Dir, &i.report.Tunings, func(t File) bool {
 			data, err := i.readRegular(t.Path)
-			return err == nil && binary.CheckTuning(f.Digest, path.Base(t.Path), data) == nil
+			return err == nil && binary.CheckFile(f.Digest, t.Path, data) == nil
 		}); err != nil {
 			return err
 		}

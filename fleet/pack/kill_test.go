@@ -202,11 +202,11 @@ func TestImportWithFIFOs(t *testing.T) {
 	data := exported(t, from, ExportOptions{})
 	for name, fails := range map[string]bool{
 		stagingName + ".lock": true, "driver.lock": true, stagingName: false, "cache_stats.json": false,
-		nvidiaFingerprint.DirName() + "/tuning/" + binary.TuningFile("p"): false,
-		nvidiaFingerprint.DirName() + "/index.sum":                        false,
-		nvidiaFingerprint.DirName() + "/fingerprint.json":                 false,
-		slotFolder + "/shadercache0.toc":                                  false,
-		mesaFile:                                                          false,
+		nvidiaFingerprint.DirName() + "/" + tuningOf("p"): false,
+		nvidiaFingerprint.DirName() + "/index.sum":        false,
+		nvidiaFingerprint.DirName() + "/fingerprint.json": false,
+		slotFolder + "/shadercache0.toc":                  false,
+		mesaFile:                                          false,
 	} {
 		to := openDir(t)
 		path := filepath.Join(to.Path(), filepath.FromSlash(name))

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-	"path"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
@@ -98,12 +97,8 @@ func wrongChecksum(f File) error {
 // manifest does not prove that a file is valid. Drivers check theirs.
 func (u *unpacker) checkContent(f File, data []byte) (err error) {
 	switch f.Kind {
-	case Program:
-		err = binary.CheckBlob(u.drivers[f.topFolder()], f.key(), data)
-	case Source:
-		err = binary.CheckSource(f.key(), data)
-	case Tuning:
-		err = binary.CheckTuning(u.drivers[f.topFolder()], path.Base(f.Path), data)
+	case Program, Source, Tuning:
+		err = binary.CheckFile(u.drivers[f.topFolder()], f.Path, data)
 	}
 	if bad, ok := errors.AsType[*binary.DamagedError](err); ok {
 		return refused(f.Path, "%s", bad.Reason)

@@ -35,7 +35,7 @@ const maxMesaPath = 100
 var kindLimits = map[Kind]int64{
 	Program: binary.MaxPayloadBytes + 4096, // with the envelope
 	Source:  16 << 20,
-	Tuning:  binary.MaxTuningBytes,
+	Tuning:  16 << 10,
 	NVIDIA:  4 << 30, // offsets have 32 bits
 	Mesa:    1 << 30, // the size that drivercache sets
 }

@@ -2,8 +2,10 @@ package pack
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -55,7 +57,7 @@ func TestTunings(t *testing.T) {
 func TestImportRefusesInvalidTunings(t *testing.T) {
 	from := openDir(t)
 	putTuning(t, from, mesaFingerprint, "p", 1)
-	name := "tuning/" + binary.TuningFile("p")
+	name := tuningOf("p")
 	good := tree(t, from.Path())[mesaFingerprint.DirName()+"/"+name]
 	if good == "" {
 		t.Fatal("the tuning was not stored")
@@ -72,4 +74,9 @@ func TestImportRefusesInvalidTunings(t *testing.T) {
 		}
 		wantEmpty(t, to)
 	}
+}
+
+// tuningOf returns the file of a problem below the folder of a driver.
+func tuningOf(problem string) string {
+	return fmt.Sprintf("tuning/%x.json", sha256.Sum256([]byte(problem)))
 }

@@ -2,22 +2,23 @@ package doctor
 
 import (
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 )
 
 // examineBinaries reports whether starts leave out the program binaries of the driver:
 // then each compiles everything, and nothing is wrong. driver is nil where there is none.
 func (r *Report) examineBinaries(dir *binary.Dir, driver *binary.Fingerprint) (unused bool) {
 	const check = "binaries"
-	choice, err := binary.DefaultBinaries()
+	o, err := cache.Options{}.FromEnvironment()
 	if err != nil {
 		r.wrong(check, "unset SHADERCACHE_BINARIES", "%v: it is ignored", err)
 		return false
 	}
 	switch {
-	case choice == "never":
+	case o.Binaries == cache.BinariesNever:
 		r.note(check, "unset SHADERCACHE_BINARIES", "$SHADERCACHE_BINARIES is never: programs are compiled from their sources")
 		return true
-	case choice == "always" || driver == nil:
+	case o.Binaries == cache.BinariesAlways || driver == nil:
 		return false
 	}
 	store, err := dir.Store(*driver)

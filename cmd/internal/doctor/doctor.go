@@ -126,7 +126,8 @@ func (r *Report) examineDirectory(o *cli.Options) *binary.Dir {
 
 func (r *Report) examineUpstream() {
 	const check, unset = "upstream", "unset SHADERCACHE_UPSTREAM"
-	path := binary.DefaultUpstream()
+	p, _ := binary.Place{}.FromEnvironment()
+	path := p.Upstream
 	if path == "" {
 		return
 	}

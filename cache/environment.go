@@ -1,0 +1,27 @@
+package cache
+
+import (
+	"fmt"
+	"os"
+)
+
+const (
+	backfillEnvironment = "SHADERCACHE_BACKFILL"
+	binariesEnvironment = "SHADERCACHE_BINARIES"
+)
+
+// FromEnvironment returns o with what the environment sets of Backfill and Binaries, where o
+// does not. [New] does the same, and logs the error.
+func (o Options) FromEnvironment() (Options, error) {
+	o.Backfill = o.Backfill || os.Getenv(backfillEnvironment) == "1"
+	if o.Binaries != "" {
+		return o, nil
+	}
+	switch choice := Binaries(os.Getenv(binariesEnvironment)); choice {
+	case "", BinariesAuto, BinariesAlways, BinariesNever:
+		o.Binaries = choice
+	default:
+		return o, fmt.Errorf("$%s is %q, and not auto, always or never", binariesEnvironment, choice)
+	}
+	return o, nil
+}
