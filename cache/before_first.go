@@ -6,6 +6,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // beforeFirst is what the first request waits for.
@@ -52,16 +53,18 @@ func (c *Cache) fillDriverCache(upstream []*binary.Dir) {
 // awaitBeforeFirst starts Options.BeforeFirst, if no request did before, and waits until
 // it has returned and the driver's own cache is filled, or until ctx ends. Every request
 // calls it before it looks for a program that is not resident, without a lock.
-func (c *Cache) awaitBeforeFirst(ctx context.Context) error {
+func (c *Cache) awaitBeforeFirst(ctx context.Context, request *trace.Region) error {
 	f := &c.first
 	if c.options.BeforeFirst != nil {
+		region := request.Begin(trace.BeforeFirst)
+		defer region.End()
 		f.start.Do(c.startBeforeFirst)
-		if err := c.awaitClosed(ctx, f.ended); err != nil {
+		if err := c.await(ctx, f.ended); err != nil {
 			return err
 		}
 	}
 	if f.filled != nil {
-		return c.awaitClosed(ctx, f.filled)
+		return c.await(ctx, f.filled)
 	}
 	return nil
 }
@@ -79,23 +82,4 @@ func (c *Cache) startBeforeFirst() {
 		defer close(ended)
 		c.options.BeforeFirst()
 	})
-}
-
-// awaitClosed waits until a channel is closed or ctx ends, and returns the error of ctx
-// then.
-func (c *Cache) awaitClosed(ctx context.Context, closed <-chan struct{}) error {
-	select {
-	case <-closed: // most often: no other goroutine is needed
-		return nil
-	default:
-	}
-	var err error
-	c.dev.PollWhile(func() {
-		select {
-		case <-closed:
-		case <-ctx.Done():
-			err = ctx.Err()
-		}
-	})
-	return err
 }

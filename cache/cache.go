@@ -181,6 +181,15 @@ func (c *Cache) retire(evicted []*entry) {
 	c.traceEvicted(evicted)
 }
 
+// evict evicts what which chooses.
+func (c *Cache) evict(which func() []*entry) {
+	c.mu.Lock()
+	evicted := which()
+	c.retire(evicted)
+	c.mu.Unlock()
+	c.dropAll(evicted)
+}
+
 func (c *Cache) dropAll(entries []*entry) {
 	for _, e := range entries {
 		e.drop(c.dev)

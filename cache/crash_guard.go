@@ -97,8 +97,7 @@ func (g *CrashGuard) Run(name string, work func() error) error {
 }
 
 func (g *CrashGuard) runMarked(key shader.Key, name string, suspect bool, work func() error) error {
-	g.begin(suspect)
-	defer g.end(suspect)
+	defer g.hold(suspect)()
 	g.marks().Mark(binary.ActionRun, key, name)
 	defer g.marks().Unmark(binary.ActionRun, key)
 	return work()
@@ -176,22 +175,15 @@ func (g *CrashGuard) refusedUntilAside(q binary.Quarantined) binary.Quarantined 
 	return q
 }
 
-// begin waits until the device may start work; end must follow. Work on a suspect
-// excludes all other work.
-func (g *CrashGuard) begin(suspect bool) {
-	if suspect {
+// hold waits until the device may start work, which lasts until release. Work on a suspect,
+// alone, excludes all other work.
+func (g *CrashGuard) hold(alone bool) (release func()) {
+	if alone {
 		g.owner.dev.PollWhile(g.working.Lock)
-	} else {
-		g.owner.dev.PollWhile(g.working.RLock)
+		return g.working.Unlock
 	}
-}
-
-func (g *CrashGuard) end(suspect bool) {
-	if suspect {
-		g.working.Unlock()
-	} else {
-		g.working.RUnlock()
-	}
+	g.owner.dev.PollWhile(g.working.RLock)
+	return g.working.RUnlock
 }
 
 // markAll marks sources. unmark must follow for each.

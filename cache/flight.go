@@ -85,11 +85,18 @@ func (c *Cache) join(src *shader.Source, storeOnly bool) (f *flight, started boo
 	return f, true, nil
 }
 
-// await waits until f is complete. It returns ctx.Err() when ctx ends before.
-func (c *Cache) await(ctx context.Context, f *flight) (err error) {
+// await waits until a channel is closed or ctx ends, and returns the error of ctx
+// then.
+func (c *Cache) await(ctx context.Context, closed <-chan struct{}) error {
+	select {
+	case <-closed: // most often: no other goroutine is needed
+		return nil
+	default:
+	}
+	var err error
 	c.dev.PollWhile(func() {
 		select {
-		case <-f.done:
+		case <-closed:
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -342,7 +349,7 @@ const claimPoll = time.Millisecond
 // for what another process made; on the device's own thread with its work.
 func (c *Cache) awaitClaim(ctx context.Context, other *claim) {
 	if other != nil {
-		_ = c.awaitClosed(ctx, other.made)
+		_ = c.await(ctx, other.made)
 		return
 	}
 	c.dev.PollWhile(func() {

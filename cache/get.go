@@ -40,49 +40,50 @@ func (c *Cache) get(ctx context.Context, src *shader.Source, h *Handle) (*Handle
 	return c.getMissing(ctx, src, h)
 }
 
-// getMissing is get for a program that the index does not have: it joins the load
-// of the program and waits for its end.
+// getMissing is get for a program that the index does not have.
 func (c *Cache) getMissing(ctx context.Context, src *shader.Source, h *Handle) (*Handle, error) {
 	get := trace.Begin(c.options.Tracer, trace.Requests, 0, trace.Get)
 	about(&get, src)
-	got, err := c.getTraced(ctx, src, h, &get)
-	if err == nil {
-		c.addHistory(src)
+	err := c.getFlight(ctx, src, h, &get)
+	if err != nil {
+		err = getError(src.Name(), err)
 	}
-	endGet(&get, got, err)
-	return got, err
+	endGet(&get, h, err)
+	if err != nil {
+		return nil, err
+	}
+	c.addHistory(src)
+	return h, nil
 }
 
-// getTraced is getMissing within its region.
-func (c *Cache) getTraced(ctx context.Context, src *shader.Source, h *Handle, get *trace.Region) (*Handle, error) {
+// getFlight fills h in: it joins the flight of the program and waits for its end.
+func (c *Cache) getFlight(ctx context.Context, src *shader.Source, h *Handle, get *trace.Region) error {
 	if err := ctx.Err(); err != nil {
-		return nil, getError(src.Name(), err)
+		return err
 	}
 	c.dev.Pending() // panics before anything is started
-	if err := c.awaitFirst(ctx, get); err != nil {
-		return nil, getError(src.Name(), err)
+	if err := c.awaitBeforeFirst(ctx, get); err != nil {
+		return err
 	}
 	f, started, err := c.requestHandle(src, h)
-	if err != nil {
-		return nil, getError(src.Name(), err)
-	}
 	if f == nil {
-		return h, nil
+		return err
 	}
 	if started {
 		c.start(ctx, f, get)
 	}
 	if err := c.awaitTraced(ctx, f, get); err != nil && c.stopWaiting(f) {
-		return nil, getError(src.Name(), err)
+		return err
 	}
-	if f.err != nil {
-		return nil, getError(src.Name(), errorFor(src, f.err))
+	switch {
+	case f.err != nil:
+		return errorFor(src, f.err)
+	case started:
+		h.share, h.origin = &f.entry.shares[0], f.entry.origin
+	default:
+		h.hit(&f.entry.shares[0])
 	}
-	if !started {
-		return h.hit(&f.entry.shares[0]), nil
-	}
-	h.share, h.origin = &f.entry.shares[0], f.entry.origin
-	return h, nil
+	return nil
 }
 
 // requestHandle adds a waiter to the flight of src and reports whether it started

@@ -36,12 +36,8 @@ func (c *Cache) watchMemory() {
 	if m == (GPUMemory{}) || m.Free >= c.options.MinFreeGPUBytes {
 		return
 	}
-	c.mu.Lock()
-	evicted := c.mu.resident.evictOlder()
-	c.retire(evicted)
-	c.mu.counters.pending.LowMemory++
-	c.mu.Unlock()
-	c.dropAll(evicted)
+	c.count(&c.mu.counters.pending.LowMemory, 1)
+	c.evict(c.mu.resident.evictOlder)
 }
 
 // isMemoryDue reports whether the last query is a second old, and begins another second.

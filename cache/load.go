@@ -74,8 +74,7 @@ func (c *Cache) loadRetrying(ctx context.Context, f *flight, blob *binary.Blob) 
 }
 
 func (c *Cache) loadOnce(ctx context.Context, f *flight, blob *binary.Blob) (shader.Program, error) {
-	c.guard.begin(f.answer.alone)
-	defer c.guard.end(f.answer.alone)
+	defer c.guard.hold(f.answer.alone)()
 	c.guard.markAll(binary.ActionLoad, f.src)
 	program, err := c.dev.Load(ctx, blob.Format, blob.Payload)
 	c.guard.unmark(binary.ActionLoad, f.src)
@@ -133,9 +132,5 @@ func (c *Cache) discardBlob(key shader.Key, reason string) {
 // freeMemory counts a failure for lack of memory and evicts every program without handles.
 func (c *Cache) freeMemory(f *flight) {
 	f.tally.OutOfMemory++
-	c.mu.Lock()
-	evicted := c.mu.resident.evictIdle()
-	c.retire(evicted)
-	c.mu.Unlock()
-	c.dropAll(evicted)
+	c.evict(c.mu.resident.evictIdle)
 }

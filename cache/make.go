@@ -141,8 +141,7 @@ func (c *Cache) compile(ctx context.Context, flights []*flight, done func(result
 // compileRetrying compiles again what ran out of memory, after it evicted every
 // program without handles.
 func (c *Cache) compileRetrying(ctx context.Context, flights []*flight, alone bool, done func(result)) {
-	c.guard.begin(alone)
-	defer c.guard.end(alone)
+	defer c.guard.hold(alone)()
 	var again []*flight
 	for _, r := range c.compileBatch(ctx, flights, done) {
 		c.freeMemory(r.flight)
@@ -235,8 +234,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 
 // readBinary reads the binary of a program from the driver.
 func (c *Cache) readBinary(ctx context.Context, e *entry) (format uint32, payload []byte, err error) {
-	c.guard.begin(false) // a suspect was survived when it was compiled
-	defer c.guard.end(false)
+	defer c.guard.hold(false)() // a suspect was survived when it was compiled
 	c.guard.marks().Mark(binary.ActionRead, e.key, e.name)
 	defer c.guard.marks().Unmark(binary.ActionRead, e.key)
 	return c.dev.Binary(ctx, e.program.ID)

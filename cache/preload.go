@@ -55,7 +55,7 @@ func (c *Cache) Preload(ctx context.Context, sources []*shader.Source, progress 
 	c.dev.Pending() // panics before anything is started
 	region := trace.Begin(c.options.Tracer, trace.Requests, 0, trace.Preload)
 	defer func() { region.End(trace.Int("programs", int64(len(sources)))) }()
-	_ = c.awaitFirst(p.ctx, &region) // each source reports the end of ctx
+	_ = c.awaitBeforeFirst(p.ctx, &region) // each source reports the end of ctx
 	first := 0
 	for window := range slices.Chunk(sources, min(preloadWindow, c.options.MaxPrograms)) {
 		p.window(first, window)
@@ -113,7 +113,7 @@ func (p *preload) window(first int, sources []*shader.Source) {
 		p.cache.WaitStored()
 	}
 	for _, o := range others {
-		err := p.cache.await(p.ctx, o.flight)
+		err := p.cache.await(p.ctx, o.flight.done)
 		if err == nil {
 			err = errorFor(sources[o.index-first], o.flight.err)
 		}
@@ -200,14 +200,8 @@ func (p *preload) startTrials(flights []*flight) (suspects map[*flight]*trial, r
 // survivors waits for trials, and returns the flights that may go on.
 func (p *preload) survivors(suspects map[*flight]*trial) (flights []*flight) {
 	for f, t := range suspects {
-		p.cache.dev.PollWhile(func() {
-			select {
-			case <-t.done:
-			case <-p.ctx.Done():
-			}
-		})
-		if p.ctx.Err() != nil {
-			p.complete(result{flight: f, err: p.ctx.Err()})
+		if err := p.cache.await(p.ctx, t.done); err != nil {
+			p.complete(result{flight: f, err: err})
 			continue
 		}
 		f.answer = p.cache.beforeFind(f.src, true)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/trace"
 )
 
 // rebuildTogether is the default of RebuildOptions.Together: a Get that misses
@@ -48,7 +49,7 @@ type RebuildOptions struct {
 // is lost, or the store cannot list what it lacks; then it returns the results so
 // far. When it returns, everything that was compiled is stored.
 func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult, error) {
-	if err := c.awaitBeforeFirst(ctx); err != nil {
+	if err := c.awaitBeforeFirst(ctx, &trace.Region{}); err != nil {
 		return nil, fmt.Errorf("cache: rebuild: %w", err)
 	}
 	if !c.savesPrograms() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -102,30 +103,15 @@ func (r *residency) stuck() bool {
 	return !slices.ContainsFunc(r.entries(), func(e *entry) bool { return e.handles() == 0 })
 }
 
-// makeRoom evicts programs without handles, the least recently used first,
-// until another program of that size fits or none is left. Evicted entries are
-// sealed; the caller drops them once it no longer holds the lock.
-func (r *residency) makeRoom(bytes int64) (evicted []*entry, fits bool) {
-	if r.fits(bytes) {
-		return nil, true
-	}
+// evict evicts programs without handles, the least recently used first, until enough reports
+// true of their number or none is left. Evicted entries are sealed; the caller drops them
+// once it no longer holds the lock.
+func (r *residency) evict(enough func(evicted int) bool) (evicted []*entry) {
 	r.updateOrder()
 	for _, e := range r.entries() {
-		if !e.seal() {
-			continue
+		if enough(len(evicted)) {
+			break
 		}
-		r.remove(e)
-		evicted = append(evicted, e)
-		if r.fits(bytes) {
-			return evicted, true
-		}
-	}
-	return evicted, false
-}
-
-// evictIdle evicts every program without handles.
-func (r *residency) evictIdle() (evicted []*entry) {
-	for _, e := range r.entries() {
 		if e.seal() {
 			r.remove(e)
 			evicted = append(evicted, e)
@@ -134,22 +120,27 @@ func (r *residency) evictIdle() (evicted []*entry) {
 	return evicted
 }
 
-// evictOlder evicts half of the programs without handles, the least recently used first.
-func (r *residency) evictOlder() (evicted []*entry) {
-	r.updateOrder()
+// makeRoom evicts until another program of that size fits.
+func (r *residency) makeRoom(bytes int64) (evicted []*entry, fits bool) {
+	if r.fits(bytes) {
+		return nil, true
+	}
+	evicted = r.evict(func(int) bool { return r.fits(bytes) })
+	return evicted, r.fits(bytes)
+}
+
+// evictIdle evicts every program without handles.
+func (r *residency) evictIdle() []*entry { return r.evict(func(int) bool { return false }) }
+
+// evictOlder evicts half of the programs without handles.
+func (r *residency) evictOlder() []*entry {
 	idle := 0
 	for _, e := range r.entries() {
 		if e.handles() == 0 {
 			idle++
 		}
 	}
-	for _, e := range r.entries() {
-		if 2*len(evicted) < idle && e.seal() {
-			r.remove(e)
-			evicted = append(evicted, e)
-		}
-	}
-	return evicted
+	return r.evict(func(n int) bool { return 2*n >= idle })
 }
 
 // updateOrder orders entries by last use. Only those used since the last call
@@ -169,5 +160,50 @@ func (r *residency) updateOrder() {
 	for _, u := range used {
 		u.entry.placed = u.at
 		r.order.Get(u.entry.key)
+	}
+}
+
+// evictedBlobs is a victim cache: it keeps the blobs of evicted programs up to a
+// limit and removes the one that was evicted longest ago first. Its owner guards
+// it with Cache.mu.
+type evictedBlobs struct {
+	blobs *simplelru.LRU[shader.Key, *binary.Blob]
+	bytes int64
+	limit int64 // payload bytes; negative: keep nothing
+}
+
+func newEvictedBlobs(limit int64) evictedBlobs {
+	blobs, err := simplelru.NewLRU[shader.Key, *binary.Blob](math.MaxInt, nil)
+	if err != nil {
+		panic("cache: simplelru refused the largest size: " + err.Error())
+	}
+	return evictedBlobs{blobs: blobs, limit: limit}
+}
+
+// accepts reports whether a blob is within the limit.
+func (b *evictedBlobs) accepts(blob *binary.Blob) bool {
+	return blob != nil && int64(len(blob.Payload)) <= b.limit
+}
+
+func (b *evictedBlobs) find(key shader.Key) *binary.Blob {
+	blob, _ := b.blobs.Peek(key)
+	return blob
+}
+
+// add keeps a blob that accepts accepts, in place of another of its key.
+func (b *evictedBlobs) add(blob *binary.Blob) {
+	b.remove(blob.Key)
+	b.blobs.Add(blob.Key, blob)
+	b.bytes += int64(len(blob.Payload))
+	for b.bytes > b.limit {
+		_, oldest, _ := b.blobs.RemoveOldest()
+		b.bytes -= int64(len(oldest.Payload))
+	}
+}
+
+func (b *evictedBlobs) remove(key shader.Key) {
+	if blob := b.find(key); blob != nil {
+		b.blobs.Remove(key)
+		b.bytes -= int64(len(blob.Payload))
 	}
 }

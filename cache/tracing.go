@@ -23,16 +23,6 @@ func about(region *trace.Region, src *shader.Source) {
 	}
 }
 
-// awaitFirst is awaitBeforeFirst within a request's region.
-func (c *Cache) awaitFirst(ctx context.Context, request *trace.Region) error {
-	if c.options.BeforeFirst == nil {
-		return c.awaitBeforeFirst(ctx)
-	}
-	region := request.Begin(trace.BeforeFirst)
-	defer region.End()
-	return c.awaitBeforeFirst(ctx)
-}
-
 // awaitTraced is await within the region of a Get. A flight that is complete is not waited
 // for.
 func (c *Cache) awaitTraced(ctx context.Context, f *flight, get *trace.Region) error {
@@ -43,7 +33,7 @@ func (c *Cache) awaitTraced(ctx context.Context, f *flight, get *trace.Region) e
 	}
 	region := get.Begin(trace.Wait)
 	defer region.End()
-	return c.await(ctx, f)
+	return c.await(ctx, f.done)
 }
 
 // endGet ends the region of a Get with where its program came from, or why there is none.
