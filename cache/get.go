@@ -159,3 +159,7 @@ func (c *Cache) fly(ctx context.Context, f *flight) {
 	}
 	c.makeOne(ctx, f)
 }
+
+func (c *Cache) makeOne(ctx context.Context, f *flight) {
+	c.make(ctx, []*flight{f}, func(r result) { c.complete(r) })
+}

@@ -10,39 +10,58 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// makeOne completes f by compiling, and has the new binary stored.
-func (c *Cache) makeOne(ctx context.Context, f *flight) {
-	var r result
-	c.make(ctx, []*flight{f}, func(made result) { r = made }, func() {})
-	if r.needsRecheck() {
-		r = c.recheck(ctx, r)
+// make compiles the sources of flights, each once among the caches and the processes that
+// share their compiles; what others compiled is loaded. It calls done with each result as
+// soon as there is one, on the calling goroutine, and done completes the flight. The new
+// binaries are read from the driver and stored in the background.
+func (c *Cache) make(ctx context.Context, flights []*flight, done func(result)) {
+	var m making
+	m.end = func(r result) {
+		if r.err == nil && c.readsBack(r.entry) {
+			m.compiled = append(m.compiled, r.entry)
+		}
+		done(r)
 	}
-	c.complete(r)
-	if r.err == nil {
-		c.readBack(ctx, r.entry)
+	defer c.readBackAll(ctx, &m) // also when done calls runtime.Goexit
+	if c.options.SingleFlight == nil && !c.sharesCompiles() {
+		c.compile(ctx, flights, m.add)
+	} else {
+		c.makeShared(ctx, flights, &m)
+	}
+	for _, r := range m.wrong {
+		m.end(c.recheck(ctx, r))
 	}
 }
 
-// make compiles the sources of flights, each once among the caches and the processes that
-// share their compiles, and calls done with each result as soon as there is one, on the
-// calling goroutine. What others compiled is loaded. A cache never waits for another with a
-// claim of its own that is not made: readBack has the binaries of what was compiled read
-// before. Where nothing happens to what other processes claimed for as long as
-// Options.ShareCompiles, it is compiled without a claim.
-func (c *Cache) make(ctx context.Context, flights []*flight, done func(result), readBack func()) {
-	shares := c.sharesCompiles()
-	if c.options.SingleFlight == nil && !shares {
-		c.compile(ctx, flights, done)
-		return
+// making is one call of make.
+type making struct {
+	end      func(result)
+	wrong    []result // to be checked again once the device has compiled the others
+	compiled []*entry // whose binaries are to be read
+}
+
+// add ends with a result, unless it is to be checked again.
+func (m *making) add(r result) {
+	if r.needsRecheck() {
+		m.wrong = append(m.wrong, r)
+	} else {
+		m.end(r)
 	}
+}
+
+// makeShared is make without what is to be checked again. A cache never waits for another
+// with a claim of its own that is not made: the binaries of what it compiled are read before.
+// Where nothing happens to what other processes claimed for as long as
+// Options.ShareCompiles, it is compiled without a claim.
+func (c *Cache) makeShared(ctx context.Context, flights []*flight, m *making) {
 	for last := time.Now(); len(flights) > 0 && ctx.Err() == nil; {
-		left, other := c.makeClaimed(ctx, flights, done)
-		readBack()
+		left, other := c.makeClaimed(ctx, flights, m.add)
+		c.readBackAll(ctx, m)
 		switch {
 		case len(left) < len(flights) || other != nil:
 			last = time.Now()
 		case time.Since(last) >= c.options.ShareCompiles:
-			c.compile(ctx, left, done)
+			c.compile(ctx, left, m.add)
 			return
 		}
 		if len(left) == len(flights) {
@@ -51,8 +70,21 @@ func (c *Cache) make(ctx context.Context, flights []*flight, done func(result), 
 		flights = left
 	}
 	for _, f := range flights {
-		done(result{flight: f, err: ctx.Err()})
+		m.add(result{flight: f, err: ctx.Err()})
 	}
+}
+
+// readBackAll has the binaries of what was compiled read in the background.
+func (c *Cache) readBackAll(ctx context.Context, m *making) {
+	compiled := m.compiled
+	if m.compiled = nil; len(compiled) == 0 {
+		return
+	}
+	c.background.Go(func() {
+		for _, e := range compiled {
+			c.readBack(context.WithoutCancel(ctx), e)
+		}
+	})
 }
 
 // makeClaimed loads what others have made, and compiles what it can claim. Among processes that
@@ -201,9 +233,6 @@ func (c *Cache) readsBack(e *entry) bool {
 // that accept added for this, and queues the blob for the store. The program has
 // been primed by now: it works.
 func (c *Cache) readBack(ctx context.Context, e *entry) {
-	if !c.readsBack(e) {
-		return
-	}
 	format, payload, err := c.readBinary(ctx, e)
 	e.drop(c.dev)
 	if err != nil {

@@ -73,7 +73,6 @@ type preload struct {
 	ctx       context.Context
 	results   []PreloadResult
 	index     map[*flight]int // of the result of each flight started here and not complete
-	compiled  []*entry        // of this window, to be read back
 	storeOnly bool            // see flight
 	progress  func(PreloadResult)
 	cancel    func() // ends ctx; nil: a panic of progress does not end it
@@ -107,8 +106,8 @@ func (p *preload) window(first int, sources []*shader.Source) {
 	started, others := p.start(first, sources)
 	defer p.endUnwound()
 	suspects, rest := p.startTrials(started)
-	p.make(p.load(rest))
-	p.make(p.load(p.survivors(suspects)))
+	p.cache.make(p.ctx, p.load(rest), p.complete)
+	p.cache.make(p.ctx, p.load(p.survivors(suspects)), p.complete)
 	if p.cache.options.InTrial {
 		p.cache.WaitStored()
 	}
@@ -242,39 +241,6 @@ func (p *preload) loadOne(f *flight) result {
 	return p.cache.fromBinary(p.ctx, f)
 }
 
-// make completes flights by compiling, and has the new binaries stored in
-// the background.
-func (p *preload) make(flights []*flight) {
-	if len(flights) == 0 {
-		return
-	}
-	defer p.readBackCompiled() // also when progress calls runtime.Goexit
-	var wrong []result
-	p.cache.make(p.ctx, flights, func(r result) {
-		if r.needsRecheck() {
-			wrong = append(wrong, r)
-		} else {
-			p.complete(r)
-		}
-	}, p.readBackCompiled)
-	for _, r := range wrong {
-		p.complete(p.cache.recheck(p.ctx, r))
-	}
-}
-
-func (p *preload) readBackCompiled() {
-	compiled := p.compiled
-	p.compiled = nil
-	if len(compiled) == 0 {
-		return
-	}
-	p.cache.background.Go(func() {
-		for _, e := range compiled {
-			p.cache.readBack(context.WithoutCancel(p.ctx), e)
-		}
-	})
-}
-
 // complete completes a flight and reports its result. One that failed because
 // this preload was cancelled is abandoned: others may wait for it.
 func (p *preload) complete(r result) {
@@ -286,9 +252,6 @@ func (p *preload) complete(r result) {
 		return
 	}
 	err := c.complete(r)
-	if r.err == nil && c.readsBack(r.entry) {
-		p.compiled = append(p.compiled, r.entry)
-	}
 	p.report(index, r.entry, err)
 }
 
