@@ -205,7 +205,7 @@ func (b *Beside) load(ctx context.Context, s sealed) (p shader.Program, err erro
 		return err
 	})
 	if err == nil {
-		err = b.Do(func(gl *GL) error { return gl.finishLoad(&p, false) })
+		err = b.Do(func(gl *GL) error { return gl.finishProgram(&p, false) })
 	}
 	if err != nil && p.ID != 0 { // the context was closed between the two
 		b.Context.Delete(p.ID)

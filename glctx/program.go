@@ -124,18 +124,12 @@ func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 		gl.readBytes(&p)
 		err = gl.readInterface(&p)
 	}
-	if err == nil {
-		err = gl.prime(&p)
-	}
-	if err == nil {
-		err = gl.finishPriming(&p)
-	}
 	if err != nil {
 		gl.deleteProgram(b.program)
 		return shader.Program{}, err
 	}
-	gl.c.first.add(p.ID)
-	return p, nil
+	err = gl.finishProgram(&p, true)
+	return p, err
 }
 
 // result waits for the driver and returns the error of compiling or linking. A lost
@@ -197,11 +191,11 @@ func (gl *GL) load(format uint32, payload []byte, work *drivercache.Work) (shade
 		return p, err
 	}
 	p.MachineCode = work.Entries
-	err = gl.finishLoad(&p, true)
+	err = gl.finishProgram(&p, true)
 	return p, err
 }
 
-// loadBinary makes a program from a binary, which finishLoad has to finish.
+// loadBinary makes a program from a binary, which finishProgram has to finish.
 func (gl *GL) loadBinary(format uint32, payload []byte) (shader.Program, error) {
 	began := time.Now()
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
@@ -235,9 +229,9 @@ func (gl *GL) loadBinary(format uint32, payload []byte) (shader.Program, error) 
 	return p, nil
 }
 
-// finishLoad primes a program that loadBinary made, and waits until there is machine code
-// if it is asked to. After an error the program is deleted.
-func (gl *GL) finishLoad(p *shader.Program, wait bool) error {
+// finishProgram primes a program that was linked or loaded, and waits until there is machine
+// code if it is asked to. After an error the program is deleted.
+func (gl *GL) finishProgram(p *shader.Program, wait bool) error {
 	err := gl.prime(p)
 	if err == nil && wait {
 		err = gl.finishPriming(p)
