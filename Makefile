@@ -12,10 +12,9 @@ MODULES  := lab/otel lab/bench/peers/gonumpeer
 # connects meanwhile fails.
 XVFB     := xvfb-run -a -s '-screen 0 1280x1024x24 -noreset'
 DEMO     := bin/demo
-# What has goroutines of its own is tested with the race detector: all but these folders,
-# whose code computes, or starts processes that do. It makes them take twice as long, and
-# scripts/drivers test runs parts of cmd and resident with it in continuous integration.
-PLAIN    := cmd conv2d lab recording resident shader
+# Where goroutines share most is tested with the race detector, which makes tests take two or
+# three times as long. make check tests everything with it.
+RACED    := cache devices executor glctx job server trace
 PACKAGES  = $(GO) list $(TAGS) ./...
 # A program with the race detector sleeps for a second before it ends: 80 test binaries
 # would. Tests wait for disks and for processes that they start, so that as many packages at
@@ -36,6 +35,8 @@ FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/
 SAMPLE   := conv2d/imaging/sample.png
 
 SPACE    := $(subst ,, )
+IN_RACED  = '/shadercache/($(subst $(SPACE),|,$(RACED)))(/|$$)'
+TESTS     = SHADERCACHE_REQUIRE_GL=1 $(MEMORY) $(RACE) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -vet=all -timeout 30m
 
 .DEFAULT_GOAL := help
 .PHONY: help build lab recorder demo test test-mesa25 test-drivers check bench fuzz soak trial record-trial picture docs man clean cache-dir examples size
@@ -63,11 +64,10 @@ demo: build cache-dir ## filter a picture on the GPU: compiled, from the cache, 
 cache-dir:
 	@chmod 700 shader_cache
 
-test: ## vet and test everything with a real GL driver, what is concurrent with the race detector
+test: ## vet and test everything with a real GL driver, what is most concurrent with the race detector
 	@scripts/deps test
-	SHADERCACHE_REQUIRE_GL=1 $(MEMORY) $(RACE) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -race -vet=all -timeout 30m \
-		$$($(PACKAGES) | grep -Ev '/shadercache/($(subst $(SPACE),|,$(PLAIN)))(/|$$)')
-	SHADERCACHE_REQUIRE_GL=1 $(MEMORY) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -vet=all -timeout 30m $(PLAIN:%=./%/...)
+	$(TESTS) -race $$($(PACKAGES) | grep -E $(IN_RACED))
+	$(TESTS) $$($(PACKAGES) | grep -Ev $(IN_RACED))
 	CGO_ENABLED=0 $(GO) build $(PURE)
 	CGO_ENABLED=0 $(GO) test -vet=off -run $(UNRACED) ./cache ./internal/portable
 
@@ -81,7 +81,7 @@ check: ## before a commit: format, vet, lint where staticcheck is there, race te
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
 		echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	@if command -v staticcheck >/dev/null; then staticcheck $(TAGS) ./...; fi
-	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test RACED='[a-z]+'
 
 bench: build cache-dir ## Go benchmarks, then the start-up benchmark
 	@scripts/deps test
