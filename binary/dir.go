@@ -116,11 +116,7 @@ func newDir(path string) *Dir { return &Dir{path: path, now: time.Now, claims: &
 func (d *Dir) Path() string { return d.path }
 
 // DriverDir returns the directory of the driver's own cache, which may not exist yet.
-func (d *Dir) DriverDir() string { return DriverDir(d.path) }
-
-// DriverDir returns the directory of the driver's own cache in the cache directory path,
-// neither of which need exist.
-func DriverDir(path string) string { return filepath.Join(path, driverName) }
+func (d *Dir) DriverDir() string { return filepath.Join(d.path, driverName) }
 
 // DriverBytes returns the bytes of the driver's own cache that a limit counts.
 func (d *Dir) DriverBytes() int64 { return drivercache.Bytes(d.DriverDir()) }

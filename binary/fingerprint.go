@@ -1,7 +1,6 @@
 package binary
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/shadercache/shadercache/shader"
@@ -102,32 +101,3 @@ func (f Fingerprint) gpu() string {
 
 // DirName returns the name of the fingerprint's directory in the cache directory.
 func (f Fingerprint) DirName() string { return f.Label() + "-" + f.Digest().Short() }
-
-// FieldDiff is one field in which two fingerprints differ.
-type FieldDiff struct {
-	Field  string `json:"field"` // as in fingerprint.json
-	Ours   string `json:"ours"`
-	Theirs string `json:"theirs"`
-}
-
-// Diff lists the fields in which other differs from f, and none where both have the same
-// digest.
-func (f Fingerprint) Diff(other Fingerprint) []FieldDiff {
-	var list []FieldDiff
-	differ := func(field string, ours, theirs any) {
-		if a, b := fmt.Sprint(ours), fmt.Sprint(theirs); a != b {
-			list = append(list, FieldDiff{field, a, b})
-		}
-	}
-	differ("vendor", f.Vendor, other.Vendor)
-	differ("renderer", f.Renderer, other.Renderer)
-	differ("version", f.Version, other.Version)
-	differ("glsl", f.GLSL, other.GLSL)
-	differ("driver_uuid", f.DriverUUID, other.DriverUUID)
-	differ("driver_build", f.DriverBuild, other.DriverBuild)
-	differ("profile", fmt.Sprintf("%#x", f.Profile), fmt.Sprintf("%#x", other.Profile))
-	differ("flags", fmt.Sprintf("%#x", f.Flags), fmt.Sprintf("%#x", other.Flags))
-	differ("formats", fmt.Sprintf("%#x", f.Formats), fmt.Sprintf("%#x", other.Formats))
-	differ("pointer_bits", f.PointerBits, other.PointerBits)
-	return list
-}

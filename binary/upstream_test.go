@@ -110,26 +110,21 @@ func TestMissingAndWhyReadUpstream(t *testing.T) {
 		}
 	}
 
-	e, err := s.Explain(older.Key(), nil)
-	must(t, err)
-	if e.Stored || e.Upstream || len(e.Others) != 1 || e.Others[0].Dir != otherFingerprint.DirName() ||
-		len(e.Similar) != 1 || e.Similar[0].Diff == nil || e.Similar[0].Key != there.Key() {
+	if e := s.Explain(older.Key()); e.Stored || e.Upstream {
 		t.Errorf("other driver's: %+v", e)
 	}
-	e, err = s.Explain(there.Key(), nil)
-	must(t, err)
-	if !e.Stored || !e.Upstream || e.Checked || e.Unloadable() || e.Name != "there" {
+	if e := s.Explain(there.Key()); !e.Stored || !e.Upstream || e.Checked || e.Unloadable() || e.Name != "there" {
 		t.Errorf("upstream's: %+v", e)
 	}
 	// Notes in the private directory apply to the blob upstream.
 	must(t, s.PutChecked(blobOf(there, testFingerprint)))
 	must(t, s.quarantine(Quarantined{Key: there.Key(), Action: ActionLoad, Time: start}))
-	if e, err := s.Explain(there.Key(), nil); err != nil || !e.Stored || !e.Checked || !e.Unloadable() {
-		t.Errorf("checked and in quarantine: %+v, %v", e, err)
+	if e := s.Explain(there.Key()); !e.Stored || !e.Checked || !e.Unloadable() {
+		t.Errorf("checked and in quarantine: %+v", e)
 	}
 	writeTestFile(t, s.blobPath(there.Key()), []byte("damage"), start)
-	if e, err := s.Explain(there.Key(), nil); err != nil || !e.Stored || !e.Upstream || e.Damage == "" {
-		t.Errorf("damaged here, sound upstream: %+v, %v", e, err)
+	if e := s.Explain(there.Key()); !e.Stored || !e.Upstream || e.Damage == "" {
+		t.Errorf("damaged here, sound upstream: %+v", e)
 	}
 }
 

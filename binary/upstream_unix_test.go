@@ -31,8 +31,8 @@ func readAll(s *Store, key shader.Key, src *shader.Source) *Blob {
 	}
 	_, _ = s.Tuning("problem")
 	_, _ = s.Missing()
-	_, _ = s.Explain(key, nil)
-	_, _ = s.Explain(src.Key(), nil)
+	s.Explain(key)
+	s.Explain(src.Key())
 	s.StartSet("")
 	d.History()
 	_, _ = d.Fingerprints()
@@ -44,7 +44,7 @@ func readAll(s *Store, key shader.Key, src *shader.Source) *Blob {
 	if s = s.upstream; s == nil {
 		return b
 	}
-	_, _ = s.Explain(key, nil)
+	s.Explain(key)
 	_ = s.SourceOnly()
 	_ = s.Failure(src)
 	_ = s.Checked(testBlob(0))

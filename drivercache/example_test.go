@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"path/filepath"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
 )
 
@@ -19,8 +19,8 @@ func ExampleManage() {
 	}
 	defer os.RemoveAll(dir)
 
-	state := drivercache.Manage(binary.DriverDir(dir))
-	fmt.Println(state.Managed, state.Dir == binary.DriverDir(dir))
+	state := drivercache.Manage(filepath.Join(dir, "driver"))
+	fmt.Println(state.Managed, state.Dir == filepath.Join(dir, "driver"))
 	// Now the program makes its context: EGL, GLFW, an engine.
 
 	// Output: true true

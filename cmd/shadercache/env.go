@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
@@ -139,7 +139,7 @@ func (o *options) variablesElsewhere(r *envResult) (err error) {
 	if !o.DriverCache {
 		return nil
 	}
-	settings, _ := drivercache.Settings(binary.DriverDir(r.Directory), func(string) (string, bool) { return "", false })
+	settings, _ := drivercache.Settings(filepath.Join(r.Directory, "driver"), func(string) (string, bool) { return "", false })
 	for _, v := range settings {
 		r.Variables = append(r.Variables, envVariable(v))
 	}

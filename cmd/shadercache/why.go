@@ -31,8 +31,8 @@ const whyExample = `  shadercache why kernels/blur.comp -D RADIUS=3`
 
 // whyResult is what why prints.
 type whyResult struct {
-	Driver   string               `json:"driver"`
-	Programs []binary.Explanation `json:"programs"`
+	Driver   string        `json:"driver"`
+	Programs []explanation `json:"programs"`
 
 	unread []error // files that could not be read
 }
@@ -99,14 +99,13 @@ func (o *options) why(typed string, f sourceFlags) (*whyResult, error) {
 		return nil, err
 	}
 	defer store.Close()
-	r := &whyResult{Driver: fingerprint.DirName(), Programs: []binary.Explanation{}, unread: unread}
-	explainer := store.NewExplainer()
+	r := &whyResult{Driver: fingerprint.DirName(), Programs: []explanation{}, unread: unread}
+	x, err := newExplainer(store, dirs)
+	if err != nil {
+		return nil, err
+	}
 	for _, w := range programs {
-		e, err := explainer.Explain(w.key, w.source)
-		if err != nil {
-			return nil, err
-		}
-		r.Programs = append(r.Programs, e)
+		r.Programs = append(r.Programs, x.explain(w.key, w.source))
 	}
 	return r, nil
 }
@@ -177,7 +176,7 @@ func (r *whyResult) Print(w io.Writer) {
 	}
 }
 
-func printExplanation(w io.Writer, driver string, e binary.Explanation) {
+func printExplanation(w io.Writer, driver string, e explanation) {
 	state := "is not stored for"
 	switch {
 	case e.Upstream:

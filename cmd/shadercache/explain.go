@@ -1,0 +1,178 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// maxSimilar bounds explanation.Similar.
+const maxSimilar = 10
+
+// explanation is why a request for a program hits or misses, and what is like the program.
+type explanation struct {
+	binary.Explanation
+	Others  []otherDriver    `json:"others"`  // other drivers that have the program
+	Similar []similarProgram `json:"similar"` // this driver's programs of the same name; at most 10
+}
+
+// otherDriver is another driver that has a blob of the program.
+type otherDriver struct {
+	Dir   string      `json:"dir"`
+	Diffs []fieldDiff `json:"diffs"` // from this driver's fingerprint; empty where the other is lost
+}
+
+// similarProgram is a program with the same name and another text.
+type similarProgram struct {
+	Key  shader.Key       `json:"key"`
+	Diff *shader.LineDiff `json:"diff,omitempty"` // nil where one of the sources is not stored
+}
+
+// explainer explains programs of one store. It reads the names of all programs once, and
+// each stored source that it compares with once. It does not see later changes of them.
+type explainer struct {
+	store   *binary.Store
+	dirs    []*binary.Dir           // that of the store, and the one behind it
+	named   map[string][]shader.Key // programs by name, those here before those upstream; nil = not read
+	others  []driverFolder
+	sources map[shader.Key]*shader.Source
+}
+
+// driverFolder is the part of another driver in a directory.
+type driverFolder struct {
+	binary.FingerprintInfo
+	path string
+}
+
+// newExplainer returns an explainer, which has read the drivers of the directories.
+func newExplainer(store *binary.Store, dirs []*binary.Dir) (*explainer, error) {
+	x := &explainer{store: store, dirs: dirs, sources: map[shader.Key]*shader.Source{}}
+	for _, dir := range dirs {
+		infos, err := dir.Drivers()
+		if err != nil {
+			return nil, err
+		}
+		for _, info := range infos {
+			x.others = append(x.others, driverFolder{info, filepath.Join(dir.Path(), info.Dir)})
+		}
+	}
+	return x, nil
+}
+
+// explain explains a program. src is its source; nil = the stored one, if any.
+func (x *explainer) explain(key shader.Key, src *shader.Source) explanation {
+	if src == nil {
+		src = x.source(key)
+	}
+	e := explanation{Explanation: x.store.Explain(key)}
+	if src != nil {
+		e.Name = src.Name()
+	}
+	e.Others, e.Similar = x.otherDrivers(key), x.similar(key, e.Name, src)
+	return e
+}
+
+// source returns a stored source, nil where there is none or it cannot be read.
+func (x *explainer) source(key shader.Key) *shader.Source {
+	src, read := x.sources[key]
+	if !read {
+		src, _ = x.store.Source(key)
+		x.sources[key] = src
+	}
+	return src
+}
+
+// otherDrivers lists the other drivers that have a program, here or upstream.
+func (x *explainer) otherDrivers(key shader.Key) []otherDriver {
+	list, seen := []otherDriver{}, map[string]bool{x.store.Fingerprint().DirName(): true}
+	digits := key.String()
+	for _, other := range x.others {
+		_, err := os.Lstat(filepath.Join(other.path, "blobs", digits[:2], digits+".bin"))
+		if err != nil || seen[other.Dir] {
+			continue
+		}
+		seen[other.Dir] = true
+		found := otherDriver{Dir: other.Dir, Diffs: []fieldDiff{}}
+		if other.Fingerprint.DirName() == other.Dir {
+			found.Diffs = diffDrivers(x.store.Fingerprint(), other.Fingerprint)
+		}
+		list = append(list, found)
+	}
+	return list
+}
+
+// similar lists other programs of a name, those here before those upstream.
+func (x *explainer) similar(key shader.Key, name string, src *shader.Source) []similarProgram {
+	list, seen := []similarProgram{}, map[shader.Key]bool{key: true}
+	if name == "" {
+		return list
+	}
+	x.readNames()
+	for _, other := range x.named[name] {
+		if seen[other] {
+			continue
+		}
+		seen[other] = true
+		found := similarProgram{Key: other}
+		if theirs := x.source(other); theirs != nil && src != nil {
+			found.Diff = src.Diff(theirs)
+		}
+		if list = append(list, found); len(list) == maxSimilar {
+			break
+		}
+	}
+	return list
+}
+
+// readNames reads the names of all programs of the driver, once. A directory that cannot be
+// used counts as empty.
+func (x *explainer) readNames() {
+	if x.named != nil {
+		return
+	}
+	x.named = map[string][]shader.Key{}
+	for _, dir := range x.dirs {
+		store, err := dir.Store(x.store.Fingerprint())
+		if err != nil {
+			continue
+		}
+		for e, err := range store.All() {
+			if err == nil {
+				x.named[e.Name] = append(x.named[e.Name], e.Key)
+			}
+		}
+		_ = store.Close()
+	}
+}
+
+// fieldDiff is one field in which two fingerprints differ.
+type fieldDiff struct {
+	Field  string `json:"field"` // as in fingerprint.json
+	Ours   string `json:"ours"`
+	Theirs string `json:"theirs"`
+}
+
+// diffDrivers lists the fields in which other differs from f, and none where both have the
+// same digest.
+func diffDrivers(f, other binary.Fingerprint) []fieldDiff {
+	var list []fieldDiff
+	differ := func(field string, ours, theirs any) {
+		if a, b := fmt.Sprint(ours), fmt.Sprint(theirs); a != b {
+			list = append(list, fieldDiff{field, a, b})
+		}
+	}
+	differ("vendor", f.Vendor, other.Vendor)
+	differ("renderer", f.Renderer, other.Renderer)
+	differ("version", f.Version, other.Version)
+	differ("glsl", f.GLSL, other.GLSL)
+	differ("driver_uuid", f.DriverUUID, other.DriverUUID)
+	differ("driver_build", f.DriverBuild, other.DriverBuild)
+	differ("profile", fmt.Sprintf("%#x", f.Profile), fmt.Sprintf("%#x", other.Profile))
+	differ("flags", fmt.Sprintf("%#x", f.Flags), fmt.Sprintf("%#x", other.Flags))
+	differ("formats", fmt.Sprintf("%#x", f.Formats), fmt.Sprintf("%#x", other.Formats))
+	differ("pointer_bits", f.PointerBits, other.PointerBits)
+	return list
+}
