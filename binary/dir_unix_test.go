@@ -107,7 +107,7 @@ func TestReadOnlyStore(t *testing.T) {
 	if c, err := d.Lifetime(); c != (Counters{}) || err != nil {
 		t.Errorf("a Record that failed was counted: %+v, %v", c, err)
 	}
-	if list := s.List(); len(list) != 1 {
+	if list := slices.Collect(s.ByName()); len(list) != 1 {
 		t.Errorf("List: %d entries", len(list))
 	}
 }

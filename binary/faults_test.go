@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -125,7 +126,7 @@ func TestEveryFlippedByteOfTheIndexIsNoticed(t *testing.T) {
 		if c, err := s.loadIndex(); err == nil && len(c.programs) != 0 {
 			t.Fatalf("%s %d was accepted", what, at)
 		}
-		if list := s.List(); len(list) != 2 || list[0].Hits+list[1].Hits != 0 {
+		if list := slices.Collect(s.ByName()); len(list) != 2 || list[0].Hits+list[1].Hits != 0 {
 			t.Fatalf("%s %d: %d programs", what, at, len(list))
 		}
 	}

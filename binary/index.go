@@ -17,19 +17,19 @@ type contents struct {
 	merged   []string // names of the files of pending/ that the last merge added
 }
 
-// loadContents decodes everything. A new index is empty.
-func loadContents(x *index.File) (*contents, error) {
+// loadContents decodes everything, or without whole all but the programs. A new index is
+// empty.
+func loadContents(x *index.File, whole bool) (*contents, error) {
 	c := &contents{programs: map[shader.Key]Entry{}}
-	err := x.Load(c.decode, func(key shader.Key, value []byte) error {
+	if !whole {
+		return c, indexError(x.LoadLifetime(c.decode))
+	}
+	return c, indexError(x.Load(c.decode, func(key shader.Key, value []byte) error {
 		e := Entry{Key: key}
 		err := json.Unmarshal(value, &e)
 		c.programs[key] = e
 		return err
-	})
-	if err != nil {
-		return nil, indexError(err)
-	}
-	return c, nil
+	}))
 }
 
 // decode decodes what an index holds beside the programs.
@@ -42,15 +42,6 @@ func (c *contents) decode(lifetime, merged []byte) error {
 	return json.Unmarshal(lifetime, &c.lifetime)
 }
 
-// loadTotals decodes everything but the programs.
-func loadTotals(x *index.File) (*contents, error) {
-	c := &contents{programs: map[shader.Key]Entry{}}
-	if err := x.LoadLifetime(c.decode); err != nil {
-		return nil, indexError(err)
-	}
-	return c, nil
-}
-
 // loadLifetime reads the counters, without those that are pending, and what was merged.
 func (s *Store) loadLifetime() (Counters, []string, error) {
 	x, err := index.Open(s.path, true)
@@ -58,7 +49,7 @@ func (s *Store) loadLifetime() (Counters, []string, error) {
 		return Counters{}, nil, indexError(err)
 	}
 	defer x.Close()
-	c, err := loadTotals(x)
+	c, err := loadContents(x, false)
 	if err != nil {
 		return Counters{}, nil, err
 	}

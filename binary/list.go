@@ -59,9 +59,6 @@ func (s *Store) ByName() iter.Seq[Entry] {
 	}
 }
 
-// List returns the programs of ByName.
-func (s *Store) List() []Entry { return slices.Collect(s.ByName()) }
-
 // packedEntries holds entries in pages, which use less memory than Entry values and cost
 // the garbage collector nothing per entry.
 type packedEntries struct {

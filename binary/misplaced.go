@@ -36,11 +36,19 @@ func isMisplaced(path string, wantDir bool) bool {
 	return !info.Mode().IsRegular()
 }
 
-func misplacedReason(wantDir bool) string {
-	if wantDir {
-		return dirReason
+// misplaced reports a path that is misplaced, and clears it in a repair.
+func (v *verifying) misplaced(path string, wantDir bool, clear func(path, reason string) error) {
+	if !isMisplaced(path, wantDir) {
+		return
 	}
-	return fileReason
+	reason := fileReason
+	if wantDir {
+		reason = dirReason
+	}
+	v.damaged(path, reason)
+	if v.repair {
+		v.fixed(clear(path, reason))
+	}
 }
 
 // RepairDir makes room for driver/, sources/ and remote/ in the cache directory at path, without
@@ -80,14 +88,7 @@ func RepairDir(path string) (fixed []Problem, err error) {
 // misplacedInStore checks the names in the directory of a store, except those that other
 // checks read: fingerprint.json, blobs and tunings.
 func (v *verifying) misplacedInStore(s *Store) {
-	check := func(path string, wantDir bool) {
-		if isMisplaced(path, wantDir) {
-			v.damaged(path, misplacedReason(wantDir))
-			if v.repair {
-				v.fixed(s.rejectFile(path, misplacedReason(wantDir)))
-			}
-		}
-	}
+	check := func(path string, wantDir bool) { v.misplaced(path, wantDir, s.rejectFile) }
 	for _, name := range storeFiles {
 		if name != fingerprintName {
 			check(filepath.Join(s.path, name), false)
@@ -116,12 +117,7 @@ func (v *verifying) misplacedInStore(s *Store) {
 // misplacedInDir checks the names in the cache directory.
 func (v *verifying) misplacedInDir(d *Dir) {
 	check := func(path string, wantDir bool) {
-		if isMisplaced(path, wantDir) {
-			v.damaged(path, misplacedReason(wantDir))
-			if v.repair {
-				v.fixed(os.Remove(path))
-			}
-		}
+		v.misplaced(path, wantDir, func(path, _ string) error { return os.Remove(path) })
 	}
 	for _, name := range slices.Concat(dirFiles, []string{
 		driverName + ".lock", driverName + ".drop", driverName + ".drop.lock", driverName + ".filled", driverName + ".filling.lock", importName + ".lock",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -59,7 +60,7 @@ func testMisplaced(t *testing.T, test, name string, put func(path string) error)
 		}
 		_, err := d.Lifetime()
 		must(t, err)
-		s.List()
+		_ = slices.Collect(s.ByName())
 		r, err := d.Verify(false, nil)
 		if err != nil || r.Damaged == 0 || !names(r.Problems, path) {
 			t.Errorf("before the repair: %+v, %v", r, err)
@@ -152,7 +153,7 @@ func TestRecordReplacesMisplacedSum(t *testing.T) {
 		for range 2 {
 			must(t, s.Record([]Use{{Key: testKey(0), Hits: 1}}, Counters{DiskHits: 1}))
 		}
-		if list := s.List(); len(list) != 1 || list[0].Hits != 2 || lifetime(t, s.dir).DiskHits != 3 {
+		if list := slices.Collect(s.ByName()); len(list) != 1 || list[0].Hits != 2 || lifetime(t, s.dir).DiskHits != 3 {
 			t.Errorf("%+v, %+v", list, lifetime(t, s.dir))
 		}
 	}

@@ -214,11 +214,7 @@ func (s *Store) openForWriting(whole bool) (*index.File, *contents, error) {
 	if err != nil {
 		return nil, nil, indexError(err)
 	}
-	load := loadContents
-	if !whole {
-		load = loadTotals
-	}
-	known, err := load(x)
+	known, err := loadContents(x, whole)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -21,7 +21,7 @@ import (
 func list(t testing.TB, s *Store) map[shader.Key]Entry {
 	t.Helper()
 	byKey := map[shader.Key]Entry{}
-	for _, e := range s.List() {
+	for _, e := range slices.Collect(s.ByName()) {
 		byKey[e.Key] = e
 	}
 	return byKey
@@ -329,5 +329,5 @@ func (s *Store) loadIndex() (*contents, error) {
 		return nil, indexError(err)
 	}
 	defer x.Close()
-	return loadContents(x)
+	return loadContents(x, true)
 }

@@ -35,9 +35,9 @@ type refusalsFile struct {
 
 // SourceOnly returns why the binaries of the driver are not worth using, and "" where they
 // are: the driver refused most of those that it was given within the last 30 days, or its
-// program binaries are known to misbehave: see [Fingerprint.Denied].
+// program binaries are known to misbehave: see deniedRenderers.
 func (s *Store) SourceOnly() (reason string) {
-	if s.fingerprint.Denied() {
+	if s.fingerprint.denied() {
 		return "program binaries of " + s.fingerprint.Renderer + " are known to misbehave"
 	}
 	file := s.readRefusals()

@@ -86,8 +86,8 @@ func TestDeniedDrivers(t *testing.T) {
 	} {
 		f := testFingerprint
 		f.Renderer = renderer
-		if reason := openTestStore(t, openTestDir(t), f).SourceOnly(); f.Denied() != want || (reason != "") != want {
-			t.Errorf("%q: denied %v, %q", renderer, f.Denied(), reason)
+		if reason := openTestStore(t, openTestDir(t), f).SourceOnly(); f.denied() != want || (reason != "") != want {
+			t.Errorf("%q: denied %v, %q", renderer, f.denied(), reason)
 		}
 	}
 }

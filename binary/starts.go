@@ -43,14 +43,6 @@ func (d *Dir) Starts(since time.Time) []Starts {
 	return all
 }
 
-// SumStarts returns the sum of periods.
-func SumStarts(periods []Starts) (total Counters) {
-	for _, p := range periods {
-		total.Add(p.Counters)
-	}
-	return total
-}
-
 // recordStarts appends what a store with a start did. Failures are ignored: these
 // figures are for people.
 func (s *Store) recordStarts(counters Counters) {

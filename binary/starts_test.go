@@ -26,7 +26,7 @@ func TestStartsOfManyProcesses(t *testing.T) {
 		})
 	}
 	group.Wait()
-	got := SumStarts(d.Starts(time.Time{}))
+	got := sumStarts(d.Starts(time.Time{}))
 	if want := (Counters{Starts: processes, DiskHits: 3 * processes, Compiles: processes, ResidentHits: 6 * processes}); got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
@@ -49,10 +49,10 @@ func TestStartsAreSummedUp(t *testing.T) {
 	info, err := os.Stat(starts.path(d))
 	must(t, err)
 	all := d.Starts(time.Time{})
-	if got := SumStarts(all); got.Starts != records || got.DiskHits != 2*records || info.Size() > starts.above+1000 {
+	if got := sumStarts(all); got.Starts != records || got.DiskHits != 2*records || info.Size() > starts.above+1000 {
 		t.Errorf("%d starts, %d disk hits, %d bytes", got.Starts, got.DiskHits, info.Size())
 	}
-	if got := SumStarts(d.Starts(now.Add(-10 * time.Minute))); got.Starts != 11 {
+	if got := sumStarts(d.Starts(now.Add(-10 * time.Minute))); got.Starts != 11 {
 		t.Errorf("%d starts in the last ten minutes", got.Starts)
 	}
 	for range records { // within an hour
@@ -61,7 +61,7 @@ func TestStartsAreSummedUp(t *testing.T) {
 	}
 	info, err = os.Stat(starts.path(d))
 	must(t, err)
-	if got := SumStarts(d.Starts(time.Time{})); got.ResidentHits != records || info.Size() > starts.above+1000 {
+	if got := sumStarts(d.Starts(time.Time{})); got.ResidentHits != records || info.Size() > starts.above+1000 {
 		t.Errorf("%d hits, %d bytes", got.ResidentHits, info.Size())
 	}
 }
@@ -81,7 +81,7 @@ func TestZero(t *testing.T) {
 	}
 	now = now.Add(time.Hour)
 	must(t, s.Record(nil, Counters{DiskHits: 2}))
-	if c := lifetime(t, d); c != (Counters{DiskHits: 2}) || SumStarts(d.Starts(time.Time{})) != c {
+	if c := lifetime(t, d); c != (Counters{DiskHits: 2}) || sumStarts(d.Starts(time.Time{})) != c {
 		t.Errorf("%+v, %+v", c, d.Starts(time.Time{}))
 	}
 	must(t, os.RemoveAll(s.Path())) // counters that are lost begin again
@@ -142,4 +142,11 @@ func TestRecompiled(t *testing.T) {
 	if list := d.Recompiled(); len(list) != maxCompiled {
 		t.Errorf("%d names", len(list))
 	}
+}
+
+func sumStarts(periods []Starts) (total Counters) {
+	for _, p := range periods {
+		total.Add(p.Counters)
+	}
+	return total
 }

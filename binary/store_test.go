@@ -162,7 +162,7 @@ func TestAFileWhereBlobsShouldBe(t *testing.T) {
 	if err := s.Put(testBlob(1)); err == nil {
 		t.Error("Put: no error")
 	}
-	if list := s.List(); len(list) != 0 {
+	if list := slices.Collect(s.ByName()); len(list) != 0 {
 		t.Errorf("List: %v", list)
 	}
 	must(t, s.Record(nil, Counters{Compiles: 1}))

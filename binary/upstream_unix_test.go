@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -52,7 +53,7 @@ func readAll(s *Store, key shader.Key, src *shader.Source) *Blob {
 	_, _ = s.Note(key)
 	s.Quarantined()
 	_, _ = s.Recover()
-	s.List()
+	_ = slices.Collect(s.ByName())
 	_, _ = up.Fingerprints()
 	_, _ = up.Lifetime()
 	up.Starts(time.Time{})

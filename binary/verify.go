@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,16 +73,8 @@ func (d *Dir) Verify(repair bool, progress func(VerifyReport)) (VerifyReport, er
 		v.damaged(path, "holds programs of a driver that no file in it proves; they stay")
 	}
 	v.misplacedInDir(d)
-	v.sources(d)
+	v.Sources = countGood(v, filepath.Join(d.path, sourcesName), d.Sources())
 	v.leftovers(d, stores)
-	return v.VerifyReport, v.err()
-}
-
-// Verify does what Dir.Verify does, for one driver and without sources.
-func (s *Store) Verify(repair bool, progress func(VerifyReport)) (VerifyReport, error) {
-	v := &verifying{repair: repair && !s.dir.readOnly, progress: progress}
-	v.store(s)
-	v.leftovers(s.dir, []*Store{s})
 	return v.VerifyReport, v.err()
 }
 
@@ -98,7 +91,7 @@ func (v *verifying) store(s *Store) {
 	for key := range s.blobFiles() {
 		v.blob(s, key)
 	}
-	v.tunings(s)
+	v.Tunings += countGood(v, filepath.Join(s.path, tuningName), s.Tunings())
 	v.index(s)
 	v.quarantine(s)
 	v.unknownFiles(s)
@@ -158,23 +151,24 @@ func (v *verifying) blob(s *Store, key shader.Key) {
 	}
 }
 
-// tunings counts the tunings of a store. A repair deletes damaged ones, which the tuner
-// measures again.
-func (v *verifying) tunings(s *Store) {
-	for _, err := range s.Tunings() {
+// countGood counts the records of a kind in a folder that can be read, each of which can be
+// made again. A repair deletes the others.
+func countGood[T any](v *verifying, folder string, records iter.Seq2[T, error]) (good int) {
+	for _, err := range records {
 		bad, isBad := errors.AsType[*DamagedError](err)
 		switch {
 		case err == nil:
-			v.Tunings++
+			good++
 		case isBad:
 			v.damaged(bad.Path, bad.Reason)
 			if v.repair {
 				v.fixed(os.RemoveAll(bad.Path))
 			}
 		default:
-			v.damaged(filepath.Join(s.path, tuningName), err.Error())
+			v.damaged(folder, err.Error())
 		}
 	}
+	return good
 }
 
 func (v *verifying) index(s *Store) {
@@ -223,24 +217,6 @@ func (s *Store) release(q Quarantined) error {
 	}
 	q.Suspect = true
 	return s.Refuse(q)
-}
-
-func (v *verifying) sources(d *Dir) {
-	for _, err := range d.Sources() {
-		if err == nil {
-			v.Sources++
-			continue
-		}
-		bad, ok := errors.AsType[*DamagedError](err)
-		if !ok {
-			v.damaged(filepath.Join(d.path, sourcesName), err.Error())
-			continue
-		}
-		v.damaged(bad.Path, bad.Reason)
-		if v.repair {
-			v.fixed(os.RemoveAll(bad.Path))
-		}
-	}
 }
 
 // unknownFiles counts the files that this package did not make. Files whose names start

@@ -59,9 +59,6 @@ func TestVerify(t *testing.T) {
 	if c := lifetime(t, d); c.DiskHits != 3 {
 		t.Errorf("lifetime after the repair: %+v", c)
 	}
-	if r, err := s.Verify(false, nil); err != nil || r.Good != 2 || r.Sources != 0 {
-		t.Errorf("one store: %+v, %v", r, err)
-	}
 	if n := d.SourceCount(); n != 1 {
 		t.Errorf("%d sources are left", n)
 	}

@@ -101,7 +101,7 @@ func TestManyProcessesOneDirectory(t *testing.T) {
 		f.get(src).Release()
 	}
 	f.close()
-	list := realStore(t, dir).List()
+	list := slices.Collect(realStore(t, dir).ByName())
 	if len(list) != 500 {
 		t.Errorf("%d programs are listed", len(list))
 	}

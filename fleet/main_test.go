@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -170,7 +171,7 @@ func wantPrograms(t testing.TB, d *binary.Dir, of binary.Fingerprint, numbers ..
 	t.Helper()
 	s, err := d.Store(of)
 	must(t, err)
-	if got := len(s.List()); got != len(numbers) {
+	if got := len(slices.Collect(s.ByName())); got != len(numbers) {
 		t.Errorf("the directory has %d programs of %s, want %d", got, of.Label(), len(numbers))
 	}
 	for _, n := range numbers {

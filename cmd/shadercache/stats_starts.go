@@ -42,7 +42,7 @@ func beginOf(dir *binary.Dir, since time.Duration) time.Time {
 
 // newStartsLine sums up the starts since a time.
 func newStartsLine(dir *binary.Dir, begin time.Time) startsLine {
-	c := binary.SumStarts(dir.Starts(begin))
+	c := cli.SumStarts(dir.Starts(begin))
 	line := startsLine{
 		Starts:       c.Starts,
 		ResidentHits: c.ResidentHits,

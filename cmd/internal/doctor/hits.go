@@ -25,7 +25,7 @@ func (r *Report) examineHits(dir *binary.Dir) {
 	all := dir.Starts(time.Time{})
 	r.examineMachineCode(all)
 	recent := latestStarts(all, recentStarts)
-	sum := binary.SumStarts(recent)
+	sum := cli.SumStarts(recent)
 	compiles := sum.Compiles - min(sum.StoreOnly, sum.Compiles)
 	if changing := changingTexts(dir.Recompiled(), all); len(changing) > 0 {
 		for _, c := range changing[:min(len(changing), maxNamed)] {
@@ -61,7 +61,7 @@ func (r *Report) examineHits(dir *binary.Dir) {
 // examineMachineCode detects a driver that loses what it compiled: programs are found and
 // their first dispatch is slow.
 func (r *Report) examineMachineCode(all []binary.Starts) {
-	sum := binary.SumStarts(latestStarts(all, newCode))
+	sum := cli.SumStarts(latestStarts(all, newCode))
 	loaded := sum.DiskHits + sum.MemoryHits
 	lost := eachOf(all, newCode, func(c binary.Counters) bool {
 		return 2*c.MachineCodeMisses > c.DiskHits+c.MemoryHits
@@ -120,7 +120,7 @@ func changingTexts(all []binary.Recompiled, starts []binary.Starts) (changing []
 		since := slices.IndexFunc(starts, func(s binary.Starts) bool { return s.Time.After(c.First) })
 		others := uint64(0)
 		if since >= 0 {
-			others = binary.SumStarts(starts[since:]).Starts
+			others = cli.SumStarts(starts[since:]).Starts
 		}
 		if uint64(c.Starts)*2 > others {
 			changing = append(changing, c)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -97,7 +98,7 @@ func (w *Watcher) Snapshot(now time.Time) (*Snapshot, error) {
 	for _, start := range slices.Backward(all[max(0, len(all)-shown):]) {
 		s.Starts = append(s.Starts, Start{start.Time, start.Driver, newFigures(start.Counters)})
 	}
-	s.Hour = newFigures(binary.SumStarts(w.dir.Starts(now.Add(-time.Hour))))
+	s.Hour = newFigures(cli.SumStarts(w.dir.Starts(now.Add(-time.Hour))))
 	return s, nil
 }
 
