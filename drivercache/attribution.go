@@ -128,21 +128,14 @@ func Settle() {
 	}
 	began := time.Now()
 	awake, polls := began, 0
-	for {
-		done, asleep := settled()
+	endUnsettled(awaitWritten(func(asleep bool) (enough bool) {
 		now := time.Now()
 		if polls++; !asleep {
 			awake, polls = now, 0
 		}
 		patient := now.Sub(awake) <= settleTime || polls < settlePolls
-		if done || !patient || now.Sub(began) > maxSettleTime {
-			endUnsettled(done)
-			break
-		}
-		a.Unlock()
-		time.Sleep(settlePoll)
-		a.Lock()
-	}
+		return !patient || now.Sub(began) > maxSettleTime
+	}))
 	a.patience = 0
 	if len(a.active) == 0 {
 		stopWatches()
@@ -171,22 +164,23 @@ func stopWatches() {
 // settle attributes what has changed to the programs before, and waits until the deadline
 // for what is not written yet.
 func settle(deadline time.Time) {
-	a := &attribution
-	for {
-		done, _ := settled()
-		if done {
-			endUnsettled(true)
-			return
-		}
-		if time.Now().After(deadline) {
-			break
-		}
-		a.Unlock()
-		time.Sleep(settlePoll)
-		a.Lock()
+	done := awaitWritten(func(bool) bool { return time.Now().After(deadline) })
+	if done || len(attribution.unsettled) > maxUnsettled {
+		endUnsettled(done)
 	}
-	if len(a.unsettled) > maxUnsettled {
-		endUnsettled(false)
+}
+
+// awaitWritten attributes what changes until everything that the programs before caused is
+// written, then done, or until it is enough; asleep: the driver's writer is.
+func awaitWritten(enough func(asleep bool) bool) (done bool) {
+	for {
+		done, asleep := settled()
+		if done || enough(asleep) {
+			return done
+		}
+		attribution.Unlock()
+		time.Sleep(settlePoll)
+		attribution.Lock()
 	}
 }
 
