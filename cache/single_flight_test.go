@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
 	"github.com/shadercache/shadercache/job"
@@ -182,6 +183,28 @@ func TestADeviceCompilesWhatAnotherCannot(t *testing.T) {
 		}
 		all.Wait()
 	}
+}
+
+// What another device made and this one refuses is compiled here, also while the store has
+// not got it yet.
+func TestADeviceCompilesWhatItRefuses(t *testing.T) {
+	pair := newPair(t)
+	stored := make(chan struct{})
+	pair[0].store.OnPut = func(*binary.Blob) error {
+		<-stored
+		return nil
+	}
+	defer close(stored)
+	src := source("shared")
+	pair[0].wantOrigin(src, job.Compiled)
+	pair[1].dev.RejectBinaries(true)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	h, err := pair[1].cache.Get(ctx, src)
+	if err != nil || h.Origin() != job.Compiled {
+		t.Fatalf("%v", err)
+	}
+	h.Release()
 }
 
 // Devices of different drivers compile for themselves.
