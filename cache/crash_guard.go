@@ -204,7 +204,7 @@ func (g *CrashGuard) note(key shader.Key) (n note, noted bool) {
 	defer g.mu.Unlock()
 	n, noted = g.mu.notes[key]
 	if noted && n.Refused() && !g.owner.clock.wall().Before(n.Until()) {
-		n.Suspect, n.tried = true, false
+		n.Suspect = true
 		g.mu.notes[key] = n
 	}
 	return n, noted

@@ -9,12 +9,9 @@ import (
 	"github.com/shadercache/shadercache/trace"
 )
 
-// fromBinary makes the program of f from a binary, if the policy allows it: find, then load.
-// The result is missed when there is none that the driver accepts.
+// fromBinary makes the program of f from a binary: find, then load. The result is missed when
+// there is none that may be loaded and that the driver accepts; then make asks the policy.
 func (c *Cache) fromBinary(ctx context.Context, f *flight) result {
-	if f.answer.may == refused {
-		return result{flight: f, err: f.answer.err}
-	}
 	region := trace.Begin(c.options.Tracer, f.lane, f.task, trace.Load)
 	about(&region, f.src)
 	b, r := c.find(f, &region), result{flight: f}

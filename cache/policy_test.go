@@ -90,6 +90,9 @@ func TestPolicy(t *testing.T) {
 				t.Error("what a Get of a stored program asks was read from the directory")
 			}
 			want(cache.beforeMake(src), c.made)
+			if unchecked := src.WithCheck(nil); cache.beforeMake(unchecked).recheck {
+				t.Error("a source without a check is to be checked")
+			}
 		})
 	}
 }

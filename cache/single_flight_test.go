@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
@@ -183,6 +184,30 @@ func TestADeviceCompilesWhatAnotherCannot(t *testing.T) {
 		}
 		all.Wait()
 	}
+}
+
+// A device that waits for another is woken where that one fails.
+func TestADeviceIsWokenByAFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pair := newPair(t)
+		fail := make(chan struct{})
+		pair[0].dev.OnCompile = func(context.Context, *shader.Source) error {
+			<-fail
+			return errors.New("no")
+		}
+		src := source("shared")
+		var all sync.WaitGroup
+		all.Go(func() {
+			if _, err := pair[0].cache.Get(context.Background(), src); err == nil {
+				t.Error("the device compiled")
+			}
+		})
+		synctest.Wait()
+		all.Go(func() { pair[1].wantOrigin(src, job.Compiled) })
+		synctest.Wait()
+		close(fail)
+		all.Wait()
+	})
 }
 
 // What another device made and this one refuses is compiled here, also while the store has
