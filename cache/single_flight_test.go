@@ -210,6 +210,25 @@ func TestADeviceIsWokenByAFailure(t *testing.T) {
 	})
 }
 
+// What a device had claimed when its caller ended the goroutine is compiled by another.
+func TestADeviceClaimsNothingAfterGoexit(t *testing.T) {
+	pair := newPair(t)
+	list := sources(5)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_, _ = pair[0].cache.Preload(context.Background(), list, func(cache.PreloadResult) { runtime.Goexit() })
+	}()
+	<-ended
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	results, err := pair[1].cache.Preload(ctx, list, nil)
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
+	must(t, err)
+}
+
 // What another device made and this one refuses is compiled here, also while the store has
 // not got it yet.
 func TestADeviceCompilesWhatItRefuses(t *testing.T) {
