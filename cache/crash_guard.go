@@ -89,18 +89,12 @@ func (g *CrashGuard) Run(name string, work func() error) error {
 	if n.Key == key && n.Refused() {
 		return n.refusal(name)
 	}
-	err := g.runMarked(key, name, n.Suspect, work)
+	var err error
+	g.during(binary.ActionRun, key, name, n.Suspect, func() { err = work() })
 	if err == nil {
 		g.clearSuspect(key)
 	}
 	return err
-}
-
-func (g *CrashGuard) runMarked(key shader.Key, name string, suspect bool, work func() error) error {
-	defer g.hold(suspect)()
-	g.marks().Mark(binary.ActionRun, key, name)
-	defer g.marks().Unmark(binary.ActionRun, key)
-	return work()
 }
 
 func (g *CrashGuard) marks() CrashMarks { return g.owner.store }
@@ -186,15 +180,12 @@ func (g *CrashGuard) hold(alone bool) (release func()) {
 	return g.working.RUnlock
 }
 
-// markAll marks sources. unmark must follow for each.
-func (g *CrashGuard) markAll(action binary.Action, sources ...*shader.Source) {
-	for _, src := range sources {
-		g.marks().Mark(action, src.Key(), src.Name())
-	}
-}
-
-func (g *CrashGuard) unmark(action binary.Action, src *shader.Source) {
-	g.marks().Unmark(action, src.Key())
+// during calls work, which has the driver do something with a program, with a mark on it.
+func (g *CrashGuard) during(action binary.Action, key shader.Key, name string, alone bool, work func()) {
+	defer g.hold(alone)()
+	g.marks().Mark(action, key, name)
+	defer g.marks().Unmark(action, key)
+	work()
 }
 
 // note returns what is known of a program. A quarantine that ended in this process leaves

@@ -70,11 +70,10 @@ func (c *Cache) loadRetrying(ctx context.Context, f *flight, blob *binary.Blob) 
 	return program, err
 }
 
-func (c *Cache) loadOnce(ctx context.Context, f *flight, blob *binary.Blob) (shader.Program, error) {
-	defer c.guard.hold(f.answer.alone)()
-	c.guard.markAll(binary.ActionLoad, f.src)
-	program, err := c.dev.Load(ctx, blob.Format, blob.Payload)
-	c.guard.unmark(binary.ActionLoad, f.src)
+func (c *Cache) loadOnce(ctx context.Context, f *flight, blob *binary.Blob) (program shader.Program, err error) {
+	c.guard.during(binary.ActionLoad, f.src.Key(), f.src.Name(), f.answer.alone, func() {
+		program, err = c.dev.Load(ctx, blob.Format, blob.Payload)
+	})
 	if err == nil {
 		c.guard.clearSuspect(f.src.Key())
 	}

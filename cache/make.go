@@ -194,8 +194,8 @@ func (c *Cache) compileBatch(ctx context.Context, flights []*flight, done func(r
 	sources := make([]*shader.Source, len(flights))
 	for i, f := range flights {
 		sources[i] = f.src
+		c.guard.marks().Mark(binary.ActionCompile, f.src.Key(), f.src.Name())
 	}
-	c.guard.markAll(binary.ActionCompile, sources...)
 	c.dev.Compile(ctx, sources, func(i int, program shader.Program, err error) {
 		r := c.compiled(flights[i], program, err)
 		if errors.Is(err, shader.ErrOutOfMemory) {
@@ -210,7 +210,7 @@ func (c *Cache) compileBatch(ctx context.Context, flights []*flight, done func(r
 // compiled turns what the device returned for a flight into a result. A compile
 // error clears a suspect too: the process survived.
 func (c *Cache) compiled(f *flight, program shader.Program, err error) result {
-	c.guard.unmark(binary.ActionCompile, f.src)
+	c.guard.marks().Unmark(binary.ActionCompile, f.src.Key())
 	if err == nil || isCompileError(err) {
 		c.guard.clearSuspect(f.src.Key())
 	}
@@ -233,7 +233,11 @@ func (c *Cache) readsBack(e *entry) bool {
 // that accept added for this, and queues the blob for the store. The program has
 // been primed by now: it works.
 func (c *Cache) readBack(ctx context.Context, e *entry) {
-	format, payload, err := c.readBinary(ctx, e)
+	var format uint32
+	var payload []byte
+	var err error
+	// A suspect was survived when it was compiled.
+	c.guard.during(binary.ActionRead, e.key, e.name, false, func() { format, payload, err = c.dev.Binary(ctx, e.program.ID) })
 	e.drop(c.dev)
 	if err != nil {
 		c.storeFailed("reading a program binary from the driver", err)
@@ -259,12 +263,4 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 	}
 	e.claim.make(blob)
 	c.writeBlob(e, blob)
-}
-
-// readBinary reads the binary of a program from the driver.
-func (c *Cache) readBinary(ctx context.Context, e *entry) (format uint32, payload []byte, err error) {
-	defer c.guard.hold(false)() // a suspect was survived when it was compiled
-	c.guard.marks().Mark(binary.ActionRead, e.key, e.name)
-	defer c.guard.marks().Unmark(binary.ActionRead, e.key)
-	return c.dev.Binary(ctx, e.program.ID)
 }
