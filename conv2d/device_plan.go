@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/executor/local"
 	"github.com/shadercache/shadercache/job"
 )
@@ -99,35 +98,21 @@ func (p *ownPlan) Submit(ctx context.Context, input, output []float32) (job.Pend
 	return p.device.SubmitJob(ctx, j)
 }
 
-// ownBuffer is a buffer of a local.Device.
-type ownBuffer interface {
-	Use(writes bool) (*executor.Memory, error)
-}
-
 func (p *ownPlan) SubmitBuffers(ctx context.Context, input, output job.Buffer) (job.Pending, error) {
-	from, isFrom := input.(ownBuffer)
-	to, isTo := output.(ownBuffer)
-	if !isFrom || !isTo {
-		return nil, errOtherDevice
-	}
-	in, err := from.Use(false)
+	in, err := local.BufferOf(input)
 	if err != nil {
 		return nil, err
 	}
-	out, err := to.Use(true)
+	out, err := local.BufferOf(output)
 	if err != nil {
 		return nil, err
 	}
-	dispatches, err := p.Dispatches(in, out)
+	dispatches, err := p.Dispatches(in.Memory, out.Memory)
 	if err != nil {
 		return nil, p.err(err)
 	}
-	return p.device.SubmitJob(ctx, JobOf(dispatches...))
+	return p.device.SubmitJob(ctx, JobOf(dispatches...), out)
 }
-
-// errOtherDevice is returned for a buffer of another kind of device. One of another device
-// of the same kind is refused by the executor or the client.
-var errOtherDevice = fmt.Errorf("%w: a buffer of another device", job.ErrInvalid)
 
 // Run replaces the method of the network: it computes one job.
 func (p *ownPlan) Run(ctx context.Context, input, output []float32) error {

@@ -3,31 +3,18 @@
 package server
 
 import (
-	"sync"
+	"errors"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
-// buffer is memory on the device, of one session or named.
-type buffer struct {
-	memory *executor.Memory
-	number uint64 // buffers are locked in this order
-
-	mu struct {
-		sync.RWMutex // held from the check of the version until the executor has what changes it, and by readers with the bytes
-		version      uint64
-	}
-}
-
-func (b *buffer) size() int64 { return int64(b.memory.Size()) }
-func (b *buffer) free()       { b.memory.Release() }
-
 // openBuffer is a buffer that a session uses.
 type openBuffer struct {
-	*buffer
-	named *named[*buffer] // nil: the session's own
+	*named.Buffer
+	named *named.Object[*named.Buffer] // nil: the session's own
 }
 
 // newMemory makes memory of the device, all zero.
@@ -38,12 +25,12 @@ func (s *Server) newMemory(size int) (*executor.Memory, error) {
 }
 
 // newBuffer makes a buffer of zeros.
-func (s *Server) newBuffer(size uint64) (*buffer, error) {
+func (s *Server) newBuffer(size uint64) (*named.Buffer, error) {
 	memory, err := s.newMemory(int(size))
 	if err != nil {
 		return nil, err
 	}
-	return &buffer{memory: memory, number: s.counts.buffers.Add(1)}, nil
+	return named.NewBuffer(memory, s.context), nil
 }
 
 // buffer makes or opens a buffer.
@@ -66,9 +53,9 @@ func (s *session) buffer(body []byte) (wire.Message, error) {
 	}
 	o.buffers[m.ID] = b
 	o.total.Add(1)
-	b.mu.RLock()
-	defer b.mu.RUnlock()
-	return &wire.BufferReply{Size: uint64(b.size()), Version: b.mu.version, Created: created}, nil
+	b.RLock()
+	defer b.RUnlock()
+	return &wire.BufferReply{Size: uint64(b.Size()), Version: b.Version, Created: created}, nil
 }
 
 func (s *Server) checkBuffer(m *wire.Buffer) error {
@@ -93,30 +80,26 @@ func (s *session) openBuffer(m *wire.Buffer) (b *openBuffer, created bool, err e
 			o.discharge(&o.bufferBytes, m.Size)
 			return nil, false, err
 		}
-		return &openBuffer{buffer: made}, true, nil
+		return &openBuffer{Buffer: made}, true, nil
 	}
-	var create func() (*buffer, error)
+	var create func() (*named.Buffer, error)
 	if m.Flags&wire.Create != 0 {
-		create = func() (*buffer, error) { return s.server.newBuffer(m.Size) }
+		create = func() (*named.Buffer, error) { return s.server.newBuffer(m.Size) }
 	}
-	n, created, err := s.server.buffers.open(string(m.Name), m.Flags&wire.Fresh != 0, int64(m.Size), create)
+	n, created, err := named.OpenBuffer(s.server.buffers, string(m.Name), m.Flags&wire.Fresh != 0, int(m.Size), create)
 	if err != nil {
 		return nil, false, err
 	}
-	if size := uint64(n.object.size()); m.Size != 0 && m.Size != size {
-		s.server.buffers.leave(n)
-		return nil, false, reject(wire.CodeExists, "the named buffer %q has %d bytes, not %d", m.Name, size, m.Size)
-	}
-	return &openBuffer{n.object, n}, created, nil
+	return &openBuffer{n.Value, n}, created, nil
 }
 
 func (o *objects) closeBuffer(b *openBuffer) {
 	if b.named != nil {
-		o.server.buffers.leave(b.named)
+		o.server.buffers.Leave(b.named)
 		return
 	}
-	o.discharge(&o.bufferBytes, uint64(b.size()))
-	b.free()
+	o.discharge(&o.bufferBytes, uint64(b.Size()))
+	b.Free()
 }
 
 // bufferRange returns the buffer of an operand and its range.
@@ -125,7 +108,7 @@ func (o *objects) bufferRange(op *wire.Operand) (b *openBuffer, offset, n int, e
 	if !ok {
 		return nil, 0, 0, notFound("buffer", op.ID)
 	}
-	size := uint64(b.size())
+	size := uint64(b.Size())
 	if op.Offset > size || op.Size > size-op.Offset || op.Offset == size {
 		return nil, 0, 0, reject(wire.CodeInvalid, "bytes %d to %d of buffer %d of %d", op.Offset, op.Offset+op.Size, op.ID, size)
 	}
@@ -134,4 +117,19 @@ func (o *objects) bufferRange(op *wire.Operand) (b *openBuffer, offset, n int, e
 		n = int(size - op.Offset)
 	}
 	return b, int(op.Offset), n, nil
+}
+
+// deleteName handles a delete request.
+func (s *session) deleteName(b []byte) (wire.Message, error) {
+	var m wire.Delete
+	if err := m.Decode(b); err != nil {
+		return nil, err
+	}
+	switch m.Kind {
+	case wire.KindBuffer:
+		return &wire.Empty{}, s.server.buffers.Delete(string(m.Name))
+	case wire.KindPlan:
+		return &wire.Empty{}, s.server.plans.Delete(string(m.Name))
+	}
+	return nil, errors.New("only buffers and plans have names")
 }

@@ -4,6 +4,7 @@ package server
 
 import (
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -38,7 +39,7 @@ func (s *session) copy(t *task) error {
 // inTurn waits for a turn to copy n bytes and for the jobs before that use the buffers, calls
 // fn, and answers with what it returns. A request that is answered before fn changes nothing,
 // and no deadline answers after it: memory is not written after the reply.
-func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used ...*buffer) error {
+func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used ...*named.Buffer) error {
 	weight, err := s.server.turns.acquire(s.ctx, n, n)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used
 	s.server.watch.begin(false)
 	defer s.server.watch.end(false)
 	for _, b := range used {
-		if err := b.memory.Download(s.ctx, 0, nil); err != nil {
+		if err := b.Memory.Download(s.ctx, 0, nil); err != nil {
 			return err
 		}
 	}
@@ -106,30 +107,32 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 	if toItsEnd := from.buffer != nil && m.From.Size == 0; from.size < n || from.size > n && !toItsEnd {
 		return sizesDiffer(from.size, n)
 	}
-	used := []*buffer{to.buffer}
+	used := []*named.Buffer{to.Buffer}
 	if from.buffer != nil {
-		used = append(used, from.buffer.buffer)
+		used = append(used, from.buffer.Buffer)
 		if used[0] == used[1] {
 			return reject(wire.CodeInvalid, "a buffer cannot be copied to itself")
 		}
 	}
-	to.mu.Lock()
-	defer to.mu.Unlock()
-	if m.Check && to.mu.version != m.Expect {
-		return reject(wire.CodeConflict, "the buffer has version %d, expected was %d", to.mu.version, m.Expect)
+	to.Lock()
+	defer to.Unlock()
+	if m.Check {
+		if err := to.Expect(m.Expect); err != nil {
+			return err
+		}
 	}
 	return s.inTurn(t, n, func() (reply wire.CopyReply, err error) {
-		to.mu.version++ // also where the driver fails: which bytes it has written is unknown
+		to.Version++ // also where the driver fails: which bytes it has written is unknown
 		if from.buffer != nil {
-			err = to.memory.CopyFrom(s.ctx, offset, from.buffer.memory, from.offset, n)
+			err = to.Memory.CopyFrom(s.ctx, offset, from.buffer.Memory, from.offset, n)
 		} else {
 			err = s.upload(to, offset, from.data, &m.From)
 			s.server.counts.bytesIn.Add(uint64(n))
 		}
 		if err == nil && m.Version != 0 {
-			to.mu.version = m.Version
+			to.Version = m.Version
 		}
-		reply.Version = to.mu.version
+		reply.Version = to.Version
 		return reply, err
 	}, used...)
 }
@@ -157,41 +160,41 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	default:
 		return reject(wire.CodeInvalid, "the copy has no place to copy to")
 	}
-	from.mu.RLock()
-	defer from.mu.RUnlock()
+	from.RLock()
+	defer from.RUnlock()
 	return s.inTurn(t, n, func() (reply wire.CopyReply, err error) {
 		if m.To.Place == wire.PlaceInline {
 			reply.Data = dst
 		}
-		reply.Version = from.mu.version
+		reply.Version = from.Version
 		s.server.counts.bytesOut.Add(uint64(n))
 		return reply, s.download(from, offset, dst, &m.To)
-	}, from.buffer)
+	}, from.Buffer)
 }
 
 // upload copies the bytes of an operand of the client to a buffer: in pieces where no other
 // session can find a part of them.
 func (s *session) upload(to *openBuffer, offset int, data []byte, from *wire.Operand) error {
 	if pinned := s.pinned(from); pinned != nil {
-		return to.memory.CopyFrom(s.ctx, offset, pinned, int(from.Offset), len(data))
+		return to.Memory.CopyFrom(s.ctx, offset, pinned, int(from.Offset), len(data))
 	}
 	s.server.counts.bytesCopied.Add(uint64(len(data)))
 	if to.named != nil {
-		return to.memory.Upload(s.ctx, offset, data)
+		return to.Memory.Upload(s.ctx, offset, data)
 	}
-	return to.memory.UploadInPieces(s.ctx, offset, data)
+	return to.Memory.UploadInPieces(s.ctx, offset, data)
 }
 
 // download copies a buffer to an operand of the client: likewise.
 func (s *session) download(from *openBuffer, offset int, dst []byte, to *wire.Operand) error {
 	if pinned := s.pinned(to); pinned != nil {
-		return pinned.CopyFrom(s.ctx, int(to.Offset), from.memory, offset, len(dst))
+		return pinned.CopyFrom(s.ctx, int(to.Offset), from.Memory, offset, len(dst))
 	}
 	s.server.counts.bytesCopied.Add(uint64(len(dst)))
 	if from.named != nil {
-		return from.memory.Download(s.ctx, offset, dst)
+		return from.Memory.Download(s.ctx, offset, dst)
 	}
-	return from.memory.DownloadInPieces(s.ctx, offset, dst)
+	return from.Memory.DownloadInPieces(s.ctx, offset, dst)
 }
 
 // pinned returns the pinned memory of an operand in bounds, or nil.

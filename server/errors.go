@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/job"
@@ -48,26 +49,35 @@ func asReply(err error, otherwise wire.Code) *wire.Error {
 	if failure, ok := errors.AsType[*shader.CompileError](err); ok {
 		return &wire.Error{Code: wire.CodeCompile, Message: failure.Log}
 	}
-	reply := &wire.Error{Code: otherwise, Message: err.Error()}
-	switch {
-	case errors.Is(err, wire.ErrMalformed):
-		reply.Code = wire.CodeMalformed
-	case isLost(err):
-		reply.Code, reply.Hint = wire.CodeLost, lostHint
-	case errors.Is(err, shader.ErrOutOfMemory):
-		reply.Code, reply.Hint = wire.CodeOutOfMemory, "release buffers, or delete named ones"
-	case errors.Is(err, job.ErrInvalid):
-		reply.Code = wire.CodeInvalid
-	case errors.Is(err, context.Canceled):
-		reply.Code = wire.CodeCancelled
-	case errors.Is(err, context.DeadlineExceeded):
-		reply.Code = wire.CodeDeadline
-	case errors.Is(err, socket.ErrMappings):
-		reply.Code, reply.Hint = wire.CodeQuota, "share one large memory in place of many"
-	case errors.Is(err, socket.ErrUnsealed):
-		reply.Code, reply.Hint = wire.CodeInvalid, "make it with MFD_ALLOW_SEALING and add F_SEAL_SHRINK"
+	for _, k := range kinds {
+		if errors.Is(err, k.is) {
+			return &wire.Error{Code: k.code, Message: strings.TrimPrefix(err.Error(), k.is.Error()+": "), Hint: k.hint}
+		}
 	}
-	return reply
+	return &wire.Error{Code: otherwise, Message: err.Error()}
+}
+
+// kinds are the errors that have a code, and what a client can do about them.
+var kinds = []struct {
+	is   error
+	code wire.Code
+	hint string
+}{
+	{wire.ErrMalformed, wire.CodeMalformed, ""},
+	{shader.ErrContextLost, wire.CodeLost, lostHint},
+	{executor.ErrTimeout, wire.CodeLost, lostHint},
+	{shader.ErrOutOfMemory, wire.CodeOutOfMemory, "release buffers, or delete named ones"},
+	{context.Canceled, wire.CodeCancelled, ""},
+	{context.DeadlineExceeded, wire.CodeDeadline, ""},
+	{socket.ErrMappings, wire.CodeQuota, "share one large memory in place of many"},
+	{socket.ErrUnsealed, wire.CodeInvalid, "make it with MFD_ALLOW_SEALING and add F_SEAL_SHRINK"},
+	{job.ErrInvalid, wire.CodeInvalid, ""},
+	{job.ErrNotFound, wire.CodeNotFound, "it may have been idle for too long, or the server was restarted: create it"},
+	{job.ErrExists, wire.CodeExists, ""},
+	{job.ErrConflict, wire.CodeConflict, ""},
+	{job.ErrQuota, wire.CodeQuota, "release or delete named buffers and plans, or raise the server's limit"},
+	{job.ErrOtherDevice, wire.CodeOtherDevice, "open a session for that device, or one near the buffer"},
+	{job.ErrClosed, wire.CodeDraining, "the server shuts down"},
 }
 
 // isLost reports whether an error means that the context cannot be used any more.

@@ -4,13 +4,13 @@ package server
 
 // LockBuffer locks a named buffer, as a copy of another session does, until unlock is called.
 func (s *Server) LockBuffer(name string) (unlock func()) {
-	n, _, err := s.buffers.open(name, false, 0, nil)
+	n, _, err := s.buffers.Open(name, false, 0, nil)
 	if err != nil {
 		panic(err)
 	}
-	n.object.mu.Lock()
+	n.Value.Lock()
 	return func() {
-		n.object.mu.Unlock()
-		s.buffers.leave(n)
+		n.Value.Unlock()
+		s.buffers.Leave(n)
 	}
 }

@@ -3,15 +3,14 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
@@ -29,7 +28,7 @@ type running struct {
 	inPlace []placed // operands that are not copied
 	inline  []byte
 	held    []*sharedMemory // written when the job is done
-	writes  []*buffer       // whose versions rise when the executor has the job
+	writes  named.Writes    // whose versions rise when the executor has the job
 	spill   executor.Spill  // memory of this job alone, for operands that are too large for a slot
 
 	request wire.Job // storage of the decoder
@@ -124,11 +123,11 @@ func (s *session) enter(r *running, inline int) error {
 
 // submit gives a job to the executor, and then to the goroutine that answers it.
 func (s *session) submit(r *running) error {
-	if !r.lock() {
+	if !r.writes.Lock(r.task.isQueued()) { // the goroutine that reads requests does not wait
 		return errBusy
 	}
 	err := s.submitLocked(r)
-	r.unlock()
+	r.writes.Unlock()
 	if err != nil {
 		return err
 	}
@@ -165,38 +164,13 @@ func (s *session) submitLocked(r *running) (err error) {
 		s.server.turns.release(r.weight)
 		return err
 	}
-	for _, b := range r.writes {
-		b.mu.version++
-	}
+	r.writes.Raise()
 	return nil
 }
 
 // errBusy is the error of a job that the goroutine that reads requests cannot submit without
 // waiting for other sessions.
 var errBusy = errors.New("server: the job has to wait")
-
-// lock locks the buffers that the job writes, each once and in the order of their numbers,
-// and reports whether it did: the goroutine that reads requests does not wait.
-func (r *running) lock() bool {
-	slices.SortFunc(r.writes, func(a, b *buffer) int { return cmp.Compare(a.number, b.number) })
-	r.writes = slices.Compact(r.writes)
-	for i, b := range r.writes {
-		if r.task.isQueued() {
-			b.mu.Lock()
-		} else if !b.mu.TryLock() {
-			r.writes = r.writes[:i]
-			r.unlock()
-			return false
-		}
-	}
-	return true
-}
-
-func (r *running) unlock() {
-	for _, b := range r.writes {
-		b.mu.Unlock()
-	}
-}
 
 // passOn has complete answer a job.
 func (s *session) passOn(r *running) {
@@ -415,9 +389,9 @@ func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Disp
 			return d, notFound("buffer", bound.Operand.ID)
 		}
 		if !bound.ReadOnly {
-			r.writes = append(r.writes, b.buffer)
+			r.writes = append(r.writes, b.Buffer)
 		}
-		d.Memory = append(d.Memory, executor.Bound{Binding: bound.Binding, Memory: b.memory, Offset: int(bound.Operand.Offset), Size: int(bound.Operand.Size), ReadOnly: bound.ReadOnly})
+		d.Memory = append(d.Memory, executor.Bound{Binding: bound.Binding, Memory: b.Memory, Offset: int(bound.Operand.Offset), Size: int(bound.Operand.Size), ReadOnly: bound.ReadOnly})
 	}
 	return d, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -29,13 +30,13 @@ type plan struct {
 	}
 }
 
-func (p *plan) size() int64 { return p.bytes }
-func (p *plan) free()       { p.network.Release() }
+func (p *plan) Bytes() int64 { return p.bytes }
+func (p *plan) Free()        { p.network.Release() }
 
 // openPlan is a plan that a session uses.
 type openPlan struct {
 	*plan
-	named *named[*plan] // nil: the session's own
+	named *named.Object[*plan] // nil: the session's own
 }
 
 // maxLayers is the most layers of a plan.
@@ -144,27 +145,27 @@ func (s *session) openNamedPlan(ctx context.Context, m *wire.Plan, layers []conv
 	var create func() (*plan, error)
 	if m.Flags&wire.Create != 0 {
 		create = func() (*plan, error) {
-			return s.server.newPlan(context.WithoutCancel(ctx), layers, exact, s.server.plans.take)
+			return s.server.newPlan(context.WithoutCancel(ctx), layers, exact, s.server.plans.Take)
 		}
 	}
-	n, created, err := s.server.plans.open(string(m.Name), m.Flags&wire.Fresh != 0, 0, create)
+	n, created, err := s.server.plans.Open(string(m.Name), m.Flags&wire.Fresh != 0, 0, create)
 	if err != nil {
 		return nil, false, err
 	}
-	if layers != nil && (specOf(layers) != specOf(n.object.layers) || exact != n.object.exact) {
-		s.server.plans.leave(n)
+	if layers != nil && (specOf(layers) != specOf(n.Value.layers) || exact != n.Value.exact) {
+		s.server.plans.Leave(n)
 		return nil, false, reject(wire.CodeExists, "the named plan %q has other layers", m.Name)
 	}
-	return &openPlan{n.object, n}, created, nil
+	return &openPlan{n.Value, n}, created, nil
 }
 
 func (o *objects) closePlan(p *openPlan) {
 	if p.named != nil {
-		o.server.plans.leave(p.named)
+		o.server.plans.Leave(p.named)
 		return
 	}
-	o.discharge(&o.bufferBytes, uint64(p.size()))
-	p.free()
+	o.discharge(&o.bufferBytes, uint64(p.Bytes()))
+	p.Free()
 }
 
 // lengths returns the elements of the weights and the bias of all layers.
@@ -429,7 +430,7 @@ func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written, 
 		return nil, reject(wire.CodeInvalid, "a plan uses a buffer from its first byte")
 	}
 	if written {
-		r.writes = append(r.writes, b.buffer)
+		r.writes = append(r.writes, b.Buffer)
 	}
-	return b.memory, nil
+	return b.Memory, nil
 }

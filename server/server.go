@@ -14,6 +14,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
@@ -28,8 +29,8 @@ type Server struct {
 	options  Options
 	turns    *turns
 	library  *library
-	buffers  *registry[*buffer]
-	plans    *registry[*plan]
+	buffers  *named.Registry[*named.Buffer]
+	plans    *named.Registry[*plan]
 	watch    *watchdog
 	lobby    *socket.Lobby
 	counts   counts
@@ -62,7 +63,7 @@ type Listener interface {
 
 // counts are the counters of a server.
 type counts struct {
-	sessions, refused, buffers, requests, jobs, failed, deadlines, weights, bytesIn, bytesOut, bytesCopied, busyNanos atomic.Uint64
+	sessions, refused, requests, jobs, failed, deadlines, weights, bytesIn, bytesOut, bytesCopied, busyNanos atomic.Uint64
 }
 
 // New returns a server over a context, with a cache and an executor of it. The caller closes
@@ -72,8 +73,8 @@ func New(c *glctx.Context, programs *cache.Cache, e *executor.Executor, o Option
 	s := &Server{context: c, cache: programs, executor: e, options: o, started: time.Now(), library: newLibrary(), lobby: socket.NewLobby()}
 	s.zeroCopy = c.Info().PinnedMemory() && !o.CopyMemory
 	s.turns = newTurns(e)
-	s.buffers = newRegistry[*buffer]("buffer", int64(o.Limits.Named), o.NamedTime, o.Names)
-	s.plans = newRegistry[*plan]("plan", int64(o.Limits.Named), o.NamedTime, nil)
+	s.buffers = named.NewRegistry[*named.Buffer]("buffer", int64(o.Limits.Named), o.NamedTime, o.Names)
+	s.plans = named.NewRegistry[*plan]("plan", int64(o.Limits.Named), o.NamedTime, nil)
 	s.watch = newWatchdog(o.HangTime, o.CompileTime, s.lose)
 	s.mu.sessions = map[*session]struct{}{}
 	s.mu.stop = make(chan struct{})
@@ -261,7 +262,7 @@ func (s *Server) drain() {
 
 // release frees the named objects. No session is left.
 func (s *Server) release() {
-	s.buffers.close()
-	s.plans.close()
+	s.buffers.Close()
+	s.plans.Close()
 	s.watch.stop()
 }

@@ -79,8 +79,8 @@ func (s *Server) Status() Status {
 		Counters: s.counters(), Failures: s.failures.list(), Cache: s.cache.Stats(), Executor: s.executor.Stats(),
 	}
 	var buffers, plans int64
-	status.NamedBuffers, buffers = s.buffers.count()
-	status.NamedPlans, plans = s.plans.count()
+	status.NamedBuffers, buffers = s.buffers.Count()
+	status.NamedPlans, plans = s.plans.Count()
 	status.NamedBytes = buffers + plans
 	s.mu.Lock()
 	defer s.mu.Unlock()

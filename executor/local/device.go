@@ -6,11 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"math"
 	"sync/atomic"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -23,20 +24,18 @@ type Device struct {
 
 	close func() error
 
-	mu struct {
-		sync.Mutex
-		named  map[string]*gpuMemory
-		closed bool
-	}
+	named  *named.Registry[*named.Buffer]
+	closed atomic.Bool
 }
 
 var _ job.Device = (*Device)(nil)
 
 // New returns a device. Its Close calls closeGPU, once.
 func New(e *executor.Executor, programs *cache.Cache, closeGPU func() error) *Device {
-	d := &Device{Executor: e, Programs: programs, close: closeGPU}
-	d.mu.named = map[string]*gpuMemory{}
-	return d
+	return &Device{
+		Executor: e, Programs: programs, close: closeGPU,
+		named: named.NewRegistry[*named.Buffer]("buffer", math.MaxInt64, 0, nil),
+	}
 }
 
 // Own returns the device, also of what embeds it: for plans, which have jobs of the executor.
@@ -78,25 +77,16 @@ func (d *Device) Queued() int { return d.Executor.Queued() }
 func (d *Device) Drain(ctx context.Context) error { return deviceError(d.Executor.Drain(ctx)) }
 
 func (d *Device) Close() error {
-	d.mu.Lock()
-	closed := d.mu.closed
-	d.mu.closed = true
-	for _, m := range d.mu.named {
-		m.leave()
-	}
-	d.mu.named = nil
-	d.mu.Unlock()
-	if closed {
+	if d.closed.Swap(true) {
 		return nil
 	}
+	d.named.Close()
 	return d.close()
 }
 
 // err returns job.ErrClosed after Close.
 func (d *Device) err() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.mu.closed {
+	if d.closed.Load() {
 		return job.ErrClosed
 	}
 	return nil
@@ -153,36 +143,12 @@ func (d *Device) program(of job.Program) (*cache.Handle, error) {
 	return &p.handle, nil
 }
 
-// gpuMemory is a buffer of a GPU of this process, which several of its users may have open.
-type gpuMemory struct {
-	memory *executor.Memory
-	users  atomic.Int32 // and the name
-
-	mu struct {
-		sync.Mutex // held while a write changes the version
-		version    uint64
-	}
-}
-
-// leave ends one use.
-func (m *gpuMemory) leave() {
-	if m.users.Add(-1) == 0 {
-		m.memory.Release()
-	}
-}
-
-// wrote counts a write by a job.
-func (m *gpuMemory) wrote() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.mu.version++
-}
-
 // ownBuffer is one use of a buffer.
 type ownBuffer struct {
-	*gpuMemory
+	*named.Buffer
 	device   *Device
-	opened   uint64 // the version then
+	named    *named.Object[*named.Buffer] // nil: it has no name
+	opened   uint64                       // the version then
 	created  bool
 	released atomic.Bool
 }
@@ -191,24 +157,27 @@ func (d *Device) NewBuffer(_ context.Context, size int) (job.Buffer, error) {
 	if err := d.err(); err != nil {
 		return nil, err
 	}
-	m, err := d.newMemory(size)
+	b, err := d.newBuffer(size)
 	if err != nil {
 		return nil, err
 	}
-	m.users.Store(1)
-	return &ownBuffer{gpuMemory: m, device: d, created: true}, nil
+	return &ownBuffer{Buffer: b, device: d, created: true}, nil
 }
 
-// newMemory makes memory that is all zero.
-func (d *Device) newMemory(size int) (*gpuMemory, error) {
-	if err := job.CheckSize(int64(size), d.Executor.Context().Info().MaxStorage); err != nil {
+// newBuffer makes a buffer that is all zero.
+func (d *Device) newBuffer(size int) (*named.Buffer, error) {
+	if err := d.checkSize(size); err != nil {
 		return nil, err
 	}
 	memory, err := d.Executor.NewMemory(size)
 	if err != nil {
 		return nil, deviceError(err)
 	}
-	return &gpuMemory{memory: memory}, nil
+	return named.NewBuffer(memory, d.Executor.Context()), nil
+}
+
+func (d *Device) checkSize(size int) error {
+	return job.CheckSize(int64(size), d.Executor.Context().Info().MaxStorage)
 }
 
 // NewMapped makes a buffer of the host: see executor.NewMappedMemory. Write and Replace of it fail.
@@ -220,60 +189,45 @@ func (d *Device) NewMapped(size int, written bool) (job.Buffer, []byte, error) {
 	if err != nil {
 		return nil, nil, deviceError(err)
 	}
-	m := &gpuMemory{memory: memory}
-	m.users.Store(1)
-	return &ownBuffer{gpuMemory: m, device: d, created: true}, mapping, nil
+	return &ownBuffer{Buffer: named.NewBuffer(memory, d.Executor.Context()), device: d, created: true}, mapping, nil
 }
 
 func (d *Device) NamedBuffer(_ context.Context, name string, size int) (job.Buffer, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.mu.closed {
-		return nil, job.ErrClosed
+	if err := d.err(); err != nil {
+		return nil, err
 	}
 	if name == "" {
 		return nil, fmt.Errorf("%w: a named buffer without a name", job.ErrInvalid)
 	}
-	m, found := d.mu.named[name]
-	if !found {
-		var err error
-		if m, err = d.newMemory(size); err != nil {
-			return nil, err
-		}
-		m.users.Store(1) // the name
-		d.mu.named[name] = m
+	if err := d.checkSize(size); err != nil {
+		return nil, err
 	}
-	if have := m.memory.Size(); have != size {
-		return nil, fmt.Errorf("%w: the named buffer %q has %d bytes, not %d", job.ErrExists, name, have, size)
+	n, created, err := named.OpenBuffer(d.named, name, false, size, func() (*named.Buffer, error) { return d.newBuffer(size) })
+	if err != nil {
+		return nil, err
 	}
-	m.users.Add(1)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return &ownBuffer{gpuMemory: m, device: d, opened: m.mu.version, created: !found}, nil
+	n.Value.RLock()
+	defer n.Value.RUnlock()
+	return &ownBuffer{Buffer: n.Value, device: d, named: n, opened: n.Value.Version, created: created}, nil
 }
 
 func (d *Device) DeleteBuffer(_ context.Context, name string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.mu.closed {
-		return job.ErrClosed
+	if err := d.err(); err != nil {
+		return err
 	}
-	m, found := d.mu.named[name]
-	if !found {
-		return fmt.Errorf("%w: there is no named buffer %q", job.ErrNotFound, name)
-	}
-	delete(d.mu.named, name)
-	m.leave()
-	return nil
+	return d.named.Delete(name)
 }
 
-func (b *ownBuffer) Size() int       { return b.memory.Size() }
 func (b *ownBuffer) Version() uint64 { return b.opened }
 func (b *ownBuffer) Created() bool   { return b.created }
 
 func (b *ownBuffer) Release() {
-	if !b.released.Swap(true) {
-		b.leave()
+	switch {
+	case b.released.Swap(true):
+	case b.named != nil:
+		b.device.named.Leave(b.named)
+	default:
+		b.Free()
 	}
 }
 
@@ -289,60 +243,56 @@ func (b *ownBuffer) check(offset, n int) error {
 }
 
 func (b *ownBuffer) Write(ctx context.Context, offset int, data []byte) (uint64, error) {
-	return b.write(ctx, offset, data, func(version uint64) (uint64, error) { return version + 1, nil })
+	return b.write(ctx, offset, data, 0, func() error { return nil })
 }
 
 func (b *ownBuffer) Replace(ctx context.Context, offset int, data []byte, expected, next uint64) (uint64, error) {
-	return b.write(ctx, offset, data, func(version uint64) (uint64, error) {
-		if version != expected {
-			return 0, fmt.Errorf("%w: the buffer has version %d, expected was %d", job.ErrConflict, version, expected)
-		}
-		if next == 0 {
-			return version + 1, nil
-		}
-		return next, nil
-	})
+	return b.write(ctx, offset, data, next, func() error { return b.Expect(expected) })
 }
 
-// write copies data, and sets the version to what next returns for the one before.
-func (b *ownBuffer) write(ctx context.Context, offset int, data []byte, next func(uint64) (uint64, error)) (uint64, error) {
+// write copies data where expect allows it, and sets the version to next; 0: the next one.
+func (b *ownBuffer) write(ctx context.Context, offset int, data []byte, next uint64, expect func() error) (uint64, error) {
 	if err := b.check(offset, len(data)); err != nil {
 		return 0, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	version, err := next(b.mu.version)
-	if err != nil {
+	b.Lock()
+	defer b.Unlock()
+	if err := expect(); err != nil {
 		return 0, err
 	}
-	if err := b.memory.UploadInPieces(ctx, offset, data); err != nil {
+	b.Buffer.Version++ // also where it fails: which bytes were written is unknown
+	if err := b.Memory.UploadInPieces(ctx, offset, data); err != nil {
 		return 0, deviceError(err)
 	}
-	b.mu.version = version
-	return version, nil
+	if next != 0 {
+		b.Buffer.Version = next
+	}
+	return b.Buffer.Version, nil
 }
 
 func (b *ownBuffer) Read(ctx context.Context, offset int, dst []byte) (uint64, error) {
 	if err := b.check(offset, len(dst)); err != nil {
 		return 0, err
 	}
-	if err := b.memory.DownloadInPieces(ctx, offset, dst); err != nil {
+	b.RLock()
+	defer b.RUnlock()
+	if err := b.Memory.DownloadInPieces(ctx, offset, dst); err != nil {
 		return 0, deviceError(err)
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.mu.version, nil
+	return b.Buffer.Version, nil
 }
 
-// Use returns the memory of the buffer for a job of the executor, which writes it or not.
-func (b *ownBuffer) Use(writes bool) (*executor.Memory, error) {
-	if b.released.Load() {
+// BufferOf returns the memory of a buffer for a job of the executor. One of another device of
+// this process is refused by the executor.
+func BufferOf(b job.Buffer) (*named.Buffer, error) {
+	own, ok := b.(*ownBuffer)
+	switch {
+	case !ok:
+		return nil, fmt.Errorf("%w: a buffer of another device", job.ErrInvalid)
+	case own.released.Load():
 		return nil, job.ErrReleased
 	}
-	if writes {
-		b.wrote()
-	}
-	return b.memory, nil
+	return own.Buffer, nil
 }
 
 // bound returns the memory of a buffer at a binding.
@@ -351,9 +301,8 @@ func (d *Device) bound(of *job.Bound) (executor.Bound, error) {
 	if !ok || b.device != d {
 		return executor.Bound{}, job.ForeignBuffer(of.Binding)
 	}
-	memory, err := b.Use(false)
-	if err != nil {
-		return executor.Bound{}, fmt.Errorf("buffer at binding %d: %w", of.Binding, err)
+	if b.released.Load() {
+		return executor.Bound{}, fmt.Errorf("buffer at binding %d: %w", of.Binding, job.ErrReleased)
 	}
-	return executor.Bound{Binding: of.Binding, Memory: memory, Offset: of.Offset, Size: of.Size, ReadOnly: of.ReadOnly}, nil
+	return executor.Bound{Binding: of.Binding, Memory: b.Memory, Offset: of.Offset, Size: of.Size, ReadOnly: of.ReadOnly}, nil
 }

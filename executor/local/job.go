@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/job"
 )
 
@@ -26,35 +27,44 @@ func (d *Device) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
 	if err != nil {
 		return nil, jobError(err)
 	}
-	pending, err := d.SubmitJob(ctx, own)
-	if err != nil {
-		return nil, err
-	}
+	var writes named.Writes
 	for each := range j.Dispatches() {
 		for i := range each.Buffers {
 			if b := &each.Buffers[i]; !b.ReadOnly {
-				b.Buffer.(*ownBuffer).wrote()
+				writes = append(writes, b.Buffer.(*ownBuffer).Buffer)
 			}
 		}
 	}
-	return pending, nil
+	return d.SubmitJob(ctx, own, writes...)
 }
 
 // SubmitJob submits a job of the executor, as [Device] submits one: a deadline of ctx is
 // the deadline of the job, and operands that do not fit into a slot get memory of their
-// own on the GPU.
-func (d *Device) SubmitJob(ctx context.Context, j executor.Job) (job.Pending, error) {
+// own on the GPU. It counts a write of each of writes.
+func (d *Device) SubmitJob(ctx context.Context, j executor.Job, writes ...*named.Buffer) (job.Pending, error) {
 	p := &pendingJob{}
 	p.deadline, _ = ctx.Deadline()
 	err := p.spill.Move(ctx, d.Executor, &j, d.Executor.NewMemory)
 	if err == nil {
-		err = d.Executor.SubmitInto(ctx, j, &p.pending)
+		err = d.submit(ctx, j, &p.pending, writes)
 	}
 	if err != nil {
 		p.spill.Release()
 		return nil, jobError(err)
 	}
 	return p, nil
+}
+
+// submit submits a job that writes buffers, and counts the writes: nothing else changes one
+// between the change of its bytes, in the executor's order, and that of its version.
+func (d *Device) submit(ctx context.Context, j executor.Job, p *executor.Pending, writes named.Writes) error {
+	writes.Lock(true)
+	defer func() { writes.Unlock() }() // the list is shorter where one was twice in it
+	err := d.Executor.SubmitInto(ctx, j, p)
+	if err == nil {
+		writes.Raise()
+	}
+	return err
 }
 
 func (d *Device) Run(ctx context.Context, j *job.Job) error {

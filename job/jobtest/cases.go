@@ -361,9 +361,16 @@ func versions() []testCase {
 			r.do(r.increase(job.Bound{Buffer: b}))
 			r.contents(b, 0, 4)
 		}},
-		{name: "a job counts once for each binding", do: func(r *run) {
+		{name: "a job that reads and writes counts once", do: func(r *run) {
 			b := r.buffer(128)
 			j := &job.Job{Dispatch: job.Dispatch{Program: r.get(tripled), Groups: groups(64), Buffers: []job.Bound{{Buffer: b, Size: 256, ReadOnly: true}, {Binding: 1, Buffer: b, Offset: 256}}}}
+			r.do(j)
+			r.contents(b, 0, 4)
+		}},
+		{name: "a chain counts once", do: func(r *run) {
+			b := r.buffer(64)
+			j := r.increase(job.Bound{Buffer: b})
+			j.Then = []job.Dispatch{j.Dispatch, j.Dispatch}
 			r.do(j)
 			r.contents(b, 0, 4)
 		}},

@@ -28,7 +28,7 @@ var budgets = []struct {
 	of   func(*tree) int
 }{
 	{"lines of code of the product", 72900, func(t *tree) int { return t.lines(product) }},       // [64000]
-	{"  of its core", 27500, func(t *tree) int { return t.lines(core) }},                         // [24000]
+	{"  of its core", 27750, func(t *tree) int { return t.lines(core) }},                         // [24000]
 	{"  of cmd/", 13800, func(t *tree) int { return t.lines(below("cmd")) }},                     // [9000]
 	{"  of internal/", 500, func(t *tree) int { return t.lines(below("internal")) }},             //
 	{"lines of code of lab/", 14000, func(t *tree) int { return t.lines(below("lab")) }},         //

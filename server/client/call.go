@@ -32,9 +32,7 @@ type call struct {
 
 // finish ends the call. body is valid until it returns.
 func (w *call) finish(body []byte, err error) {
-	if w.slots != nil {
-		<-w.slots
-	}
+	w.leave()
 	switch {
 	case err != nil:
 		w.err = err
@@ -47,13 +45,21 @@ func (w *call) finish(body []byte, err error) {
 	close(w.done)
 }
 
-// start sends a request.
+// leave gives back the slot of the call.
+func (w *call) leave() {
+	if w.slots != nil {
+		<-w.slots
+	}
+}
+
+// start sends a request. Where it fails the call has no slot any more.
 func (c *Client) start(w *call, m wire.Message, files ...*os.File) error {
 	w.done, w.limit = make(chan struct{}), c.answerLimit(m)
 	w.due = time.Now().Add(w.limit)
 	c.mu.Lock()
 	if err := c.mu.ended; err != nil {
 		c.mu.Unlock()
+		w.leave()
 		return err
 	}
 	c.mu.request++
@@ -62,7 +68,9 @@ func (c *Client) start(w *call, m wire.Message, files ...*os.File) error {
 	c.expectAnswer(w)
 	c.mu.Unlock()
 	if err := c.send(w, m, files); err != nil {
-		c.forget(w)
+		if c.forget(w) { // else the end of the session has finished it
+			w.leave()
+		}
 		return err
 	}
 	return nil
@@ -96,11 +104,13 @@ func (c *Client) send(w *call, m wire.Message, files []*os.File) error {
 // readRest is the time for the reader to read what the server said before it closed.
 const readRest = time.Second
 
-// forget makes the reader drop the reply of a call.
-func (c *Client) forget(w *call) {
+// forget makes the reader drop the reply of a call, and reports whether it had not come.
+func (c *Client) forget(w *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	_, unanswered := c.mu.calls[w.request]
 	delete(c.mu.calls, w.request)
+	return unanswered
 }
 
 // wait waits for the reply.

@@ -97,7 +97,6 @@ func (p *Pending) submit(ctx context.Context, m wire.Message) error {
 	}
 	p.call.sent, p.call.deliver, p.call.slots = p.sent, p.deliver, p.c.slots
 	if err := p.c.start(&p.call, m); err != nil {
-		p.c.put()
 		p.unstage(true)
 		return err
 	}

@@ -1,6 +1,4 @@
-//go:build linux
-
-package server
+package named
 
 import (
 	"fmt"
@@ -11,23 +9,23 @@ import (
 // nothing is a named object that takes no bytes.
 type nothing struct{}
 
-func (nothing) size() int64 { return 0 }
-func (nothing) free()       {}
+func (nothing) Bytes() int64 { return 0 }
+func (nothing) Free()        {}
 
 // TestNamesAreBounded makes names without end: the idle ones make room, those in use are
 // refused beyond the limit.
 func TestNamesAreBounded(t *testing.T) {
-	r := newRegistry[nothing]("nothing", 1, time.Hour, nil)
-	defer r.close()
-	open := func(i int) (*named[nothing], error) {
-		n, _, err := r.open(fmt.Sprint(i), false, 0, func() (nothing, error) { return nothing{}, nil })
+	r := NewRegistry[nothing]("nothing", 1, time.Hour, nil)
+	defer r.Close()
+	open := func(i int) (*Object[nothing], error) {
+		n, _, err := r.Open(fmt.Sprint(i), false, 0, func() (nothing, error) { return nothing{}, nil })
 		return n, err
 	}
 	idle, err := open(-1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.leave(idle)
+	r.Leave(idle)
 	for i := range maxNamed {
 		if _, err := open(i); err != nil {
 			t.Fatal(i, err)
@@ -36,7 +34,7 @@ func TestNamesAreBounded(t *testing.T) {
 	if _, err := open(maxNamed); err == nil {
 		t.Error("one more than the limit was made")
 	}
-	if n, _ := r.count(); n != maxNamed {
+	if n, _ := r.Count(); n != maxNamed {
 		t.Errorf("%d names", n)
 	}
 }
@@ -59,22 +57,22 @@ func (c *claims) Drop(name string)         { delete(c.owned, name) }
 // TestANameThatIsDeletedWhileItIsMade: no process has it afterwards.
 func TestANameThatIsDeletedWhileItIsMade(t *testing.T) {
 	c := &claims{map[string]bool{}, make(chan struct{}), make(chan struct{})}
-	r := newRegistry[nothing]("nothing", 1, time.Hour, c)
-	defer r.close()
-	made := make(chan *named[nothing])
+	r := NewRegistry[nothing]("nothing", 1, time.Hour, c)
+	defer r.Close()
+	made := make(chan *Object[nothing])
 	go func() {
-		n, _, err := r.open("name", false, 0, func() (nothing, error) { return nothing{}, nil })
+		n, _, err := r.Open("name", false, 0, func() (nothing, error) { return nothing{}, nil })
 		if err != nil {
 			t.Error(err)
 		}
 		made <- n
 	}()
 	<-c.asked
-	if err := r.deleteName("name"); err != nil {
+	if err := r.Delete("name"); err != nil {
 		t.Error(err)
 	}
 	c.granted <- struct{}{}
-	r.leave(<-made)
+	r.Leave(<-made)
 	if len(c.owned) > 0 {
 		t.Errorf("%v is still a name of this process", c.owned)
 	}

@@ -1,26 +1,40 @@
-//go:build linux
-
-package server
+package named
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/shadercache/shadercache/server/internal/wire"
+	"github.com/shadercache/shadercache/job"
 )
 
-// resource is what a registry keeps.
-type resource interface {
-	size() int64 // bytes, which do not change
-	free()       // called once, when no session uses it and its name is gone
+// Resource is what a registry keeps.
+type Resource interface {
+	Bytes() int64 // which do not change
+	Free()        // called once, when no session uses it and its name is gone
 }
 
-// registry is the named objects of one kind. They outlive their clients: an idle one is
+// Names are the names of buffers of all workers of a server. An owner is the number of a
+// device, or -1. Methods may be called from any goroutine.
+type Names interface {
+	// Claim makes a name one of this worker, until Drop. It returns -1, or the owner where
+	// another worker has it.
+	Claim(name string) (owner int, err error)
+
+	// Find returns the other worker that has a name, or -1.
+	Find(name string) (owner int, err error)
+
+	// Drop frees a name of this worker, for other workers when it returns. It has no effect
+	// on a name of another worker.
+	Drop(name string)
+}
+
+// Registry is the named objects of one kind. They outlive their clients: an idle one is
 // deleted after a time, or, the least recently used first, when room is needed. Its
 // methods may be called from any goroutine.
-type registry[T resource] struct {
+type Registry[T Resource] struct {
 	what    string // that it keeps
 	limit   int64
 	idleFor time.Duration
@@ -28,16 +42,16 @@ type registry[T resource] struct {
 
 	mu struct {
 		sync.Mutex
-		byName map[string]*named[T]
+		byName map[string]*Object[T]
 		bytes  int64 // of all, deleted ones in use included
 		timer  *time.Timer
 		closed bool
 	}
 }
 
-// named is one object. Sessions that use it hold a reference.
-type named[T resource] struct {
-	object  T
+// Object is one object. Those that use it hold a reference.
+type Object[T Resource] struct {
+	Value   T
 	name    string
 	made    chan struct{} // closed when object or err is set
 	err     error
@@ -49,23 +63,25 @@ type named[T resource] struct {
 // maxNamed is the most named objects of a kind: the least ones take memory too.
 const maxNamed = 16 << 10
 
-func newRegistry[T resource](what string, limit int64, idleFor time.Duration, names Names) *registry[T] {
-	r := &registry[T]{what: what, limit: limit, idleFor: idleFor, names: names}
-	r.mu.byName = map[string]*named[T]{}
+// NewRegistry returns a registry of what, of limit bytes at most. What was idle for idleFor is
+// deleted; 0: nothing is. Names may be nil.
+func NewRegistry[T Resource](what string, limit int64, idleFor time.Duration, names Names) *Registry[T] {
+	r := &Registry[T]{what: what, limit: limit, idleFor: idleFor, names: names}
+	r.mu.byName = map[string]*Object[T]{}
 	return r
 }
 
-// open returns the object of a name, for one more user. Where there is none and create is
-// not nil it makes one of size bytes; other callers wait for it. leave ends the use.
-func (r *registry[T]) open(name string, fresh bool, size int64, create func() (T, error)) (n *named[T], created bool, err error) {
+// Open returns the object of a name, for one more user. Where there is none and create is
+// not nil it makes one of size bytes; other callers wait for it. Leave ends the use.
+func (r *Registry[T]) Open(name string, fresh bool, size int64, create func() (T, error)) (n *Object[T], created bool, err error) {
 	r.mu.Lock()
 	n, found := r.mu.byName[name]
-	var refused *wire.Error
+	var refused error
 	switch {
 	case found && fresh:
-		refused = reject(wire.CodeExists, "there is a named %s %q already", r.what, name)
+		refused = fmt.Errorf("%w: there is a named %s %q already", job.ErrExists, r.what, name)
 	case !found && create == nil:
-		refused = &wire.Error{Code: wire.CodeNotFound, Message: "there is no named " + r.what + " \"" + name + "\"", Hint: "it may have been idle for too long, or the server was restarted: create it"}
+		refused = r.notFound(name)
 	case !found:
 		refused = r.makeRoom(size, 1)
 	}
@@ -74,7 +90,7 @@ func (r *registry[T]) open(name string, fresh bool, size int64, create func() (T
 		return nil, false, r.orElsewhere(name, refused)
 	}
 	if !found {
-		n = &named[T]{name: name, made: make(chan struct{})}
+		n = &Object[T]{name: name, made: make(chan struct{})}
 		r.mu.byName[name] = n
 		r.mu.bytes += size
 	}
@@ -83,27 +99,27 @@ func (r *registry[T]) open(name string, fresh bool, size int64, create func() (T
 	if found {
 		<-n.made
 		if n.err != nil {
-			r.leave(n)
+			r.Leave(n)
 			return nil, false, n.err
 		}
 		return n, false, nil
 	}
 	if n.err = r.claim(n); n.err == nil {
-		n.object, n.err = create()
+		n.Value, n.err = create()
 	}
 	close(n.made)
 	if n.err != nil {
 		r.mu.Lock()
 		r.mu.bytes -= size
 		r.mu.Unlock()
-		r.leave(n)
+		r.Leave(n)
 		return nil, false, n.err
 	}
 	return n, true, nil
 }
 
-// take counts size bytes more of an object that is being made: below 0, less.
-func (r *registry[T]) take(size int64) error {
+// Take counts size bytes more of an object that is being made: below 0, less.
+func (r *Registry[T]) Take(size int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if refused := r.makeRoom(size, 0); refused != nil {
@@ -114,9 +130,9 @@ func (r *registry[T]) take(size int64) error {
 }
 
 // makeRoom deletes idle objects until there is room for size bytes and names more. mu is held.
-func (r *registry[T]) makeRoom(size int64, names int) *wire.Error {
+func (r *Registry[T]) makeRoom(size int64, names int) error {
 	if r.mu.closed {
-		return reject(wire.CodeDraining, "the server shuts down")
+		return job.ErrClosed
 	}
 	full := func() bool { return size > r.limit-r.mu.bytes || len(r.mu.byName)+names > maxNamed }
 	if full() {
@@ -128,38 +144,36 @@ func (r *registry[T]) makeRoom(size int64, names int) *wire.Error {
 		}
 	}
 	if full() {
-		return &wire.Error{
-			Code: wire.CodeQuota, Message: "named objects that are in use leave no room", Hint: "release or delete named buffers and plans, or raise the server's limit",
-		}
+		return fmt.Errorf("%w: named objects that are in use leave no room", job.ErrQuota)
 	}
 	return nil
 }
 
 // idle returns the objects without a user, the least recently used first. mu is held.
-func (r *registry[T]) idle() []*named[T] {
-	var list []*named[T]
+func (r *Registry[T]) idle() []*Object[T] {
+	var list []*Object[T]
 	for _, n := range r.mu.byName {
 		if n.users == 0 {
 			list = append(list, n)
 		}
 	}
-	slices.SortFunc(list, func(a, b *named[T]) int { return a.used.Compare(b.used) })
+	slices.SortFunc(list, func(a, b *Object[T]) int { return a.used.Compare(b.used) })
 	return list
 }
 
 // remove frees an object without a user. mu is held.
-func (r *registry[T]) remove(n *named[T]) {
+func (r *Registry[T]) remove(n *Object[T]) {
 	if r.mu.byName[n.name] == n {
 		r.forget(n.name)
 	}
 	if n.err == nil {
-		r.mu.bytes -= n.object.size()
-		n.object.free()
+		r.mu.bytes -= n.Value.Bytes()
+		n.Value.Free()
 	}
 }
 
-// leave ends one use of an object.
-func (r *registry[T]) leave(n *named[T]) {
+// Leave ends one use of an object.
+func (r *Registry[T]) Leave(n *Object[T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n.users--
@@ -171,13 +185,13 @@ func (r *registry[T]) leave(n *named[T]) {
 		r.remove(n)
 		return
 	}
-	if r.mu.timer == nil {
+	if r.mu.timer == nil && r.idleFor > 0 {
 		r.mu.timer = time.AfterFunc(r.idleFor, r.sweep)
 	}
 }
 
 // sweep deletes what was idle for long enough. It runs while there are idle objects.
-func (r *registry[T]) sweep() {
+func (r *Registry[T]) sweep() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.timer = nil
@@ -190,13 +204,13 @@ func (r *registry[T]) sweep() {
 	}
 }
 
-// deleteName ends a name. Sessions that use the object keep it.
-func (r *registry[T]) deleteName(name string) error {
+// Delete ends a name. Sessions that use the object keep it.
+func (r *Registry[T]) Delete(name string) error {
 	r.mu.Lock()
 	n, found := r.mu.byName[name]
 	if !found {
 		r.mu.Unlock()
-		return r.orElsewhere(name, reject(wire.CodeNotFound, "there is no named %s %q", r.what, name))
+		return r.orElsewhere(name, r.notFound(name))
 	}
 	defer r.mu.Unlock()
 	r.forget(name)
@@ -209,7 +223,7 @@ func (r *registry[T]) deleteName(name string) error {
 
 // forget frees a name. mu is held, so that the names of other processes change in the order
 // of these.
-func (r *registry[T]) forget(name string) {
+func (r *Registry[T]) forget(name string) {
 	delete(r.mu.byName, name)
 	if r.names != nil {
 		r.names.Drop(name)
@@ -217,7 +231,7 @@ func (r *registry[T]) forget(name string) {
 }
 
 // claim makes a name one of this process. It returns an error where another one has it.
-func (r *registry[T]) claim(n *named[T]) error {
+func (r *Registry[T]) claim(n *Object[T]) error {
 	if r.names == nil {
 		return nil
 	}
@@ -233,9 +247,17 @@ func (r *registry[T]) claim(n *named[T]) error {
 	return err
 }
 
+func (r *Registry[T]) notFound(name string) error {
+	return fmt.Errorf("%w: there is no named %s %q", job.ErrNotFound, r.what, name)
+}
+
+func otherDevice(name string, owner int) error {
+	return fmt.Errorf("%w: the named buffer %q is on device %d of the server", job.ErrOtherDevice, name, owner)
+}
+
 // orElsewhere returns err, or the error of an object that another process has.
-func (r *registry[T]) orElsewhere(name string, err *wire.Error) error {
-	if r.names == nil || err.Code != wire.CodeNotFound {
+func (r *Registry[T]) orElsewhere(name string, err error) error {
+	if r.names == nil || !errors.Is(err, job.ErrNotFound) {
 		return err
 	}
 	switch owner, failed := r.names.Find(name); {
@@ -247,8 +269,8 @@ func (r *registry[T]) orElsewhere(name string, err *wire.Error) error {
 	return err
 }
 
-// close frees all objects. No session is left.
-func (r *registry[T]) close() {
+// Close frees all objects. No session is left.
+func (r *Registry[T]) Close() {
 	r.mu.Lock()
 	r.mu.closed = true
 	if r.mu.timer != nil {
@@ -258,24 +280,9 @@ func (r *registry[T]) close() {
 	r.sweep()
 }
 
-// count returns the number and the bytes of all objects.
-func (r *registry[T]) count() (n int, bytes int64) {
+// Count returns the number and the bytes of all objects.
+func (r *Registry[T]) Count() (n int, bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.mu.byName), r.mu.bytes
-}
-
-// deleteName handles a delete request.
-func (s *session) deleteName(b []byte) (wire.Message, error) {
-	var m wire.Delete
-	if err := m.Decode(b); err != nil {
-		return nil, err
-	}
-	switch m.Kind {
-	case wire.KindBuffer:
-		return &wire.Empty{}, s.server.buffers.deleteName(string(m.Name))
-	case wire.KindPlan:
-		return &wire.Empty{}, s.server.plans.deleteName(string(m.Name))
-	}
-	return nil, errors.New("only buffers and plans have names")
 }

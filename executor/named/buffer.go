@@ -1,0 +1,112 @@
+// Package named keeps what is on a GPU by name, and counts the versions of buffers: for a
+// device of this process, and for a server.
+package named
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
+)
+
+// Buffer is memory with a version. Its lock is held from the check of the version until the
+// executor has what changes it, and by readers with the bytes.
+type Buffer struct {
+	Memory  *executor.Memory
+	Version uint64 // guarded by the lock
+
+	context *glctx.Context
+	number  uint64 // buffers are locked in this order
+	mu      sync.RWMutex
+}
+
+var buffers atomic.Uint64
+
+// NewBuffer returns a buffer, which has the memory from then on.
+func NewBuffer(m *executor.Memory, c *glctx.Context) *Buffer {
+	return &Buffer{Memory: m, context: c, number: buffers.Add(1)}
+}
+
+// Size returns the number of bytes.
+func (b *Buffer) Size() int { return b.Memory.Size() }
+
+// Bytes and Free are for a Registry.
+func (b *Buffer) Bytes() int64 { return int64(b.Size()) }
+func (b *Buffer) Free()        { b.Memory.Release() }
+
+// Lock locks the buffer for a change. The GL thread runs what it has to meanwhile.
+func (b *Buffer) Lock() {
+	if !b.mu.TryLock() {
+		b.context.PollWhile(b.mu.Lock)
+	}
+}
+
+// RLock locks the buffer for a reader, likewise.
+func (b *Buffer) RLock() {
+	if !b.mu.TryRLock() {
+		b.context.PollWhile(b.mu.RLock)
+	}
+}
+
+func (b *Buffer) Unlock()  { b.mu.Unlock() }
+func (b *Buffer) RUnlock() { b.mu.RUnlock() }
+
+// Expect returns ErrConflict where the buffer has another version. It is locked.
+func (b *Buffer) Expect(version uint64) error {
+	if b.Version != version {
+		return fmt.Errorf("%w: the buffer has version %d, expected was %d", job.ErrConflict, b.Version, version)
+	}
+	return nil
+}
+
+// Writes are buffers that one job writes.
+type Writes []*Buffer
+
+// Lock locks them, each once and in the order of their numbers, and reports whether it did:
+// without wait it does not where another one has a lock.
+func (w *Writes) Lock(wait bool) bool {
+	slices.SortFunc(*w, func(a, b *Buffer) int { return cmp.Compare(a.number, b.number) })
+	*w = slices.Compact(*w)
+	for i, b := range *w {
+		if wait {
+			b.Lock()
+		} else if !b.mu.TryLock() {
+			(*w)[:i].Unlock()
+			return false
+		}
+	}
+	return true
+}
+
+// Raise counts a write of each. They are locked, and the executor has the job.
+func (w Writes) Raise() {
+	for _, b := range w {
+		b.Version++
+	}
+}
+
+// Unlock unlocks them.
+func (w Writes) Unlock() {
+	for _, b := range w {
+		b.Unlock()
+	}
+}
+
+// OpenBuffer is Registry.Open of a buffer, and returns ErrExists for one of another size, but
+// for a size of 0.
+func OpenBuffer(r *Registry[*Buffer], name string, fresh bool, size int, create func() (*Buffer, error)) (n *Object[*Buffer], created bool, err error) {
+	n, created, err = r.Open(name, fresh, int64(size), create)
+	if err != nil {
+		return nil, false, err
+	}
+	if have := n.Value.Size(); size != 0 && size != have {
+		r.Leave(n)
+		return nil, false, fmt.Errorf("%w: the named buffer %q has %d bytes, not %d", job.ErrExists, name, have, size)
+	}
+	return n, created, nil
+}
