@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 func TestRuns(t *testing.T) {
@@ -59,4 +61,21 @@ func mustRead(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// A file that another process shortens is not shortened: what that one writes would be lost.
+func TestNobodyElseShortens(t *testing.T) {
+	d := openTestDir(t)
+	long := Run{Time: start, Program: strings.Repeat("x", int(runs.above)/2)}
+	must(t, d.AppendRun(long))
+	f, err := os.OpenFile(runs.path(d), os.O_RDWR, 0)
+	must(t, err)
+	defer f.Close()
+	must(t, osfile.TryLock(f, true))
+	for range 4 {
+		must(t, d.AppendRun(long))
+	}
+	if n := len(d.Runs(time.Time{})); n != 5 && osfile.HasLocks {
+		t.Errorf("%d runs are left of 5", n)
+	}
 }

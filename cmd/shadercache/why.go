@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/binary/explain"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -31,8 +32,8 @@ const whyExample = `  shadercache why kernels/blur.comp -D RADIUS=3`
 
 // whyResult is what why prints.
 type whyResult struct {
-	Driver   string        `json:"driver"`
-	Programs []explanation `json:"programs"`
+	Driver   string            `json:"driver"`
+	Programs []explain.Program `json:"programs"`
 
 	unread []error // files that could not be read
 }
@@ -99,13 +100,13 @@ func (o *options) why(typed string, f sourceFlags) (*whyResult, error) {
 		return nil, err
 	}
 	defer store.Close()
-	r := &whyResult{Driver: fingerprint.DirName(), Programs: []explanation{}, unread: unread}
-	x, err := newExplainer(store, dirs)
+	r := &whyResult{Driver: fingerprint.DirName(), Programs: []explain.Program{}, unread: unread}
+	x, err := explain.New(store, dirs)
 	if err != nil {
 		return nil, err
 	}
 	for _, w := range programs {
-		r.Programs = append(r.Programs, x.explain(w.key, w.source))
+		r.Programs = append(r.Programs, x.Explain(w.key, w.source))
 	}
 	return r, nil
 }
@@ -176,7 +177,7 @@ func (r *whyResult) Print(w io.Writer) {
 	}
 }
 
-func printExplanation(w io.Writer, driver string, e explanation) {
+func printExplanation(w io.Writer, driver string, e explain.Program) {
 	state := "is not stored for"
 	switch {
 	case e.Upstream:

@@ -1,4 +1,4 @@
-package main
+package explain
 
 import (
 	"fmt"
@@ -54,7 +54,7 @@ func (d explainedDir) putText(src *shader.Source) {
 	}
 }
 
-func (d explainedDir) explainer(behind ...*binary.Dir) *explainer {
+func (d explainedDir) explainer(behind ...*binary.Dir) *Explainer {
 	d.Helper()
 	dirs, dir := append([]*binary.Dir{d.Dir}, behind...), d.Dir
 	for _, b := range behind {
@@ -64,7 +64,7 @@ func (d explainedDir) explainer(behind ...*binary.Dir) *explainer {
 	if err != nil {
 		d.Fatal(err)
 	}
-	x, err := newExplainer(s, dirs)
+	x, err := New(s, dirs)
 	if err != nil {
 		d.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestExplainComparesDriversAndTexts(t *testing.T) {
 	d.put(explainedDriver, before)
 	d.put(formerDriver, after)
 	d.putText(before)
-	e := d.explainer().explain(after.Key(), after)
+	e := d.explainer().Explain(after.Key(), after)
 	if e.Stored || e.Name != "blur" || len(e.Others) != 1 || len(e.Similar) != 1 {
 		t.Fatalf("got %+v", e)
 	}
@@ -103,12 +103,12 @@ func TestExplainReadsTheUpstreamDirectory(t *testing.T) {
 	baked.put(explainedDriver, there)
 	baked.putText(there)
 	baked.putText(older)
-	e := d.explainer(baked.Dir).explain(older.Key(), nil)
+	e := d.explainer(baked.Dir).Explain(older.Key(), nil)
 	if e.Stored || e.Upstream || len(e.Others) != 1 || e.Others[0].Dir != formerDriver.DirName() ||
 		len(e.Similar) != 1 || e.Similar[0].Diff == nil || e.Similar[0].Key != there.Key() {
 		t.Errorf("other driver's: %+v", e)
 	}
-	if e := d.explainer(baked.Dir).explain(shader.Key{9}, nil); e.Stored || e.Name != "" || len(e.Others)+len(e.Similar) != 0 {
+	if e := d.explainer(baked.Dir).Explain(shader.Key{9}, nil); e.Stored || e.Name != "" || len(e.Others)+len(e.Similar) != 0 {
 		t.Errorf("unknown: %+v", e)
 	}
 }
@@ -119,7 +119,7 @@ func TestDiffDrivers(t *testing.T) {
 	}
 	flags := formerDriver
 	flags.Flags = 2
-	if d := diffDrivers(formerDriver, flags); len(d) != 1 || d[0] != (fieldDiff{"flags", "0x0", "0x2"}) {
+	if d := diffDrivers(formerDriver, flags); len(d) != 1 || d[0] != (FieldDiff{"flags", "0x0", "0x2"}) {
 		t.Errorf("flags: %v", d)
 	}
 }
@@ -141,7 +141,7 @@ func TestExplainerReadsOnce(t *testing.T) {
 		return testing.AllocsPerRun(1, func() {
 			x := d.explainer()
 			for _, source := range sources {
-				if e := x.explain(source.Key(), source); !e.Stored || len(e.Similar) != maxSimilar {
+				if e := x.Explain(source.Key(), source); !e.Stored || len(e.Similar) != maxSimilar {
 					t.Fatalf("%+v", e)
 				}
 			}

@@ -1,4 +1,6 @@
-package main
+// Package explain compares a program of a store with what is like it: other drivers that have
+// it, and programs of its name with another text. It says why a request hits or misses.
+package explain
 
 import (
 	"fmt"
@@ -9,31 +11,32 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// maxSimilar bounds explanation.Similar.
+// maxSimilar bounds Program.Similar.
 const maxSimilar = 10
 
-// explanation is why a request for a program hits or misses, and what is like the program.
-type explanation struct {
+// Program is why a request for a program hits or misses, and what is like the program.
+type Program struct {
 	binary.Explanation
-	Others  []otherDriver    `json:"others"`  // other drivers that have the program
-	Similar []similarProgram `json:"similar"` // this driver's programs of the same name; at most 10
+	Others  []OtherDriver `json:"others"`  // other drivers that have the program
+	Similar []Similar     `json:"similar"` // this driver's programs of the same name; at most 10
 }
 
-// otherDriver is another driver that has a blob of the program.
-type otherDriver struct {
+// OtherDriver is another driver that has a blob of the program.
+type OtherDriver struct {
 	Dir   string      `json:"dir"`
-	Diffs []fieldDiff `json:"diffs"` // from this driver's fingerprint; empty where the other is lost
+	Diffs []FieldDiff `json:"diffs"` // from this driver's fingerprint; empty where the other is lost
 }
 
-// similarProgram is a program with the same name and another text.
-type similarProgram struct {
+// Similar is a program with the same name and another text.
+type Similar struct {
 	Key  shader.Key       `json:"key"`
 	Diff *shader.LineDiff `json:"diff,omitempty"` // nil where one of the sources is not stored
 }
 
-// explainer explains programs of one store. It reads the names of all programs once, and
-// each stored source that it compares with once. It does not see later changes of them.
-type explainer struct {
+// Explainer explains programs of one store, for one goroutine at a time. It reads the names
+// of all programs once, and each stored source that it compares with once. It does not see
+// later changes of them.
+type Explainer struct {
 	store   *binary.Store
 	dirs    []*binary.Dir           // that of the store, and the one behind it
 	named   map[string][]shader.Key // programs by name, those here before those upstream; nil = not read
@@ -47,9 +50,10 @@ type driverFolder struct {
 	path string
 }
 
-// newExplainer returns an explainer, which has read the drivers of the directories.
-func newExplainer(store *binary.Store, dirs []*binary.Dir) (*explainer, error) {
-	x := &explainer{store: store, dirs: dirs, sources: map[shader.Key]*shader.Source{}}
+// New returns an Explainer of a store. dirs are its directory and those upstream of it, of
+// which New reads the drivers.
+func New(store *binary.Store, dirs []*binary.Dir) (*Explainer, error) {
+	x := &Explainer{store: store, dirs: dirs, sources: map[shader.Key]*shader.Source{}}
 	for _, dir := range dirs {
 		infos, err := dir.Drivers()
 		if err != nil {
@@ -62,12 +66,12 @@ func newExplainer(store *binary.Store, dirs []*binary.Dir) (*explainer, error) {
 	return x, nil
 }
 
-// explain explains a program. src is its source; nil = the stored one, if any.
-func (x *explainer) explain(key shader.Key, src *shader.Source) explanation {
+// Explain explains a program. src is its source; nil = the stored one, if any.
+func (x *Explainer) Explain(key shader.Key, src *shader.Source) Program {
 	if src == nil {
 		src = x.source(key)
 	}
-	e := explanation{Explanation: x.store.Explain(key)}
+	e := Program{Explanation: x.store.Explain(key)}
 	if src != nil {
 		e.Name = src.Name()
 	}
@@ -76,7 +80,7 @@ func (x *explainer) explain(key shader.Key, src *shader.Source) explanation {
 }
 
 // source returns a stored source, nil where there is none or it cannot be read.
-func (x *explainer) source(key shader.Key) *shader.Source {
+func (x *Explainer) source(key shader.Key) *shader.Source {
 	src, read := x.sources[key]
 	if !read {
 		src, _ = x.store.Source(key)
@@ -86,8 +90,8 @@ func (x *explainer) source(key shader.Key) *shader.Source {
 }
 
 // otherDrivers lists the other drivers that have a program, here or upstream.
-func (x *explainer) otherDrivers(key shader.Key) []otherDriver {
-	list, seen := []otherDriver{}, map[string]bool{x.store.Fingerprint().DirName(): true}
+func (x *Explainer) otherDrivers(key shader.Key) []OtherDriver {
+	list, seen := []OtherDriver{}, map[string]bool{x.store.Fingerprint().DirName(): true}
 	digits := key.String()
 	for _, other := range x.others {
 		_, err := os.Lstat(filepath.Join(other.path, "blobs", digits[:2], digits+".bin"))
@@ -95,7 +99,7 @@ func (x *explainer) otherDrivers(key shader.Key) []otherDriver {
 			continue
 		}
 		seen[other.Dir] = true
-		found := otherDriver{Dir: other.Dir, Diffs: []fieldDiff{}}
+		found := OtherDriver{Dir: other.Dir, Diffs: []FieldDiff{}}
 		if other.Fingerprint.DirName() == other.Dir {
 			found.Diffs = diffDrivers(x.store.Fingerprint(), other.Fingerprint)
 		}
@@ -105,8 +109,8 @@ func (x *explainer) otherDrivers(key shader.Key) []otherDriver {
 }
 
 // similar lists other programs of a name, those here before those upstream.
-func (x *explainer) similar(key shader.Key, name string, src *shader.Source) []similarProgram {
-	list, seen := []similarProgram{}, map[shader.Key]bool{key: true}
+func (x *Explainer) similar(key shader.Key, name string, src *shader.Source) []Similar {
+	list, seen := []Similar{}, map[shader.Key]bool{key: true}
 	if name == "" {
 		return list
 	}
@@ -116,7 +120,7 @@ func (x *explainer) similar(key shader.Key, name string, src *shader.Source) []s
 			continue
 		}
 		seen[other] = true
-		found := similarProgram{Key: other}
+		found := Similar{Key: other}
 		if theirs := x.source(other); theirs != nil && src != nil {
 			found.Diff = src.Diff(theirs)
 		}
@@ -129,7 +133,7 @@ func (x *explainer) similar(key shader.Key, name string, src *shader.Source) []s
 
 // readNames reads the names of all programs of the driver, once. A directory that cannot be
 // used counts as empty.
-func (x *explainer) readNames() {
+func (x *Explainer) readNames() {
 	if x.named != nil {
 		return
 	}
@@ -148,8 +152,8 @@ func (x *explainer) readNames() {
 	}
 }
 
-// fieldDiff is one field in which two fingerprints differ.
-type fieldDiff struct {
+// FieldDiff is one field in which two fingerprints differ.
+type FieldDiff struct {
 	Field  string `json:"field"` // as in fingerprint.json
 	Ours   string `json:"ours"`
 	Theirs string `json:"theirs"`
@@ -157,11 +161,11 @@ type fieldDiff struct {
 
 // diffDrivers lists the fields in which other differs from f, and none where both have the
 // same digest.
-func diffDrivers(f, other binary.Fingerprint) []fieldDiff {
-	var list []fieldDiff
+func diffDrivers(f, other binary.Fingerprint) []FieldDiff {
+	var list []FieldDiff
 	differ := func(field string, ours, theirs any) {
 		if a, b := fmt.Sprint(ours), fmt.Sprint(theirs); a != b {
-			list = append(list, fieldDiff{field, a, b})
+			list = append(list, FieldDiff{field, a, b})
 		}
 	}
 	differ("vendor", f.Vendor, other.Vendor)
