@@ -72,12 +72,12 @@ func (s *Server) checkBuffer(m *wire.Buffer) error {
 func (s *session) openBuffer(m *wire.Buffer) (b *openBuffer, created bool, err error) {
 	o := s.objects
 	if len(m.Name) == 0 {
-		if err := o.charge(&o.bufferBytes, m.Size, s.server.options.Limits.Buffers, "buffers"); err != nil {
+		if err := o.device.take(m.Size); err != nil {
 			return nil, false, err
 		}
 		made, err := s.server.newBuffer(m.Size)
 		if err != nil {
-			o.discharge(&o.bufferBytes, m.Size)
+			o.device.give(m.Size)
 			return nil, false, err
 		}
 		return &openBuffer{Buffer: made}, true, nil
@@ -98,7 +98,7 @@ func (o *objects) closeBuffer(b *openBuffer) {
 		o.server.buffers.Leave(b.named)
 		return
 	}
-	o.discharge(&o.bufferBytes, uint64(b.Size()))
+	o.device.give(uint64(b.Size()))
 	b.Free()
 }
 

@@ -21,17 +21,21 @@ type objects struct {
 	buffers  map[uint32]*openBuffer
 	plans    map[uint32]*openPlan
 
-	memoryBytes, bufferBytes uint64 // that count against the quotas
+	memory, device quota // shared memory; buffers and plans without a name
 
 	// Counts for Status, which other goroutines read.
 	total, bytes atomic.Int64
 }
 
 func newObjects(server *Server) *objects {
-	return &objects{
+	o := &objects{
 		server: server, programs: map[uint32]*cache.Handle{}, memories: map[uint32]*sharedMemory{},
 		buffers: map[uint32]*openBuffer{}, plans: map[uint32]*openPlan{},
 	}
+	limits := &server.options.Limits
+	o.memory = quota{what: "shared memory", limit: limits.Memory, all: &o.bytes}
+	o.device = quota{what: "buffers and plans", limit: limits.Buffers, all: &o.bytes}
+	return o
 }
 
 // admit returns an error where id cannot be the next object in a map of n.
@@ -43,21 +47,6 @@ func (o *objects) admit(kind string, id uint32, taken bool, n int) error {
 		return &wire.Error{Code: wire.CodeQuota, Message: "the session has as many objects of this kind as it may", Hint: "release some"}
 	}
 	return nil
-}
-
-// charge counts size bytes against a quota.
-func (o *objects) charge(used *uint64, size, limit uint64, what string) error {
-	if size > limit || *used > limit-size {
-		return reject(wire.CodeQuota, "%d bytes of %s and %d more exceed the session's limit of %d", *used, what, size, limit)
-	}
-	*used += size
-	o.bytes.Add(int64(size))
-	return nil
-}
-
-func (o *objects) discharge(used *uint64, size uint64) {
-	*used -= size
-	o.bytes.Add(-int64(size))
 }
 
 // drop ends the session's use of one object.
@@ -73,7 +62,7 @@ func (o *objects) drop(kind wire.Kind, id uint32) error {
 	case wire.KindMemory:
 		var m *sharedMemory
 		if m, found = o.memories[id]; found {
-			o.discharge(&o.memoryBytes, uint64(len(m.bytes)))
+			o.memory.give(uint64(len(m.bytes)))
 			m.release()
 			delete(o.memories, id)
 		}
@@ -165,12 +154,12 @@ func (s *session) memory(t *task, b []byte) (wire.Message, error) {
 	if err := o.admit("memory", m.ID, taken, len(o.memories)); err != nil {
 		return nil, err
 	}
-	if err := o.charge(&o.memoryBytes, m.Size, s.server.options.Limits.Memory, "shared memory"); err != nil {
+	if err := o.memory.take(m.Size); err != nil {
 		return nil, err
 	}
 	bytes, err := socket.Map(t.files[0], m.Size)
 	if err != nil {
-		o.discharge(&o.memoryBytes, m.Size)
+		o.memory.give(m.Size)
 		return nil, err
 	}
 	var info unix.Stat_t

@@ -128,10 +128,10 @@ func (s *session) openPlan(ctx context.Context, m *wire.Plan) (p *openPlan, crea
 	o := s.objects
 	take := func(n int64) error {
 		if n < 0 {
-			o.discharge(&o.bufferBytes, uint64(-n))
+			o.device.give(uint64(-n))
 			return nil
 		}
-		return o.charge(&o.bufferBytes, uint64(n), s.server.options.Limits.Buffers, "buffers and plans")
+		return o.device.take(uint64(n))
 	}
 	made, err := s.server.newPlan(ctx, layers, m.Flags&wire.Exact != 0, take)
 	if err != nil {
@@ -164,7 +164,7 @@ func (o *objects) closePlan(p *openPlan) {
 		o.server.plans.Leave(p.named)
 		return
 	}
-	o.discharge(&o.bufferBytes, uint64(p.Bytes()))
+	o.device.give(uint64(p.Bytes()))
 	p.Free()
 }
 

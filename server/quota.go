@@ -1,0 +1,32 @@
+//go:build linux
+
+package server
+
+import (
+	"sync/atomic"
+
+	"github.com/shadercache/shadercache/server/internal/wire"
+)
+
+// quota counts the bytes that a session uses of one limit. One goroutine uses it.
+type quota struct {
+	what        string
+	used, limit uint64
+	all         *atomic.Int64 // bytes of all quotas of the session
+}
+
+// take counts size bytes, or returns an error where they pass the limit.
+func (q *quota) take(size uint64) error {
+	if size > q.limit || q.used > q.limit-size {
+		return reject(wire.CodeQuota, "%d bytes of %s and %d more exceed the session's limit of %d", q.used, q.what, size, q.limit)
+	}
+	q.used += size
+	q.all.Add(int64(size))
+	return nil
+}
+
+// give counts size bytes less.
+func (q *quota) give(size uint64) {
+	q.used -= size
+	q.all.Add(-int64(size))
+}
