@@ -31,9 +31,11 @@ type running struct {
 	writes  named.Writes    // whose versions rise when the executor has the job
 	spill   executor.Spill  // memory of this job alone, for operands that are too large for a slot
 
-	request wire.Job // storage of the decoder
-	job     executor.Job
-	names   map[string]string // of uniforms, so that they are not allocated for each job
+	request  wire.Job // storage of the decoder
+	job      executor.Job
+	uniforms []job.Uniform     // of all dispatches, each of which has a part
+	bounds   []executor.Bound  // likewise
+	names    map[string]string // of uniforms, so that they are not allocated for each job
 }
 
 // jobBytes counts the bytes of the operands of a job.
@@ -56,6 +58,9 @@ func (r *running) release() {
 	clear(r.job.Inputs)
 	clear(r.job.Outputs)
 	clear(r.job.Then)
+	clear(r.uniforms)
+	clear(r.bounds)
+	r.uniforms, r.bounds = r.uniforms[:0], r.bounds[:0]
 	r.held, r.writes, r.inPlace = r.held[:0], r.writes[:0], r.inPlace[:0]
 	r.job = executor.Job{Inputs: r.job.Inputs[:0], Outputs: r.job.Outputs[:0], Then: r.job.Then[:0]}
 	r.task, r.entered, r.in, r.out, r.unread, r.weight, r.bytes = nil, false, 0, 0, 0, 0, jobBytes{}
@@ -376,9 +381,12 @@ func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Disp
 	if len(m.Params) > 0 {
 		d.Params, d.ParamsBinding = m.Params, m.ParamsBinding
 	}
+	first := len(r.uniforms)
 	for _, u := range m.Uniforms {
-		d.Uniforms = append(d.Uniforms, uniformOf(r.name(u.Name), u))
+		r.uniforms = append(r.uniforms, uniformOf(r.name(u.Name), u))
 	}
+	d.Uniforms = r.uniforms[first:]
+	first = len(r.bounds)
 	for i := range m.Buffers {
 		bound := &m.Buffers[i]
 		if bound.Operand.Place != wire.PlaceBuffer {
@@ -391,8 +399,9 @@ func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Disp
 		if !bound.ReadOnly {
 			r.writes = append(r.writes, b.Buffer)
 		}
-		d.Memory = append(d.Memory, executor.Bound{Binding: bound.Binding, Memory: b.Memory, Offset: int(bound.Operand.Offset), Size: int(bound.Operand.Size), ReadOnly: bound.ReadOnly})
+		r.bounds = append(r.bounds, executor.Bound{Binding: bound.Binding, Memory: b.Memory, Offset: int(bound.Operand.Offset), Size: int(bound.Operand.Size), ReadOnly: bound.ReadOnly})
 	}
+	d.Memory = r.bounds[first:]
 	return d, nil
 }
 
