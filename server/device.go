@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -28,5 +27,17 @@ func (d Device) check(asked string) error {
 	}
 }
 
-// Names are the names of buffers of all workers of a server.
-type Names = named.Names
+// Names are the names of buffers of all workers of a server. An owner is the number of a
+// device, or -1. Methods may be called from any goroutine.
+type Names interface {
+	// Claim makes a name one of this worker, until Drop. It returns -1, or the owner where
+	// another worker has it.
+	Claim(name string) (owner int, err error)
+
+	// Find returns the other worker that has a name, or -1.
+	Find(name string) (owner int, err error)
+
+	// Drop frees a name of this worker, for other workers when it returns. It has no effect
+	// on a name of another worker.
+	Drop(name string)
+}

@@ -10,35 +10,27 @@ import (
 	"github.com/shadercache/shadercache/job"
 )
 
-// Resource is what a registry keeps.
-type Resource interface {
+// resource is what a registry keeps.
+type resource interface {
 	Bytes() int64 // which do not change
 	Free()        // called once, when no session uses it and its name is gone
 }
 
-// Names are the names of buffers of all workers of a server. An owner is the number of a
-// device, or -1. Methods may be called from any goroutine.
-type Names interface {
-	// Claim makes a name one of this worker, until Drop. It returns -1, or the owner where
-	// another worker has it.
+// names are those of other processes too: see server.Names.
+type names interface {
 	Claim(name string) (owner int, err error)
-
-	// Find returns the other worker that has a name, or -1.
 	Find(name string) (owner int, err error)
-
-	// Drop frees a name of this worker, for other workers when it returns. It has no effect
-	// on a name of another worker.
 	Drop(name string)
 }
 
 // Registry is the named objects of one kind. They outlive their clients: an idle one is
 // deleted after a time, or, the least recently used first, when room is needed. Its
 // methods may be called from any goroutine.
-type Registry[T Resource] struct {
+type Registry[T resource] struct {
 	what    string // that it keeps
 	limit   int64
 	idleFor time.Duration
-	names   Names // nil: no other process has objects of this kind
+	names   names // nil: no other process has objects of this kind
 
 	mu struct {
 		sync.Mutex
@@ -50,7 +42,7 @@ type Registry[T Resource] struct {
 }
 
 // Object is one object. Those that use it hold a reference.
-type Object[T Resource] struct {
+type Object[T resource] struct {
 	Value   T
 	name    string
 	made    chan struct{} // closed when object or err is set
@@ -64,9 +56,9 @@ type Object[T Resource] struct {
 const maxNamed = 16 << 10
 
 // NewRegistry returns a registry of what, of limit bytes at most. What was idle for idleFor is
-// deleted; 0: nothing is. Names may be nil.
-func NewRegistry[T Resource](what string, limit int64, idleFor time.Duration, names Names) *Registry[T] {
-	r := &Registry[T]{what: what, limit: limit, idleFor: idleFor, names: names}
+// deleted; 0: nothing is. others may be nil.
+func NewRegistry[T resource](what string, limit int64, idleFor time.Duration, others names) *Registry[T] {
+	r := &Registry[T]{what: what, limit: limit, idleFor: idleFor, names: others}
 	r.mu.byName = map[string]*Object[T]{}
 	return r
 }
