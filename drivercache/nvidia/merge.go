@@ -139,7 +139,7 @@ func (m *folderMerge) run() error {
 			continue
 		}
 		s, err := m.read(n)
-		if n == m.number && errors.Is(err, fs.ErrNotExist) {
+		if n == m.number && (errors.Is(err, fs.ErrNotExist) || m.isEmpty()) {
 			continue // no driver reads one file of a slot: it is replaced
 		}
 		if obsolete && ProcessOf(n) > 0 && errors.Is(err, fs.ErrNotExist) {
@@ -163,6 +163,13 @@ func (m *folderMerge) run() error {
 		m.planCopy(n, s)
 	}
 	return m.write(kept)
+}
+
+// isEmpty reports whether the .toc of the slot has nothing: a driver was killed before it
+// wrote the header.
+func (m *folderMerge) isEmpty() bool {
+	toc, err := m.root.Lstat(path.Join(m.folder, stem(m.number)+".toc"))
+	return err == nil && toc.Mode().IsRegular() && toc.Size() == 0
 }
 
 // isTorn reports whether the .bin of the slot has more than its .toc lists: a process was

@@ -294,6 +294,22 @@ func TestEveryLength(t *testing.T) {
 	}
 }
 
+// A driver that is killed between the two files of its first slot leaves an empty .toc. The
+// next process has that slot, and finds there what the others have.
+func TestMergeIntoAnEmptySlot(t *testing.T) {
+	f := files{}
+	f.slot(0, 7)
+	f.slot(1, 7, programs(20, 10)...)
+	f["shadercache0.toc"] = []byte{}
+	driver := f.write(t)
+	want := f.records()
+	r, err := Merge(driver)
+	got := readFiles(t, driver)
+	if err != nil || len(r.Skipped) != 0 || len(want) == 0 || !maps.Equal(got.records(), want) || !got.valid(0) {
+		t.Errorf("%+v, %v, %d of %d records", r, err, len(got.records()), len(want))
+	}
+}
+
 func TestGoldenSlot(t *testing.T) {
 	f := files{}
 	f.slot(0, 7, programs(10)...)

@@ -20,7 +20,7 @@ func newBody(ctx context.Context, f *os.File) *body {
 	from, to := io.Pipe()
 	go func() {
 		buf := make([]byte, bodyBytes)
-		_, err := io.CopyBuffer(onlyWriter{to}, onlyReader{f}, buf)
+		_, err := io.CopyBuffer(onlyWriter{to}, contextReader{ctx: ctx, from: f}, buf)
 		_ = f.Close()
 		_ = to.CloseWithError(meaning(err))
 	}()
@@ -33,11 +33,8 @@ func (b *body) Close() error {
 	return b.PipeReader.Close()
 }
 
-// onlyReader and onlyWriter hide other methods, so that the buffer is used.
-type (
-	onlyReader struct{ io.Reader }
-	onlyWriter struct{ io.Writer }
-)
+// onlyWriter hides other methods, so that the buffer is used.
+type onlyWriter struct{ io.Writer }
 
 // randomName returns a name that no other writer uses.
 func randomName() string { return rand.Text() }
