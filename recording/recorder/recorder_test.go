@@ -276,7 +276,7 @@ func TestProcessesRecordToOneFolder(t *testing.T) {
 // their objects and others, and neither sanitizer has anything to say of the recorder.
 func TestManyThreads(t *testing.T) {
 	t.Parallel()
-	threads := 200
+	threads := 120
 	if os.Getenv("SHADERCACHE_SOAK") != "" {
 		threads = 1000
 	}
