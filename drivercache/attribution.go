@@ -1,6 +1,8 @@
 package drivercache
 
 import (
+	"errors"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
@@ -54,7 +56,8 @@ type Work struct {
 var attribution struct {
 	sync.Mutex
 	watching  bool
-	mesa      *mesa.Watch // nil: there is no such cache, or no room for a watch
+	mesa      *mesa.Watch // nil: there is no such cache, or it is blind
+	blind     bool        // there is one, and no room for a watch
 	nvidia    *nvidia.Watch
 	active    []*Work       // between Begin and End
 	unsettled []*Work       // ended; their files may not be written yet
@@ -121,7 +124,7 @@ func Settle() {
 	a := &attribution
 	a.Lock()
 	defer a.Unlock()
-	if a.mesa == nil { // nothing is seen: the writer has to have written
+	if a.blind { // nothing is seen: the writer has to have written
 		a.Unlock()
 		mesa.Flush()
 		a.Lock()
@@ -150,7 +153,9 @@ func startWatches(dir string) {
 		return
 	}
 	a.watching = true
-	a.mesa, _ = mesa.NewWatch(dir) // without it no entry of Mesa's is attributed
+	var err error
+	a.mesa, err = mesa.NewWatch(dir) // without it no entry of Mesa's is attributed
+	a.blind = err != nil && !errors.Is(err, fs.ErrNotExist)
 	a.nvidia = nvidia.NewWatch(dir, nvidia.AppOf(process.number))
 }
 
@@ -158,7 +163,7 @@ func stopWatches() {
 	if attribution.mesa != nil {
 		attribution.mesa.Close()
 	}
-	attribution.watching, attribution.mesa, attribution.nvidia = false, nil, nil
+	attribution.watching, attribution.blind, attribution.mesa, attribution.nvidia = false, false, nil, nil
 }
 
 // settle attributes what has changed to the programs before, and waits until the deadline
