@@ -40,7 +40,6 @@ const (
 type evidence string
 
 const (
-	noEvidence    evidence = ""
 	crashNote     evidence = "the note of a crash"
 	binaryChoice  evidence = "program binaries are not used"
 	keptError     evidence = "its compile error is in the directory"
