@@ -39,7 +39,7 @@ IN_RACED  = '/shadercache/($(subst $(SPACE),|,$(RACED)))(/|$$)'
 TESTS     = SHADERCACHE_REQUIRE_GL=1 $(MEMORY) $(RACE) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -vet=all -timeout 30m
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab recorder demo test test-mesa25 test-drivers check bench fuzz soak trial record-trial picture docs man clean cache-dir examples size
+.PHONY: help build lab recorder demo test pure test-mesa25 test-drivers check bench fuzz soak trial record-trial picture docs man clean cache-dir examples size
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ test: ## vet and test everything with a real GL driver, what is most concurrent 
 	@scripts/deps test
 	$(TESTS) -race $$($(PACKAGES) | grep -E $(IN_RACED))
 	$(TESTS) $$($(PACKAGES) | grep -Ev $(IN_RACED))
+	@$(MAKE) --no-print-directory pure
+
+pure: # what needs no cgo, without it
 	CGO_ENABLED=0 $(GO) build $(PURE)
 	CGO_ENABLED=0 $(GO) test -vet=off -run $(UNRACED) ./cache ./internal/portable
 
@@ -81,7 +84,9 @@ check: ## before a commit: format, vet, lint where staticcheck is there, race te
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
 		echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
 	@if command -v staticcheck >/dev/null; then staticcheck $(TAGS) ./...; fi
-	@$(MAKE) --no-print-directory test RACED='[a-z]+'
+	@scripts/deps test
+	$(TESTS) -race ./...
+	@$(MAKE) --no-print-directory pure
 
 bench: build cache-dir ## Go benchmarks, then the start-up benchmark
 	@scripts/deps test
