@@ -58,6 +58,7 @@ func ScriptsOnGPU(t *testing.T, dir string) testscript.Params {
 // see a second GPU, of another driver, that compiles no program whose text has "not on the
 // second". With $BROKEN for its faults it has no context, with $LOST it loses it.
 func ScriptsOnTwoDrivers(t *testing.T, dir string) testscript.Params {
+	faultgl.Library(t) // compiled once, for the tests behind this one too, whose TMPDIR is another
 	t.Setenv("TMPDIR", t.TempDir())
 	gltest.Open(t)
 	p := Scripts(dir)
