@@ -245,33 +245,39 @@ func TestAttacks(t *testing.T) {
 			t.Parallel()
 			s := newScene(t)
 			test.attack(s)
-			var log bytes.Buffer
-			o := reader(s.url)
-			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			r := open(t, s.victim, o)
-			report := r.Start(context.Background(), mesaDriver)
-			if report.Outcome != fleet.Failed || !errors.Is(report.Err, fleet.ErrRefused) && !errors.Is(report.Err, pack.ErrRefused) || !strings.Contains(report.Err.Error(), test.says) {
-				t.Errorf("got %s, %v", report.Outcome, report.Err)
-			}
-			must(t, r.Close())
-			wantNothing(t, s.victim)
-			c := r.Counters()
-			if c.Errors[test.class] != 1 || len(c.Errors) != 1 || c.Misses != 0 || c.Hits != 0 || c.Backfills != 0 {
-				t.Errorf("counters: %+v", c)
-			}
-			if n := strings.Count(log.String(), "level=WARN"); n != 1 {
-				t.Errorf("%d warnings: %s", n, log.String())
-			}
-			if strings.Contains(log.String()+fmt.Sprint(report.Err), password) {
-				t.Errorf("the password is in a message: %s", log.String())
-			}
-			_, err := open(t, s.victim, o).Pull(context.Background(), fleet.PullOptions{Current: &mesaDriver})
-			if err == nil || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("pull: %v", err)
-			}
-			wantNothing(t, s.victim)
+			s.wantRefused(reader(s.url), test.class, test.says)
 		})
 	}
+}
+
+// wantRefused checks that the victim's start and pull get nothing, and say why.
+func (s *scene) wantRefused(o fleet.Options, class, says string) {
+	t := s.T
+	t.Helper()
+	var log bytes.Buffer
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	r := open(t, s.victim, o)
+	report := r.Start(context.Background(), mesaDriver)
+	if report.Outcome != fleet.Failed || !errors.Is(report.Err, fleet.ErrRefused) && !errors.Is(report.Err, pack.ErrRefused) || !strings.Contains(report.Err.Error(), says) {
+		t.Errorf("got %s, %v", report.Outcome, report.Err)
+	}
+	must(t, r.Close())
+	wantNothing(t, s.victim)
+	c := r.Counters()
+	if c.Errors[class] != 1 || len(c.Errors) != 1 || c.Misses != 0 || c.Hits != 0 || c.Backfills != 0 {
+		t.Errorf("counters: %+v", c)
+	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+		t.Errorf("%d warnings: %s", n, log.String())
+	}
+	if strings.Contains(log.String()+fmt.Sprint(report.Err), password) {
+		t.Errorf("the password is in a message: %s", log.String())
+	}
+	_, err := open(t, s.victim, o).Pull(context.Background(), fleet.PullOptions{Current: &mesaDriver})
+	if err == nil || !strings.Contains(err.Error(), says) {
+		t.Errorf("pull: %v", err)
+	}
+	wantNothing(t, s.victim)
 }
 
 // wantNothing checks that a directory has no files but those that each has.

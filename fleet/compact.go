@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -68,24 +67,18 @@ func (r *Remote) compact(ctx context.Context, of shader.Digest, choose func(*Hea
 	if err := r.checkWriter(); err != nil {
 		return report, err
 	}
-	for attempt := range pushAttempts {
-		old, err := r.readHead(ctx, of)
+	err = retryChanged(ctx, func() error {
+		old, err := r.readOldHead(ctx, of)
 		if err != nil {
-			return report, err
+			return err
 		}
 		parts := choose(old.Head)
 		if len(parts) < 2 {
-			return report, nil
+			return nil
 		}
-		err = r.compactPacks(ctx, old, parts, &report)
-		if !errors.Is(err, ErrChanged) {
-			return report, err
-		}
-		if err := pause(ctx, retryPause(attempt)); err != nil {
-			return report, err
-		}
-	}
-	return report, fmt.Errorf("%w: other writers changed the head %d times", ErrChanged, pushAttempts)
+		return r.compactPacks(ctx, old, parts, &report)
+	})
+	return report, err
 }
 
 // compactPacks writes a pack with the content of parts, and a head that lists it in their

@@ -19,6 +19,7 @@ const (
 	classProtocol    = "protocol"
 	classSignature   = "signature"
 	classRollback    = "rollback"
+	classExpired     = "expired"     // a head, or a list of keys, that nobody renewed
 	classFingerprint = "fingerprint" // a head or pack of another driver
 	classDamaged     = "damaged"
 	classNewer       = "newer"
@@ -31,7 +32,7 @@ var ErrRefused = errors.New("remote: refused")
 
 // RefusedError is returned for a head or pack that is not used. Nothing of it is kept.
 type RefusedError struct {
-	Class  string // signature, rollback, fingerprint, damaged, newer, protocol
+	Class  string // signature, rollback, expired, fingerprint, damaged, newer, protocol
 	Reason string
 }
 

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"crypto/ed25519"
+	"net/url"
 	"time"
 
 	"github.com/shadercache/shadercache/shader"
@@ -11,6 +12,21 @@ import (
 
 // SetClock replaces the clock of a remote.
 func SetClock(r *Remote, now func() time.Time) { r.now = now }
+
+// EncodeKeys returns the line of a list of keys.
+func EncodeKeys(l KeyList, root ed25519.PrivateKey) []byte {
+	line, err := signKeys(root, &l)
+	if err != nil {
+		panic(err)
+	}
+	return line
+}
+
+// CutKeys returns the line of the list that an object begins with, and the rest.
+func CutKeys(object []byte) (line, rest []byte) { return cutKeys(object) }
+
+// KeysName is the name of a remote's list of keys.
+const KeysName = keysName
 
 // EncodeHead returns the object of a head.
 func EncodeHead(h Head, key ed25519.PrivateKey) []byte {
@@ -58,3 +74,12 @@ func FillCounters(r *Remote) {
 
 // LeaseWait returns how long a process with the lease time own waits for a lease of time of.
 func LeaseWait(of, own time.Duration) time.Duration { return leaseBody{Time: of}.waited(own) }
+
+// NameOf returns the name of a remote with this URL.
+func NameOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return nameOf(u)
+}

@@ -13,40 +13,43 @@ import (
 // fetched is a head as the store has it.
 type fetched struct {
 	*Head
-	signed  bool
+	signer  string   // the name of the key; "" = none that is known
+	keys    *KeyList // that a known root key has signed; nil = there is none
 	tag     string
 	object  []byte        // as stored
 	content shader.Digest // of the signed bytes
 	clock   time.Time     // of the store; zero = unknown
 }
 
-// readHead fetches and checks the head of a driver. It returns an error that matches
-// ErrNotFound where there is none.
+func (f *fetched) signed() bool { return f.signer != "" }
+
+// readHead fetches the head of a driver, for those that use its packs. It returns an error
+// that matches ErrNotFound where there is none.
 func (r *Remote) readHead(ctx context.Context, of shader.Digest) (*fetched, error) {
-	f, err := r.fetchHead(ctx, of)
-	if err == nil {
-		err = f.checkSequence(r.state.driver(of))
-	}
+	f, err := r.readOldHead(ctx, of)
 	if err != nil {
+		return nil, err
+	}
+	if err := f.checkEnd(r.now()); err != nil {
 		return nil, fmt.Errorf("head of driver %s: %w", of.Short(), err)
 	}
 	return f, nil
 }
 
-func (r *Remote) fetchHead(ctx context.Context, of shader.Digest) (*fetched, error) {
+// readOldHead is readHead for those that write the next one, or look: it may have ended.
+func (r *Remote) readOldHead(ctx context.Context, of shader.Digest) (*fetched, error) {
 	small, err := r.readSmall(ctx, headName(of), maxHeadBytes)
-	if err != nil {
-		return nil, err
+	var f *fetched
+	if err == nil {
+		f, err = r.openHead(small, of)
 	}
-	content, signed, err := verifyHead(small.data, r.keys, r.options.Unsigned)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = f.checkSequence(r.state.driver(of), r.options.MinSequence)
 	}
-	h, err := decodeHead(content, of)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("head of driver %s: %w", of.Short(), err)
 	}
-	return &fetched{h, signed, small.tag, small.data, contentDigest(content), small.clock}, nil
+	return f, nil
 }
 
 // small is an object that was read at once.
@@ -76,59 +79,6 @@ func (r *Remote) readSmall(ctx context.Context, name string, limit int64) (small
 		return small{}, fmt.Errorf("%w: %s ended after %d of %d bytes", ErrUnreachable, name, len(data), object.Size)
 	}
 	return small{data, object.Tag, object.Clock}, nil
-}
-
-// checkSequence refuses a signed head that is older than one seen before, and another one
-// of the same number. Without signatures a sequence proves nothing. Without
-// compare-and-swap another writer, who chose its number earlier, may have replaced what
-// this machine wrote: only what was read before that is proof of an older head then.
-func (f *fetched) checkSequence(seen driverState) error {
-	switch {
-	case !f.signed || f.Sequence > seen.Sequence || seen.Before != nil && f.Sequence > *seen.Before:
-		return nil
-	case f.Sequence < seen.Sequence:
-		return refuse(classRollback, "the head has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", f.Sequence, seen.Sequence, Folder)
-	case f.content != seen.Head:
-		return refuse(classRollback, "two heads have number %d: one of them is not what was signed first, or two writers wrote at once", f.Sequence)
-	}
-	return nil
-}
-
-// remember stores the sequence of a head, and that a pull or push has seen it.
-func (r *Remote) remember(f *fetched) error {
-	return r.state.updateDriver(f.Fingerprint, func(s *driverState) {
-		s.see(f)
-		s.Checked, s.Missing, s.Saves = r.now(), false, saves(f.Packs)
-	})
-}
-
-// pin stores the sequence of a head, so that no older one is accepted.
-func (r *Remote) pin(f *fetched) {
-	if f.signed && f.Sequence > r.state.driver(f.Fingerprint).Sequence {
-		r.note(r.state.updateDriver(f.Fingerprint, func(s *driverState) { s.see(f) }))
-	}
-}
-
-// see sets the sequence to that of a head, if it is higher.
-func (s *driverState) see(f *fetched) {
-	if f.signed && f.Sequence > s.Sequence {
-		s.Sequence, s.Head, s.Before = f.Sequence, f.content, nil
-	}
-}
-
-// rememberOwn stores the sequence of a head that was written here after old.
-func (r *Remote) rememberOwn(f, old *fetched, swapped bool) error {
-	return r.state.updateDriver(f.Fingerprint, func(s *driverState) {
-		before := s.Sequence
-		if old.signed {
-			before = old.Sequence
-		}
-		s.see(f)
-		if !swapped {
-			s.Before = &before
-		}
-		s.Checked, s.Missing = r.now(), false
-	})
 }
 
 // openPack opens a pack of a head.

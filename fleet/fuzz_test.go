@@ -18,6 +18,7 @@ var fuzzDriver = binary.Fingerprint{Vendor: "Mesa", Renderer: "llvmpipe", Versio
 func fuzzHead() *Head {
 	return &Head{
 		Schema: headSchema, Fingerprint: fuzzDriver.Digest(), Driver: fuzzDriver, Sequence: 7, Time: time.Unix(1773500000, 0).UTC(),
+		Name: "fuzz", Epoch: 1, Expires: time.Unix(1873500000, 0).UTC(),
 		Packs:   []Pack{{SHA256: sha256.Sum256([]byte("a")), Size: 1000, Unpacked: 3000, Programs: 2, Replaces: []shader.Digest{{1}}}},
 		Retired: []Retired{{shader.Digest{1}, time.Unix(1773500000, 0).UTC()}},
 	}
@@ -31,7 +32,7 @@ func FuzzDecodeHead(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(whole)
-	f.Add(bytes.Replace(whole, []byte(`"schema": 1`), []byte(`"schema": 2`), 1))
+	f.Add(bytes.Replace(whole, []byte(`"schema": 2`), []byte(`"schema": 3`), 1))
 	f.Add([]byte(`{"schema":1,"packs":null}`))
 	f.Add([]byte("<html>"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -68,8 +69,8 @@ func FuzzUnseal(f *testing.F) {
 		f.Add(slices.Concat(signed[:end-1], []byte{byte(i)}, signed[end:]))
 	}
 	f.Fuzz(func(t *testing.T, object []byte) {
-		content, ok, err := verifyHead(object, keys, false)
-		if err == nil && (!ok || !bytes.Equal(content, whole) || !bytes.Equal(object, signed)) {
+		content, signer, err := verifyHead(object, keys, false)
+		if err == nil && (signer == "" || !bytes.Equal(content, whole) || !bytes.Equal(object, signed)) {
 			t.Fatalf("accepted %q", object)
 		}
 		if err != nil && !errors.Is(err, ErrRefused) {

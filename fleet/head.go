@@ -12,7 +12,13 @@ import (
 )
 
 const (
-	headSchema = 1
+	headSchema = 2
+
+	// nameless is the schema of heads without a name and an end. They are read, with a
+	// warning, unless Options.Strict is set.
+	nameless = 1
+
+	maxName = 256
 
 	// maxHeadBytes is enough for maxPacks packs, of which a head has ten or so.
 	maxHeadBytes = 256 << 10
@@ -32,9 +38,12 @@ type Head struct {
 	Schema      int                `json:"schema"`
 	Fingerprint shader.Digest      `json:"fingerprint"`
 	Driver      binary.Fingerprint `json:"driver"`
-	Sequence    uint64             `json:"sequence"` // grows with each change; the first is the time in milliseconds
+	Name        string             `json:"name,omitempty"`  // of the remote: see Options
+	Epoch       uint64             `json:"epoch,omitempty"` // of the list of keys when it was written; 0: there was none
+	Sequence    uint64             `json:"sequence"`        // grows with each change in an epoch; the first is the time in milliseconds
 	Time        time.Time          `json:"time"`
-	Packs       []Pack             `json:"packs"` // the oldest first
+	Expires     time.Time          `json:"expires,omitzero"` // no reader uses it after that
+	Packs       []Pack             `json:"packs"`            // the oldest first
 
 	// Retired are packs that were compacted less than a day ago. They are kept for readers
 	// of older heads.
@@ -104,7 +113,7 @@ func decodeHead(data []byte, of shader.Digest) (*Head, error) {
 	if about.Schema > headSchema {
 		return nil, refuse(classNewer, "the head has schema %d, which is newer than this program: it reads schema %d; update shadercache here", about.Schema, headSchema)
 	}
-	if about.Schema != headSchema {
+	if about.Schema != headSchema && about.Schema != nameless {
 		return nil, refuse(classDamaged, "the head has schema %d, and this program reads schema %d", about.Schema, headSchema)
 	}
 	h := &Head{}
@@ -127,6 +136,9 @@ func (h *Head) check() error {
 	}
 	if h.Sequence > maxSequence {
 		return refuse(classDamaged, "the head has the impossible number %d", h.Sequence)
+	}
+	if h.Schema != nameless && h.Expires.IsZero() || len(h.Name) > maxName {
+		return refuse(classDamaged, "the head has no end, or an impossible name")
 	}
 	if len(h.digests()) != len(h.Packs) {
 		return refuse(classDamaged, "the head lists a pack twice")

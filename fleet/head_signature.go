@@ -6,11 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// A head object has one line before the JSON:
+// A head object has one line before the JSON, and before that the line of a KeyList where the
+// remote has one:
 //
 //	shadercache-head ed25519 <key> <signature>
 //	shadercache-head unsigned
@@ -36,48 +38,66 @@ func KeyID(key ed25519.PublicKey) string {
 func signHead(key ed25519.PrivateKey, head []byte) []byte {
 	line := unsignedLine
 	if key != nil {
-		signature := ed25519.Sign(key, append([]byte(headContext), head...))
-		line = strings.Join([]string{headMagic, "ed25519", KeyID(key.Public().(ed25519.PublicKey)), base64.StdEncoding.EncodeToString(signature)}, " ")
+		line = strings.Join([]string{headMagic, "ed25519", KeyID(key.Public().(ed25519.PublicKey)), sign(key, headContext, head)}, " ")
 	}
 	return append([]byte(line+"\n"), head...)
 }
 
-// verifyHead returns the bytes of a head, and whether one of keys has signed them. It returns
-// an error where none has, unless unsigned allows that.
-func verifyHead(object []byte, keys []ed25519.PublicKey, unsigned bool) (head []byte, signed bool, err error) {
+// verifyHead returns the bytes of a head, and the name of the key of keys that has signed
+// them. It returns an error where none has, unless unsigned allows that.
+func verifyHead(object []byte, keys []ed25519.PublicKey, unsigned bool) (head []byte, signer string, err error) {
 	line, head, found := bytes.Cut(object, []byte("\n"))
 	if !found || !bytes.HasPrefix(line, []byte(headMagic+" ")) {
-		return nil, false, refuse(classProtocol, "what is there is no head of shadercache: %s", describeBytes(object))
+		return nil, "", refuse(classProtocol, "what is there is no head of shadercache: %s", describeBytes(object))
 	}
 	if string(line) == unsignedLine {
 		if unsigned {
-			return head, false, nil
+			return head, "", nil
 		}
-		return nil, false, refuse(classSignature, "the head is not signed; push it with --sign, or accept unsigned heads in so many words")
+		return nil, "", refuse(classSignature, "the head is not signed; push it with --sign, or accept unsigned heads in so many words")
 	}
 	fields := strings.Split(string(line), " ")
 	if len(fields) != 4 || fields[1] != "ed25519" {
-		return nil, false, refuse(classNewer, "the head is signed in a way that is newer than this program: update shadercache here")
+		return nil, "", refuse(classNewer, "the head is signed in a way that is newer than this program: update shadercache here")
 	}
-	signature, err := base64.StdEncoding.DecodeString(fields[3])
-	if err != nil || len(signature) != ed25519.SignatureSize || base64.StdEncoding.EncodeToString(signature) != fields[3] {
-		return nil, false, refuse(classSignature, "the signature of the head is damaged")
+	signer, signature := fields[2], decodeSignature(fields[3])
+	if signature == nil {
+		return nil, "", refuse(classSignature, "the signature of the head is damaged")
 	}
-	text := append([]byte(headContext), head...)
-	for _, key := range keys {
-		if len(key) == ed25519.PublicKeySize && KeyID(key) == fields[2] && ed25519.Verify(key, text, signature) {
-			return head, true, nil
-		}
+	if verifies(keys, signer, headContext, head, signature) {
+		return head, signer, nil
 	}
 	switch {
 	case unsigned:
-		return head, false, nil
+		return head, "", nil
 	case len(keys) == 0:
-		return nil, false, refuse(classSignature, "no public key was given: set %s to the .pub file of the key that signs", keysVariable)
-	case knows(keys, fields[2]):
-		return nil, false, refuse(classSignature, "the head was changed after it was signed with key %s", fields[2])
+		return nil, "", refuse(classSignature, "no public key was given: set %s to the .pub file of the key that signs", keysVariable)
+	case knows(keys, signer):
+		return nil, "", refuse(classSignature, "the head was changed after it was signed with key %s", signer)
 	}
-	return nil, false, refuse(classSignature, "the head is signed by key %s, and the known keys are %s", printable(fields[2]), keyIDs(keys))
+	return nil, "", refuse(classSignature, "the head is signed by key %s, and the known keys are %s", printable(signer), keyIDs(keys))
+}
+
+// sign returns a signature in base64. context separates it from those of other things.
+func sign(key ed25519.PrivateKey, context string, data []byte) string {
+	return base64.StdEncoding.EncodeToString(ed25519.Sign(key, append([]byte(context), data...)))
+}
+
+// decodeSignature returns nil for what sign did not write.
+func decodeSignature(text string) []byte {
+	signature, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(signature) != ed25519.SignatureSize || base64.StdEncoding.EncodeToString(signature) != text {
+		return nil
+	}
+	return signature
+}
+
+// verifies reports whether the key of keys with a name has signed data.
+func verifies(keys []ed25519.PublicKey, id, context string, data, signature []byte) bool {
+	text := append([]byte(context), data...)
+	return slices.ContainsFunc(keys, func(key ed25519.PublicKey) bool {
+		return len(key) == ed25519.PublicKeySize && KeyID(key) == id && ed25519.Verify(key, text, signature)
+	})
 }
 
 func knows(keys []ed25519.PublicKey, id string) bool {

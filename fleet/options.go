@@ -1,13 +1,19 @@
 package fleet
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/shadercache/shadercache/fleet/pack"
 	"github.com/shadercache/shadercache/trace"
@@ -31,10 +37,33 @@ type Options struct {
 	Keys   []ed25519.PublicKey // SHADERCACHE_REMOTE_KEYS: files, separated like PATH
 	Budget time.Duration       // SHADERCACHE_REMOTE_BUDGET; the most that a start waits; default: see PackWait
 
-	// Unsigned accepts heads without a signature of Keys. A pack is executable code: who
-	// can write to the store decides what the driver runs. SHADERCACHE_REMOTE_KEYS has
-	// the word "accept-unsigned" for it.
+	// Roots are the keys of which one has to have signed the list of keys that a head comes
+	// with: see KeyList. Keys count only where a head has no list. They are among the files
+	// of SHADERCACHE_REMOTE_KEYS: GenerateRootKey of package pack makes files of a kind of
+	// their own.
+	Roots []ed25519.PublicKey
+
+	// Unsigned accepts heads that nobody has signed, and excludes Keys and Roots. A pack is
+	// executable code: who can write to the store decides what the driver runs.
+	// SHADERCACHE_REMOTE_KEYS is the word "accept-unsigned" for it.
 	Unsigned bool
+
+	// Name is a word in each signed head, so that a head of staging is refused in
+	// production. SHADERCACHE_REMOTE_NAME; default: the path of the URL, with the bucket of
+	// s3.
+	Name string
+
+	// MinSequence refuses older heads also on a machine that has seen none.
+	// SHADERCACHE_REMOTE_MIN_SEQUENCE.
+	MinSequence uint64
+
+	// Strict refuses heads without a name and an end, as shadercache 0.3 wrote them.
+	// SHADERCACHE_REMOTE_STRICT=1.
+	Strict bool
+
+	// Lifetime is how long readers accept a head that Push or Compact writes. Default: 90
+	// days.
+	Lifetime time.Duration
 
 	// SignKey signs the heads that Push and Compact write; its public key counts as one
 	// of Keys. Default: heads are not signed. SHADERCACHE_REMOTE_SIGN_KEY: a file.
@@ -54,17 +83,21 @@ type Options struct {
 const (
 	defaultLeaseTime = 30 * time.Second
 	defaultMaxBytes  = 4 << 30
+	defaultLifetime  = 90 * 24 * time.Hour
 
 	acceptUnsigned = "accept-unsigned"
 )
 
 // The environment variables.
 const (
-	urlVariable    = "SHADERCACHE_REMOTE"
-	modeVariable   = "SHADERCACHE_REMOTE_MODE"
-	keysVariable   = "SHADERCACHE_REMOTE_KEYS"
-	budgetVariable = "SHADERCACHE_REMOTE_BUDGET"
-	signVariable   = "SHADERCACHE_REMOTE_SIGN_KEY"
+	urlVariable      = "SHADERCACHE_REMOTE"
+	modeVariable     = "SHADERCACHE_REMOTE_MODE"
+	keysVariable     = "SHADERCACHE_REMOTE_KEYS"
+	budgetVariable   = "SHADERCACHE_REMOTE_BUDGET"
+	signVariable     = "SHADERCACHE_REMOTE_SIGN_KEY"
+	nameVariable     = "SHADERCACHE_REMOTE_NAME"
+	sequenceVariable = "SHADERCACHE_REMOTE_MIN_SEQUENCE"
+	strictVariable   = "SHADERCACHE_REMOTE_STRICT"
 )
 
 // FromEnvironment fills the zero fields of o from the environment. It returns an error for
@@ -83,6 +116,15 @@ func FromEnvironment(o Options) (Options, error) {
 		}
 		o.Budget = budget
 	}
+	if text := os.Getenv(sequenceVariable); o.MinSequence == 0 && text != "" {
+		number, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return o, fmt.Errorf("remote: %s=%q is no number, as remote status shows it", sequenceVariable, text)
+		}
+		o.MinSequence = number
+	}
+	o.Name = cmp.Or(o.Name, os.Getenv(nameVariable))
+	o.Strict = o.Strict || os.Getenv(strictVariable) == "1"
 	if err := o.keysFromEnvironment(); err != nil {
 		return o, err
 	}
@@ -91,17 +133,13 @@ func FromEnvironment(o Options) (Options, error) {
 
 // keysFromEnvironment fills the fields with keys.
 func (o *Options) keysFromEnvironment() error {
-	if text := os.Getenv(keysVariable); len(o.Keys) == 0 && !o.Unsigned && text != "" {
+	if text := os.Getenv(keysVariable); !o.verifies() && !o.Unsigned && text != "" {
 		for _, path := range filepath.SplitList(text) {
 			if path == acceptUnsigned {
 				o.Unsigned = true
-				continue
-			}
-			key, err := pack.ReadPublicKey(path)
-			if err != nil {
+			} else if err := o.AddKey(path); err != nil {
 				return fmt.Errorf("remote: %s: %w", keysVariable, err)
 			}
-			o.Keys = append(o.Keys, key)
 		}
 	}
 	if path := os.Getenv(signVariable); o.SignKey == nil && path != "" {
@@ -114,6 +152,23 @@ func (o *Options) keysFromEnvironment() error {
 	return nil
 }
 
+// AddKey adds the public key of a file to Keys, or to Roots.
+func (o *Options) AddKey(path string) error {
+	key, root, err := pack.ReadTrustedKey(path)
+	switch {
+	case err != nil:
+		return err
+	case root:
+		o.Roots = append(o.Roots, key)
+	default:
+		o.Keys = append(o.Keys, key)
+	}
+	return nil
+}
+
+// verifies reports whether a key is known.
+func (o *Options) verifies() bool { return len(o.Keys)+len(o.Roots) > 0 }
+
 // withDefaults returns o with its defaults.
 func (o Options) withDefaults() (Options, error) {
 	if o.Mode == "" {
@@ -122,8 +177,14 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Mode != Off && o.Mode != Read && o.Mode != ReadWrite {
 		return o, fmt.Errorf("remote: mode %q: use %s, %s or %s", o.Mode, Off, Read, ReadWrite)
 	}
-	if o.Budget < 0 || o.Patience < 0 || o.LeaseTime < 0 || o.MaxBytes < 0 {
-		return o, errors.New("remote: a negative budget, patience, lease time or limit")
+	if o.Budget < 0 || o.Patience < 0 || o.LeaseTime < 0 || o.MaxBytes < 0 || o.Lifetime < 0 {
+		return o, errors.New("remote: a negative budget, patience, lease time, lifetime or limit")
+	}
+	if o.Unsigned && o.verifies() {
+		return o, fmt.Errorf("remote: unsigned heads are accepted, so that the keys verify nothing: take the keys or %s out of %s", acceptUnsigned, keysVariable)
+	}
+	if len(o.Name) > maxName || !utf8.ValidString(o.Name) {
+		return o, fmt.Errorf("remote: the name of a remote is a text of at most %d bytes", maxName)
 	}
 	if o.Patience == 0 {
 		o.Patience = defaultPatience
@@ -134,14 +195,28 @@ func (o Options) withDefaults() (Options, error) {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = defaultMaxBytes
 	}
+	if o.Lifetime == 0 {
+		o.Lifetime = defaultLifetime
+	}
 	return o, nil
 }
 
-// publicKeys returns Keys and the public key of SignKey.
-func (o *Options) publicKeys() []ed25519.PublicKey {
+// plainKeys returns Keys and the public key of SignKey: those that sign a head without a
+// list.
+func (o *Options) plainKeys() []ed25519.PublicKey {
 	keys := o.Keys
 	if o.SignKey != nil {
 		keys = append(keys[:len(keys):len(keys)], o.SignKey.Public().(ed25519.PublicKey))
 	}
 	return keys
+}
+
+// nameOf returns the name of a remote whose options have none: what its URL has after the
+// host, since one place has several hosts. Of s3 the host is the bucket.
+func nameOf(u *url.URL) string {
+	name, _, _ := strings.Cut(u.Path, "@")
+	if u.Scheme == "s3" {
+		name = u.Host + "/" + name
+	}
+	return strings.Trim(path.Clean("/"+name), "/")
 }

@@ -99,3 +99,47 @@ func TestPushWithoutAKey(t *testing.T) {
 		t.Errorf("an unsigned head was accepted: %v", err)
 	}
 }
+
+// Unsigned heads among keys would turn all checks off, and are refused.
+func TestUnsignedAmongKeys(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "key")
+	must(t, pack.GenerateKey(key))
+	root := filepath.Join(t.TempDir(), "root")
+	must(t, pack.GenerateRootKey(root))
+	t.Setenv("SHADERCACHE_REMOTE_KEYS", key+".pub"+string(filepath.ListSeparator)+"accept-unsigned")
+	if _, err := fleet.FromEnvironment(fleet.Options{}); err == nil || !strings.Contains(err.Error(), "verify nothing") {
+		t.Errorf("accept-unsigned among keys: %v", err)
+	}
+	t.Setenv("SHADERCACHE_REMOTE_KEYS", key+".pub"+string(filepath.ListSeparator)+root+".pub")
+	t.Setenv("SHADERCACHE_REMOTE_NAME", "main")
+	t.Setenv("SHADERCACHE_REMOTE_MIN_SEQUENCE", "7")
+	t.Setenv("SHADERCACHE_REMOTE_STRICT", "1")
+	o, err := fleet.FromEnvironment(fleet.Options{})
+	if err != nil || len(o.Keys) != 1 || len(o.Roots) != 1 || o.Name != "main" || o.MinSequence != 7 || !o.Strict {
+		t.Errorf("%+v, %v", o, err)
+	}
+	t.Setenv("SHADERCACHE_REMOTE_MIN_SEQUENCE", "many")
+	if _, err := fleet.FromEnvironment(fleet.Options{}); err == nil || !strings.Contains(err.Error(), "is no number") {
+		t.Errorf("a number that is none: %v", err)
+	}
+	if _, err := pack.ReadPrivateKey(root); err == nil {
+		t.Error("a root key signs packs")
+	}
+}
+
+// The name of a remote is what its URL has after the host.
+func TestNamesOfRemotes(t *testing.T) {
+	for text, want := range map[string]string{
+		"https://user:secret@host:8443/app/main/?x=1": "app/main",
+		"file:///srv/packs":                           "srv/packs",
+		"s3://bucket/prefix?endpoint=http://h:1":      "bucket/prefix",
+		"s3://bucket":                                 "bucket",
+		"oci://registry:5000/team/app:main":           "team/app:main",
+		"oci://registry/team/app@sha256:1234":         "team/app",
+		"https://host":                                "",
+	} {
+		if got := fleet.NameOf(text); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -45,7 +45,7 @@ func (r *Remote) heads(ctx context.Context) (heads []Head, err error) {
 	}
 	var failed error
 	for _, of := range drivers {
-		f, err := r.readHead(ctx, of)
+		f, err := r.readOldHead(ctx, of)
 		if err != nil {
 			failed = errors.Join(failed, err)
 			continue
@@ -121,7 +121,7 @@ func (r *Remote) prune(ctx context.Context, o PruneOptions, report *PruneReport)
 // pruneDriver deletes what is old of one driver. The head is read again before each pack is
 // deleted: a push may have written the pack once more, and listed it, since the listing.
 func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info, o PruneOptions, report *PruneReport) error {
-	head, err := r.readHead(ctx, of)
+	head, err := r.readOldHead(ctx, of)
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
@@ -144,7 +144,7 @@ func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info,
 			continue
 		}
 		if !o.DryRun {
-			if head, err = r.readHead(ctx, of); err != nil && !errors.Is(err, ErrNotFound) {
+			if head, err = r.readOldHead(ctx, of); err != nil && !errors.Is(err, ErrNotFound) {
 				return err
 			}
 			if r.isUsed(head, pack) {

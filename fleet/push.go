@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ type PushOptions struct {
 	Fingerprints []shader.Digest // default: all of the directory
 	Sources      bool            // default: packs have no sources
 	Replace      bool            // writes a new head without the packs of the present one, which is not read
+	Refresh      bool            // writes a new head, which ends later, also where nothing is new
 	Progress     func(done, total int64)
 }
 
@@ -116,8 +118,13 @@ type pusher struct {
 const pushAttempts = 100
 
 func (p *pusher) run(ctx context.Context) error {
+	return retryChanged(ctx, func() error { return p.attempt(ctx) })
+}
+
+// retryChanged calls do again while other writers are faster.
+func retryChanged(ctx context.Context, do func() error) error {
 	for attempt := range pushAttempts {
-		err := p.attempt(ctx)
+		err := do()
 		if !errors.Is(err, ErrChanged) {
 			return err
 		}
@@ -182,9 +189,10 @@ func (p *pusher) attempt(ctx context.Context) error {
 	return nil
 }
 
-// dropLost writes a head without the packs that are lost, if there are any.
+// dropLost writes a head without the packs that are lost, if there are any, or one that only
+// ends later.
 func (p *pusher) dropLost(ctx context.Context, old *fetched, h *Head) error {
-	if len(h.Packs) == len(old.Packs) {
+	if len(h.Packs) == len(old.Packs) && !(p.options.Refresh && old.object != nil) {
 		return nil
 	}
 	if err := p.r.writeHead(ctx, old, h); err != nil {
@@ -205,13 +213,14 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 			empty.object = []byte{}
 			err = object.Body.Close()
 		}
-		empty.Sequence = p.r.state.driver(p.of).Sequence
+		seen := p.r.state.driver(p.of)
+		empty.Epoch, empty.Sequence = seen.Epoch, seen.Sequence
 		if errors.Is(err, ErrNotFound) {
 			err = nil
 		}
 		return empty, err
 	}
-	old, err := p.r.readHead(ctx, p.of)
+	old, err := p.r.readOldHead(ctx, p.of)
 	if errors.Is(err, ErrNotFound) {
 		return empty, nil
 	}
@@ -337,13 +346,14 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	if err != nil {
 		return err
 	}
-	h.Schema, h.Time = headSchema, r.now().UTC().Truncate(time.Second)
-	h.Sequence = max(h.Sequence+1, r.state.driver(h.Fingerprint).Sequence+1)
-	if len(old.Packs) == 0 || !abilities.CompareAndSwap {
-		// A head that was deleted or replaced, and made again, continues after the old
-		// numbers. Without compare-and-swap two writers do not use one number.
-		h.Sequence = max(h.Sequence, uint64(r.now().UnixMilli()))
+	line, list, err := r.keysToWrite(ctx, old)
+	if err != nil {
+		return err
 	}
+	h.number(r.state.driver(h.Fingerprint), list, r.now(), len(old.Packs) > 0 && abilities.CompareAndSwap)
+	h.Schema, h.Name = headSchema, r.name
+	h.Time = r.now().UTC().Truncate(time.Second)
+	h.Expires = h.Time.Add(r.options.Lifetime)
 	h.dropRetired(r.now())
 	content, err := h.encode()
 	if err == nil {
@@ -352,7 +362,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	if err != nil {
 		return err
 	}
-	object := signHead(r.options.SignKey, content)
+	object := append(line, signHead(r.options.SignKey, content)...)
 	if len(object) > maxHeadBytes {
 		return fmt.Errorf("the head would have %d bytes, and at most %d are possible: compact the remote", len(object), maxHeadBytes)
 	}
@@ -360,7 +370,34 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 		return err
 	}
 	r.state.dropItems(h)
-	return r.rememberOwn(&fetched{Head: h, signed: r.options.SignKey != nil, content: contentDigest(content)}, old, abilities.CompareAndSwap)
+	written := &fetched{Head: h, keys: list, content: contentDigest(content)}
+	if key := r.options.SignKey; key != nil {
+		written.signer = KeyID(key.Public().(ed25519.PublicKey))
+	}
+	return r.rememberOwn(written, old, abilities.CompareAndSwap)
+}
+
+// number sets the epoch and the sequence of a new head: the next ones, or the first of a
+// later list of keys. counted: the numbers of the heads before are known. A head that was
+// deleted or replaced, and made again, continues after the old ones; without
+// compare-and-swap two writers do not use one number.
+func (h *Head) number(seen driverState, list *KeyList, now time.Time, counted bool) {
+	epoch, first := max(h.Epoch, seen.Epoch), uint64(now.UnixMilli())
+	if list != nil && list.Epoch > epoch {
+		h.Epoch, h.Sequence = list.Epoch, first
+		return
+	}
+	last := h.Sequence
+	if h.Epoch < epoch {
+		last = 0
+	}
+	if seen.Epoch == epoch {
+		last = max(last, seen.Sequence)
+	}
+	h.Epoch, h.Sequence = epoch, last+1
+	if !counted {
+		h.Sequence = max(h.Sequence, first)
+	}
 }
 
 // putHead writes the object of a head, by compare-and-swap where the store can, and looks

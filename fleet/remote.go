@@ -1,8 +1,8 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
-	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -21,7 +21,7 @@ import (
 // from any goroutine.
 type Remote struct {
 	options Options
-	keys    []ed25519.PublicKey
+	name    string // see Options.Name
 	dir     *binary.Dir
 	state   stateDir
 	backend Backend // nil: off
@@ -58,7 +58,7 @@ func Open(dir *binary.Dir, o Options) (*Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Remote{options: o, keys: o.publicKeys(), dir: dir, now: time.Now}
+	r := &Remote{options: o, dir: dir, now: time.Now}
 	r.background, r.cancel = context.WithCancel(context.Background())
 	if o.URL == "" && o.Mode != Off {
 		return nil, fmt.Errorf("remote: open: there is no URL; set %s", urlVariable)
@@ -68,7 +68,7 @@ func Open(dir *binary.Dir, o Options) (*Remote, error) {
 		// The error of url.Parse has the URL, and with it credentials.
 		return nil, errors.New("remote: open: the URL cannot be parsed; it is like https://host/path or file:///path")
 	}
-	r.secret = secretsOf(u)
+	r.secret, r.name = secretsOf(u), cmp.Or(o.Name, nameOf(u))
 	r.state = stateDir{filepath.Join(dir.Path(), Folder, remoteID(u))}
 	if o.Mode == Off {
 		return r, nil

@@ -88,8 +88,11 @@ func (r *Remote) start(ctx context.Context, driver binary.Fingerprint) StartRepo
 	r.mu.Lock()
 	r.mu.started = &driver
 	r.mu.Unlock()
-	if len(r.keys) == 0 && !r.options.Unsigned {
+	if r.options.SignKey == nil && !r.options.verifies() && !r.options.Unsigned {
 		return StartReport{Outcome: Failed, Err: refuse(classSignature, "no public key was given: set %s to the .pub file of the key that signs", keysVariable)}
+	}
+	if r.options.Unsigned {
+		r.warn("heads are not verified: who can write to the remote decides what the driver runs", errors.New(acceptUnsigned+" is set"))
 	}
 	b := r.state.breaker()
 	open := b.isOpen(r.now())

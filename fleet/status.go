@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Status is the state of a remote, for doctor and remote status.
@@ -13,8 +14,10 @@ type Status struct {
 	URL       string        `json:"url"` // without credentials
 	Mode      Mode          `json:"mode"`
 	Reachable bool          `json:"reachable"`
-	Latency   time.Duration `json:"latency_ns"` // of the request for the head
-	Signed    bool          `json:"signed"`     // by one of the keys
+	Latency   time.Duration `json:"latency_ns"`       // of the request for the head
+	Signed    bool          `json:"signed"`           // by one of the keys
+	Signer    string        `json:"signer,omitempty"` // the name of that key
+	Digest    shader.Digest `json:"digest"`           // of the head: two machines that see another one of one sequence see two remotes
 	Head      *Head         `json:"head,omitempty"`
 	Clock     time.Duration `json:"clock_ns"` // the store's clock, less this machine's; 0 = unknown
 	Breaker   time.Time     `json:"breaker"`  // not asked until then; zero = asked
@@ -39,12 +42,13 @@ func (r *Remote) Status(ctx context.Context, driver *binary.Fingerprint) Status 
 	ctx, end := r.patient(ctx)
 	defer end()
 	start := time.Now()
-	head, err := r.readHead(ctx, driver.Digest())
+	head, err := r.readOldHead(ctx, driver.Digest())
 	s.Latency = time.Since(start)
 	switch {
 	case err == nil:
-		s.Reachable, s.Head, s.Signed = true, head.Head, head.signed
+		s.Reachable, s.Head, s.Signed, s.Signer, s.Digest = true, head.Head, head.signed(), head.signer, head.content
 		r.pin(head)
+		err = head.checkEnd(r.now())
 	case errors.Is(err, ErrNotFound) || errors.Is(err, ErrRefused):
 		s.Reachable = true
 	}

@@ -12,6 +12,11 @@ import (
 const (
 	privateBlock = "PRIVATE KEY"
 	publicBlock  = "PUBLIC KEY"
+
+	// rootBlock is before the names of the blocks of root keys, so that neither kind of key
+	// is taken for the other. Of a private one openssl says that it knows no such block.
+	rootBlock = "SHADERCACHE ROOT "
+
 	// maxKeyBytes limits the size of a key file. Those of GenerateKey have 119 and 113
 	// bytes.
 	maxKeyBytes = 64 << 10
@@ -31,22 +36,27 @@ const signatureContext = "shadercache bundle manifest\x00"
 // GenerateKey writes a new ed25519 key pair as PEM files: the private key to
 // path, readable only by the user, the public key to path.pub. It does not replace
 // files.
-func GenerateKey(path string) error {
-	if err := generateKey(path); err != nil {
+func GenerateKey(path string) error { return generateKey(path, "") }
+
+// GenerateRootKey is GenerateKey for a root key, which signs lists of keys and nothing else.
+func GenerateRootKey(path string) error { return generateKey(path, rootBlock) }
+
+func generateKey(path, kind string) error {
+	if err := writePair(path, kind); err != nil {
 		return fmt.Errorf("bundle: generate key: %w", err)
 	}
 	return nil
 }
 
-func generateKey(path string) error {
+func writePair(path, kind string) error {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		return err
 	}
-	if err := writeNew(path, privateBlock, append([]byte(privatePrefix), private.Seed()...), 0o600); err != nil {
+	if err := writeNew(path, kind+privateBlock, append([]byte(privatePrefix), private.Seed()...), 0o600); err != nil {
 		return err
 	}
-	if err := writeNew(path+".pub", publicBlock, append([]byte(publicPrefix), public...), 0o644); err != nil {
+	if err := writeNew(path+".pub", kind+publicBlock, append([]byte(publicPrefix), public...), 0o644); err != nil {
 		return errors.Join(err, os.Remove(path))
 	}
 	return nil
@@ -55,7 +65,16 @@ func generateKey(path string) error {
 // ReadPrivateKey reads the key that GenerateKey wrote, or any ed25519 key in
 // PKCS #8 and PEM, as "openssl genpkey -algorithm ed25519" writes it.
 func ReadPrivateKey(path string) (ed25519.PrivateKey, error) {
-	seed, err := readKey(path, "private key", privateBlock, privatePrefix, ed25519.SeedSize)
+	return readPrivate(path, privateBlock)
+}
+
+// ReadRootKey reads the private root key that GenerateKey wrote.
+func ReadRootKey(path string) (ed25519.PrivateKey, error) {
+	return readPrivate(path, rootBlock+privateBlock)
+}
+
+func readPrivate(path, block string) (ed25519.PrivateKey, error) {
+	seed, err := readKey(path, "private key", block, privatePrefix, ed25519.SeedSize)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +86,19 @@ func ReadPrivateKey(path string) (ed25519.PrivateKey, error) {
 func ReadPublicKey(path string) (ed25519.PublicKey, error) {
 	key, err := readKey(path, "public key", publicBlock, publicPrefix, ed25519.PublicKeySize)
 	return ed25519.PublicKey(key), err
+}
+
+// ReadTrustedKey reads a .pub file of either kind, and reports whether it is of a root key.
+func ReadTrustedKey(path string) (key ed25519.PublicKey, root bool, err error) {
+	key, err = ReadPublicKey(path)
+	if err == nil {
+		return key, false, nil
+	}
+	rootKey, rootErr := readKey(path, "public key", rootBlock+publicBlock, publicPrefix, ed25519.PublicKeySize)
+	if rootErr != nil {
+		return nil, false, err
+	}
+	return rootKey, true, nil
 }
 
 // readKey reads the bytes of a key from a file with one PEM block. what is its name in

@@ -1,0 +1,274 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"github.com/shadercache/shadercache/shader"
+	"strings"
+	"time"
+)
+
+// KeyList says who may sign the heads of a remote. A root key signs it, which stays offline:
+// nodes know its public half alone, so that keys change without touching them. It is the
+// object v1/keys, from which writers take it, and the first line of each head, so that a
+// start reads both at once:
+//
+//	shadercache-keys ed25519 <root key> <signature> <JSON in base64>
+//
+// The signature is that of keysContext and the JSON.
+type KeyList struct {
+	Schema  int         `json:"schema"`
+	Name    string      `json:"name"`    // of the remote: see Options
+	Epoch   uint64      `json:"epoch"`   // grows with each change: no reader goes back
+	Expires time.Time   `json:"expires"` // no reader uses it after that
+	Keys    []ListedKey `json:"keys"`    // the oldest first
+}
+
+// ListedKey is a key that may sign heads, or might once.
+type ListedKey struct {
+	Key     []byte    `json:"key"` // 32 bytes
+	Added   time.Time `json:"added"`
+	Revoked time.Time `json:"revoked,omitzero"` // zero: it may sign
+}
+
+// ID returns the name of the key: see KeyID.
+func (k ListedKey) ID() string { return KeyID(k.Key) }
+
+const (
+	keysName    = "v1/keys"
+	keysMagic   = "shadercache-keys"
+	keysContext = "shadercache remote keys\x00"
+	keysSchema  = 1
+
+	maxKeysBytes = 64 << 10
+	maxKeys      = 256
+)
+
+// valid returns the keys that may sign.
+func (l *KeyList) valid() (keys []ed25519.PublicKey) {
+	for _, k := range l.Keys {
+		if k.Revoked.IsZero() {
+			keys = append(keys, k.Key)
+		}
+	}
+	return keys
+}
+
+// find returns the key with a name, or nil.
+func (l *KeyList) find(id string) *ListedKey {
+	for i := range l.Keys {
+		if l.Keys[i].ID() == id {
+			return &l.Keys[i]
+		}
+	}
+	return nil
+}
+
+// signKeys returns the line of a list.
+func signKeys(root ed25519.PrivateKey, l *KeyList) ([]byte, error) {
+	data, err := json.Marshal(l)
+	line := strings.Join([]string{keysMagic, "ed25519", KeyID(root.Public().(ed25519.PublicKey)),
+		sign(root, keysContext, data), base64.StdEncoding.EncodeToString(data)}, " ")
+	return append([]byte(line), '\n'), err
+}
+
+// cutKeys returns the line of the list that an object begins with, or none, and the rest.
+func cutKeys(object []byte) (line, rest []byte) {
+	if end := bytes.IndexByte(object, '\n'); end >= 0 && bytes.HasPrefix(object, []byte(keysMagic+" ")) {
+		return object[:end+1], object[end+1:]
+	}
+	return nil, object
+}
+
+// verifyKeys returns the list of a line that one of roots has signed.
+func verifyKeys(line []byte, roots []ed25519.PublicKey) (*KeyList, error) {
+	fields := strings.Split(strings.TrimSuffix(string(line), "\n"), " ")
+	if len(fields) != 5 || fields[1] != "ed25519" || len(line) > maxKeysBytes {
+		return nil, refuse(classNewer, "the list of keys is signed in a way that is newer than this program, or damaged")
+	}
+	data, err := base64.StdEncoding.DecodeString(fields[4])
+	signature := decodeSignature(fields[3])
+	if err != nil || signature == nil {
+		return nil, refuse(classSignature, "the list of keys is damaged")
+	}
+	if !verifies(roots, fields[2], keysContext, data, signature) {
+		return nil, refuse(classSignature, "the list of keys is not what root key %s has signed, and the known root keys are %s", printable(fields[2]), keyIDs(roots))
+	}
+	l := &KeyList{}
+	if err := json.Unmarshal(data, l); err != nil {
+		return nil, refuse(classDamaged, "the list of keys cannot be decoded: %v", err)
+	}
+	if l.Schema != keysSchema {
+		return nil, refuse(classNewer, "the list of keys has schema %d, and this program reads schema %d: update shadercache here", l.Schema, keysSchema)
+	}
+	for _, k := range l.Keys {
+		if len(k.Key) != ed25519.PublicKeySize || len(l.Keys) > maxKeys || l.Epoch > maxSequence {
+			return nil, refuse(classDamaged, "the list of keys has impossible values")
+		}
+	}
+	return l, nil
+}
+
+// readKeys returns the list of a remote, with its line and the tag of its object. Where there
+// is none the list is empty and has epoch 0. Without a known root key it is not verified, and
+// nil.
+func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err error) {
+	object, err = r.readSmall(ctx, keysName, maxKeysBytes)
+	if errors.Is(err, ErrNotFound) {
+		return &KeyList{Schema: keysSchema, Name: r.name}, small{}, nil
+	}
+	if err == nil && len(r.options.Roots) > 0 {
+		list, _, err = r.trusted(object.data, 0)
+	}
+	if err != nil {
+		return nil, small{}, fmt.Errorf("list of keys: %w", err)
+	}
+	return list, object, nil
+}
+
+// keysToWrite returns the line that a new head begins with, none where the remote has no
+// list, and the list if it can be verified. It returns an error for a key that readers would
+// refuse.
+func (r *Remote) keysToWrite(ctx context.Context, old *fetched) (line []byte, list *KeyList, err error) {
+	list, object, err := r.readKeys(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if line = object.data; line == nil {
+		line, _ = cutKeys(old.object)
+		list = old.keys
+	}
+	switch {
+	case list == nil:
+		return line, nil, nil
+	case old.keys != nil && old.keys.Epoch > list.Epoch:
+		return nil, nil, refuse(classRollback, "the list of keys has number %d, and that of the head %d", list.Epoch, old.keys.Epoch)
+	case r.options.SignKey == nil:
+		return nil, nil, errors.New("the remote has a list of keys, so heads are signed: give a private key")
+	}
+	id := KeyID(r.options.SignKey.Public().(ed25519.PublicKey))
+	if k := list.find(id); k == nil || !k.Revoked.IsZero() {
+		return nil, nil, fmt.Errorf("key %s is not in the remote's list of keys, or was revoked: readers would refuse the head (hint: shadercache remote keys list)", id)
+	}
+	return line, list, nil
+}
+
+// keysLifetime is how long a list is used: who has a root key offline renews it once a year.
+const keysLifetime = 400 * 24 * time.Hour
+
+// Keys returns the list of keys of the remote, which is empty and of epoch 0 where it has
+// none. A root key has to be known.
+func (r *Remote) Keys(ctx context.Context) (*KeyList, error) {
+	ctx, end := r.patient(ctx)
+	defer end()
+	list, _, err := r.readKeysVerified(ctx)
+	return list, r.aboutKeys(err)
+}
+
+func (r *Remote) aboutKeys(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("remote: keys of %s: %w", r.URL(), r.secret.clean(err))
+}
+
+func (r *Remote) readKeysVerified(ctx context.Context) (*KeyList, small, error) {
+	if r.backend == nil {
+		return nil, small{}, errOff
+	}
+	if len(r.options.Roots) == 0 {
+		return nil, small{}, errors.New("no root key is known")
+	}
+	return r.readKeys(ctx)
+}
+
+// ChangeKeys changes the list of keys, with the private half of a known root key, and writes
+// it into each head: from then on readers refuse what a revoked key has signed. change is
+// called again where another writer was faster. Where the store cannot list, the error
+// matches errors.ErrUnsupported, and each head has the new list after its next push.
+func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change func(*KeyList) error) (*KeyList, error) {
+	ctx, end := r.patient(ctx)
+	defer end()
+	var list *KeyList
+	var line []byte
+	err := retryChanged(ctx, func() (err error) {
+		list, line, err = r.changeKeys(ctx, root, change)
+		return err
+	})
+	if err != nil {
+		return nil, r.aboutKeys(err)
+	}
+	drivers, err := r.listDrivers(ctx)
+	for _, of := range drivers {
+		err = errors.Join(err, retryChanged(ctx, func() error { return r.putKeysInto(ctx, of, line) }))
+	}
+	return list, r.aboutKeys(err)
+}
+
+func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change func(*KeyList) error) (*KeyList, []byte, error) {
+	list, old, err := r.readKeysVerified(ctx)
+	if err == nil {
+		list, err = r.newestKeys(ctx, list)
+	}
+	if err == nil {
+		err = change(list)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	list.Epoch++
+	list.Expires = r.now().UTC().Truncate(time.Second).Add(keysLifetime)
+	line, err := signKeys(root, list)
+	if err == nil {
+		_, err = verifyKeys(line, r.options.Roots) // what readers would refuse is not written
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	_, err = r.backend.Put(ctx, keysName, readerOf(line), PutOptions{Size: int64(len(line)), IfTag: old.tag, IfAbsent: old.data == nil})
+	return list, line, err
+}
+
+// newestKeys returns list, or a newer one of a head: that in its own place may have been
+// deleted, or put back.
+func (r *Remote) newestKeys(ctx context.Context, list *KeyList) (*KeyList, error) {
+	drivers, err := r.listDrivers(ctx)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return list, nil
+	}
+	for _, of := range drivers {
+		object, err := r.readSmall(ctx, headName(of), maxHeadBytes)
+		if err != nil {
+			return nil, err
+		}
+		line, _ := cutKeys(object.data)
+		if other, err := verifyKeys(line, r.options.Roots); err == nil && other.Name == r.name && other.Epoch > list.Epoch {
+			list = other
+		}
+	}
+	return list, err
+}
+
+// putKeysInto replaces the list that a head begins with. The head stays as it is signed.
+func (r *Remote) putKeysInto(ctx context.Context, of shader.Digest, line []byte) error {
+	object, err := r.readSmall(ctx, headName(of), maxHeadBytes)
+	if err != nil {
+		return ignoreMissing(err)
+	}
+	_, signed := cutKeys(object.data)
+	_, content, _ := bytes.Cut(signed, []byte("\n"))
+	h, err := decodeHead(content, of)
+	if err != nil {
+		return err
+	}
+	data := append(bytes.Clone(line), signed...)
+	o := PutOptions{Size: int64(len(data)), IfTag: object.tag, Packs: h.Packs, Annotations: h.annotations()}
+	_, err = r.backend.Put(ctx, headName(of), readerOf(data), o)
+	return err
+}

@@ -1,0 +1,175 @@
+package fleet
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"time"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// openHead decodes the object of a driver's head, which one of the known keys has signed: of
+// the list that comes with it, which a known root key has signed, or of Options.
+func (r *Remote) openHead(object small, of shader.Digest) (*fetched, error) {
+	line, signed := cutKeys(object.data)
+	list, keys, err := r.trusted(line, r.state.driver(of).KeysEpoch)
+	if err != nil {
+		return nil, err
+	}
+	content, signer, err := verifyHead(signed, keys, r.options.Unsigned)
+	if err != nil {
+		return nil, list.explain(signed, err)
+	}
+	h, err := decodeHead(content, of)
+	if err != nil {
+		return nil, err
+	}
+	f := &fetched{h, signer, list, object.tag, object.data, contentDigest(content), object.clock}
+	return f, r.checkHead(f)
+}
+
+// trusted returns the list of a line, and the keys that may have signed what follows it. It
+// refuses a list that is older than one seen before.
+func (r *Remote) trusted(line []byte, seen uint64) (*KeyList, []ed25519.PublicKey, error) {
+	o := &r.options
+	switch {
+	case len(o.Roots) == 0, len(line) == 0 && len(o.Keys) > 0:
+		return nil, o.plainKeys(), nil
+	case len(line) == 0:
+		return nil, nil, refuse(classSignature, "the head has no list of keys, and only the root key %s is known: shadercache remote keys add makes one", keyIDs(o.Roots))
+	}
+	list, err := verifyKeys(line, o.Roots)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case list.Name != r.name:
+		return nil, nil, refuse(classSignature, "the list of keys is that of the remote %s, and this one has the name %s: see %s", printable(list.Name), printable(r.name), nameVariable)
+	case list.Epoch < seen:
+		return nil, nil, refuse(classRollback, "the list of keys has number %d, and number %d was seen before: it is an old one", list.Epoch, seen)
+	}
+	return list, list.valid(), nil
+}
+
+// explain returns err, or that a head is signed with a key that was revoked.
+func (l *KeyList) explain(signed []byte, err error) error {
+	if l == nil {
+		return err
+	}
+	for _, k := range l.Keys {
+		if _, _, other := verifyHead(signed, []ed25519.PublicKey{k.Key}, false); other == nil {
+			return refuse(classSignature, "the head is signed by key %s, which was revoked on %s: push it with another key, by push --replace", k.ID(), k.Revoked.Format(time.DateOnly))
+		}
+	}
+	return err
+}
+
+// checkHead refuses a head of another remote, or one that claims a later list than it comes
+// with, and warns of one that says neither.
+func (r *Remote) checkHead(f *fetched) error {
+	switch {
+	case !f.signed():
+		return nil // it proves nothing
+	case f.Schema == nameless && r.options.Strict:
+		return refuse(classSignature, "the head has no name and no end, and %s is set: a push with this version writes both", strictVariable)
+	case f.Schema == nameless:
+		r.warn("the head has no name and no end, as those of an older shadercache: push again", errors.New("it can be put into another remote, or held back"))
+		return nil
+	case f.Name != r.name:
+		return refuse(classSignature, "the head is that of the remote %s, and this one has the name %s: see %s", printable(f.Name), printable(r.name), nameVariable)
+	case f.keys != nil && f.Epoch > f.keys.Epoch:
+		return refuse(classSignature, "the head claims list of keys %d, and comes with %d", f.Epoch, f.keys.Epoch)
+	}
+	return nil
+}
+
+// checkEnd refuses a head that has ended, or whose list of keys has: who can write to the
+// store would hold newer ones back.
+func (f *fetched) checkEnd(now time.Time) error {
+	what, end, do := "head", f.Expires, "push --refresh"
+	if f.keys != nil && f.keys.Expires.Before(end) {
+		what, end, do = "list of keys", f.keys.Expires, "remote keys renew"
+	}
+	if end.IsZero() || now.Before(end) {
+		return nil
+	}
+	clock := ""
+	if ahead := now.Sub(f.clock); !f.clock.IsZero() && f.clock.Before(end) {
+		clock = "; this machine's clock is " + ahead.Round(time.Minute).String() + " ahead of the store's"
+	}
+	return refuse(classExpired, "the %s is not valid since %s: shadercache %s renews it%s", what, end.Local().Format(time.DateTime), do, clock)
+}
+
+// checkSequence refuses a signed head that is older than one seen before, and another one
+// of the same number. The numbers of a later list of keys are later: who had a key that was
+// revoked cannot keep nodes from what is signed after. Without signatures a sequence proves
+// nothing. least is Options.MinSequence. Without compare-and-swap another writer, who chose its number earlier, may have replaced what
+// this machine wrote: only what was read before that is proof of an older head then.
+func (f *fetched) checkSequence(seen driverState, least uint64) error {
+	switch {
+	case !f.signed():
+		return nil
+	case f.Sequence < least:
+		return refuse(classRollback, "the head has number %d, and %s is %d", f.Sequence, sequenceVariable, least)
+	case f.isAfter(seen):
+		return nil
+	case f.Epoch < seen.Epoch || f.Sequence < seen.Sequence:
+		return refuse(classRollback, "the head has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", f.Sequence, seen.Sequence, Folder)
+	case f.content != seen.Head:
+		return refuse(classRollback, "two heads have number %d: one of them is not what was signed first, or two writers wrote at once", f.Sequence)
+	}
+	return nil
+}
+
+// isAfter reports whether a head is later than all that were seen.
+func (f *fetched) isAfter(seen driverState) bool {
+	return seen.numberIsBefore(f) || f.Epoch == seen.Epoch && seen.Before != nil && f.Sequence > *seen.Before
+}
+
+// remember stores the sequence of a head, and that a pull or push has seen it.
+func (r *Remote) remember(f *fetched) error {
+	return r.state.updateDriver(f.Fingerprint, func(s *driverState) {
+		s.see(f)
+		s.Checked, s.Missing, s.Saves = r.now(), false, saves(f.Packs)
+	})
+}
+
+// pin stores the sequence of a head, so that no older one is accepted.
+func (r *Remote) pin(f *fetched) {
+	if seen := r.state.driver(f.Fingerprint); seen.isBefore(f) {
+		r.note(r.state.updateDriver(f.Fingerprint, func(s *driverState) { s.see(f) }))
+	}
+}
+
+// see sets the sequence to that of a head, if it is higher.
+func (s *driverState) see(f *fetched) {
+	if f.signed() && s.numberIsBefore(f) {
+		s.Epoch, s.Sequence, s.Head, s.Before = f.Epoch, f.Sequence, f.content, nil
+	}
+	if f.keys != nil {
+		s.KeysEpoch = max(s.KeysEpoch, f.keys.Epoch)
+	}
+}
+
+// isBefore reports whether a signed head, or its list of keys, has a higher number.
+func (s *driverState) isBefore(f *fetched) bool {
+	return f.signed() && (s.numberIsBefore(f) || f.keys != nil && f.keys.Epoch > s.KeysEpoch)
+}
+
+func (s *driverState) numberIsBefore(f *fetched) bool {
+	return f.Epoch > s.Epoch || f.Epoch == s.Epoch && f.Sequence > s.Sequence
+}
+
+// rememberOwn stores the sequence of a head that was written here after old.
+func (r *Remote) rememberOwn(f, old *fetched, swapped bool) error {
+	return r.state.updateDriver(f.Fingerprint, func(s *driverState) {
+		before := s.Sequence
+		if old.signed() && old.Epoch == f.Epoch {
+			before = old.Sequence
+		}
+		s.see(f)
+		if !swapped {
+			s.Before = &before
+		}
+		s.Checked, s.Missing = r.now(), false
+	})
+}

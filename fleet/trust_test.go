@@ -1,0 +1,388 @@
+package fleet_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// rootPair is the root key of a fleet.
+func rootPair() (ed25519.PublicKey, ed25519.PrivateKey) { return keyPair(5) }
+
+// rooted returns options that know the root key alone.
+func rooted(o fleet.Options) fleet.Options {
+	public, _ := rootPair()
+	o.Keys, o.Roots = nil, []ed25519.PublicKey{public}
+	return o
+}
+
+// list returns a list of keys with those that may sign, and those that were revoked.
+func list(epoch uint64, valid, revoked []byte) fleet.KeyList {
+	l := fleet.KeyList{Schema: 1, Epoch: epoch, Expires: time.Now().Add(time.Hour)}
+	for _, n := range append(bytes.Clone(valid), revoked...) {
+		public, _ := keyPair(n)
+		k := fleet.ListedKey{Key: public, Added: time.Now()}
+		if bytes.IndexByte(revoked, n) >= 0 {
+			k.Revoked = time.Now()
+		}
+		l.Keys = append(l.Keys, k)
+	}
+	return l
+}
+
+// setKeys puts a list before the head, and into its place.
+func (s *scene) setKeys(l fleet.KeyList) {
+	_, root := rootPair()
+	s.setKeysLine(fleet.EncodeKeys(l, root))
+}
+
+func (s *scene) setKeysLine(line []byte) {
+	s.store.change("/head", func(b []byte) []byte {
+		_, rest := fleet.CutKeys(b)
+		return append(bytes.Clone(line), rest...)
+	})
+	s.store.mu.Lock()
+	defer s.store.mu.Unlock()
+	s.store.objects[fleet.KeysName] = memoryObject{data: line, tag: "keys", changed: time.Now()}
+}
+
+// signedHead replaces the head, and leaves the list.
+func (s *scene) signedHead(key byte, change func(*fleet.Head)) {
+	_, private := keyPair(key)
+	s.store.change("/head", func(b []byte) []byte {
+		line, rest := fleet.CutKeys(b)
+		h := s.decoded(rest)
+		change(&h)
+		return append(bytes.Clone(line), fleet.EncodeHead(h, private)...)
+	})
+}
+
+func (s *scene) decoded(object []byte) fleet.Head {
+	public, _ := keyPair(1)
+	other, _ := keyPair(2)
+	h, err := fleet.DecodeHead(object, []ed25519.PublicKey{public, other}, mesaDriver.Digest())
+	must(s, err)
+	return *h
+}
+
+// What is wrong in time, place or keys is refused, whoever has signed it.
+func TestAttacksOnTrust(t *testing.T) {
+	t.Parallel()
+	past := time.Now().UTC().Add(-time.Hour).Truncate(time.Second)
+	never := func(*fleet.Options) {}
+	root := func(o *fleet.Options) { *o = rooted(*o) }
+	for name, c := range map[string]struct {
+		attack      func(*scene)
+		options     func(*fleet.Options)
+		class, says string
+	}{
+		"frozen head": {func(s *scene) { s.signedHead(1, func(h *fleet.Head) { h.Expires = past }) }, never,
+			"expired", "is not valid since"},
+		"head of staging": {func(s *scene) { s.signedHead(1, func(h *fleet.Head) { h.Name = "staging" }) }, never,
+			"signature", "that of the remote \"staging\""},
+		"rollback on a fresh machine": {func(*scene) {}, func(o *fleet.Options) { o.MinSequence = 1 << 50 },
+			"rollback", "SHADERCACHE_REMOTE_MIN_SEQUENCE"},
+		"old head, strict": {func(s *scene) {
+			s.signedHead(1, func(h *fleet.Head) { h.Schema, h.Expires = 1, time.Time{} })
+		}, func(o *fleet.Options) { o.Strict = true }, "signature", "SHADERCACHE_REMOTE_STRICT"},
+		"head without an end": {func(s *scene) { s.signedHead(1, func(h *fleet.Head) { h.Expires = time.Time{} }) }, never,
+			"damaged", "no end"},
+		"list taken away": {func(s *scene) { s.setKeysLine(nil) }, root, "signature", "has no list of keys"},
+		"list of another root": {func(s *scene) {
+			_, other := keyPair(6)
+			s.setKeysLine(fleet.EncodeKeys(list(1, []byte{1}, nil), other))
+		}, root, "signature", "list of keys is not what root key"},
+		"changed list": {func(s *scene) {
+			_, root := rootPair()
+			line := fleet.EncodeKeys(list(1, []byte{2}, nil), root)
+			other := fleet.EncodeKeys(list(1, []byte{1}, nil), root)
+			s.setKeysLine(append(line[:bytes.LastIndexByte(line, ' ')], other[bytes.LastIndexByte(other, ' '):]...))
+		}, root, "signature", "list of keys is not what root key"},
+		"list of staging": {func(s *scene) {
+			l := list(1, []byte{1}, nil)
+			l.Name = "staging"
+			s.setKeys(l)
+		}, root, "signature", "list of keys is that of the remote \"staging\""},
+		"frozen list": {func(s *scene) {
+			l := list(1, []byte{1}, nil)
+			l.Expires = past
+			s.setKeys(l)
+		}, root, "expired", "the list of keys is not valid since"},
+		"older list": {func(s *scene) {
+			s.setKeys(list(2, []byte{1}, nil))
+			s.seeBy(rooted(reader(s.url)))
+			s.setKeys(list(1, []byte{1}, nil))
+		}, root, "rollback", "number 1, and number 2 was seen"},
+		"key that is not listed": {func(s *scene) { s.setKeys(list(1, []byte{2}, nil)) }, root, "signature", "the known keys are"},
+		"revoked key":            {func(s *scene) { s.setKeys(list(2, []byte{2}, []byte{1})) }, root, "signature", "was revoked on"},
+		"later list claimed": {func(s *scene) {
+			s.setKeys(list(1, []byte{1}, nil))
+			s.signedHead(1, func(h *fleet.Head) { h.Epoch = 2 })
+		}, root, "signature", "claims list of keys 2"},
+		"older head under a newer list": {func(s *scene) {
+			s.setKeys(list(1, []byte{1}, nil))
+			s.seeBy(rooted(reader(s.url)))
+			s.signedHead(1, func(h *fleet.Head) { h.Sequence-- })
+			s.setKeys(list(2, []byte{1}, nil))
+		}, root, "rollback", "it is an old one"},
+		"huge list": {func(s *scene) {
+			s.setKeysLine([]byte("shadercache-keys ed25519 a b " + strings.Repeat("c", 70<<10) + "\n"))
+		}, root, "newer", "list of keys"},
+		"empty list": {func(s *scene) { s.setKeysLine([]byte("shadercache-keys \n")) }, root, "newer", "list of keys"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			c.attack(s)
+			o := reader(s.url)
+			c.options(&o)
+			s.wantRefused(o, c.class, c.says)
+		})
+	}
+}
+
+// seeBy makes the victim see the present head and list, without any pack.
+func (s *scene) seeBy(o fleet.Options) {
+	s.Helper()
+	if st := open(s, s.victim, o).Status(context.Background(), &mesaDriver); st.Head == nil || st.Err != nil {
+		s.Fatal(st.Err)
+	}
+}
+
+// A head of the version before is read, with a warning, and the next push has what it lacks.
+func TestHeadWithoutNameAndEnd(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.signedHead(1, func(h *fleet.Head) { h.Schema, h.Expires, h.Sequence = 1, time.Time{}, h.Sequence+1 })
+	var log bytes.Buffer
+	o := reader(s.url)
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	pull(t, s.victim, o, mesaDriver)
+	if !strings.Contains(log.String(), "no name and no end") {
+		t.Errorf("logged: %s", log.String())
+	}
+	put(t, s.writer, mesaDriver, 3)
+	push(t, s.writer, writer(s.url))
+	if h := s.head(); h.Schema != 2 || time.Until(h.Expires) < 89*24*time.Hour {
+		t.Errorf("pushed: %+v", h)
+	}
+}
+
+// push --refresh lets a head live longer, also one that has ended; without it nothing is
+// written where nothing is new.
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.signedHead(1, func(h *fleet.Head) {
+		h.Expires, h.Sequence = time.Now().UTC().Add(-time.Hour).Truncate(time.Second), h.Sequence+1
+	})
+	before := s.head()
+	if report := push(t, s.writer, writer(s.url)); report.Heads != 0 {
+		t.Errorf("a push with nothing new: %+v", report)
+	}
+	report, err := open(t, s.writer, writer(s.url)).Push(context.Background(), fleet.PushOptions{Refresh: true})
+	must(t, err)
+	if h := s.head(); report.Heads != 1 || report.Packs != 0 || h.Sequence <= before.Sequence || time.Until(h.Expires) < 89*24*time.Hour {
+		t.Errorf("%+v: %+v", report, h)
+	}
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	wantPrograms(t, s.victim, mesaDriver, 1, 2)
+}
+
+// A clock that is a year wrong, either way, costs a machine its packs at most; the error
+// says how far it is from the store's.
+func TestWrongClocks(t *testing.T) {
+	t.Parallel()
+	const year = 365 * 24 * time.Hour
+	s := newScene(t)
+	s.store.get = func(_ context.Context, _ string, o *fleet.Object) (*fleet.Object, error) {
+		if o != nil {
+			o.Clock = time.Now()
+		}
+		return o, nil
+	}
+	ahead := open(t, s.victim, reader(s.url))
+	fleet.SetClock(ahead, func() time.Time { return time.Now().Add(year) })
+	_, err := ahead.Pull(context.Background(), fleet.PullOptions{Current: &mesaDriver})
+	if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "clock is 8760h0m0s ahead") {
+		t.Errorf("a year ahead: %v", err)
+	}
+	wantNothing(t, s.victim)
+	behind := open(t, s.victim, reader(s.url))
+	fleet.SetClock(behind, func() time.Time { return time.Now().Add(-year) })
+	if _, err := behind.Pull(context.Background(), fleet.PullOptions{Current: &mesaDriver}); err != nil {
+		t.Errorf("a year behind: %v", err)
+	}
+}
+
+// fleetOf is a remote whose root key is offline.
+type fleetOf struct {
+	*scene
+	number int
+}
+
+// signer returns the options of a writer with a key, and the root key's public half.
+func (f *fleetOf) signer(n byte) fleet.Options {
+	o := rooted(writer(f.url))
+	_, o.SignKey = keyPair(n)
+	return o
+}
+
+// change adds and revokes keys, as remote keys does.
+func (f *fleetOf) change(change func(*fleet.KeyList)) {
+	f.Helper()
+	_, root := rootPair()
+	r := open(f, openDir(f), rooted(reader(f.url)))
+	_, err := r.ChangeKeys(context.Background(), root, func(l *fleet.KeyList) error { change(l); return nil })
+	must(f, err)
+}
+
+func add(n byte) func(*fleet.KeyList) {
+	public, _ := keyPair(n)
+	return func(l *fleet.KeyList) { l.Keys = append(l.Keys, fleet.ListedKey{Key: public, Added: time.Now()}) }
+}
+
+func revoke(n byte) func(*fleet.KeyList) {
+	public, _ := keyPair(n)
+	return func(l *fleet.KeyList) {
+		for i := range l.Keys {
+			if bytes.Equal(l.Keys[i].Key, public) {
+				l.Keys[i].Revoked = time.Now()
+			}
+		}
+	}
+}
+
+// pushNew pushes one more program, with a key.
+func (f *fleetOf) pushNew(key byte, o fleet.PushOptions) error {
+	f.Helper()
+	f.number++
+	put(f, f.writer, mesaDriver, f.number)
+	_, err := open(f, f.writer, f.signer(key)).Push(context.Background(), o)
+	return err
+}
+
+// pulls reports whether a machine gets what there is.
+func (f *fleetOf) pulls(d *binary.Dir) error {
+	_, err := open(f, d, rooted(reader(f.url))).Pull(context.Background(), fleet.PullOptions{Current: &mesaDriver})
+	return err
+}
+
+// A key leaks, and signs the last number of all: taking it back needs the root key and a
+// push, and no node is touched. One that slept meanwhile, and one that saw the huge number,
+// pull what is signed after.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	f := &fleetOf{scene: &scene{T: t, writer: openDir(t)}}
+	f.store, f.url = newMemory(t)
+	f.change(add(1))
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+	asleep, awake := openDir(t), openDir(t)
+	must(t, errors.Join(f.pulls(asleep), f.pulls(awake)))
+	if err := f.pushNew(2, fleet.PushOptions{}); err == nil || !strings.Contains(err.Error(), "list of keys, or was revoked") {
+		t.Errorf("a push with a key that is not listed: %v", err)
+	}
+	f.signedHead(1, func(h *fleet.Head) { h.Sequence = 1 << 53 })
+	must(t, f.pulls(awake))
+
+	f.change(func(l *fleet.KeyList) { add(2)(l); revoke(1)(l) })
+	leaked := f.store.copyObjects()
+	if err := f.pulls(awake); err == nil || !strings.Contains(err.Error(), "was revoked on") {
+		t.Errorf("a head of a revoked key: %v", err)
+	}
+	if err := f.pushNew(1, fleet.PushOptions{Replace: true}); err == nil || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("a push with a revoked key: %v", err)
+	}
+	if err := f.pushNew(2, fleet.PushOptions{}); !errors.Is(err, fleet.ErrRefused) {
+		t.Errorf("a push onto what a revoked key has signed: %v", err)
+	}
+	must(t, f.pushNew(2, fleet.PushOptions{Replace: true}))
+	must(t, errors.Join(f.pulls(awake), f.pulls(asleep), f.pulls(openDir(t))))
+	wantPrograms(t, awake, mesaDriver, 1, 2, 3, 4, 5)
+
+	f.store.set(leaked)
+	if err := f.pulls(awake); !errors.Is(err, fleet.ErrRefused) {
+		t.Errorf("the revoked head again: %v", err)
+	}
+	f.store.set(nil)
+	if l, err := open(t, openDir(t), rooted(reader(f.url))).Keys(context.Background()); err != nil || l.Epoch != 0 {
+		t.Errorf("a remote without a list: %+v, %v", l, err)
+	}
+}
+
+// The list travels with the head: a start asks for one object, as without it.
+func TestKeysCostNoRequest(t *testing.T) {
+	t.Parallel()
+	f := &fleetOf{scene: &scene{T: t, writer: openDir(t)}}
+	f.store, f.url = newMemory(t)
+	f.change(add(1))
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+	f.store.asked = nil
+	must(t, f.pulls(openDir(t)))
+	if got := fmt.Sprint(f.store.asked); strings.Count(got, "GET") != 2 || !strings.Contains(got, "/head GET") || strings.Contains(got, fleet.KeysName) {
+		t.Errorf("asked: %s", got)
+	}
+}
+
+// A writer that knows no root key hands the list on, and one whose store has lost it takes
+// that of the head.
+func TestKeysAreKept(t *testing.T) {
+	t.Parallel()
+	f := &fleetOf{scene: &scene{T: t, writer: openDir(t)}}
+	f.store, f.url = newMemory(t)
+	f.change(add(1))
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+	put(t, f.writer, mesaDriver, 8)
+	push(t, f.writer, writer(f.url))
+	must(t, f.pulls(openDir(t)))
+	must(t, f.store.Delete(context.Background(), fleet.KeysName))
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+	must(t, f.pulls(openDir(t)))
+
+	f.change(add(2))
+	old := f.store.copyObjects()[fleet.KeysName]
+	f.change(revoke(2))
+	f.store.change(fleet.KeysName, func([]byte) []byte { return old })
+	if err := f.pushNew(1, fleet.PushOptions{}); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "and that of the head") {
+		t.Errorf("a list that was put back: %v", err)
+	}
+}
+
+// A change of keys that meets a push waits for it, and neither is lost.
+func TestChangeOfKeysMeetsAPush(t *testing.T) {
+	t.Parallel()
+	f := &fleetOf{scene: &scene{T: t, writer: openDir(t)}}
+	f.store, f.url = newMemory(t)
+	f.change(add(1))
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+	var once bool
+	f.store.put = func(name string) error {
+		if strings.HasSuffix(name, "/head") && !once {
+			once = true
+			f.number++
+			put(t, f.writer, mesaDriver, f.number)
+			push(t, f.writer, f.signer(1))
+		}
+		return nil
+	}
+	f.change(add(2))
+	f.store.put = nil
+	victim := openDir(t)
+	must(t, f.pulls(victim))
+	wantPrograms(t, victim, mesaDriver, 1, 2)
+	st := open(t, victim, rooted(reader(f.url))).Status(context.Background(), &mesaDriver)
+	public, _ := keyPair(1)
+	if st.Signer != fleet.KeyID(public) || st.Digest == (shader.Digest{}) || !st.Signed {
+		t.Errorf("status: %+v", st)
+	}
+}
