@@ -110,19 +110,9 @@ const unusedFlags = "unused flags"
 
 // GPUFlags and DirFlags are the global flags of commands that open a GPU, or a directory.
 const (
-	GPUFlags = "device api driver-cache"
-	DirFlags = "dir"
+	GPUFlags = " device api driver-cache "
+	DirFlags = " dir "
 )
-
-// Without marks a command that does not use global flags: it refuses them, so that no
-// value that a user gave has no effect. It returns cmd.
-func Without(cmd *cobra.Command, flags ...string) *cobra.Command {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[unusedFlags] = strings.Join(flags, " ")
-	return cmd
-}
 
 // CheckGlobalFlags returns a usage error for a global flag that cmd does not use, and for
 // an empty cache directory.

@@ -13,15 +13,6 @@ const severalDevices = "several devices"
 // AllDevices is the value of --device for all GPUs.
 const AllDevices = "all"
 
-// ForSeveral marks a command whose --device takes several GPUs. It returns cmd.
-func ForSeveral(cmd *cobra.Command) *cobra.Command {
-	if cmd.Annotations == nil {
-		cmd.Annotations = map[string]string{}
-	}
-	cmd.Annotations[severalDevices] = "yes"
-	return cmd
-}
-
 // SeveralDevices reports whether --device chooses GPUs by a list, or all: also a list of one.
 func (o *Options) SeveralDevices() bool {
 	return o.Device == AllDevices || strings.Contains(o.Device, ",")

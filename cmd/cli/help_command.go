@@ -7,28 +7,30 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newHelp is cobra's help, but fails for a command that does not exist.
-func newHelp(name string) *cobra.Command {
-	all := false
-	help := &cobra.Command{
-		Use:     "help [COMMAND]",
-		Short:   "Show the help of a command",
+// help is cobra's help, but fails for a command that does not exist.
+func help(name string) Command {
+	var f struct {
+		All bool `flag:"all" help:"and of all commands below it, as a page in Markdown"`
+	}
+	return Command{
+		Use: "help [COMMAND] [flags]", Short: "Show the help of a command",
 		Example: "  " + name + " help --all",
-		RunE: func(cmd *cobra.Command, args []string) error {
+		Args:    cobra.ArbitraryArgs, Flags: &f,
+		Run: func(cmd *cobra.Command, args []string) (Result, error) {
 			shown, rest, err := cmd.Root().Find(args)
 			if err == nil {
 				err = KnownCommand(shown, rest)
 			}
 			if err != nil {
-				return Usage(cmd.Root(), err)
+				return nil, Usage(cmd.Root(), err)
 			}
-			if all {
-				return helpBelow(shown)
+			if f.All {
+				return nil, helpBelow(shown)
 			}
 			shown.InitDefaultHelpFlag()
-			return shown.Help()
+			return nil, shown.Help()
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+		Complete: func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
 			shown, _, err := cmd.Root().Find(args)
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
@@ -41,8 +43,6 @@ func newHelp(name string) *cobra.Command {
 			return names, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	help.Flags().BoolVar(&all, "all", false, "and of all commands below it, as a page in Markdown")
-	return help
 }
 
 // helpBelow prints the help of a command and of those below it, without the global flags of
@@ -60,7 +60,7 @@ func helpBelow(cmd *cobra.Command) error {
 }
 
 // addCompletion adds the commands that write completions, with an example each.
-func addCompletion(root *cobra.Command) {
+func (o *Options) addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	name := root.Name()
 	examples := map[string]string{
@@ -71,7 +71,7 @@ func addCompletion(root *cobra.Command) {
 	}
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Example = "  source <(" + name + " completion bash)"
-	NewParent(completion)
+	completion.Args, completion.RunE = UsageArgs(KnownCommand), o.action(Command{})
 	for _, shell := range completion.Commands() {
 		shell.Long = fmt.Sprintf("Print the script that completes the commands, flags and names of programs of\n%s in %s. A new shell uses it once it is stored as below.", name, shell.Name())
 		shell.Example = "  " + name + " completion " + examples[shell.Name()]

@@ -35,21 +35,12 @@ type Turn struct {
 	Result  json.RawMessage `json:"result"`  // what the command prints with one GPU; null where it failed before
 }
 
-// EachGPU makes a command run for each of several GPUs of --device, one after the other. Each
-// runs in a process of its own, so that figures are those of one GPU alone, and a driver that
-// crashes ends one of them. files are flags that name a file that is written, which the next
-// GPU would replace. It returns cmd.
-func (o *Options) EachGPU(cmd *cobra.Command, files ...string) *cobra.Command {
-	return o.takeTurns(cmd, false, files)
-}
-
-// EachModel is EachGPU for a command that does the same for GPUs of one model: it runs for
-// one of them.
-func (o *Options) EachModel(cmd *cobra.Command) *cobra.Command { return o.takeTurns(cmd, true, nil) }
-
-func (o *Options) takeTurns(cmd *cobra.Command, byModel bool, files []string) *cobra.Command {
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+// takeTurns makes a command run for each of several GPUs of --device, or of their models, one
+// after the other. Each runs in a process of its own, so that figures are those of one GPU
+// alone, and a driver that crashes ends one of them. files are flags that name a file that is
+// written, which the next GPU would replace.
+func (o *Options) takeTurns(run runFunc, byModel bool, files []string) runFunc {
+	return func(cmd *cobra.Command, args []string) error {
 		if !o.SeveralDevices() {
 			return run(cmd, args)
 		}
@@ -67,7 +58,6 @@ func (o *Options) takeTurns(cmd *cobra.Command, byModel bool, files []string) *c
 		}
 		return o.inTurn(cmd, turnsOf(lines, byModel))
 	}
-	return ForSeveral(o.WithFlagResult(cmd, "--device of several", TurnsResult{}))
 }
 
 // turnsOf returns a turn for each GPU, or for each model.

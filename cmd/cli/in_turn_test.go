@@ -67,13 +67,15 @@ func TestCheckDevice(t *testing.T) {
 		{"all", false, "several are taken by many, some far"},
 		{"0,,1", true, "tool command --help"}, {"0,all", true, "tool command --help"},
 	} {
-		root := &cobra.Command{Use: "tool"}
-		some, cmd := &cobra.Command{Use: "some"}, &cobra.Command{Use: "command"}
-		some.AddCommand(ForSeveral(&cobra.Command{Use: "far"}))
-		root.AddCommand(ForSeveral(&cobra.Command{Use: "many"}), some, cmd, ForSeveral(&cobra.Command{Use: "child", Hidden: true}))
+		root, o := &cobra.Command{Use: "tool"}, &Options{}
+		o.Add(root, Command{Use: "many", GPUs: SeveralGPUs}, Command{Use: "child", Hidden: true, GPUs: SeveralGPUs},
+			Command{Use: "some", Below: []Command{{Use: "far", GPUs: EachGPU}}})
+		tested := Command{Use: "command"}
 		if c.several {
-			ForSeveral(cmd)
+			tested.GPUs = EachModel
 		}
+		cmd := o.build(tested)
+		root.AddCommand(cmd)
 		cmd.Flags().AddFlag(&pflag.Flag{Name: "device", Value: stringValue(c.device), Changed: true})
 		err := checkDevice(cmd)
 		if c.hint == "" && err != nil || c.hint != "" && (!errors.As(err, new(UsageError)) || HintFor(err) != c.hint) {

@@ -30,16 +30,10 @@ type JSONField struct {
 	GoName string
 }
 
-// WithResult registers the type of result as what cmd prints with --json. CompleteHelp
-// appends its fields to the help. It returns cmd.
-func (o *Options) WithResult(cmd *cobra.Command, result any) *cobra.Command {
-	return o.WithFlagResult(cmd, "", result)
-}
-
-// WithFlagResult is WithResult for the result that a flag selects.
-func (o *Options) WithFlagResult(cmd *cobra.Command, flag string, result any) *cobra.Command {
+// addResult registers the type of result as what cmd prints with --json, where a flag is given
+// unless that is "". CompleteHelp appends its fields to the help.
+func (o *Options) addResult(cmd *cobra.Command, flag string, result any) {
 	o.Results = append(o.Results, JSONResult{cmd, flag, reflect.TypeOf(result)})
-	return cmd
 }
 
 // help returns the paragraph of a result in the help of its command.

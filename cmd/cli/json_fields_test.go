@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -86,7 +84,7 @@ func TestJSONFieldsAreThoseOfTheEncoder(t *testing.T) {
 
 func TestResultsAreInTheHelp(t *testing.T) {
 	var o Options
-	cmd := o.WithFlagResult(o.WithResult(&cobra.Command{Long: "Text."}, innerResult{}), "--all", &testResult{})
+	cmd := o.build(Command{Long: "Text.", Result: innerResult{}, FlagResult: map[string]any{"--all": &testResult{}}})
 	if cmd.Long != "Text." {
 		t.Errorf("a start that shows no help made it: %s", cmd.Long)
 	}

@@ -17,26 +17,22 @@ type manResult struct {
 	Pages []string `json:"pages"` // file names
 }
 
-func (o *Options) newMan(name string) *cobra.Command {
-	return Without(o.WithResult(&cobra.Command{
-		Use:     "man FOLDER",
-		Short:   "Write the manual pages",
-		Long:    manUsage,
+func (o *Options) man(name string) Command {
+	return Command{
+		Use: "man FOLDER [flags]", Short: "Write the manual pages", Long: manUsage,
 		Example: "  " + name + " man ~/.local/share/man/man1",
 		Hidden:  true,
 		Args:    OneArgument("name the folder to write to"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := NoStdout(cmd, args[0]); err != nil {
-				return err
-			}
+		Unused:  DirFlags + GPUFlags, Result: manResult{},
+		Check: func(cmd *cobra.Command, args []string) error { return NoStdout(cmd, args[0]) },
+		Run: func(cmd *cobra.Command, args []string) (Result, error) {
 			o.CompleteHelp(cmd.Root())
 			pages, err := WriteManPages(args[0], cmd.Root())
-			if err != nil {
-				return err
-			}
-			return o.Result(manResult{args[0], pages}, func(w io.Writer) {
-				fmt.Fprintf(w, "%s in %s\n", Plural(len(pages), "page"), EscapeName(args[0]))
-			})
+			return manResult{args[0], pages}, err
 		},
-	}, manResult{}), DirFlags, GPUFlags)
+	}
+}
+
+func (r manResult) Print(w io.Writer) {
+	fmt.Fprintf(w, "%s in %s\n", Plural(len(r.Pages), "page"), EscapeName(r.Dir))
 }

@@ -35,21 +35,27 @@ func (o *Options) Result(v any, print func(w io.Writer)) error {
 	return w.Flush()
 }
 
+// Result is what a command prints: with --json itself, else a table.
+type Result interface{ Print(w io.Writer) }
+
 // Outcome is a result that may be a failure.
 type Outcome interface {
-	Print(w io.Writer) // as a table
-	Verdict() error    // nil for a good result
+	Result
+	Verdict() error // nil for a good result
 }
 
-// Show returns err, or prints r and returns its verdict.
-func (o *Options) Show(r Outcome, err error) error {
+// Show returns err, or prints r and returns its verdict, if it has one.
+func (o *Options) Show(r Result, err error) error {
 	if err != nil {
 		return err
 	}
 	if err := o.Result(r, r.Print); err != nil {
 		return err
 	}
-	return r.Verdict()
+	if r, ok := r.(Outcome); ok {
+		return r.Verdict()
+	}
+	return nil
 }
 
 // Milliseconds returns d in milliseconds, rounded to a microsecond.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"reflect"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -27,9 +28,9 @@ func (o *Options) Main(root *cobra.Command) int {
 	return o.Report(err)
 }
 
-// NewRoot completes the root of a command, which has its name, its texts, and the commands
-// below it: with the global flags, version, help, man and completion. It returns the root.
-func (o *Options) NewRoot(root *cobra.Command) *cobra.Command {
+// NewRoot completes the root of a program, which has its name and its texts: with the commands
+// of a table, the global flags, version, help, man and completion. It returns the root.
+func (o *Options) NewRoot(root *cobra.Command, commands ...Command) *cobra.Command {
 	version := false
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.Args = UsageArgs(KnownCommand)
@@ -47,34 +48,11 @@ func (o *Options) NewRoot(root *cobra.Command) *cobra.Command {
 	root.SetErr(o.Stderr)
 	root.SetFlagErrorFunc(FlagError)
 	root.Flags().BoolVarP(&version, "version", "v", false, "print the version, as the command version does")
-	o.addGlobalFlags(root)
-	root.AddCommand(o.newVersion(root.Name()), o.newMan(root.Name()))
-	addCompletion(root)
-	root.SetHelpCommand(newHelp(root.Name()))
+	o.DriverCache, o.LogLevel = true, LogLevel(slog.LevelWarn)
+	addFlags(root, root.PersistentFlags(), reflect.ValueOf(o).Elem())
+	o.Add(root, append(commands, o.version(root.Name()), o.man(root.Name()))...)
+	o.addCompletion(root)
+	root.SetHelpCommand(o.build(help(root.Name())))
 	o.FitHelp(root)
 	return root
-}
-
-func (o *Options) addGlobalFlags(root *cobra.Command) {
-	o.DriverCache, o.LogLevel = true, LogLevel(slog.LevelWarn)
-	flags := root.PersistentFlags()
-	flags.BoolVar(&o.JSON, "json", false, "print the result as JSON")
-	flags.StringVar(&o.Dir, "dir", "", "cache directory (default $SHADERCACHE_DIR or the user's cache)")
-	flags.StringVar(&o.Device, "device", "", "GPU by index or UUID (default the first that works); most commands take several, with commas, and all")
-	flags.Var(&o.API, "api", "context: gl or gles, version, flags: gles3.1, gl4.3,robust (default gl)")
-	flags.Lookup("api").DefValue = ""
-	flags.Var(&o.DriverCache, "driver-cache", "on: keep the driver's own cache in the cache directory too; off: leave it alone")
-	flags.Var(&o.LogLevel, "log-level", "debug, info, warn or error")
-	flags.StringVar(&o.Trace, "trace", "", "file for a trace of where the time goes, for Perfetto, speedscope or report (default $SHADERCACHE_TRACE; %p is the process id)")
-	Complete(root, "api", "gl", "gles", "gles3.1", "gl4.3", "gl4.5,compatibility")
-	Complete(root, "driver-cache", "on", "off")
-	Complete(root, "log-level", "debug", "info", "warn", "error")
-	_ = root.MarkPersistentFlagDirname("dir")
-}
-
-// NewParent returns a command that prints its help: its commands do the work.
-func NewParent(cmd *cobra.Command) *cobra.Command {
-	cmd.Args = UsageArgs(KnownCommand)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	return cmd
 }

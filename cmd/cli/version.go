@@ -55,15 +55,13 @@ func ReadVersion() Version {
 
 const versionUsage = `Print the version, the revision it was built from, and the Go version.`
 
-func (o *Options) newVersion(name string) *cobra.Command {
-	return Without(o.WithResult(&cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Long:    versionUsage,
+func (o *Options) version(name string) Command {
+	return Command{
+		Use: "version [flags]", Short: "Print the version", Long: versionUsage,
 		Example: "  " + name + " version --json",
-		Args:    UsageArgs(NoArguments),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.printVersion(cmd) },
-	}, Version{}), DirFlags, GPUFlags)
+		Unused:  DirFlags + GPUFlags, Result: Version{},
+		Run: func(cmd *cobra.Command, _ []string) (Result, error) { return nil, o.printVersion(cmd) },
+	}
 }
 
 // printVersion prints the version of the command that cmd is part of.

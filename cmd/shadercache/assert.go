@@ -22,16 +22,20 @@ const assertExample = `  SHADERCACHE_TRACE=start.json ./app
   shadercache assert --max-compiles 0 --max-first-result 50ms --trace start.json`
 
 type assertFlags struct {
-	trace             string
-	compiles          int
-	first, all, waits time.Duration
-	unused            int
+	Trace    string        `flag:"trace" help:"trace of the start, in place of one of this command"`
+	Compiles int           `flag:"max-compiles" help:"programs that a start may compile"`
+	First    time.Duration `flag:"max-first-result" help:"time until the first program is ready, as in 50ms"`
+	All      time.Duration `flag:"max-ready" help:"time until all programs are ready"`
+	Waits    time.Duration `flag:"max-wait" help:"time that callers wait for programs, summed up"`
+	Unused   int           `flag:"max-unused" help:"programs that are preloaded and never used"`
 }
 
 // assertResult says which limits a start kept.
 type assertResult struct {
 	Kept   bool          `json:"kept"` // all limits
 	Limits []assertLimit `json:"limits"`
+
+	trace string // its file
 }
 
 type assertLimit struct {
@@ -43,41 +47,30 @@ type assertLimit struct {
 	Programs []string `json:"programs,omitempty"` // that exceed it
 }
 
-func newAssert(o *options) *cobra.Command {
+func (o *options) assertCommand() cli.Command {
 	var f assertFlags
-	cmd := &cobra.Command{
-		Use:                   "assert --trace FILE [--max-compiles N] [--max-first-result TIME]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Fail when a start compiled too much or took too long",
-		Long:                  assertUsage,
-		Example:               assertExample,
-		Args:                  cli.UsageArgs(cli.NoArguments),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.trace == "" {
-				return cli.Usage(cmd, errors.New("name the trace of the start with --trace"))
+	return cli.Command{
+		Use:     "assert --trace FILE [--max-compiles N] [--max-first-result TIME]",
+		Short:   "Fail when a start compiled too much or took too long",
+		Long:    assertUsage,
+		Example: assertExample,
+		Flags:   &f, Unused: cli.GPUFlags, Result: assertResult{},
+		Check: func(*cobra.Command, []string) error {
+			if f.Trace == "" {
+				return errors.New("name the trace of the start with --trace")
 			}
-			return o.assert(cmd, f)
+			return nil
 		},
+		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) { return assertStart(cmd, f) },
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.trace, "trace", "", "trace of the start, in place of one of this command")
-	flags.IntVar(&f.compiles, "max-compiles", 0, "programs that a start may compile")
-	flags.DurationVar(&f.first, "max-first-result", 0, "time until the first program is ready, as in 50ms")
-	flags.DurationVar(&f.all, "max-ready", 0, "time until all programs are ready")
-	flags.DurationVar(&f.waits, "max-wait", 0, "time that callers wait for programs, summed up")
-	flags.IntVar(&f.unused, "max-unused", 0, "programs that are preloaded and never used")
-	for _, name := range []string{"max-compiles", "max-first-result", "max-ready", "max-wait", "max-unused"} {
-		flags.Lookup(name).DefValue = ""
-	}
-	return cli.Without(o.WithResult(cmd, assertResult{}), cli.GPUFlags)
 }
 
-func (o *options) assert(cmd *cobra.Command, f assertFlags) error {
-	start, err := readTrace(f.trace)
+func assertStart(cmd *cobra.Command, f assertFlags) (*assertResult, error) {
+	start, err := readTrace(f.Trace)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r := &assertResult{Kept: true}
+	r := &assertResult{Kept: true, trace: f.Trace}
 	add := func(name string, limit, value float64, unit string, programs []string) {
 		if !cmd.Flags().Changed(name) {
 			return
@@ -101,21 +94,25 @@ func (o *options) assert(cmd *cobra.Command, f assertFlags) error {
 		}
 	}
 	milliseconds := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
-	add("max-compiles", float64(f.compiles), float64(len(compiled)), "programs", compiled)
-	add("max-first-result", milliseconds(f.first), start.FirstMillis, "ms", nil)
-	add("max-ready", milliseconds(f.all), start.ReadyMillis, "ms", nil)
-	add("max-wait", milliseconds(f.waits), start.WaitedMillis, "ms", waited)
-	add("max-unused", float64(f.unused), float64(len(unused)), "programs", unused)
+	add("max-compiles", float64(f.Compiles), float64(len(compiled)), "programs", compiled)
+	add("max-first-result", milliseconds(f.First), start.FirstMillis, "ms", nil)
+	add("max-ready", milliseconds(f.All), start.ReadyMillis, "ms", nil)
+	add("max-wait", milliseconds(f.Waits), start.WaitedMillis, "ms", waited)
+	add("max-unused", float64(f.Unused), float64(len(unused)), "programs", unused)
 	if len(r.Limits) == 0 {
-		return cli.Usage(cmd, errors.New("name at least one limit"))
+		return nil, cli.Usage(cmd, errors.New("name at least one limit"))
 	}
 	if len(start.Programs) == 0 {
-		return cli.Hint(errors.New("the trace has no program"), "is it of a process that asked for one?")
+		return nil, cli.Hint(errors.New("the trace has no program"), "is it of a process that asked for one?")
 	}
-	if err := o.Result(r, r.Print); err != nil || r.Kept {
-		return err
+	return r, nil
+}
+
+func (r *assertResult) Verdict() error {
+	if r.Kept {
+		return nil
 	}
-	return cli.Hint(errors.New("the start exceeds its limits"), "shadercache report --trace "+f.trace+" -o report.html")
+	return cli.Hint(errors.New("the start exceeds its limits"), "shadercache report --trace "+r.trace+" -o report.html")
 }
 
 // Print writes a line for each limit, and the programs that exceed it.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
-
 	"github.com/shadercache/shadercache/cmd/cli"
 )
 
@@ -14,13 +12,12 @@ process of its own.
 What running jobs costs, and how fast convolutions and matrix products are, is
 measured by the command shadercache-lab, which make lab builds.`
 
-func newBench(o *options) *cobra.Command {
-	cmd := cli.NewParent(&cobra.Command{
-		Use:     "bench",
+func (o *options) benchCommand() cli.Command {
+	return cli.Command{
+		Use:     "bench [flags]",
 		Short:   "Measure what the cache saves",
 		Long:    benchUsage,
 		Example: "  shadercache bench startup --preload",
-	})
-	cmd.AddCommand(o.EachGPU(newBenchStartup(o), "chart", "report"), newStartupChild(o))
-	return cmd
+		Below:   []cli.Command{o.benchStartupCommand(), o.startupChildCommand()},
+	}
 }

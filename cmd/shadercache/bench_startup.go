@@ -59,78 +59,65 @@ The exit code is 1 when a result was wrong, when both, binary_only or upstream
 compiled anything, or when a process that should have compiled everything did
 not.`
 
-func newBenchStartup(o *options) *cobra.Command {
-	var b startup.Options
-	scenario, upstream := "all", false
-	cmd := &cobra.Command{
-		Use:                   "startup [--programs N] [--scenario NAME] [--repeat N] [--preload] [--upstream] [--remote loopback|URL [--latency D] [--bandwidth RATE] [--budget D]] [--chart FILE] [--workdir DIR]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Measure the start with and without the two cache layers",
-		Long:                  benchStartupUsage,
+// startupFlags are the flags of bench startup.
+type startupFlags struct {
+	startup.Options
+	Scenario     string `flag:"scenario" help:"all, or one of those above"`
+	WithUpstream bool   `flag:"upstream" help:"measure the first start with a read-only directory too"`
+}
+
+func (o *options) benchStartupCommand() cli.Command {
+	f := startupFlags{Options: startup.Options{Programs: 48, Repeat: 1}, Scenario: "all"}
+	return cli.Command{
+		Use:   "startup [--programs N] [--scenario NAME] [--repeat N] [--preload] [--upstream] [--remote loopback|URL [--latency D] [--bandwidth RATE] [--budget D]] [--chart FILE] [--workdir DIR]",
+		Short: "Measure the start with and without the two cache layers",
+		Long:  benchStartupUsage,
 		Example: "  shadercache bench startup --programs 48 --repeat 5 --json\n" +
 			"  shadercache bench startup --remote loopback --latency 40ms --bandwidth 100Mb/s --budget 1s",
-		Args: cli.UsageArgs(cli.NoArguments),
+		Flags: &f, GPUs: cli.EachGPU, Files: []string{"chart", "report"}, Result: startup.Result{},
+		Setup: func(cmd *cobra.Command) {
+			cli.Complete(cmd, "scenario", append([]string{"all"}, append(startup.Scenarios, startup.Remote, startup.RemoteNext)...)...)
+		},
+		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd, o) },
+		Run:   func(*cobra.Command, []string) (cli.Result, error) { return startup.Run(&o.Options, f.Options) },
 	}
-	flags := cmd.Flags()
-	flags.IntVar(&b.Programs, "programs", 48, "number of programs")
-	flags.StringVar(&scenario, "scenario", "all", "all, or one of those above")
-	flags.BoolVar(&upstream, "upstream", false, "measure the first start with a read-only directory too")
-	flags.IntVar(&b.Repeat, "repeat", 1, "runs of each scenario, for medians")
-	flags.BoolVar(&b.Preload, "preload", false, "get all programs at once before the first dispatch")
-	flags.StringVar(&b.Remote, "remote", "", "start from this remote too: loopback, or a URL")
-	flags.DurationVar(&b.Latency, "latency", 0, "of a link before the remote, there and back")
-	flags.Var(&b.Bandwidth, "bandwidth", "of a link before the remote, as in 100Mb/s")
-	flags.Lookup("bandwidth").DefValue = ""
-	flags.DurationVar(&b.Budget, "budget", 0, "how long a start waits for the remote (default that of the library)")
-	flags.StringVar(&b.Chart, "chart", "", "SVG file to draw the totals into")
-	flags.StringVar(&b.Report, "report", "", "HTML file for a page of one more cold and one more warm start")
-	flags.StringVar(&b.WorkDir, "workdir", "", "where the scenarios' directories are made, and removed (default the system's temporary directory)")
-	_ = cmd.MarkFlagFilename("chart", "svg")
-	cli.Complete(cmd, "scenario", append([]string{"all"}, append(startup.Scenarios, startup.Remote, startup.RemoteNext)...)...)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if b.Scenarios = startup.Scenarios; b.Remote != "" {
-			b.Scenarios = startup.FleetScenarios
-		}
-		if scenario != "all" {
-			b.Scenarios = []string{scenario}
-		}
-		if upstream {
-			b.Scenarios = append(slices.Clone(b.Scenarios), startup.Upstream)
-		}
-		if cmd.Flags().Changed("dir") {
-			return cli.Usage(cmd, errors.New("--dir has no effect here: each scenario has a directory of its own, below --workdir"))
-		}
-		if !o.DriverCache {
-			return cli.Usage(cmd, errors.New("--driver-cache off leaves nothing to compare"))
-		}
-		if err := b.Validate(); err != nil {
-			return cli.Usage(cmd, err)
-		}
-		r, err := startup.Run(&o.Options, b)
-		return o.Show(r, err)
+}
+
+// check chooses the scenarios, and returns an error for flags that leave nothing to compare.
+func (f *startupFlags) check(cmd *cobra.Command, o *options) error {
+	if f.Scenarios = startup.Scenarios; f.Remote != "" {
+		f.Scenarios = startup.FleetScenarios
 	}
-	return o.WithResult(cmd, startup.Result{})
+	if f.Scenario != "all" {
+		f.Scenarios = []string{f.Scenario}
+	}
+	if f.WithUpstream {
+		f.Scenarios = append(slices.Clone(f.Scenarios), startup.Upstream)
+	}
+	switch {
+	case cmd.Flags().Changed("dir"):
+		return errors.New("--dir has no effect here: each scenario has a directory of its own, below --workdir")
+	case !bool(o.DriverCache):
+		return errors.New("--driver-cache off leaves nothing to compare")
+	}
+	return f.Validate()
 }
 
 // newStartupChild is the hidden command that bench startup runs for each scenario.
-func newStartupChild(o *options) *cobra.Command {
-	var b startup.ChildOptions
-	cmd := &cobra.Command{
-		Use:     startup.ChildCommand,
+func (o *options) startupChildCommand() cli.Command {
+	b := startup.ChildOptions{Programs: 48}
+	return cli.Command{
+		Use:     startup.ChildCommand + " [flags]",
 		Short:   "Run one scenario of bench startup in this process",
 		Hidden:  true,
 		Example: "  shadercache bench startup-child --json",
-		Args:    cli.UsageArgs(cli.NoArguments),
-		RunE: func(*cobra.Command, []string) error {
+		Flags:   &b,
+		Run: func(*cobra.Command, []string) (cli.Result, error) {
 			r, err := startup.RunChild(&o.Options, b)
-			if err != nil {
-				return err
+			if err == nil {
+				err = json.NewEncoder(o.Stdout).Encode(r)
 			}
-			return json.NewEncoder(o.Stdout).Encode(r)
+			return nil, err
 		},
 	}
-	cmd.Flags().IntVar(&b.Programs, "programs", 48, "number of programs")
-	cmd.Flags().BoolVar(&b.MemoryOnly, "memory-only", false, "keep no program binaries")
-	cmd.Flags().BoolVar(&b.Preload, "preload", false, "get all programs before the first dispatch")
-	return cmd
 }

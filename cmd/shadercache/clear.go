@@ -24,30 +24,27 @@ config.
 It asks first; --yes answers, and is needed where standard input is no terminal.
 Processes that use the cache go on. It needs no OpenGL.`
 
-func newClear(o *options) *cobra.Command {
-	var yes, dryRun bool
-	cmd := &cobra.Command{
-		Use:                   "clear [--yes] [--dry-run]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Delete everything in the cache",
-		Long:                  clearUsage,
-		Example:               "  shadercache clear --yes",
-		Args:                  cli.UsageArgs(cli.NoArguments),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if yes && dryRun {
-				return cli.Usage(cmd, errors.New("--yes and --dry-run exclude each other"))
+func (o *options) clearCommand() cli.Command {
+	var f struct {
+		Yes    bool `flag:"yes" help:"do not ask"`
+		DryRun bool `flag:"dry-run" help:"list what would be deleted and delete nothing"`
+	}
+	return cli.Command{
+		Use:     "clear [--yes] [--dry-run]",
+		Short:   "Delete everything in the cache",
+		Long:    clearUsage,
+		Example: "  shadercache clear --yes",
+		Flags:   &f, Unused: cli.GPUFlags, Result: deletion{},
+		Check: func(*cobra.Command, []string) error {
+			if f.Yes && f.DryRun {
+				return errors.New("--yes and --dry-run exclude each other")
 			}
-			r, err := o.clear(cmd.InOrStdin(), yes, dryRun)
-			if err != nil {
-				return err
-			}
-			return o.Result(r, r.Print)
+			return nil
+		},
+		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
+			return o.clear(cmd.InOrStdin(), f.Yes, f.DryRun)
 		},
 	}
-	flags := cmd.Flags()
-	flags.BoolVar(&yes, "yes", false, "do not ask")
-	flags.BoolVar(&dryRun, "dry-run", false, "list what would be deleted and delete nothing")
-	return cli.Without(o.WithResult(cmd, deletion{}), cli.GPUFlags)
 }
 
 func (o *options) clear(in io.Reader, yes, dryRun bool) (*deletion, error) {

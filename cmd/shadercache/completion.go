@@ -17,6 +17,13 @@ const maxCompletions = 100
 // errEnough ends a walk over the cache.
 var errEnough = errors.New("enough completions")
 
+// completeFingerprints completes --fingerprint with the drivers in the cache.
+func (o *options) completeFingerprints(cmd *cobra.Command) {
+	if err := cmd.RegisterFlagCompletionFunc("fingerprint", o.completeDrivers); err != nil {
+		panic(err)
+	}
+}
+
 // completeDrivers returns the drivers in the cache as completions.
 func (o *options) completeDrivers(_ *cobra.Command, _ []string, typed string) (list []string, _ cobra.ShellCompDirective) {
 	if _, dir, err := o.ReadDirectory(); err == nil && dir != nil {

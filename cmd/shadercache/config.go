@@ -49,59 +49,47 @@ type settingLine struct {
 	Detail string `json:"detail"` // the flag, variable or file, or why the usual directory, or a variable, is not used
 }
 
-func newConfig(o *options) *cobra.Command {
-	cmd := o.WithResult(&cobra.Command{
-		Use:                   "config",
-		DisableFlagsInUseLine: true,
-		Short:                 "Show the settings that apply, and store limits",
-		Long:                  configUsage,
-		Example:               configExample,
-		Args:                  cli.UsageArgs(cli.KnownCommand),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			r, err := o.config(cmd)
-			if err != nil {
-				return err
-			}
-			return o.Result(r, r.Print)
-		},
-	}, configResult{})
-	cmd.AddCommand(newConfigSet(o), newConfigUnset(o))
-	return cmd
+func (o *options) configCommand() cli.Command {
+	return cli.Command{
+		Use:     "config",
+		Short:   "Show the settings that apply, and store limits",
+		Long:    configUsage,
+		Example: configExample,
+		Args:    cli.UsageArgs(cli.KnownCommand),
+		Result:  configResult{},
+		Run:     func(cmd *cobra.Command, _ []string) (cli.Result, error) { return o.config(cmd) },
+		Below:   []cli.Command{o.configSetCommand(), o.configUnsetCommand()},
+	}
 }
 
-func newConfigSet(o *options) *cobra.Command {
-	return cli.Without(o.WithResult(&cobra.Command{
-		Use:                   "set NAME VALUE",
-		DisableFlagsInUseLine: true,
-		Short:                 "Store a limit in the cache directory",
-		Long:                  "Store max-bytes, max-files or max-age in the cache directory, which is made if\nit is missing. See config --help.",
-		Example:               configExample,
-		Args: cli.UsageArgs(func(_ *cobra.Command, args []string) error {
-			if len(args) != 2 {
-				return errors.New("name a setting and its value, as in config set max-bytes 4G")
-			}
-			return nil
-		}),
-		ValidArgs: settingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
+func (o *options) configSetCommand() cli.Command {
+	return cli.Command{
+		Use:     "set NAME VALUE",
+		Short:   "Store a limit in the cache directory",
+		Long:    "Store max-bytes, max-files or max-age in the cache directory, which is made if\nit is missing. See config --help.",
+		Example: configExample,
+		Args:    cli.Arguments(2, "name a setting and its value, as in config set max-bytes 4G"),
+		Words:   settingNames,
+		Unused:  cli.GPUFlags, Result: configResult{},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
 			return o.changeSetting(cmd, args[0], func(s storedSetting) error { return s.set(args[1]) })
 		},
-	}, configResult{}), cli.GPUFlags)
+	}
 }
 
-func newConfigUnset(o *options) *cobra.Command {
-	return cli.Without(o.WithResult(&cobra.Command{
-		Use:                   "unset NAME",
-		DisableFlagsInUseLine: true,
-		Short:                 "Remove a stored limit",
-		Long:                  "Remove max-bytes, max-files or max-age from the cache directory. See\nconfig --help.",
-		Example:               "  shadercache config unset max-bytes",
-		Args:                  cli.OneArgument("name one setting"),
-		ValidArgs:             settingNames,
-		RunE: func(cmd *cobra.Command, args []string) error {
+func (o *options) configUnsetCommand() cli.Command {
+	return cli.Command{
+		Use:     "unset NAME",
+		Short:   "Remove a stored limit",
+		Long:    "Remove max-bytes, max-files or max-age from the cache directory. See\nconfig --help.",
+		Example: "  shadercache config unset max-bytes",
+		Args:    cli.OneArgument("name one setting"),
+		Words:   settingNames,
+		Unused:  cli.GPUFlags, Result: configResult{},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
 			return o.changeSetting(cmd, args[0], func(s storedSetting) error { s.clear(); return nil })
 		},
-	}, configResult{}), cli.GPUFlags)
+	}
 }
 
 var settingNames = []string{"max-bytes", "max-age", "max-files"}
@@ -152,36 +140,32 @@ func stored(s *binary.Settings) map[string]storedSetting {
 	}
 }
 
-func (o *options) changeSetting(cmd *cobra.Command, name string, change func(storedSetting) error) error {
+func (o *options) changeSetting(cmd *cobra.Command, name string, change func(storedSetting) error) (*configResult, error) {
 	if !slices.Contains(settingNames, name) {
-		return cli.Usage(cmd, fmt.Errorf("%q is not a setting that can be stored: %s are", name, strings.Join(settingNames, ", ")))
+		return nil, cli.Usage(cmd, fmt.Errorf("%q is not a setting that can be stored: %s are", name, strings.Join(settingNames, ", ")))
 	}
 	path, err := o.Directory()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var settings binary.Settings
 	if err := change(stored(&settings)[name]); err != nil { // before a directory is made
-		return cli.Usage(cmd, err)
+		return nil, cli.Usage(cmd, err)
 	}
 	dir, err := cli.OpenDir(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if settings, err = dir.Settings(); err != nil {
 		o.Logger().Warn("the stored settings could not be read and are replaced", "reason", err)
 	}
 	if err := change(stored(&settings)[name]); err != nil {
-		return cli.Usage(cmd, err)
+		return nil, cli.Usage(cmd, err)
 	}
 	if err := dir.PutSettings(settings); err != nil {
-		return err
+		return nil, err
 	}
-	r, err := o.config(cmd)
-	if err != nil {
-		return err
-	}
-	return o.Result(r, r.Print)
+	return o.config(cmd)
 }
 
 // Sources of settings.

@@ -26,20 +26,15 @@ type devicesResult struct {
 	Devices []cli.DeviceLine `json:"devices"` // in the order of --device, or of EGL
 }
 
-func newDevices(o *options) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:                   "devices",
-		DisableFlagsInUseLine: true,
-		Short:                 "List the GPUs",
-		Long:                  devicesUsage,
-		Example:               "  shadercache devices --json | jq -r '.devices[] | select(.software | not).index'",
-		Args:                  cli.UsageArgs(cli.NoArguments),
+func (o *options) devicesCommand() cli.Command {
+	return cli.Command{
+		Use:     "devices",
+		Short:   "List the GPUs",
+		Long:    devicesUsage,
+		Example: "  shadercache devices --json | jq -r '.devices[] | select(.software | not).index'",
+		GPUs:    cli.SeveralGPUs, Result: devicesResult{},
+		Run: func(*cobra.Command, []string) (cli.Result, error) { return o.listDevices() },
 	}
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		r, err := o.listDevices()
-		return o.Show(r, err)
-	}
-	return cli.ForSeveral(o.WithResult(cmd, devicesResult{}))
 }
 
 // listDevices lists the devices that the flags choose, or all.

@@ -36,13 +36,13 @@ The exit code is 1 when something is wrong.`
 
 const doctorExample = `  shadercache doctor --json | jq -r '.findings[] | select(.level == "wrong").mend'`
 
-func newDoctor(o *options) *cobra.Command {
-	return cli.ForSeveral(o.WithResult(&cobra.Command{
-		Use:     "doctor",
+func (o *options) doctorCommand() cli.Command {
+	return cli.Command{
+		Use:     "doctor [flags]",
 		Short:   "Find what keeps the cache from working",
 		Long:    doctorUsage,
 		Example: doctorExample,
-		Args:    cli.UsageArgs(cli.NoArguments),
-		RunE:    func(*cobra.Command, []string) error { return o.Show(doctor.Examine(&o.Options), nil) },
-	}, doctor.Report{}))
+		GPUs:    cli.SeveralGPUs, Result: doctor.Report{},
+		Run: func(*cobra.Command, []string) (cli.Result, error) { return doctor.Examine(&o.Options), nil },
+	}
 }

@@ -61,33 +61,34 @@ type envVariable struct {
 	Value string `json:"value"` // as the program gets it
 }
 
-func newEnv(o *options) *cobra.Command {
-	name := envFormats[0].name
-	cmd := &cobra.Command{
-		Use:     "env [--format FORMAT]",
+func (o *options) envCommand() cli.Command {
+	f := struct {
+		Format string `flag:"format" help:"sh, fish, csh, systemd, docker, env-file or kubernetes"`
+	}{envFormats[0].name}
+	var format envFormat
+	return cli.Command{
+		Use:     "env [--format FORMAT] [flags]",
 		Short:   "Print the variables of the managed driver cache",
 		Long:    envUsage,
 		Example: envExample,
-		Args:    cli.UsageArgs(cli.NoArguments),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			format, err := findEnvFormat(name)
-			if err != nil {
-				return cli.Usage(cmd, err)
-			}
-			r, err := o.env(format)
-			if err != nil {
-				return err
-			}
-			if o.JSON {
-				return o.Result(r, nil)
-			}
-			_, err = io.WriteString(o.Stdout, r.Text) // as it is: Result would align and escape
+		Flags:   &f, Unused: "device api", Result: envResult{},
+		Setup: func(cmd *cobra.Command) { cli.Complete(cmd, "format", envFormatNames()...) },
+		Check: func(*cobra.Command, []string) (err error) {
+			format, err = findEnvFormat(f.Format)
 			return err
 		},
+		Run: func(*cobra.Command, []string) (cli.Result, error) {
+			r, err := o.env(format)
+			if err != nil {
+				return nil, err
+			}
+			if o.JSON {
+				return nil, o.Result(r, nil)
+			}
+			_, err = io.WriteString(o.Stdout, r.Text) // as it is: Result would align and escape
+			return nil, err
+		},
 	}
-	cmd.Flags().StringVar(&name, "format", name, "sh, fish, csh, systemd, docker, env-file or kubernetes")
-	cli.Complete(cmd, "format", envFormatNames()...)
-	return cli.Without(o.WithResult(cmd, envResult{}), "device", "api")
 }
 
 // env returns the variables in a format.

@@ -58,29 +58,29 @@ cannot be executed.`
 const execExample = `  shadercache --log-level info exec -- glmark2 --off-screen
   shadercache exec --record shaders -- python3 simulation.py`
 
-func newExec(o *options) *cobra.Command {
-	folder, report := "", false
-	cmd := &cobra.Command{
-		Use:                   "exec [--record DIR] [--report] -- PROGRAM [ARGUMENT ...]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Run any OpenGL program with the managed driver cache",
-		Long:                  execUsage,
-		Example:               execExample,
-		Args:                  cli.SomeArguments("name the program to run"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("record") {
-				return o.exec(cmd.Context(), args, "", report)
+func (o *options) execCommand() cli.Command {
+	var f struct {
+		Record string `flag:"record" help:"write every OpenGL program that is linked to a folder"`
+		Report bool   `flag:"report" help:"report at its end what the driver read of its cache, and added"`
+	}
+	return cli.Command{
+		Use:     "exec [--record DIR] [--report] -- PROGRAM [ARGUMENT ...]",
+		Short:   "Run any OpenGL program with the managed driver cache",
+		Long:    execUsage,
+		Example: execExample,
+		Args:    cli.SomeArguments("name the program to run"),
+		Flags:   &f, Unused: "device api",
+		Setup: func(cmd *cobra.Command) { cmd.Flags().SetInterspersed(false) },
+		Check: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("record") && (f.Record == "" || f.Record == "--") {
+				return fmt.Errorf("--record needs the name of a folder, and got %q", f.Record)
 			}
-			if folder == "" || folder == "--" {
-				return cli.Usage(cmd, fmt.Errorf("--record needs the name of a folder, and got %q", folder))
-			}
-			return o.exec(cmd.Context(), args, folder, report)
+			return nil
+		},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
+			return nil, o.exec(cmd.Context(), args, f.Record, f.Report)
 		},
 	}
-	cmd.Flags().StringVar(&folder, "record", "", "write every OpenGL program that is linked to a folder")
-	cmd.Flags().BoolVar(&report, "report", false, "report at its end what the driver read of its cache, and added")
-	cmd.Flags().SetInterspersed(false)
-	return cli.Without(cmd, "device", "api")
 }
 
 // exec replaces this process. It returns where the program cannot be started, or not be

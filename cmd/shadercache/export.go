@@ -31,10 +31,10 @@ const exportExample = `  shadercache export --sign release.key warm.scb`
 
 // exportFlags are the flags of export.
 type exportFlags struct {
-	drivers       []string
-	noDriverCache bool
-	noSources     bool
-	signKey       string
+	Drivers       []string `flag:"fingerprint" help:"only this driver (default all)" value:"driver" list:"commas"`
+	NoDriverCache bool     `flag:"no-driver-cache" help:"without the driver's own machine code"`
+	NoSources     bool     `flag:"no-sources" help:"without sources"`
+	Sign          string   `flag:"sign" help:"sign with this private key" value:"key"`
 }
 
 // exportResult is what export prints.
@@ -45,35 +45,18 @@ type exportResult struct {
 	pack.ExportReport
 }
 
-func newExport(o *options) *cobra.Command {
+func (o *options) exportCommand() cli.Command {
 	var f exportFlags
-	cmd := &cobra.Command{
-		Use:                   "export FILE [--fingerprint DRIVER] [--no-driver-cache] [--no-sources] [--sign KEY]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Write the cache into one file",
-		Long:                  exportUsage,
-		Example:               exportExample,
-		Args:                  cli.OneArgument("name one file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cli.EmptyFlag(cmd, "sign"); err != nil {
-				return err
-			}
-			r, err := o.export(args[0], f)
-			if err != nil {
-				return err
-			}
-			return o.Result(r, r.Print)
-		},
+	return cli.Command{
+		Use:     "export FILE [--fingerprint DRIVER] [--no-driver-cache] [--no-sources] [--sign KEY]",
+		Short:   "Write the cache into one file",
+		Long:    exportUsage,
+		Example: exportExample,
+		Args:    cli.OneArgument("name one file"),
+		Flags:   &f, Setup: o.completeFingerprints, Unused: cli.GPUFlags, Result: exportResult{},
+		Check: func(cmd *cobra.Command, _ []string) error { return cli.EmptyFlag(cmd, "sign") },
+		Run:   func(_ *cobra.Command, args []string) (cli.Result, error) { return o.export(args[0], f) },
 	}
-	flags := cmd.Flags()
-	flags.StringSliceVar(&f.drivers, "fingerprint", nil, "only this `driver` (default all)")
-	flags.BoolVar(&f.noDriverCache, "no-driver-cache", false, "without the driver's own machine code")
-	flags.BoolVar(&f.noSources, "no-sources", false, "without sources")
-	if err := cmd.RegisterFlagCompletionFunc("fingerprint", o.completeDrivers); err != nil {
-		panic(err)
-	}
-	flags.StringVar(&f.signKey, "sign", "", "sign with this private `key`")
-	return cli.Without(o.WithResult(cmd, exportResult{}), cli.GPUFlags)
 }
 
 func (o *options) export(file string, f exportFlags) (*exportResult, error) {
@@ -84,12 +67,12 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 	if dir == nil {
 		return nil, cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload fills one")
 	}
-	eo := pack.ExportOptions{NoDriverCache: f.noDriverCache, NoSources: f.noSources}
-	if eo.Fingerprints, err = chosenDrivers(dir, f.drivers); err != nil {
+	eo := pack.ExportOptions{NoDriverCache: f.NoDriverCache, NoSources: f.NoSources}
+	if eo.Fingerprints, err = chosenDrivers(dir, f.Drivers); err != nil {
 		return nil, err
 	}
-	if f.signKey != "" {
-		if eo.SignKey, err = pack.ReadPrivateKey(f.signKey); err != nil {
+	if f.Sign != "" {
+		if eo.SignKey, err = pack.ReadPrivateKey(f.Sign); err != nil {
 			return nil, err
 		}
 	}
@@ -98,7 +81,7 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	eo.Done = ctx.Done()
-	r := &exportResult{File: file, Signed: f.signKey != ""}
+	r := &exportResult{File: file, Signed: f.Sign != ""}
 	err = o.WriteOutput(file, 0o600, func(w io.Writer) error {
 		counted := &countingWriter{Writer: w}
 		r.ExportReport, err = pack.Export(counted, dir, eo)

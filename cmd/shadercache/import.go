@@ -38,10 +38,10 @@ const importExample = `  shadercache import --verify release.key.pub warm.scb`
 
 // importFlags are the flags of import.
 type importFlags struct {
-	verifyKey string
-	trust     bool
-	anyDriver bool
-	maxBytes  cli.ByteSize
+	Verify    string       `flag:"verify" help:"public key that must have signed the file" value:"key"`
+	Trust     bool         `flag:"trust" help:"import executable code without a verified signature"`
+	AnyDriver bool         `flag:"any-driver" help:"import programs of other drivers too"`
+	MaxBytes  cli.ByteSize `flag:"max-bytes" help:"refuse a file that unpacks to more (default 4G)"`
 }
 
 // importResult is what import prints.
@@ -57,36 +57,18 @@ type importDevice struct {
 	Served bool `json:"served"` // the file holds programs or tunings for it
 }
 
-func newImport(o *options) *cobra.Command {
+func (o *options) importCommand() cli.Command {
 	var f importFlags
-	cmd := &cobra.Command{
-		Use:                   "import FILE [--verify KEY | --trust] [--any-driver] [--max-bytes SIZE]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Merge a file that export wrote into the cache",
-		Long:                  importUsage,
-		Example:               importExample,
-		Args:                  cli.OneArgument("name one file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd); err != nil {
-				return err
-			}
-			r, err := o.importFile(args[0], f)
-			if err != nil {
-				return err
-			}
-			if err := o.Result(r, r.Print); err != nil {
-				return err
-			}
-			return r.failure()
-		},
+	return cli.Command{
+		Use:     "import FILE [--verify KEY | --trust] [--any-driver] [--max-bytes SIZE]",
+		Short:   "Merge a file that export wrote into the cache",
+		Long:    importUsage,
+		Example: importExample,
+		Args:    cli.OneArgument("name one file"),
+		Flags:   &f, GPUs: cli.SeveralGPUs, Result: importResult{},
+		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },
+		Run:   func(_ *cobra.Command, args []string) (cli.Result, error) { return o.importFile(args[0], f) },
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.verifyKey, "verify", "", "public `key` that must have signed the file")
-	flags.BoolVar(&f.trust, "trust", false, "import executable code without a verified signature")
-	flags.BoolVar(&f.anyDriver, "any-driver", false, "import programs of other drivers too")
-	flags.Var(&f.maxBytes, "max-bytes", "refuse a file that unpacks to more (default 4G)")
-	flags.Lookup("max-bytes").DefValue = ""
-	return cli.ForSeveral(o.WithResult(cmd, importResult{}))
 }
 
 func (f *importFlags) check(cmd *cobra.Command) error {
@@ -94,27 +76,27 @@ func (f *importFlags) check(cmd *cobra.Command) error {
 		return err
 	}
 	switch changed := cmd.Flags().Changed; {
-	case changed("max-bytes") && f.maxBytes == 0:
-		return cli.Usage(cmd, errors.New("--max-bytes must be above 0"))
-	case changed("verify") && f.trust:
-		return cli.Usage(cmd, errors.New("--verify and --trust exclude each other: a file that is signed with KEY is trusted"))
-	case f.anyDriver:
+	case changed("max-bytes") && f.MaxBytes == 0:
+		return errors.New("--max-bytes must be above 0")
+	case changed("verify") && f.Trust:
+		return errors.New("--verify and --trust exclude each other: a file that is signed with KEY is trusted")
+	case f.AnyDriver:
 		return cli.RefuseFlag(cmd, "device", "--any-driver opens no GPU")
 	}
 	return nil
 }
 
 func (o *options) importFile(file string, f importFlags) (*importResult, error) {
-	take := pack.ImportOptions{Trust: f.trust, AnyDriver: f.anyDriver, MaxBytes: int64(f.maxBytes)}
-	if f.verifyKey != "" {
-		key, err := pack.ReadPublicKey(f.verifyKey)
+	take := pack.ImportOptions{Trust: f.Trust, AnyDriver: f.AnyDriver, MaxBytes: int64(f.MaxBytes)}
+	if f.Verify != "" {
+		key, err := pack.ReadPublicKey(f.Verify)
 		if err != nil {
 			return nil, err
 		}
 		take.VerifyKey = key
 	}
 	lines := []cli.DeviceLine{}
-	if !f.anyDriver {
+	if !f.AnyDriver {
 		var err error
 		if lines, take.Drivers, err = o.driversToServe(); err != nil {
 			return nil, cli.Hint(err, "--any-driver imports without OpenGL")
@@ -163,9 +145,9 @@ func (o *options) driversToServe() (lines []cli.DeviceLine, drivers []binary.Fin
 	return lines, drivers, nil
 }
 
-// failure returns an error where code was left out, or where all programs are for other
+// Verdict returns an error where code was left out, or where all programs are for other
 // drivers.
-func (r *importResult) failure() error {
+func (r *importResult) Verdict() error {
 	if r.UntrustedPrograms+r.UntrustedDriverFiles > 0 {
 		return cli.Hint(
 			fmt.Errorf("left out %s and %s of the driver: they are executable code without a verified origin",

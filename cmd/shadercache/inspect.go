@@ -46,23 +46,17 @@ type inspectLine struct {
 	Quarantine *binary.Quarantined `json:"quarantine,omitempty"` // why the program is refused or suspect
 }
 
-func newInspect(o *options) *cobra.Command {
-	return cli.Without(o.WithResult(&cobra.Command{
-		Use:                   "inspect KEY|NAME|PROBLEM",
-		DisableFlagsInUseLine: true,
-		Short:                 "Show everything about a program on disk",
-		Long:                  inspectUsage,
-		Example:               inspectExample,
-		Args:                  cli.OneArgument("name one program: a key, its first digits, a name, or a problem"),
-		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
-		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := o.inspect(args[0])
-			if err != nil {
-				return err
-			}
-			return o.Result(r, r.Print)
-		},
-	}, inspectResult{}), cli.GPUFlags)
+func (o *options) inspectCommand() cli.Command {
+	return cli.Command{
+		Use:      "inspect KEY|NAME|PROBLEM",
+		Short:    "Show everything about a program on disk",
+		Long:     inspectUsage,
+		Example:  inspectExample,
+		Args:     cli.OneArgument("name one program: a key, its first digits, a name, or a problem"),
+		Complete: o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
+		Unused:   cli.GPUFlags, Result: inspectResult{},
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return o.inspect(args[0]) },
+	}
 }
 
 // minKeyDigits keeps a short name from being read as the begin of a key.

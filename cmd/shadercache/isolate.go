@@ -23,39 +23,28 @@ const isolationUsage = "[--no-isolate|--jobs N --timeout D --memory SIZE]"
 
 // isolationFlags are the flags of preload and rebuild for child processes.
 type isolationFlags struct {
-	noIsolate bool
-	jobs      int
-	timeout   time.Duration
-	memory    cli.ByteSize // 0 = no limit
+	NoIsolate bool          `flag:"no-isolate" help:"compile in this process, without limits"`
+	Jobs      int           `flag:"jobs" help:"child processes side by side" shown:"the number of processors, at most 6"`
+	Timeout   time.Duration `flag:"timeout" help:"limit of time for one program"`
+	Memory    cli.ByteSize  `flag:"memory" help:"limit of memory for one program, 0 for none (Linux only)" shown:"a share of the machine's, 512M to 4G"`
 }
 
 // defaultIsolation returns the flags of a command that has none of them.
 func defaultIsolation() isolationFlags {
 	jobs := isolate.DefaultJobs()
-	return isolationFlags{jobs: jobs, timeout: isolate.DefaultTimeout, memory: cli.ByteSize(isolate.DefaultMemoryBytes(jobs))}
-}
-
-func (f *isolationFlags) add(cmd *cobra.Command) {
-	*f = defaultIsolation()
-	flags := cmd.Flags()
-	flags.BoolVar(&f.noIsolate, "no-isolate", false, "compile in this process, without limits")
-	flags.IntVar(&f.jobs, "jobs", f.jobs, "child processes side by side")
-	flags.DurationVar(&f.timeout, "timeout", f.timeout, "limit of time for one program")
-	flags.Var(&f.memory, "memory", "limit of memory for one program, 0 for none (Linux only)")
-	flags.Lookup("jobs").DefValue = "the number of processors, at most 6"
-	flags.Lookup("memory").DefValue = "a share of the machine's, 512M to 4G"
+	return isolationFlags{Jobs: jobs, Timeout: isolate.DefaultTimeout, Memory: cli.ByteSize(isolate.DefaultMemoryBytes(jobs))}
 }
 
 func (f isolationFlags) check(cmd *cobra.Command) error {
 	for _, name := range []string{"jobs", "timeout", "memory"} {
-		if f.noIsolate && cmd.Flags().Changed(name) {
+		if f.NoIsolate && cmd.Flags().Changed(name) {
 			return fmt.Errorf("--%s is for child processes, which --no-isolate does without", name)
 		}
 	}
 	switch {
-	case f.jobs < 1 || f.jobs > 64:
+	case f.Jobs < 1 || f.Jobs > 64:
 		return errors.New("--jobs must be 1 to 64")
-	case f.timeout <= 0:
+	case f.Timeout <= 0:
 		return errors.New("--timeout must be above 0")
 	}
 	return nil
@@ -66,12 +55,12 @@ func (o *options) pool(dir *binary.Dir, f isolationFlags, arguments ...string) *
 	if l := o.Place().Find(); l.Private() { // children get its path, and do not log it
 		o.Logger().Warn("a private place is used as the cache directory", "directory", l.Dir.Path(), "reason", l.Err)
 	}
-	memory := int64(f.memory)
+	memory := int64(f.Memory)
 	if memory == 0 {
 		memory = -1
 	}
 	return &isolate.Pool{
-		Jobs: f.jobs, Timeout: f.timeout, MaxMemoryBytes: memory, Dir: dir, Logger: o.Logger(), Tracer: o.Tracer(),
+		Jobs: f.Jobs, Timeout: f.Timeout, MaxMemoryBytes: memory, Dir: dir, Logger: o.Logger(), Tracer: o.Tracer(),
 		Command: func() (*exec.Cmd, error) {
 			return o.ChildCommand(context.Background(), dir.Path(), []string{childName}, arguments...)
 		},
@@ -115,7 +104,7 @@ func (o *options) compileIsolated(dir *binary.Dir, how preloadFlags, r *preloadR
 		return nil
 	}
 	read := time.Now()
-	pool := o.pool(dir, how.isolationFlags, "--keep-sources="+strconv.FormatBool(how.keepSources))
+	pool := o.pool(dir, how.isolationFlags, "--keep-sources="+strconv.FormatBool(how.KeepSources))
 	pool.Driver = how.driver
 	progress := o.NewPieces(len(indices), "preloading")
 	pool.Begun = func(i int) { progress.Begin(r.Programs[indices[i]].title()) }
@@ -144,31 +133,31 @@ func (o *options) compileIsolated(dir *binary.Dir, how preloadFlags, r *preloadR
 	return err
 }
 
-func newPreloadChild(o *options) *cobra.Command {
-	var keepSources, replays bool
-	cmd := &cobra.Command{
-		Use:     childName,
+func (o *options) preloadChildCommand() cli.Command {
+	var f struct {
+		KeepSources bool `flag:"keep-sources" help:"store the text of each program too"`
+		Replay      bool `flag:"replay" help:"replay programs of recordings"`
+	}
+	return cli.Command{
+		Use:     childName + " [flags]",
 		Short:   "Compile programs for preload and rebuild",
 		Example: "  shadercache preload kernels/",
 		Hidden:  true,
-		Args:    cli.UsageArgs(cli.NoArguments),
-		RunE: func(*cobra.Command, []string) error {
-			if replays {
-				return replay.Serve(o.ContextOptions())
+		Flags:   &f,
+		Run: func(*cobra.Command, []string) (cli.Result, error) {
+			if f.Replay {
+				return nil, replay.Serve(o.ContextOptions())
 			}
-			return o.serveChild(keepSources)
+			return nil, o.serveChild(f.KeepSources)
 		},
 	}
-	cmd.Flags().BoolVar(&keepSources, "keep-sources", false, "store the text of each program too")
-	cmd.Flags().BoolVar(&replays, "replay", false, "replay programs of recordings")
-	return cmd
 }
 
 // serveChild answers the requests of a parent.
 func (o *options) serveChild(keepSources bool) error {
 	return isolate.Child{
 		Open: func() (isolate.Opened, error) {
-			how := preloadFlags{keepSources: keepSources}
+			how := preloadFlags{KeepSources: keepSources}
 			options := how.cacheOptions()
 			options.InTrial = true // it is a child for that already
 			o.DriverCache = o.DriverCache && !cli.OnOff(isolate.HasOtherDriverCache())

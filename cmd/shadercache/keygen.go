@@ -26,29 +26,25 @@ type keygenResult struct {
 	Public  string `json:"public"`
 }
 
-func newKeygen(o *options) *cobra.Command {
-	return cli.Without(o.WithResult(&cobra.Command{
-		Use:                   "keygen FILE",
-		DisableFlagsInUseLine: true,
-		Short:                 "Make a key pair for signing exports",
-		Long:                  keygenUsage,
-		Example:               keygenExample,
-		Args:                  cli.OneArgument("name one file"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := cli.NoStdout(cmd, args[0]); err != nil {
-				return err
-			}
+func (o *options) keygenCommand() cli.Command {
+	return cli.Command{
+		Use:     "keygen FILE",
+		Short:   "Make a key pair for signing exports",
+		Long:    keygenUsage,
+		Example: keygenExample,
+		Args:    cli.OneArgument("name one file"),
+		Unused:  cli.DirFlags + cli.GPUFlags, Result: keygenResult{},
+		Check: func(cmd *cobra.Command, args []string) error { return cli.NoStdout(cmd, args[0]) },
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
 			err := pack.GenerateKey(args[0])
 			if errors.Is(err, fs.ErrExist) {
 				err = cli.Hint(err, "name another file: a key is never replaced")
 			}
-			if err != nil {
-				return err
-			}
-			r := keygenResult{Private: args[0], Public: args[0] + ".pub"}
-			return o.Result(r, func(w io.Writer) {
-				fmt.Fprintf(w, "private key\t%s\npublic key\t%s\n", cli.EscapeName(r.Private), cli.EscapeName(r.Public))
-			})
+			return keygenResult{Private: args[0], Public: args[0] + ".pub"}, err
 		},
-	}, keygenResult{}), cli.DirFlags, cli.GPUFlags)
+	}
+}
+
+func (r keygenResult) Print(w io.Writer) {
+	fmt.Fprintf(w, "private key\t%s\npublic key\t%s\n", cli.EscapeName(r.Private), cli.EscapeName(r.Public))
 }

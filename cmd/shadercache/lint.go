@@ -47,19 +47,17 @@ type lintResult struct {
 	Findings []lint.Finding `json:"findings"`
 }
 
-func newLint(o *options) *cobra.Command {
+func (o *options) lintCommand() cli.Command {
 	var f sourceFlags
-	cmd := &cobra.Command{
-		Use:                   "lint FILE|DIR ... [-D NAME=VALUE] [-I DIR]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Find mistakes in compute shaders",
-		Long:                  lintUsage,
-		Example:               "  shadercache lint kernels/ blur.comp",
-		Args:                  cli.SomeArguments("name at least one file or folder"),
-		RunE:                  func(_ *cobra.Command, args []string) error { return o.lint(args, f.options()) },
+	return cli.Command{
+		Use:     "lint FILE|DIR ... [-D NAME=VALUE] [-I DIR]",
+		Short:   "Find mistakes in compute shaders",
+		Long:    lintUsage,
+		Example: "  shadercache lint kernels/ blur.comp",
+		Args:    cli.SomeArguments("name at least one file or folder"),
+		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags, Result: lintResult{},
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return nil, o.lint(args, f.options()) },
 	}
-	f.add(cmd)
-	return cli.Without(o.WithResult(cmd, lintResult{}), cli.DirFlags, cli.GPUFlags)
 }
 
 func (o *options) lint(args []string, options shader.FileOptions) error {
@@ -81,13 +79,10 @@ func (o *options) lint(args []string, options shader.FileOptions) error {
 			return err
 		}
 	}
-	for _, err := range failures {
-		o.PrintError(err)
+	if err := o.reportErrors(failures); err != nil || len(r.Findings) == 0 {
+		return err
 	}
-	if len(r.Findings) > 0 || len(failures) > 0 {
-		return cli.ErrReported
-	}
-	return nil
+	return cli.ErrReported
 }
 
 func (r *lintResult) check(file string, options shader.FileOptions) error {

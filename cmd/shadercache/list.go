@@ -57,34 +57,31 @@ type programLine struct {
 	FirstResultMillis float64 `json:"first_result_ms"`
 }
 
-func newList(o *options) *cobra.Command {
-	tuning := false
-	cmd := &cobra.Command{
-		Use:                   "list [--tuning] [--device GPU]",
-		DisableFlagsInUseLine: true,
-		Aliases:               []string{"ls"},
-		Short:                 "List the programs on disk",
-		Long:                  listUsage,
-		Example:               "  shadercache list --json | jq -r '.programs[].name'",
-		Args:                  cli.UsageArgs(cli.NoArguments),
-		RunE: func(cmd *cobra.Command, _ []string) error {
+func (o *options) listCommand() cli.Command {
+	var f struct {
+		Tuning bool `flag:"tuning" help:"list tuned problems instead of programs"`
+	}
+	return cli.Command{
+		Use:     "list [--tuning] [--device GPU]",
+		Aliases: []string{"ls"},
+		Short:   "List the programs on disk",
+		Long:    listUsage,
+		Example: "  shadercache list --json | jq -r '.programs[].name'",
+		Flags:   &f, GPUs: cli.SeveralGPUs, Unused: "driver-cache",
+		Result: listResult{}, FlagResult: map[string]any{"--tuning": tuningList{}},
+		Check: func(cmd *cobra.Command, _ []string) error {
 			if o.Device == "" {
-				if err := cli.RefuseFlag(cmd, "api", "it is for --device"); err != nil {
-					return err
-				}
+				return cli.RefuseFlag(cmd, "api", "it is for --device")
 			}
-			if tuning {
-				r, err := o.listTunings()
-				if err != nil {
-					return err
-				}
-				return o.Result(r, r.Print)
+			return nil
+		},
+		Run: func(*cobra.Command, []string) (cli.Result, error) {
+			if f.Tuning {
+				return o.listTunings()
 			}
-			return o.list(time.Now())
+			return nil, o.list(time.Now())
 		},
 	}
-	cmd.Flags().BoolVar(&tuning, "tuning", false, "list tuned problems instead of programs")
-	return cli.ForSeveral(cli.Without(o.WithFlagResult(o.WithResult(cmd, listResult{}), "--tuning", tuningList{}), "driver-cache"))
 }
 
 // forChosenStores calls visit with the store of each driver of --device; without the flag

@@ -16,28 +16,29 @@ var moved = map[string][]string{
 }
 
 // addMoved adds commands that say where they are now, whatever their arguments.
-func addMoved(root *cobra.Command) {
+func (o *options) addMoved(root *cobra.Command) {
 	for parent, names := range moved {
 		above, _, err := root.Find([]string{parent})
 		if err != nil || parent == "" {
 			above = root
 		}
 		for _, name := range names {
-			above.AddCommand(newMoved(name))
+			o.Add(above, movedCommand(name))
 		}
 	}
 }
 
-func newMoved(name string) *cobra.Command {
-	return &cobra.Command{
-		Use:                name,
-		Short:              "Moved to shadercache-lab",
-		Example:            "  shadercache-lab --help",
-		Hidden:             true,
-		DisableFlagParsing: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+func movedCommand(name string) cli.Command {
+	return cli.Command{
+		Use:     name,
+		Short:   "Moved to shadercache-lab",
+		Example: "  shadercache-lab --help",
+		Hidden:  true,
+		Args:    cobra.ArbitraryArgs,
+		Setup:   func(cmd *cobra.Command) { cmd.DisableFlagParsing = true },
+		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
 			err := fmt.Errorf("%s moved: it is %s-lab%s", cmd.CommandPath(), cmd.Root().Name(), cmd.CommandPath()[len(cmd.Root().Name()):])
-			return cli.Usage(cmd, cli.Hint(err, "make lab builds bin/shadercache-lab"))
+			return nil, cli.Usage(cmd, cli.Hint(err, "make lab builds bin/shadercache-lab"))
 		},
 	}
 }

@@ -103,33 +103,29 @@ A program that the driver refused when it was recorded, and refuses again, is no
 failure: its origin is "refused". Recordings have no quarantine, and are always
 compiled in child processes.`
 
-func newPreload(o *options) *cobra.Command {
-	var how preloadFlags
-	cmd := &cobra.Command{
+func (o *options) preloadCommand() cli.Command {
+	how := preloadFlags{isolationFlags: defaultIsolation()}
+	return cli.Command{
 		Use: "preload NAME|FILE.comp|DIR|MANIFEST.json|RECORDING|--from-history ... [--budget D] [-D NAME=VALUE] [-I DIR] [--server PATH] [--keep-sources] [--retry-failed] [--failed-only|--quiet] " +
 			isolationUsage,
-		DisableFlagsInUseLine: true,
-		Short:                 "Put programs into the cache before they are needed",
-		Long:                  preloadUsage,
-		Example:               "  shadercache preload kernels/ conv2d_3x3 -D TILE=32",
+		Short:   "Put programs into the cache before they are needed",
+		Long:    preloadUsage,
+		Example: "  shadercache preload kernels/ conv2d_3x3 -D TILE=32",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if how.fromHistory {
+			if how.FromHistory {
 				return nil
 			}
 			return cli.SomeArguments("name at least one program, file, folder, manifest or recording")(cmd, args)
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := how.check(cmd, o); err != nil {
-				return cli.Usage(cmd, err)
-			}
-			return o.preload(cmd, args, how)
-		},
-		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		Complete: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return conv2d.BuiltinNames(), cobra.ShellCompDirectiveDefault
 		},
+		Flags: &how, GPUs: cli.EachModel, Result: preloadResult{},
+		Check: func(cmd *cobra.Command, _ []string) error { return how.check(cmd, o) },
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
+			return nil, o.preload(cmd, args, how)
+		},
 	}
-	how.add(cmd)
-	return o.EachModel(o.WithResult(cmd, preloadResult{}))
 }
 
 // preloadFlags are the flags of preload.
@@ -138,22 +134,11 @@ type preloadFlags struct {
 	reportFlags
 	sourceFlags
 	historyFlags
-	keepSources bool
-	retryFailed bool
-	server      string
-	driver      string // that compiles, where it is known: see isolate.Pool.Driver
-}
+	KeepSources bool   `flag:"keep-sources" help:"store the text of each program too, for rebuild and why"`
+	RetryFailed bool   `flag:"retry-failed" help:"compile again what did not compile in an earlier run"`
+	Server      string `flag:"server" help:"make the programs resident in the server at this socket; auto: where one runs; start: start one where none runs (default none)" words:"auto start off"`
 
-func (f *preloadFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	f.sourceFlags.add(cmd)
-	f.historyFlags.add(cmd)
-	flags.BoolVar(&f.keepSources, "keep-sources", false, "store the text of each program too, for rebuild and why")
-	flags.BoolVar(&f.retryFailed, "retry-failed", false, "compile again what did not compile in an earlier run")
-	addServerFlag(cmd, &f.server)
-	cmd.Flags().Lookup("server").Usage = "make the programs resident in the server at this socket; auto: where one runs; start: start one where none runs (default none)"
-	f.reportFlags.add(cmd)
-	f.isolationFlags.add(cmd)
+	driver string // that compiles, where it is known: see isolate.Pool.Driver
 }
 
 func (f *preloadFlags) check(cmd *cobra.Command, o *options) error {
@@ -171,7 +156,7 @@ func (f *preloadFlags) check(cmd *cobra.Command, o *options) error {
 
 // cacheOptions returns the options of the caches that compile.
 func (f *preloadFlags) cacheOptions() cache.Options {
-	return cache.Options{KeepSources: f.keepSources, KeepCompileErrors: true, FillOnly: true}
+	return cache.Options{KeepSources: f.KeepSources, KeepCompileErrors: true, FillOnly: true}
 }
 
 func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) error {
@@ -188,7 +173,7 @@ func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) e
 		return err
 	}
 	r := newPreloadResult(programs)
-	r.budget = how.budget
+	r.budget = how.Budget
 	if served, err := o.preloadServed(how, r, len(recordings)); served || err != nil {
 		return err
 	}
@@ -200,7 +185,7 @@ func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) e
 	if err != nil {
 		return err
 	}
-	if how.retryFailed {
+	if how.RetryFailed {
 		if err := forgetFailures(dir, r); err != nil {
 			return err
 		}
@@ -209,7 +194,7 @@ func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) e
 		return err
 	}
 	r.finish()
-	return o.reportPrograms(how.reportFlags, r, r, r.Print)
+	return o.reportPrograms(how.reportFlags, r, r)
 }
 
 // openToFill opens the cache directory for a command that is useless without one.
@@ -239,7 +224,7 @@ func forgetFailures(dir *binary.Dir, r *preloadResult) error {
 
 // compileAll fills in the results of all programs, with what the remote has.
 func (o *options) compileAll(dir *binary.Dir, how preloadFlags, r *preloadResult, replays *replays, begin time.Time) error {
-	if how.noIsolate || len(r.unique()) == 0 && len(replays.items) == 0 {
+	if how.NoIsolate || len(r.unique()) == 0 && len(replays.items) == 0 {
 		return o.compile(dir, how, r, replays, begin)
 	}
 	return o.withRemote(dir, func() error { return o.compile(dir, how, r, replays, begin) })
@@ -248,7 +233,7 @@ func (o *options) compileAll(dir *binary.Dir, how preloadFlags, r *preloadResult
 // compile fills in the results of the programs that have a source, in child processes
 // where they can be had, and of recorded ones.
 func (o *options) compile(dir *binary.Dir, how preloadFlags, r *preloadResult, replays *replays, begin time.Time) error {
-	if how.noIsolate {
+	if how.NoIsolate {
 		return o.compileHere(how, r)
 	}
 	err := o.compileIsolated(dir, how, r, begin)
@@ -302,11 +287,11 @@ func (o *options) compileWith(g *cli.GPU, r *preloadResult) error {
 // defineFlag collects NAME=VALUE; NAME alone is NAME=1, as for compilers.
 type defineFlag shader.Defines
 
-func (d defineFlag) Type() string { return "NAME=VALUE" }
+func (d *defineFlag) Type() string { return "NAME=VALUE" }
 
-func (d defineFlag) String() string { return "" }
+func (d *defineFlag) String() string { return "" }
 
-func (d defineFlag) Set(text string) error {
+func (d *defineFlag) Set(text string) error {
 	name, value, found := strings.Cut(text, "=")
 	if name == "" {
 		return fmt.Errorf("%q is not NAME=VALUE", text)
@@ -314,6 +299,9 @@ func (d defineFlag) Set(text string) error {
 	if !found {
 		value = "1"
 	}
-	d[name] = value
+	if *d == nil {
+		*d = defineFlag{}
+	}
+	(*d)[name] = value
 	return nil
 }

@@ -17,23 +17,16 @@ import (
 
 // historyFlags select programs by what starts asked for.
 type historyFlags struct {
-	fromHistory bool
-	executable  string
-	budget      time.Duration
-}
-
-func (f *historyFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.BoolVar(&f.fromHistory, "from-history", false, "take what starts asked for, the most used first")
-	flags.StringVar(&f.executable, "executable", "", "with --from-history: starts of the program with this file `NAME` only")
-	flags.DurationVar(&f.budget, "budget", 0, "begin no program after this time, as in 2s (default none)")
+	FromHistory bool          `flag:"from-history" help:"take what starts asked for, the most used first"`
+	Executable  string        `flag:"executable" help:"with --from-history: starts of the program with this file NAME only" value:"NAME"`
+	Budget      time.Duration `flag:"budget" help:"begin no program after this time, as in 2s (default none)"`
 }
 
 func (f *historyFlags) check(cmd *cobra.Command) error {
 	switch {
-	case f.executable != "" && !f.fromHistory:
+	case f.Executable != "" && !f.FromHistory:
 		return errors.New("--executable is for --from-history")
-	case cmd.Flags().Changed("budget") && f.budget <= 0:
+	case cmd.Flags().Changed("budget") && f.Budget <= 0:
 		return errors.New("--budget must be above 0")
 	}
 	return nil
@@ -42,7 +35,7 @@ func (f *historyFlags) check(cmd *cobra.Command) error {
 // programs returns the programs of the history, where it is wanted, and of the arguments.
 func (o *options) programs(how preloadFlags, arguments []string) ([]manifest.Program, error) {
 	path, dir, err := o.ReadDirectory()
-	if err != nil && how.fromHistory {
+	if err != nil && how.FromHistory {
 		return nil, err
 	}
 	reader := how.reader()
@@ -51,8 +44,8 @@ func (o *options) programs(how preloadFlags, arguments []string) ([]manifest.Pro
 		reader.Stored = func(key shader.Key) (*shader.Source, error) { return keptSource(dir, key) }
 	}
 	var programs []manifest.Program
-	if how.fromHistory {
-		if programs = historyPrograms(dir, how.executable); len(programs) == 0 {
+	if how.FromHistory {
+		if programs = historyPrograms(dir, how.Executable); len(programs) == 0 {
 			return nil, cli.Hint(fmt.Errorf("%s has no history of such starts", path), "SHADERCACHE_HISTORY=1 ./app")
 		}
 	}

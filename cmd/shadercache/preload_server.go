@@ -16,9 +16,9 @@ import (
 // checkServer returns an error for flags that mean nothing where a server compiles.
 func (f *preloadFlags) checkServer(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("server") { // the environment's server is for runs, not for what a user puts into a directory
-		f.server = ""
+		f.Server = ""
 	}
-	if f.server == "" || f.server == socket.Off {
+	if f.Server == "" || f.Server == socket.Off {
 		return nil
 	}
 	for _, name := range []string{"jobs", "timeout", "memory", "no-isolate", "keep-sources", "retry-failed", "dir", "device"} {
@@ -34,7 +34,7 @@ func (f *preloadFlags) checkServer(cmd *cobra.Command) error {
 func (o *options) preloadServed(how preloadFlags, r *preloadResult, recordings int) (bool, error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	c, err := o.dialServer(ctx, how.server)
+	c, err := o.dialServer(ctx, how.Server)
 	if c == nil || err != nil {
 		return false, err
 	}
@@ -70,5 +70,5 @@ func (o *options) preloadServer(ctx context.Context, c *client.Client, how prelo
 	}
 	progress.Finish()
 	r.finish()
-	return o.reportPrograms(how.reportFlags, r, r, r.Print)
+	return o.reportPrograms(how.reportFlags, r, r)
 }

@@ -47,70 +47,49 @@ type limitsLine struct {
 
 // pruneFlags are the flags of prune.
 type pruneFlags struct {
-	maxAge       cli.Age
-	maxBytes     cli.ByteSize
-	maxFiles     int
-	otherDrivers bool
-	dryRun       bool
+	MaxAge       cli.Age      `flag:"max-age" help:"delete what was not used for longer than this" words:"7d 30d 90d"`
+	MaxBytes     cli.ByteSize `flag:"max-bytes" help:"delete down to this size, programs and driver files together" words:"100M 500M 1G"`
+	MaxFiles     int          `flag:"max-files" help:"delete down to this number of files, programs and driver files together"`
+	OtherDrivers bool         `flag:"other-drivers" help:"delete the programs of all drivers but those of --device"`
+	DryRun       bool         `flag:"dry-run" help:"list what would be deleted and delete nothing"`
 }
 
-func newPrune(o *options) *cobra.Command {
+func (o *options) pruneCommand() cli.Command {
 	var f pruneFlags
-	cmd := &cobra.Command{
-		Use:                   "prune [--max-age AGE] [--max-bytes SIZE] [--max-files N] [--other-drivers] [--dry-run]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Delete programs by age, size and driver",
-		Long:                  pruneUsage,
-		Example:               "  shadercache prune --max-age 30d --max-bytes 2G --other-drivers",
-		Args:                  cli.UsageArgs(cli.NoArguments),
+	return cli.Command{
+		Use:     "prune [--max-age AGE] [--max-bytes SIZE] [--max-files N] [--other-drivers] [--dry-run]",
+		Short:   "Delete programs by age, size and driver",
+		Long:    pruneUsage,
+		Example: "  shadercache prune --max-age 30d --max-bytes 2G --other-drivers",
+		Flags:   &f, GPUs: cli.SeveralGPUs, Result: pruneResult{},
+		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },
+		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
+			return o.prune(f.options(cmd.Flags().Changed), f.OtherDrivers)
+		},
 	}
-	flags := cmd.Flags()
-	flags.Var(&f.maxAge, "max-age", "delete what was not used for longer than this")
-	flags.Var(&f.maxBytes, "max-bytes", "delete down to this size, programs and driver files together")
-	flags.IntVar(&f.maxFiles, "max-files", 0, "delete down to this number of files, programs and driver files together")
-	flags.BoolVar(&f.otherDrivers, "other-drivers", false, "delete the programs of all drivers but those of --device")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be deleted and delete nothing")
-	flags.Lookup("max-age").DefValue = ""
-	flags.Lookup("max-bytes").DefValue = ""
-	flags.Lookup("max-files").DefValue = "0"
-	cli.Complete(cmd, "max-age", "7d", "30d", "90d")
-	cli.Complete(cmd, "max-bytes", "100M", "500M", "1G")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if !f.otherDrivers {
-			if err := cli.RefuseFlag(cmd, "device", "it is for --other-drivers"); err != nil {
-				return err
-			}
-		}
-		po, err := f.options(cmd)
-		if err != nil {
-			return err
-		}
-		r, err := o.prune(po, f.otherDrivers)
-		if err != nil {
-			return err
-		}
-		return o.Result(r, r.Print)
+}
+
+func (f *pruneFlags) check(cmd *cobra.Command) error {
+	switch {
+	case cmd.Flags().Changed("max-files") && f.MaxFiles <= 0:
+		return errors.New("--max-files must be above 0")
+	case !f.OtherDrivers:
+		return cli.RefuseFlag(cmd, "device", "it is for --other-drivers")
 	}
-	return cli.ForSeveral(o.WithResult(cmd, pruneResult{}))
+	return nil
 }
 
 // options returns the limits of the command line. A limit of 0 there deletes everything; 0
 // in the options is no limit.
-func (f *pruneFlags) options(cmd *cobra.Command) (binary.PruneOptions, error) {
-	po, changed := binary.PruneOptions{DryRun: f.dryRun}, cmd.Flags().Changed
-	if changed("max-age") {
-		po.MaxAge = max(1, time.Duration(f.maxAge))
+func (f *pruneFlags) options(given func(flag string) bool) binary.PruneOptions {
+	po := binary.PruneOptions{DryRun: f.DryRun, MaxFiles: f.MaxFiles}
+	if given("max-age") {
+		po.MaxAge = max(1, time.Duration(f.MaxAge))
 	}
-	if changed("max-bytes") {
-		po.MaxBytes = max(1, int64(f.maxBytes))
+	if given("max-bytes") {
+		po.MaxBytes = max(1, int64(f.MaxBytes))
 	}
-	if changed("max-files") {
-		if f.maxFiles <= 0 {
-			return po, cli.Usage(cmd, errors.New("--max-files must be above 0"))
-		}
-		po.MaxFiles = f.maxFiles
-	}
-	return po, nil
+	return po
 }
 
 // useLimitsOf sets the limits of a directory, where there are no others.

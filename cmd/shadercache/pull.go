@@ -37,9 +37,9 @@ const pullExample = `  shadercache pull --verify release.key.pub https://cache.e
 // pullFlags are the flags of pull.
 type pullFlags struct {
 	remoteFlags
-	anyDriver bool
-	again     bool
-	maxBytes  cli.ByteSize
+	AnyDriver bool         `flag:"any-driver" help:"bring the packs of all drivers"`
+	Again     bool         `flag:"again" help:"bring also what was brought before"`
+	MaxBytes  cli.ByteSize `flag:"max-bytes" help:"refuse packs that unpack to more (default 4G)"`
 }
 
 // pullResult is what pull prints.
@@ -49,43 +49,30 @@ type pullResult struct {
 	fleet.PullReport
 }
 
-func newPull(o *options) *cobra.Command {
+func (o *options) pullCommand() cli.Command {
 	var f pullFlags
-	cmd := &cobra.Command{
-		Use:                   "pull [--verify KEY|--trust] [--any-driver] [--again] [--max-bytes SIZE] [URL]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Bring what a remote has into the cache",
-		Long:                  pullUsage,
-		Example:               pullExample,
-		Args:                  maybeURL,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			r, err := o.pull(cmd, args, f)
-			if err != nil {
-				return err
-			}
-			return o.Result(r, r.Print)
-		},
+	return cli.Command{
+		Use:     "pull [--verify KEY|--trust] [--any-driver] [--again] [--max-bytes SIZE] [URL]",
+		Short:   "Bring what a remote has into the cache",
+		Long:    pullUsage,
+		Example: pullExample,
+		Args:    maybeURL,
+		Flags:   &f, GPUs: cli.EachModel, Result: pullResult{},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) { return o.pull(cmd, args, f) },
 	}
-	f.add(cmd)
-	flags := cmd.Flags()
-	flags.BoolVar(&f.anyDriver, "any-driver", false, "bring the packs of all drivers")
-	flags.BoolVar(&f.again, "again", false, "bring also what was brought before")
-	flags.Var(&f.maxBytes, "max-bytes", "refuse packs that unpack to more (default 4G)")
-	flags.Lookup("max-bytes").DefValue = ""
-	return o.EachModel(o.WithResult(cmd, pullResult{}))
 }
 
 func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullResult, error) {
-	if cmd.Flags().Changed("max-bytes") && f.maxBytes == 0 {
+	if cmd.Flags().Changed("max-bytes") && f.MaxBytes == 0 {
 		return nil, cli.Usage(cmd, errors.New("--max-bytes must be above 0"))
 	}
 	ro, err := f.options(cmd, args, fleet.Read)
 	if err != nil {
 		return nil, err
 	}
-	ro.MaxBytes = int64(f.maxBytes)
-	po := fleet.PullOptions{AnyDriver: f.anyDriver, Again: f.again}
-	if f.anyDriver {
+	ro.MaxBytes = int64(f.MaxBytes)
+	po := fleet.PullOptions{AnyDriver: f.AnyDriver, Again: f.Again}
+	if f.AnyDriver {
 		err = cli.RefuseFlag(cmd, "device", "--any-driver opens no GPU")
 	} else if current, currentErr := o.CurrentFingerprint(); currentErr == nil {
 		po.Current = &current
@@ -109,7 +96,7 @@ func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullRes
 	})
 	bar.Finish()
 	if err == nil && r.Heads == 0 || errors.Is(err, fleet.ErrNotFound) {
-		err = nothingThere(r.Remote, f.anyDriver)
+		err = nothingThere(r.Remote, f.AnyDriver)
 	}
 	return r, err
 }

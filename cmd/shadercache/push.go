@@ -45,12 +45,11 @@ const pushExample = `  shadercache push --sign release.key s3://bucket/app`
 
 // pushFlags are the flags of push.
 type pushFlags struct {
-	drivers []string
-	sources bool
-	replace bool
-	sign    string
-
-	recordings []string
+	Drivers    []string `flag:"fingerprint" help:"only this driver (default all)" value:"driver" list:"commas"`
+	Sources    bool     `flag:"sources" help:"send stored sources too"`
+	Replace    bool     `flag:"replace" help:"leave out what the remote has"`
+	Sign       string   `flag:"sign" help:"sign with this private key" value:"key"`
+	Recordings []string `flag:"recording" help:"compile the recording in DIR first (repeatable)" value:"DIR" files:"/"`
 }
 
 // pushResult is what push prints.
@@ -62,43 +61,33 @@ type pushResult struct {
 	fleet.PushReport
 }
 
-func newPush(o *options) *cobra.Command {
+func (o *options) pushCommand() cli.Command {
 	var f pushFlags
-	cmd := &cobra.Command{
-		Use:                   "push [--sign KEY] [--sources] [--fingerprint DRIVER] [--recording DIR] [--replace] [URL]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Send the cache to a remote, for other machines",
-		Long:                  pushUsage,
-		Example:               pushExample,
-		Args:                  maybeURL,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(f.recordings) == 0 {
-				if err := cli.RefuseFlag(cmd, "device", "it is for --recording"); err != nil {
-					return err
-				}
+	return cli.Command{
+		Use:     "push [--sign KEY] [--sources] [--fingerprint DRIVER] [--recording DIR] [--replace] [URL]",
+		Short:   "Send the cache to a remote, for other machines",
+		Long:    pushUsage,
+		Example: pushExample,
+		Args:    maybeURL,
+		Flags:   &f, Setup: o.completeFingerprints, Result: pushResult{},
+		Check: func(cmd *cobra.Command, _ []string) error {
+			if len(f.Recordings) == 0 {
+				return cli.RefuseFlag(cmd, "device", "it is for --recording")
 			}
+			return nil
+		},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
 			r, err := o.push(cmd, args, f)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			return o.reportPrograms(reportFlags{}, r.Replay, r, r.Print)
+			return nil, o.reportPrograms(reportFlags{}, r.Replay, r)
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringSliceVar(&f.drivers, "fingerprint", nil, "only this `driver` (default all)")
-	flags.BoolVar(&f.sources, "sources", false, "send stored sources too")
-	flags.BoolVar(&f.replace, "replace", false, "leave out what the remote has")
-	flags.StringVar(&f.sign, "sign", "", "sign with this private `key`")
-	flags.StringArrayVar(&f.recordings, "recording", nil, "compile the recording in `DIR` first (repeatable)")
-	_ = cmd.MarkFlagDirname("recording")
-	if err := cmd.RegisterFlagCompletionFunc("fingerprint", o.completeDrivers); err != nil {
-		panic(err)
-	}
-	return o.WithResult(cmd, pushResult{})
 }
 
 func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushResult, error) {
-	key, err := signKey(cmd, f.sign)
+	key, err := signKey(cmd, f.Sign)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +95,11 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	if err != nil {
 		return nil, err
 	}
-	if f.replace && ro.SignKey == nil {
+	if f.Replace && ro.SignKey == nil {
 		return nil, cli.Usage(cmd, errors.New("--replace needs --sign KEY"))
 	}
 	r := &pushResult{Remote: shownURL(ro.URL), Signed: ro.SignKey != nil}
-	if r.Replay, err = o.replayToPush(f.recordings); err != nil {
+	if r.Replay, err = o.replayToPush(f.Recordings); err != nil {
 		return nil, err
 	}
 	path, dir, err := o.ReadDirectory()
@@ -123,8 +112,8 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	if err := o.identifyDriver(dir); err != nil {
 		return nil, err
 	}
-	po := fleet.PushOptions{Sources: f.sources, Replace: f.replace}
-	if po.Fingerprints, err = chosenDrivers(dir, f.drivers); err != nil {
+	po := fleet.PushOptions{Sources: f.Sources, Replace: f.Replace}
+	if po.Fingerprints, err = chosenDrivers(dir, f.Drivers); err != nil {
 		return nil, err
 	}
 	bar := o.NewTransfer("pushing")

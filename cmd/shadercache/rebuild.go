@@ -56,41 +56,35 @@ type missingProgram struct {
 type rebuildFlags struct {
 	isolationFlags
 	reportFlags
-	limit  int
-	dryRun bool
+	Limit  int  `flag:"limit" help:"programs to compile at most, the most used first (default all)"`
+	DryRun bool `flag:"dry-run" help:"list the missing programs and compile nothing"`
 }
 
-func newRebuild(o *options) *cobra.Command {
-	var f rebuildFlags
-	cmd := &cobra.Command{
-		Use:                   "rebuild [RECORDING ...] [--limit N] [--dry-run] [--failed-only|--quiet] " + isolationUsage,
-		DisableFlagsInUseLine: true,
-		Short:                 "Compile again after a driver update",
-		Long:                  rebuildUsage,
-		Example:               rebuildExample,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := f.check(cmd, o); err != nil {
-				return cli.Usage(cmd, err)
-			}
+func (o *options) rebuildCommand() cli.Command {
+	f := rebuildFlags{isolationFlags: defaultIsolation()}
+	return cli.Command{
+		Use:     "rebuild [RECORDING ...] [--limit N] [--dry-run] [--failed-only|--quiet] " + isolationUsage,
+		Short:   "Compile again after a driver update",
+		Long:    rebuildUsage,
+		Example: rebuildExample,
+		Args:    cobra.ArbitraryArgs,
+		Flags:   &f, GPUs: cli.EachModel, Result: rebuildResult{},
+		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd, o) },
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
 			recordings, err := openRecordings(args)
 			if err == nil {
 				err = f.forRecordings(cmd, recordings)
 			}
 			if err != nil {
-				return err
+				return nil, err
 			}
-			return o.rebuild(f, recordings)
+			return nil, o.rebuild(f, recordings)
 		},
 	}
-	cmd.Flags().IntVar(&f.limit, "limit", 0, "programs to compile at most, the most used first (default all)")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "list the missing programs and compile nothing")
-	f.reportFlags.add(cmd)
-	f.isolationFlags.add(cmd)
-	return o.EachModel(o.WithResult(cmd, rebuildResult{}))
 }
 
 func (f *rebuildFlags) check(cmd *cobra.Command, o *options) error {
-	if f.limit < 0 {
+	if f.Limit < 0 {
 		return errors.New("--limit must be 1 or more, or 0 for all")
 	}
 	if err := f.reportFlags.check(o); err != nil {
@@ -101,10 +95,10 @@ func (f *rebuildFlags) check(cmd *cobra.Command, o *options) error {
 
 // replays returns how many recorded programs to compile after others.
 func (f *rebuildFlags) replays(others int) int {
-	if f.limit == 0 {
+	if f.Limit == 0 {
 		return math.MaxInt
 	}
-	return max(f.limit-others, 0)
+	return max(f.Limit-others, 0)
 }
 
 func (o *options) rebuild(f rebuildFlags, recordings []*recording.Recording) error {
@@ -120,7 +114,7 @@ func (o *options) rebuild(f rebuildFlags, recordings []*recording.Recording) err
 		return cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload --keep-sources kernels/")
 	}
 	fill := func() error { return o.rebuildIn(dir, f, recordings, begin) }
-	if f.dryRun || f.noIsolate {
+	if f.DryRun || f.NoIsolate {
 		return fill()
 	}
 	return o.withRemote(dir, fill)
@@ -128,11 +122,11 @@ func (o *options) rebuild(f rebuildFlags, recordings []*recording.Recording) err
 
 func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, recordings []*recording.Recording, begin time.Time) error {
 	stored := o.WithUpstream(dir)
-	r, err := o.missing(stored, f.limit)
+	r, err := o.missing(stored, f.Limit)
 	if err != nil {
 		return err
 	}
-	if !f.dryRun {
+	if !f.DryRun {
 		r.preloadResult = newMissingResult(stored, r.Missing)
 		replays, err := r.addReplays(recordings, f.replays(len(r.Missing)))
 		if err != nil {
@@ -143,7 +137,7 @@ func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, recordings []*recor
 		}
 		r.finish()
 	}
-	return o.reportPrograms(f.reportFlags, r.preloadResult, r, r.Print)
+	return o.reportPrograms(f.reportFlags, r.preloadResult, r)
 }
 
 // newMissingResult returns the result for programs that are not tried yet, with the texts

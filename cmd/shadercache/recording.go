@@ -1,8 +1,6 @@
 package main
 
 import (
-	"github.com/spf13/cobra"
-
 	"github.com/shadercache/shadercache/cmd/cli"
 )
 
@@ -16,16 +14,14 @@ linked, in any language.
 docs/recording.md is the format. These commands need no OpenGL, and change no
 recording that they read.`
 
-func newRecording(o *options) *cobra.Command {
-	cmd := cli.NewParent(&cobra.Command{
-		Use:     "recording",
+func (o *options) recordingCommand() cli.Command {
+	return cli.Command{
+		Use:     "recording [flags]",
 		Short:   "Show and merge recordings of applications",
 		Long:    recordingUsage,
 		Example: "  shadercache recording list recordings/app",
-	})
-	cmd.AddCommand(newRecordingList(o), newRecordingInspect(o), newRecordingMerge(o), newRecordingDiff(o))
-	for _, sub := range cmd.Commands() {
-		cli.Without(sub, cli.DirFlags, cli.GPUFlags)
+		Below: []cli.Command{
+			o.recordingListCommand(), o.recordingInspectCommand(), o.recordingMergeCommand(), o.recordingDiffCommand(),
+		},
 	}
-	return cmd
 }

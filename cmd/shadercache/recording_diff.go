@@ -31,27 +31,25 @@ type recordingDiff struct {
 	damaged []error
 }
 
-func newRecordingDiff(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
-		Use:     "diff RECORDING START",
+func (o *options) recordingDiffCommand() cli.Command {
+	return cli.Command{
+		Use:     "diff RECORDING START [flags]",
 		Short:   "List the programs that a recording lacks",
 		Long:    recordingDiffUsage,
 		Example: "  shadercache recording diff recordings/app now",
 		Args:    cli.Arguments(2, "name a recording, and that of a start"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Unused:  cli.DirFlags + cli.GPUFlags, Result: recordingDiff{},
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
 			r, err := diffRecordings(args[0], args[1])
-			if err != nil {
-				return err
+			if err := o.Show(r, err); err != nil {
+				return nil, err
 			}
-			if err := o.Result(r, r.Print); err != nil {
-				return err
+			if err := o.reportErrors(r.damaged); err != nil || len(r.Programs) == 0 {
+				return nil, err
 			}
-			if err := o.reportDamaged(r.damaged); err != nil || len(r.Programs) == 0 {
-				return err
-			}
-			return cli.ErrReported
+			return nil, cli.ErrReported
 		},
-	}, recordingDiff{})
+	}
 }
 
 func diffRecordings(before, start string) (*recordingDiff, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -55,31 +56,31 @@ type recordedOutput struct {
 	Name   string `json:"name"`
 }
 
-func newRecordingInspect(o *options) *cobra.Command {
-	text := false
-	cmd := &cobra.Command{
-		Use:                   "inspect [--text] RECORDING PROGRAM",
-		DisableFlagsInUseLine: true,
-		Short:                 "Show everything about a program of a recording",
-		Long:                  recordingInspectUsage,
-		Example:               "  shadercache recording inspect recordings/app 5e884898",
-		Args:                  cli.Arguments(2, "name one recording and one program of it"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if text && o.JSON {
-				return cli.Usage(cmd, fmt.Errorf("--text prints texts, and no JSON"))
+func (o *options) recordingInspectCommand() cli.Command {
+	var f struct {
+		Text bool `flag:"text" help:"print the texts of the shaders alone"`
+	}
+	return cli.Command{
+		Use:     "inspect [--text] RECORDING PROGRAM",
+		Short:   "Show everything about a program of a recording",
+		Long:    recordingInspectUsage,
+		Example: "  shadercache recording inspect recordings/app 5e884898",
+		Args:    cli.Arguments(2, "name one recording and one program of it"),
+		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags, Result: recordingInspection{},
+		Check: func(*cobra.Command, []string) error {
+			if f.Text && o.JSON {
+				return errors.New("--text prints texts, and no JSON")
 			}
+			return nil
+		},
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
 			r, err := inspectRecorded(args[0], args[1])
-			if err != nil {
-				return err
+			if err == nil && f.Text {
+				return nil, r.writeTexts(o.Stdout)
 			}
-			if text {
-				return r.writeTexts(o.Stdout)
-			}
-			return o.Result(r, r.Print)
+			return r, err
 		},
 	}
-	cmd.Flags().BoolVar(&text, "text", false, "print the texts of the shaders alone")
-	return o.WithResult(cmd, recordingInspection{})
 }
 
 // findRecorded returns the program of a recording whose digest begins with digits.

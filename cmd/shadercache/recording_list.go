@@ -59,25 +59,23 @@ type recordedProcess struct {
 	Unread     int       `json:"unread"`     // lines of the log that cannot be read
 }
 
-func newRecordingList(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
-		Use:     "list RECORDING",
+func (o *options) recordingListCommand() cli.Command {
+	return cli.Command{
+		Use:     "list RECORDING [flags]",
 		Aliases: []string{"ls"},
 		Short:   "List the programs and processes of a recording",
 		Long:    recordingListUsage,
 		Example: "  shadercache recording list recordings/app",
 		Args:    cli.OneArgument("name one recording"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		Unused:  cli.DirFlags + cli.GPUFlags, Result: recordingList{},
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
 			r, err := o.listRecording(args[0])
-			if err != nil {
-				return err
+			if err := o.Show(r, err); err != nil {
+				return nil, err
 			}
-			if err := o.Result(r, r.Print); err != nil {
-				return err
-			}
-			return o.reportDamaged(r.damaged)
+			return nil, o.reportErrors(r.damaged)
 		},
-	}, recordingList{})
+	}
 }
 
 // openRecording opens one recording.
@@ -89,12 +87,12 @@ func openRecording(path string) (*recording.Recording, error) {
 	return list[0], nil
 }
 
-// reportDamaged prints what could not be read, and returns an error where there is any.
-func (o *options) reportDamaged(damaged []error) error {
-	for _, err := range damaged {
+// reportErrors prints what could not be read, and returns an error where there is any.
+func (o *options) reportErrors(unread []error) error {
+	for _, err := range unread {
 		o.PrintError(err)
 	}
-	if len(damaged) > 0 {
+	if len(unread) > 0 {
 		return cli.ErrReported
 	}
 	return nil

@@ -24,15 +24,18 @@ type recordingMerge struct {
 	Damaged   int    `json:"damaged"`   // left out
 }
 
-func newRecordingMerge(o *options) *cobra.Command {
-	return o.WithResult(&cobra.Command{
-		Use:     "merge TO FROM ...",
+func (o *options) recordingMergeCommand() cli.Command {
+	return cli.Command{
+		Use:     "merge TO FROM ... [flags]",
 		Short:   "Add recordings to another",
 		Long:    recordingMergeUsage,
 		Example: "  shadercache recording merge recordings/app /mnt/node1/app /mnt/node2/app",
 		Args:    cli.MinimumArguments(2, "name the recording to add to, and at least one other"),
-		RunE:    func(_ *cobra.Command, args []string) error { return o.mergeRecordings(args[0], args[1:]) },
-	}, recordingMerge{})
+		Unused:  cli.DirFlags + cli.GPUFlags, Result: recordingMerge{},
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
+			return nil, o.mergeRecordings(args[0], args[1:])
+		},
+	}
 }
 
 func (o *options) mergeRecordings(path string, others []string) error {
@@ -62,7 +65,7 @@ func (o *options) mergeRecordings(path string, others []string) error {
 	if err := o.Result(r, r.Print); err != nil {
 		return err
 	}
-	return o.reportDamaged(damaged)
+	return o.reportErrors(damaged)
 }
 
 func (r *recordingMerge) Print(w io.Writer) {

@@ -25,15 +25,14 @@ starts, where these are set:
                                an answer, then half of what the packs save
   SHADERCACHE_REMOTE_SIGN_KEY  a file with a private key, for those that write`
 
-func newRemote(o *options) *cobra.Command {
-	cmd := cli.NewParent(&cobra.Command{
-		Use:     "remote",
+func (o *options) remoteCommand() cli.Command {
+	return cli.Command{
+		Use:     "remote [flags]",
 		Short:   "Show and maintain a remote",
 		Long:    remoteCommandUsage,
 		Example: "  shadercache remote status",
-	})
-	cmd.AddCommand(newRemoteStatus(o), newRemoteList(o), newRemotePrune(o), newRemoteCompact(o))
-	return cmd
+		Below:   []cli.Command{o.remoteStatusCommand(), o.remoteListCommand(), o.remotePruneCommand(), o.remoteCompactCommand()},
+	}
 }
 
 const remoteStatusUsage = `Show whether a remote answers, what it has for this driver, and what starts on
@@ -55,37 +54,39 @@ type remoteStatus struct {
 	err error
 }
 
-func newRemoteStatus(o *options) *cobra.Command {
+func (o *options) remoteStatusCommand() cli.Command {
 	var f remoteFlags
-	cmd := &cobra.Command{
-		Use:                   "status [--verify KEY|--trust] [URL]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Show whether a remote answers and what it gave",
-		Long:                  remoteStatusUsage,
-		Example:               "  shadercache remote status --json | jq .counters",
-		Args:                  maybeURL,
-		RunE: func(cmd *cobra.Command, args []string) error {
+	return cli.Command{
+		Use:     "status [--verify KEY|--trust] [URL]",
+		Short:   "Show whether a remote answers and what it gave",
+		Long:    remoteStatusUsage,
+		Example: "  shadercache remote status --json | jq .counters",
+		Args:    maybeURL,
+		Flags:   &f, Result: remoteStatus{},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
 			ro, err := f.options(cmd, args, fleet.Read)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			fingerprint, err := o.CurrentFingerprint()
-			if err != nil {
-				return err
-			}
-			ctx, stop := cli.Interruptible()
-			defer stop()
-			return o.onRemote(ro, func(r *fleet.Remote) error {
-				s := &remoteStatus{Status: r.Status(ctx, &fingerprint)}
-				if s.err = s.Status.Err; s.err != nil {
-					s.Error = s.err.Error()
-				}
-				return o.Show(s, nil)
-			})
+			return o.remoteStatus(ro)
 		},
 	}
-	f.add(cmd)
-	return o.WithResult(cmd, remoteStatus{})
+}
+
+func (o *options) remoteStatus(ro fleet.Options) (*remoteStatus, error) {
+	fingerprint, err := o.CurrentFingerprint()
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	s := &remoteStatus{}
+	return s, o.onRemote(ro, func(r *fleet.Remote) error {
+		if s.Status = r.Status(ctx, &fingerprint); s.Err != nil {
+			s.err, s.Error = s.Err, s.Err.Error()
+		}
+		return nil
+	})
 }
 
 // Verdict returns why the remote cannot be read.
@@ -138,39 +139,38 @@ current driver is marked with *; without OpenGL none is marked.
 
 ` + remoteUsage
 
-func newRemoteList(o *options) *cobra.Command {
+func (o *options) remoteListCommand() cli.Command {
 	var f remoteFlags
-	cmd := &cobra.Command{
-		Use:                   "list [--verify KEY|--trust] [URL]",
-		DisableFlagsInUseLine: true,
-		Short:                 "List the drivers of a remote",
-		Long:                  remoteListUsage,
-		Example:               "  shadercache remote list --json | jq -r '.heads[].fingerprint'",
-		Args:                  maybeURL,
-		RunE: func(cmd *cobra.Command, args []string) error {
+	return cli.Command{
+		Use:     "list [--verify KEY|--trust] [URL]",
+		Short:   "List the drivers of a remote",
+		Long:    remoteListUsage,
+		Example: "  shadercache remote list --json | jq -r '.heads[].fingerprint'",
+		Args:    maybeURL,
+		Flags:   &f, GPUs: cli.SeveralGPUs, Result: remoteListResult{},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
 			ro, err := f.options(cmd, args, fleet.Read)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			current, err := o.currentDevices()
-			if err != nil {
-				return err
-			}
-			ctx, stop := cli.Interruptible()
-			defer stop()
-			return o.onRemote(ro, func(r *fleet.Remote) error {
-				heads, err := r.Heads(ctx)
-				if err != nil {
-					return err
-				}
-				list := newHeadLines(heads, current)
-				result := &remoteListResult{Remote: shownURL(ro.URL), Heads: list}
-				return o.Result(result, result.Print)
-			})
+			return o.remoteList(ro)
 		},
 	}
-	f.add(cmd)
-	return cli.ForSeveral(o.WithResult(cmd, remoteListResult{}))
+}
+
+func (o *options) remoteList(ro fleet.Options) (*remoteListResult, error) {
+	current, err := o.currentDevices()
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	list := &remoteListResult{Remote: shownURL(ro.URL)}
+	return list, o.onRemote(ro, func(r *fleet.Remote) error {
+		heads, err := r.Heads(ctx)
+		list.Heads = newHeadLines(heads, current)
+		return err
+	})
 }
 
 func newHeadLines(heads []fleet.Head, current []cli.DeviceLine) []headLine {

@@ -33,35 +33,30 @@ type compactionLine struct {
 	fleet.PushReport
 }
 
-func newRemoteCompact(o *options) *cobra.Command {
-	var sign string
-	var drivers []string
-	cmd := &cobra.Command{
-		Use:                   "compact [--sign KEY] [--fingerprint DRIVER] [URL]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Make one pack of all packs of a driver",
-		Long:                  remoteCompactUsage,
-		Example:               "  shadercache remote compact --sign release.key",
-		Args:                  maybeURL,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			key, err := signKey(cmd, sign)
+func (o *options) remoteCompactCommand() cli.Command {
+	var f struct {
+		Sign    string   `flag:"sign" help:"sign with this private key" value:"key"`
+		Drivers []string `flag:"fingerprint" help:"only this driver (default all)" value:"driver" list:"commas"`
+	}
+	return cli.Command{
+		Use:     "compact [--sign KEY] [--fingerprint DRIVER] [URL]",
+		Short:   "Make one pack of all packs of a driver",
+		Long:    remoteCompactUsage,
+		Example: "  shadercache remote compact --sign release.key",
+		Args:    maybeURL,
+		Flags:   &f, Unused: cli.GPUFlags, Result: remoteCompactResult{},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
+			key, err := signKey(cmd, f.Sign)
 			if err != nil {
-				return err
+				return nil, err
 			}
 			ro, err := writerOptions(fleet.Options{SignKey: key}, args)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			r, err := o.compactRemote(ro, drivers)
-			if err != nil {
-				return err
-			}
-			return o.Result(r, r.Print)
+			return o.compactRemote(ro, f.Drivers)
 		},
 	}
-	cmd.Flags().StringVar(&sign, "sign", "", "sign with this private `key`")
-	cmd.Flags().StringSliceVar(&drivers, "fingerprint", nil, "only this `driver` (default all)")
-	return cli.Without(o.WithResult(cmd, remoteCompactResult{}), cli.GPUFlags)
 }
 
 func (o *options) compactRemote(ro fleet.Options, digits []string) (*remoteCompactResult, error) {

@@ -20,23 +20,17 @@ kind find them, and are never printed.`
 
 // remoteFlags are the flags of commands that read a remote.
 type remoteFlags struct {
-	verifyKeys []string
-	trust      bool
-}
-
-func (f *remoteFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringArrayVar(&f.verifyKeys, "verify", nil, "public `key` that may have signed (default $SHADERCACHE_REMOTE_KEYS); may be repeated")
-	flags.BoolVar(&f.trust, "trust", false, "accept what is not signed")
+	Verify []string `flag:"verify" help:"public key that may have signed (default $SHADERCACHE_REMOTE_KEYS); may be repeated" value:"key"`
+	Trust  bool     `flag:"trust" help:"accept what is not signed"`
 }
 
 // options returns the options of a remote whose URL is the argument, or the environment's.
 func (f *remoteFlags) options(cmd *cobra.Command, args []string, mode fleet.Mode) (fleet.Options, error) {
-	ro := fleet.Options{Mode: mode, Unsigned: f.trust}
-	if cmd.Flags().Changed("verify") && f.trust {
+	ro := fleet.Options{Mode: mode, Unsigned: f.Trust}
+	if cmd.Flags().Changed("verify") && f.Trust {
 		return ro, cli.Usage(cmd, errors.New("--verify and --trust exclude each other"))
 	}
-	for _, file := range f.verifyKeys {
+	for _, file := range f.Verify {
 		if file == "" {
 			return ro, cli.Usage(cmd, errors.New("--verify is empty"))
 		}

@@ -26,9 +26,9 @@ deleted.`
 // remotePruneFlags are the flags of remote prune.
 type remotePruneFlags struct {
 	remoteFlags
-	maxAge cli.Age
-	keep   []string
-	dryRun bool
+	MaxAge cli.Age  `flag:"max-age" help:"delete drivers whose last push is older than this" words:"30d 90d"`
+	Keep   []string `flag:"keep" help:"never delete this driver" value:"driver" list:"commas"`
+	DryRun bool     `flag:"dry-run" help:"list what would be deleted and delete nothing"`
 }
 
 // remotePruneResult is what remote prune prints.
@@ -38,34 +38,23 @@ type remotePruneResult struct {
 	fleet.PruneReport
 }
 
-func newRemotePrune(o *options) *cobra.Command {
+func (o *options) remotePruneCommand() cli.Command {
 	var f remotePruneFlags
-	cmd := &cobra.Command{
-		Use:                   "prune --max-age AGE [--keep FINGERPRINT|current] [--dry-run] [--verify KEY|--trust] [URL]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Delete old drivers from a remote",
-		Long:                  remotePruneUsage,
-		Example:               "  shadercache remote prune --max-age 90d --keep current",
-		Args:                  maybeURL,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !cmd.Flags().Changed("max-age") || f.maxAge <= 0 {
-				return cli.Usage(cmd, errors.New("--max-age must be given and above 0"))
+	return cli.Command{
+		Use:     "prune --max-age AGE [--keep FINGERPRINT|current] [--dry-run] [--verify KEY|--trust] [URL]",
+		Short:   "Delete old drivers from a remote",
+		Long:    remotePruneUsage,
+		Example: "  shadercache remote prune --max-age 90d --keep current",
+		Args:    maybeURL,
+		Flags:   &f, GPUs: cli.SeveralGPUs, Result: remotePruneResult{},
+		Check: func(*cobra.Command, []string) error {
+			if f.MaxAge <= 0 {
+				return errors.New("--max-age must be given and above 0")
 			}
-			r, err := o.remotePrune(cmd, args, f)
-			if err != nil {
-				return err
-			}
-			return o.Result(r, r.Print)
+			return nil
 		},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) { return o.remotePrune(cmd, args, f) },
 	}
-	f.add(cmd)
-	flags := cmd.Flags()
-	flags.Var(&f.maxAge, "max-age", "delete drivers whose last push is older than this")
-	flags.Lookup("max-age").DefValue = ""
-	flags.StringSliceVar(&f.keep, "keep", nil, "never delete this `driver`")
-	flags.BoolVar(&f.dryRun, "dry-run", false, "list what would be deleted and delete nothing")
-	cli.Complete(cmd, "max-age", "30d", "90d")
-	return cli.ForSeveral(o.WithResult(cmd, remotePruneResult{}))
 }
 
 func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFlags) (*remotePruneResult, error) {
@@ -75,14 +64,14 @@ func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFl
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &remotePruneResult{Remote: shownURL(ro.URL), DryRun: f.dryRun}
+	r := &remotePruneResult{Remote: shownURL(ro.URL), DryRun: f.DryRun}
 	err = o.onRemote(ro, func(from *fleet.Remote) error {
 		heads, err := from.Heads(ctx)
 		if err != nil {
 			return err
 		}
-		po := fleet.PruneOptions{Age: time.Duration(f.maxAge), DryRun: f.dryRun}
-		if po.Keep, err = o.keptHeads(heads, f.keep); err != nil {
+		po := fleet.PruneOptions{Age: time.Duration(f.MaxAge), DryRun: f.DryRun}
+		if po.Keep, err = o.keptHeads(heads, f.Keep); err != nil {
 			return err
 		}
 		r.PruneReport, err = from.Prune(ctx, po)

@@ -185,7 +185,7 @@ func (p *preloadLine) drawn() bool {
 
 // forRecordings returns a usage error for flags that recordings cannot have.
 func (f isolationFlags) forRecordings(cmd *cobra.Command, recordings []*recording.Recording) error {
-	if f.noIsolate && len(recordings) > 0 {
+	if f.NoIsolate && len(recordings) > 0 {
 		return cli.Usage(cmd, fmt.Errorf("--no-isolate does not go with recordings: %s is compiled in child processes", recordings[0].Path()))
 	}
 	return nil

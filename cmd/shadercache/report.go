@@ -30,45 +30,39 @@ const reportExample = `  SHADERCACHE_TRACE=start.json ./app
   shadercache report --trace start.json -o report.html`
 
 type pageFlags struct {
-	trace    string
-	before   string
-	out      string
-	noDoctor bool
+	Trace    string `flag:"trace" help:"trace of the start, in place of one of this command"`
+	Before   string `flag:"before" help:"trace of another start, to show beside this one"`
+	Out      string `flag:"out,o" help:"file of the page; - is standard output"`
+	NoDoctor bool   `flag:"no-doctor" help:"leave out what doctor finds, which opens a context"`
 }
 
-func newReport(o *options) *cobra.Command {
+func (o *options) reportCommand() cli.Command {
 	var f pageFlags
-	cmd := &cobra.Command{
-		Use:                   "report [--trace FILE] [--before FILE] -o FILE",
-		DisableFlagsInUseLine: true,
-		Short:                 "Show where the time of a start went, as a page",
-		Long:                  reportUsage,
-		Example:               reportExample,
-		Args:                  cli.UsageArgs(cli.NoArguments),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.out == "" && !o.JSON {
-				return cli.Usage(cmd, errors.New("name the file of the page with -o, or print the figures with --json"))
+	return cli.Command{
+		Use:     "report [--trace FILE] [--before FILE] -o FILE",
+		Short:   "Show where the time of a start went, as a page",
+		Long:    reportUsage,
+		Example: reportExample,
+		Flags:   &f, Result: report.Report{},
+		Check: func(*cobra.Command, []string) error {
+			if f.Out == "" && !o.JSON {
+				return errors.New("name the file of the page with -o, or print the figures with --json")
 			}
-			return o.report(f)
+			return nil
 		},
+		Run: func(*cobra.Command, []string) (cli.Result, error) { return nil, o.report(f) },
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.trace, "trace", "", "trace of the start, in place of one of this command")
-	flags.StringVarP(&f.out, "out", "o", "", "file of the page; - is standard output")
-	flags.StringVar(&f.before, "before", "", "trace of another start, to show beside this one")
-	flags.BoolVar(&f.noDoctor, "no-doctor", false, "leave out what doctor finds, which opens a context")
-	return o.WithResult(cmd, report.Report{})
 }
 
 func (o *options) report(f pageFlags) (err error) {
 	r := &report.Report{}
-	if f.trace != "" {
-		if r.Start, err = readTrace(f.trace); err != nil {
+	if f.Trace != "" {
+		if r.Start, err = readTrace(f.Trace); err != nil {
 			return err
 		}
 	}
-	if f.before != "" {
-		if r.Before, err = readTrace(f.before); err != nil {
+	if f.Before != "" {
+		if r.Before, err = readTrace(f.Before); err != nil {
 			return err
 		}
 	}
@@ -82,11 +76,11 @@ func (o *options) report(f pageFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	if !f.noDoctor {
+	if !f.NoDoctor {
 		r.Checks = doctor.Examine(&o.Options).Findings
 	}
-	if f.out != "" {
-		err = o.writePage(f.out, r)
+	if f.Out != "" {
+		err = o.writePage(f.Out, r)
 	}
 	if err == nil && o.JSON {
 		err = o.Result(r, func(io.Writer) {})

@@ -2,23 +2,18 @@ package main
 
 import (
 	"errors"
-	"io"
-
-	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 // reportFlags are the flags of preload and rebuild for what is printed.
-type reportFlags struct{ failedOnly, quiet bool }
-
-func (f *reportFlags) add(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.failedOnly, "failed-only", false, "list only the programs that failed")
-	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "print failures and nothing else")
+type reportFlags struct {
+	FailedOnly bool `flag:"failed-only" help:"list only the programs that failed"`
+	Quiet      bool `flag:"quiet,q" help:"print failures and nothing else"`
 }
 
 func (f reportFlags) check(o *options) error {
-	if f.quiet && (f.failedOnly || o.JSON) {
+	if f.Quiet && (f.FailedOnly || o.JSON) {
 		return errors.New("--quiet prints no result, so --json and --failed-only mean nothing with it")
 	}
 	return nil
@@ -26,16 +21,16 @@ func (f reportFlags) check(o *options) error {
 
 // reportPrograms prints a result, and after it the failures of programs, which may be
 // nil.
-func (o *options) reportPrograms(f reportFlags, programs *preloadResult, result any, print func(io.Writer)) error {
+func (o *options) reportPrograms(f reportFlags, programs *preloadResult, result cli.Result) error {
 	if programs == nil {
-		return o.Result(result, print)
+		return o.Show(result, nil)
 	}
 	failed := programs.failed()
-	if f.failedOnly {
+	if f.FailedOnly {
 		programs.Programs = failed
 	}
-	if !f.quiet {
-		if err := o.Result(result, print); err != nil {
+	if !f.Quiet {
+		if err := o.Show(result, nil); err != nil {
 			return err
 		}
 	}

@@ -20,26 +20,20 @@ that is needed again is compiled. It needs no OpenGL.
 
 The exit code is 1 when there is no such program; then nothing is deleted.`
 
-func newRm(o *options) *cobra.Command {
-	var dryRun bool
-	cmd := &cobra.Command{
-		Use:                   "rm NAME|KEY ... [--dry-run]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Delete programs by name or key",
-		Long:                  rmUsage,
-		Example:               "  shadercache rm conv2d_3x3",
-		Args:                  cli.SomeArguments("name at least one program: a name, a key or its first digits"),
-		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
-		RunE: func(_ *cobra.Command, args []string) error {
-			r, err := o.rm(args, dryRun)
-			if err != nil {
-				return err
-			}
-			return o.Result(r, r.Print)
-		},
+func (o *options) rmCommand() cli.Command {
+	var f struct {
+		DryRun bool `flag:"dry-run" help:"list what would be deleted and delete nothing"`
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "list what would be deleted and delete nothing")
-	return cli.Without(o.WithResult(cmd, deletion{}), cli.GPUFlags)
+	return cli.Command{
+		Use:      "rm NAME|KEY ... [--dry-run]",
+		Short:    "Delete programs by name or key",
+		Long:     rmUsage,
+		Example:  "  shadercache rm conv2d_3x3",
+		Args:     cli.SomeArguments("name at least one program: a name, a key or its first digits"),
+		Complete: o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
+		Flags:    &f, Unused: cli.GPUFlags, Result: deletion{},
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return o.rm(args, f.DryRun) },
+	}
 }
 
 func (o *options) rm(args []string, dryRun bool) (*deletion, error) {

@@ -1,6 +1,12 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cmd/cli"
+)
 
 const rootUsage = `shadercache keeps compiled OpenGL compute programs from one start to the next,
 together with the driver's own cache of machine code.
@@ -18,37 +24,35 @@ Exit codes:
   1  failure: the message says what failed, a hint says what to do
   2  wrong command line`
 
-// commands has the commands by their group in the help, in this order; hidden ones have none.
-var commands = []struct {
-	title string
-	make  []func(*options) *cobra.Command
-}{
-	{"Begin with", []func(*options) *cobra.Command{newRun, newPreload, newStats, newDoctor, newExec}},
-	{"Cache", []func(*options) *cobra.Command{newList, newInspect, newWhy, newVerify, newPrune, newRm, newClear, newConfig, newRebuild}},
-	{"Fleet", []func(*options) *cobra.Command{newExport, newImport, newPush, newPull, newRemote, newKeygen}},
-	{"Server", []func(*options) *cobra.Command{newServe, newTop}},
-	{"Applications", []func(*options) *cobra.Command{newEnv, newRecording, newLint, newReport, newAssert}},
-	{"Measure", []func(*options) *cobra.Command{newDevices, newSelftest, newTune, newBench}},
-	{"", []func(*options) *cobra.Command{newServeWorker, newServeAll, newPreloadChild}},
+// commands returns the commands in the order of their groups in the help; hidden ones have none.
+func (o *options) commands() []cli.Command {
+	return slices.Concat(
+		grouped("Begin with", o.runCommand(), o.preloadCommand(), o.statsCommand(), o.doctorCommand(), o.execCommand()),
+		grouped("Cache", o.listCommand(), o.inspectCommand(), o.whyCommand(), o.verifyCommand(), o.pruneCommand(), o.rmCommand(),
+			o.clearCommand(), o.configCommand(), o.rebuildCommand()),
+		grouped("Fleet", o.exportCommand(), o.importCommand(), o.pushCommand(), o.pullCommand(), o.remoteCommand(), o.keygenCommand()),
+		grouped("Server", o.serveCommand(), o.topCommand()),
+		grouped("Applications", o.envCommand(), o.recordingCommand(), o.lintCommand(), o.reportCommand(), o.assertCommand()),
+		grouped("Measure", o.devicesCommand(), o.selftestCommand(), o.tuneCommand(), o.benchCommand()),
+		grouped("", o.serveWorkerCommand(), o.serveAllCommand(), o.preloadChildCommand()),
+	)
+}
+
+// grouped puts commands into a group.
+func grouped(title string, commands ...cli.Command) []cli.Command {
+	for i := range commands {
+		commands[i].Group = title
+	}
+	return commands
 }
 
 func newRoot(o *options) *cobra.Command {
-	root := &cobra.Command{
+	root := o.NewRoot(&cobra.Command{
 		Use:     "shadercache",
 		Short:   "Keep compiled OpenGL compute programs from one start to the next",
 		Long:    rootUsage,
 		Example: "  shadercache preload kernels/ && shadercache stats",
-	}
-	for _, group := range commands {
-		if group.title != "" {
-			root.AddGroup(&cobra.Group{ID: group.title, Title: group.title})
-		}
-		for _, newCommand := range group.make {
-			cmd := newCommand(o)
-			cmd.GroupID = group.title
-			root.AddCommand(cmd)
-		}
-	}
-	addMoved(root)
-	return o.NewRoot(root)
+	}, o.commands()...)
+	o.addMoved(root)
+	return root
 }

@@ -75,71 +75,70 @@ type runProgram struct {
 
 // runFlags are the flags of run.
 type runFlags struct {
-	image, out, filter, server string
+	serverFlag
+	Image  string `flag:"image" help:"PNG or JPEG picture (default a sample)" files:"png jpg jpeg"`
+	Out    string `flag:"out" help:"PNG file to write, - for standard output (default PICTURE-FILTER.png in the working directory)" files:"png"`
+	Filter string `flag:"filter"`
+	Path   string `flag:"path"`
 
-	path string
-	by   imaging.Path // of path
+	filters []imaging.Filter // of Filter
+	by      imaging.Path     // of Path
 }
 
-func newRun(o *options) *cobra.Command {
-	var f runFlags
-	cmd := &cobra.Command{
-		Use:                   "run [--image FILE] [--out FILE] [--filter NAME] [--server PATH]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Filter a picture on the GPU",
-		Long:                  runUsage,
-		Example:               "  shadercache run --image photo.jpg --filter all --out filtered.png",
+func (o *options) runCommand() cli.Command {
+	f := runFlags{serverFlag: newServerFlag(), Filter: "edge", Path: "buffers"}
+	return cli.Command{
+		Use:     "run [--image FILE] [--out FILE] [--filter NAME] [--server PATH]",
+		Short:   "Filter a picture on the GPU",
+		Long:    runUsage,
+		Example: "  shadercache run --image photo.jpg --filter all --out filtered.png",
 		Args: cli.UsageArgs(func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && filepath.Ext(args[0]) != "" {
 				return fmt.Errorf("name the picture with --image %s", args[0])
 			}
 			return cli.KnownCommand(cmd, args)
 		}),
+		Flags: &f, Result: runResult{},
+		Setup: func(cmd *cobra.Command) {
+			cmd.Flag("filter").Usage = strings.Join(imaging.FilterNames(), ", ")
+			cmd.Flag("path").Usage = "how pixels reach the GPU: " + strings.Join(imaging.Paths, ", ")
+			cli.Complete(cmd, "path", imaging.Paths...)
+			cli.Complete(cmd, "filter", imaging.FilterNames()...)
+		},
+		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },
+		Run:   func(*cobra.Command, []string) (cli.Result, error) { return nil, o.run(f) },
+		Below: []cli.Command{o.runNetworkCommand()},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.image, "image", "", "PNG or JPEG picture (default a sample)")
-	flags.StringVar(&f.out, "out", "", "PNG file to write, - for standard output (default PICTURE-FILTER.png in the working directory)")
-	flags.StringVar(&f.filter, "filter", "edge", strings.Join(imaging.FilterNames(), ", "))
-	flags.StringVar(&f.path, "path", "buffers", "how pixels reach the GPU: "+strings.Join(imaging.Paths, ", "))
-	addServerFlag(cmd, &f.server)
-	cli.Complete(cmd, "path", imaging.Paths...)
-	cli.Complete(cmd, "filter", imaging.FilterNames()...)
-	_ = cmd.MarkFlagFilename("image", "png", "jpg", "jpeg")
-	_ = cmd.MarkFlagFilename("out", "png")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		filters, err := imaging.Select(f.filter)
-		if err == nil {
-			f.by, err = imaging.ParsePath(f.path)
-		}
-		if err == nil {
-			f.server, err = chosenServer(cmd, f.server)
-		}
-		if err != nil {
-			return cli.Usage(cmd, err)
-		}
-		return o.run(f, filters)
-	}
-	cmd.AddCommand(newRunNetwork(o))
-	return o.WithResult(cmd, runResult{})
 }
 
-func (o *options) run(f runFlags, filters []imaging.Filter) error {
+// check reads the names of the filters and of the path.
+func (f *runFlags) check(cmd *cobra.Command) (err error) {
+	if f.filters, err = imaging.Select(f.Filter); err != nil {
+		return err
+	}
+	if f.by, err = imaging.ParsePath(f.Path); err != nil {
+		return err
+	}
+	return f.serverFlag.check(cmd)
+}
+
+func (o *options) run(f runFlags) error {
 	if err := cli.MakeFolderOf(f.outFile()); err != nil {
 		return err
 	}
 	start := time.Now()
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	c, err := o.dialServer(ctx, f.server)
+	c, err := o.dialServer(ctx, f.Server)
 	if err != nil {
 		return err
 	}
 	if c != nil {
 		defer c.Close()
 		if f.by != imaging.Buffers {
-			return fmt.Errorf("run: --path %s is for a run without a server, which filters through buffers", f.path)
+			return fmt.Errorf("run: --path %s is for a run without a server, which filters through buffers", f.Path)
 		}
-		return o.runRemote(ctx, c, time.Since(start), f, filters)
+		return o.runRemote(ctx, c, time.Since(start), f, f.filters)
 	}
 	var picture image.Image
 	var load errgroup.Group
@@ -154,7 +153,7 @@ func (o *options) run(f runFlags, filters []imaging.Filter) error {
 		}
 		return err
 	}
-	r, sheet, err := filter(ctx, g, picture, filters, f.by)
+	r, sheet, err := filter(ctx, g, picture, f.filters, f.by)
 	if err == nil {
 		err = o.writeSheet(r, f, sheet)
 	}
@@ -189,10 +188,10 @@ func (o *options) showRun(r *runResult, err error) error {
 }
 
 func (f runFlags) load() (image.Image, error) {
-	if f.image == "" {
+	if f.Image == "" {
 		return imaging.Sample(), nil
 	}
-	picture, err := imaging.Load(f.image)
+	picture, err := imaging.Load(f.Image)
 	if err != nil {
 		return nil, cli.Hint(err, "--image takes a PNG or JPEG picture; without it a sample is used")
 	}
@@ -201,14 +200,14 @@ func (f runFlags) load() (image.Image, error) {
 
 // outFile returns --out, else the names of the picture and the filter.
 func (f runFlags) outFile() string {
-	if f.out != "" {
-		return f.out
+	if f.Out != "" {
+		return f.Out
 	}
-	base := filepath.Base(f.image)
-	if f.image == "" {
+	base := filepath.Base(f.Image)
+	if f.Image == "" {
 		base = "sample"
 	}
-	return strings.TrimSuffix(base, filepath.Ext(base)) + "-" + f.filter + ".png"
+	return strings.TrimSuffix(base, filepath.Ext(base)) + "-" + f.Filter + ".png"
 }
 
 // filter applies the filters one after the other. Where a result is wrong it returns an

@@ -40,10 +40,10 @@ The exit code is 1 when a result was wrong.`
 
 // networkFlags are the flags of run network.
 type networkFlags struct {
-	pictures int
-	tune     bool
-	server   string
-	budget   time.Duration
+	serverFlag
+	Pictures int           `flag:"pictures" help:"pictures of one run"`
+	Tune     bool          `flag:"tune" help:"tune layers that were not tuned"`
+	Budget   time.Duration `flag:"budget" help:"time to search for each layer"`
 }
 
 // networkResult is what run network prints.
@@ -75,58 +75,49 @@ type networkLayer struct {
 
 const maxPictures = 256
 
-func newRunNetwork(o *options) *cobra.Command {
-	f := networkFlags{pictures: 8, budget: 5 * time.Second}
-	cmd := &cobra.Command{
-		Use:                   "network [--pictures N] [--tune] [--budget TIME] [--server PATH]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Run a small neural network on the GPU",
-		Long:                  runNetworkUsage,
-		Example:               "  shadercache run network --tune && shadercache run network --tune",
-		Args:                  cli.UsageArgs(cli.NoArguments),
+func (o *options) runNetworkCommand() cli.Command {
+	f := networkFlags{serverFlag: newServerFlag(), Pictures: 8, Budget: 5 * time.Second}
+	return cli.Command{
+		Use:     "network [--pictures N] [--tune] [--budget TIME] [--server PATH]",
+		Short:   "Run a small neural network on the GPU",
+		Long:    runNetworkUsage,
+		Example: "  shadercache run network --tune && shadercache run network --tune",
+		Flags:   &f, GPUs: cli.SeveralGPUs, Result: networkResult{},
+		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd, o) },
+		Run:   func(*cobra.Command, []string) (cli.Result, error) { return o.runNetwork(f) },
 	}
-	flags := cmd.Flags()
-	flags.IntVar(&f.pictures, "pictures", f.pictures, "pictures of one run")
-	flags.BoolVar(&f.tune, "tune", false, "tune layers that were not tuned")
-	addServerFlag(cmd, &f.server)
-	flags.DurationVar(&f.budget, "budget", f.budget, "time to search for each layer")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := cli.RefuseUnused(cmd, f.tune, "--tune", "budget"); err != nil {
-			return err
-		}
-		var err error
-		if f.server, err = chosenServer(cmd, f.server); err != nil {
-			return cli.Usage(cmd, err)
-		}
-		switch {
-		case f.tune && o.SeveralDevices():
-			return cli.Usage(cmd, cli.Hint(errors.New("--tune is for one GPU"), "tune the layers for every GPU before: shadercache tune --device "+o.Device))
-		case f.tune && f.server != "" && f.server != socket.Off:
-			return cli.Usage(cmd, errors.New("--tune is for a GPU of this process: a server uses what was tuned in its cache directory"))
-		case f.pictures < 1 || f.pictures > maxPictures:
-			return cli.Usage(cmd, fmt.Errorf("--pictures must be 1 to %d", maxPictures))
-		}
-		if err := cli.CheckBudget(f.budget); err != nil {
-			return cli.Usage(cmd, err)
-		}
-		r, err := o.runNetwork(f)
-		return o.Show(r, err)
+}
+
+func (f *networkFlags) check(cmd *cobra.Command, o *options) error {
+	if err := cli.RefuseUnused(cmd, f.Tune, "--tune", "budget"); err != nil {
+		return err
 	}
-	return cli.ForSeveral(o.WithResult(cmd, networkResult{}))
+	if err := f.serverFlag.check(cmd); err != nil {
+		return err
+	}
+	switch {
+	case f.Tune && o.SeveralDevices():
+		return cli.Hint(errors.New("--tune is for one GPU"), "tune the layers for every GPU before: shadercache tune --device "+o.Device)
+	case f.Tune && f.Server != "" && f.Server != socket.Off:
+		return errors.New("--tune is for a GPU of this process: a server uses what was tuned in its cache directory")
+	case f.Pictures < 1 || f.Pictures > maxPictures:
+		return fmt.Errorf("--pictures must be 1 to %d", maxPictures)
+	}
+	return cli.CheckBudget(f.Budget)
 }
 
 func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	start := time.Now()
-	c, err := o.dialServer(ctx, f.server)
+	c, err := o.dialServer(ctx, f.Server)
 	if err != nil {
 		return nil, err
 	}
-	input := imaging.Pieces(imaging.Sample(), conv2d.SampleSide, f.pictures)
+	input := imaging.Pieces(imaging.Sample(), conv2d.SampleSide, f.Pictures)
 	if c != nil {
 		defer c.Close()
-		r = &networkResult{GPU: c.Welcome().Device, Pictures: f.pictures, Server: true}
+		r = &networkResult{GPU: c.Welcome().Device, Pictures: f.Pictures, Server: true}
 		return r, r.runRemote(ctx, c, f, input, start)
 	}
 	slots := executor.Options{SlotBytes: max(1<<16, 8*len(input)), SlotJobs: 4}
@@ -138,21 +129,21 @@ func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	r = &networkResult{GPU: g.Name(), Driver: g.Driver(), Pictures: f.pictures}
+	r = &networkResult{GPU: g.Name(), Driver: g.Driver(), Pictures: f.Pictures}
 	return r, r.run(ctx, g, f, input)
 }
 
 func (r *networkResult) run(ctx context.Context, g *cli.GPU, f networkFlags, input []float32) error {
 	var plan conv2d.PlanOptions
-	if f.tune {
-		plan.Tune = &tune.Options{Budget: f.budget, Progress: func(done, _ int, _ tune.Candidate) {
+	if f.Tune {
+		plan.Tune = &tune.Options{Budget: f.Budget, Progress: func(done, _ int, _ tune.Candidate) {
 			if done == 1 {
 				r.Searches++
 			}
 		}}
 	}
 	start := time.Now()
-	n, err := conv2d.NewNetwork(ctx, g.Executor, g.Cache, conv2d.SampleNetwork(f.pictures), plan)
+	n, err := conv2d.NewNetwork(ctx, g.Executor, g.Cache, conv2d.SampleNetwork(f.Pictures), plan)
 	if err != nil {
 		return err
 	}

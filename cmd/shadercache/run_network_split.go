@@ -31,8 +31,8 @@ func (o *options) runNetworkSplit(ctx context.Context, f networkFlags, input []f
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	r = &networkResult{Pictures: f.pictures, Uploaded: true}
-	if err := r.addShares(ctx, g, f.pictures); err != nil {
+	r = &networkResult{Pictures: f.Pictures, Uploaded: true}
+	if err := r.addShares(ctx, g, f.Pictures); err != nil {
 		return nil, err
 	}
 	r.GPU = g.Name() // of all that are open

@@ -20,24 +20,25 @@ import (
 	"github.com/shadercache/shadercache/server/socket"
 )
 
-// addServerFlag adds --server to a command.
-func addServerFlag(cmd *cobra.Command, value *string) {
-	cmd.Flags().StringVar(value, "server", os.Getenv(socket.EnvPath),
-		"use the server at this socket; auto: where one runs; start: start one where none runs (default $SHADERCACHE_SERVER, else off)")
-	cmd.Flags().Lookup("server").DefValue = "" // the help does not depend on the environment
-	cli.Complete(cmd, "server", socket.Auto, socket.Start, socket.Off)
+// serverFlag is the flag of commands that a server may do the work of.
+type serverFlag struct {
+	Server string `flag:"server" help:"use the server at this socket; auto: where one runs; start: start one where none runs (default $SHADERCACHE_SERVER, else off)" shown:"" words:"auto start off"`
 }
 
-// chosenServer returns the value of --server. --device chooses a GPU of this process: it turns a
-// server of the environment off, and beside --server it is an error.
-func chosenServer(cmd *cobra.Command, name string) (string, error) {
-	if name == "" || name == socket.Off || !cmd.Flags().Changed("device") {
-		return name, nil
+// newServerFlag returns the flag with the server of the environment, which the help does not show.
+func newServerFlag() serverFlag { return serverFlag{os.Getenv(socket.EnvPath)} }
+
+// check makes --device, which chooses a GPU of this process, turn a server of the environment
+// off; beside --server it is an error.
+func (f *serverFlag) check(cmd *cobra.Command) error {
+	if f.Server == "" || f.Server == socket.Off || !cmd.Flags().Changed("device") {
+		return nil
 	}
+	f.Server = socket.Off
 	if cmd.Flags().Changed("server") {
-		return "", errors.New("--server has GPUs of its own: --device is for those of this process")
+		return errors.New("--server has GPUs of its own: --device is for those of this process")
 	}
-	return socket.Off, nil
+	return nil
 }
 
 // dialServer connects to the server that --server names. It returns nil where it names
@@ -152,7 +153,7 @@ func filterRemote(ctx context.Context, c *client.Client, connected time.Duration
 // runRemote runs the sample network in a server. The plan has a name, so that a later run
 // finds its programs and weights.
 func (r *networkResult) runRemote(ctx context.Context, c *client.Client, f networkFlags, input []float32, start time.Time) error {
-	layers := conv2d.SampleNetwork(f.pictures)
+	layers := conv2d.SampleNetwork(f.Pictures)
 	var specs []string
 	for _, l := range layers {
 		specs = append(specs, l.Shape.String())

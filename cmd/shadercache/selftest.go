@@ -82,26 +82,26 @@ type selftestRun struct {
 	driverBytes int64 // after the run
 }
 
-func newSelftest(o *options) *cobra.Command {
-	return o.EachGPU(o.WithResult(&cobra.Command{
-		Use:     "selftest",
+func (o *options) selftestCommand() cli.Command {
+	return cli.Command{
+		Use:     "selftest [flags]",
 		Short:   "Check that the cache hits on this machine",
 		Long:    selftestUsage,
 		Example: selftestExample,
-		Args:    cli.UsageArgs(cli.NoArguments),
-		RunE: func(*cobra.Command, []string) error {
+		GPUs:    cli.EachGPU, Result: selftestResult{},
+		Run: func(*cobra.Command, []string) (cli.Result, error) {
 			ctx, stop := cli.Interruptible()
 			defer stop()
-			r, err := o.selftest(ctx)
-			if err != nil {
-				return err
-			}
-			if err := o.Result(r, r.Print); err != nil || r.Good {
-				return err
-			}
-			return cli.Hint(errors.New("the cache does not work here"), "shadercache doctor")
+			return o.selftest(ctx)
 		},
-	}, selftestResult{}))
+	}
+}
+
+func (r *selftestResult) Verdict() error {
+	if r.Good {
+		return nil
+	}
+	return cli.Hint(errors.New("the cache does not work here"), "shadercache doctor")
 }
 
 func (o *options) selftest(ctx context.Context) (_ *selftestResult, err error) {

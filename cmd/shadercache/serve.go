@@ -49,17 +49,16 @@ no password.`
 
 // serveFlags are the flags of serve.
 type serveFlags struct {
-	socket, status     string
-	idleExit, hangTime time.Duration
+	Socket   string        `flag:"socket" help:"path of the socket (default $SHADERCACHE_SERVER or the user's)"`
+	Status   string        `flag:"status" help:"HTTP address of status pages, such as 127.0.0.1:9090"`
+	IdleExit time.Duration `flag:"idle-exit" help:"end after that time without a client (default never)"`
+	HangTime time.Duration `flag:"hang-time" help:"time after which a GPU that completes nothing is given up"`
 
-	handedOver bool // a client has bound the socket and started this server
-
-	generation uint64 // of a worker
-	ended      string
-	trace      []string // arguments of a worker
-	number     int      // of a worker's device
-	devices    int      // with a worker each; 0: one, which accepts clients itself
+	trace []string // arguments of a worker
 }
+
+// newServeFlags returns the flags with their defaults.
+func newServeFlags() serveFlags { return serveFlags{HangTime: 10 * time.Second} }
 
 // serveResult is what serve prints when clients can connect.
 type serveResult struct {
@@ -76,42 +75,33 @@ type serveDevice struct {
 	Error  string `json:"error"`  // why it does not serve; "" where it does
 }
 
-func (f *serveFlags) add(cmd *cobra.Command) {
-	flags := cmd.Flags()
-	flags.StringVar(&f.socket, "socket", "", "path of the socket (default $SHADERCACHE_SERVER or the user's)")
-	flags.StringVar(&f.status, "status", "", "HTTP address of status pages, such as 127.0.0.1:9090")
-	flags.DurationVar(&f.idleExit, "idle-exit", 0, "end after that time without a client (default never)")
-	flags.DurationVar(&f.hangTime, "hang-time", 10*time.Second, "time after which a GPU that completes nothing is given up")
-}
-
-func newServe(o *options) *cobra.Command {
-	var f serveFlags
-	cmd := &cobra.Command{
-		Use:                   "serve [--socket PATH] [--idle-exit TIME] [--hang-time TIME] [--status ADDRESS]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Serve programs and the GPU to other processes",
-		Long:                  serveUsage,
-		Example:               "  shadercache serve --idle-exit 10m\n  shadercache serve --device all",
-		Args:                  cli.UsageArgs(cli.NoArguments),
+func (o *options) serveCommand() cli.Command {
+	f := struct {
+		serveFlags
+		HandedOver bool `flag:"handed-over" help:"the socket and its lock are descriptors 3 and 4" hidden:"yes"` // a client has bound it and started this server
+	}{serveFlags: newServeFlags()}
+	var names []string
+	return cli.Command{
+		Use:     "serve [--socket PATH] [--idle-exit TIME] [--hang-time TIME] [--status ADDRESS]",
+		Short:   "Serve programs and the GPU to other processes",
+		Long:    serveUsage,
+		Example: "  shadercache serve --idle-exit 10m\n  shadercache serve --device all",
+		Flags:   &f, GPUs: cli.SeveralGPUs, Result: serveResult{},
+		Check: func(*cobra.Command, []string) (err error) {
+			if f.IdleExit < 0 || f.HangTime <= 0 {
+				return errors.New("--idle-exit and --hang-time are times above 0, such as 10s")
+			}
+			names, err = o.DeviceNames()
+			return err
+		},
+		Run: func(*cobra.Command, []string) (cli.Result, error) {
+			return nil, o.serve(f.serveFlags, names, f.HandedOver)
+		},
 	}
-	f.add(cmd)
-	cmd.Flags().BoolVar(&f.handedOver, "handed-over", false, "the socket and its lock are descriptors 3 and 4")
-	_ = cmd.Flags().MarkHidden("handed-over")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if f.idleExit < 0 || f.hangTime <= 0 {
-			return cli.Usage(cmd, errors.New("--idle-exit and --hang-time are times above 0, such as 10s"))
-		}
-		names, err := o.DeviceNames()
-		if err != nil {
-			return cli.Usage(cmd, err)
-		}
-		return o.serve(f, names)
-	}
-	return cli.ForSeveral(o.WithResult(cmd, serveResult{}))
 }
 
 // serve serves with the devices of --device: the default one, all, or some.
-func (o *options) serve(f serveFlags, names []string) (err error) {
+func (o *options) serve(f serveFlags, names []string, handedOver bool) (err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	if o.Device == cli.AllDevices {
@@ -119,7 +109,7 @@ func (o *options) serve(f serveFlags, names []string) (err error) {
 			return err
 		}
 	}
-	l, err := f.listener()
+	l, err := f.listener(handedOver)
 	if err != nil {
 		return err
 	}
@@ -164,15 +154,15 @@ func hintOfWorker(err error) error {
 }
 
 // listener returns the socket that a client or a service manager passed, or binds one.
-func (f *serveFlags) listener() (*socket.Listener, error) {
-	if f.handedOver {
+func (f *serveFlags) listener(handedOver bool) (*socket.Listener, error) {
+	if handedOver {
 		return socket.Taken()
 	}
 	l, err := socket.Inherited()
 	if l != nil || err != nil {
 		return l, err
 	}
-	path := f.socket
+	path := f.Socket
 	if path == "" {
 		if path, err = socket.DefaultPath(); errors.Is(err, socket.ErrOff) {
 			path, err = socket.UserPath(), nil // off is for clients
@@ -196,7 +186,7 @@ func (f *serveFlags) listener() (*socket.Listener, error) {
 func (f *serveFlags) inherited(l *socket.Listener) ([]*os.File, *serveResult, error) {
 	result := &serveResult{Socket: l.Path()}
 	file, err := l.File()
-	if err != nil || f.status == "" {
+	if err != nil || f.Status == "" {
 		return []*os.File{file}, result, err
 	}
 	pages, err := f.listenForPages(result)
@@ -211,7 +201,7 @@ func (f *serveFlags) inherited(l *socket.Listener) ([]*os.File, *serveResult, er
 
 // listenForPages returns the socket of the status pages, and writes its address to result.
 func (f *serveFlags) listenForPages(result *serveResult) (net.Listener, error) {
-	pages, err := net.Listen("tcp", f.status)
+	pages, err := net.Listen("tcp", f.Status)
 	if err != nil {
 		return nil, cli.Hint(fmt.Errorf("--status: %w", err), "give it a free address, such as 127.0.0.1:0")
 	}
@@ -221,7 +211,7 @@ func (f *serveFlags) listenForPages(result *serveResult) (net.Listener, error) {
 
 func (o *options) workerCommand(f serveFlags, generation uint64, ended string) (*exec.Cmd, error) {
 	return o.ChildCommand(context.Background(), o.Dir, append([]string{serveWorkerName}, f.trace...),
-		"--idle-exit", f.idleExit.String(), "--hang-time", f.hangTime.String(), "--status", f.status,
+		"--idle-exit", f.IdleExit.String(), "--hang-time", f.HangTime.String(), "--status", f.Status,
 		"--generation", strconv.FormatUint(generation, 10), "--ended", ended)
 }
 

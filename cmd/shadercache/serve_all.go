@@ -15,23 +15,23 @@ import (
 
 const serveAllName = "serve-all"
 
-// newServeAll is the command of the process that serve --device all asks for the GPUs: a
+// serveAllCommand is the command of the process that serve --device all asks for the GPUs: a
 // driver that is loaded keeps tens of MiB, and the process that accepts clients needs none.
-func newServeAll(o *options) *cobra.Command {
-	return cli.ForSeveral(&cobra.Command{
-		Use:     serveAllName,
+func (o *options) serveAllCommand() cli.Command {
+	return cli.Command{
+		Use:     serveAllName + " [flags]",
 		Short:   "List the GPUs of serve --device all",
 		Example: "  shadercache serve --device all",
 		Hidden:  true,
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
+		GPUs:    cli.SeveralGPUs,
+		Run: func(*cobra.Command, []string) (cli.Result, error) {
 			names, err := shadercache.DeviceNames()
 			if err != nil {
-				return cli.Hint(err, "shadercache doctor")
+				return nil, cli.Hint(err, "shadercache doctor")
 			}
-			return json.NewEncoder(o.Stdout).Encode(names)
+			return nil, json.NewEncoder(o.Stdout).Encode(names)
 		},
-	})
+	}
 }
 
 // allDevices returns the GPUs of --device all, as a process of serveAllName prints them.

@@ -33,16 +33,16 @@ func (o *options) serveSeveral(ctx context.Context, l *socket.Listener, f serveF
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	w := &severalWorkers{options: o, flags: f, result: &serveResult{Socket: l.Path()}, devices: names, unknown: len(names)}
-	w.placing = placement.New(len(names), placement.Options{IdleExit: f.idleExit, Logger: o.Logger()})
+	w.placing = placement.New(len(names), placement.Options{IdleExit: f.IdleExit, Logger: o.Logger()})
 	for i, name := range names {
 		w.result.Devices = append(w.result.Devices, serveDevice{Number: i, Device: name})
 	}
-	if f.status != "" {
+	if f.Status != "" {
 		pages, err := f.listenForPages(w.result)
 		if err != nil {
 			return err
 		}
-		defer status.Serve(pages, f.status, w.pages()).Close()
+		defer status.Serve(pages, f.Status, w.pages()).Close()
 	}
 	failed := make(chan error, 1)
 	go func() {
@@ -115,7 +115,7 @@ func (w *severalWorkers) settle(number int, gpu, reason string) {
 // command returns the command of the worker of a device.
 func (w *severalWorkers) command(number int, generation uint64, ended string) (*exec.Cmd, error) {
 	f := w.flags
-	f.idleExit = 0 // the placement ends all together
+	f.IdleExit = 0 // the placement ends all together
 	if len(f.trace) > 0 {
 		f.trace = []string{f.trace[0], numbered(f.trace[1], number)}
 	}

@@ -330,7 +330,7 @@ func TestCommandOfAWorker(t *testing.T) {
 	t.Parallel()
 	w := &severalWorkers{
 		options: &options{}, devices: []string{"2", "5"},
-		flags: serveFlags{idleExit: time.Minute, hangTime: time.Second, trace: []string{"--trace", "some/trace.json"}},
+		flags: serveFlags{IdleExit: time.Minute, HangTime: time.Second, trace: []string{"--trace", "some/trace.json"}},
 	}
 	cmd, err := w.command(1, 3, "it was lost")
 	if err != nil {

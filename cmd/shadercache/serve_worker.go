@@ -27,22 +27,25 @@ const serveWorkerName = "serve-worker"
 // with the supervisor; a worker of several has the link alone.
 const firstInherited = 3
 
-func newServeWorker(o *options) *cobra.Command {
-	var f serveFlags
-	cmd := &cobra.Command{
-		Use:     serveWorkerName,
+// workerFlags are the flags of a worker.
+type workerFlags struct {
+	serveFlags
+	Generation uint64 `flag:"generation" help:"number of the worker"`
+	Ended      string `flag:"ended" help:"why the worker before it ended"`
+	Number     int    `flag:"number" help:"number of its device"`
+	Devices    int    `flag:"devices" help:"number of devices with a worker each; 0: it accepts clients itself"`
+}
+
+func (o *options) serveWorkerCommand() cli.Command {
+	f := workerFlags{serveFlags: newServeFlags(), Generation: 1}
+	return cli.Command{
+		Use:     serveWorkerName + " [flags]",
 		Short:   "Serve as the worker of serve, which passes it open sockets",
 		Example: "  shadercache serve",
 		Hidden:  true,
-		Args:    cobra.NoArgs,
+		Flags:   &f,
+		Run:     func(*cobra.Command, []string) (cli.Result, error) { return nil, o.serveWorker(f) },
 	}
-	f.add(cmd)
-	cmd.Flags().Uint64Var(&f.generation, "generation", 1, "number of the worker")
-	cmd.Flags().StringVar(&f.ended, "ended", "", "why the worker before it ended")
-	cmd.Flags().IntVar(&f.number, "number", 0, "number of its device")
-	cmd.Flags().IntVar(&f.devices, "devices", 0, "number of devices with a worker each; 0: it accepts clients itself")
-	cmd.RunE = func(*cobra.Command, []string) error { return o.serveWorker(f) }
-	return cmd
 }
 
 // workerEnds are what a worker serves by.
@@ -55,13 +58,13 @@ type workerEnds struct {
 }
 
 // inheritedEnds returns the ends of a worker that accepts clients itself.
-func (f *serveFlags) inheritedEnds() (*workerEnds, error) {
+func (f *workerFlags) inheritedEnds() (*workerEnds, error) {
 	l, err := socket.FromFile(os.NewFile(firstInherited, "socket"))
 	if err != nil {
 		return nil, err
 	}
 	e, next := &workerEnds{clients: l}, uintptr(firstInherited+1)
-	if f.status != "" {
+	if f.Status != "" {
 		file := os.NewFile(next, "status")
 		if e.pages, err = net.FileListener(file); err != nil {
 			return nil, err
@@ -77,7 +80,7 @@ func (f *serveFlags) inheritedEnds() (*workerEnds, error) {
 }
 
 // placedEnds returns the ends of one worker of several.
-func (o *options) placedEnds(f *serveFlags) (*workerEnds, error) {
+func (o *options) placedEnds(f *workerFlags) (*workerEnds, error) {
 	link, err := supervisor.OpenLink(firstInherited)
 	if err != nil {
 		return nil, err
@@ -87,7 +90,7 @@ func (o *options) placedEnds(f *serveFlags) (*workerEnds, error) {
 		return nil, err
 	}
 	e := &workerEnds{link: link, clients: w, placed: w, over: func() { <-w.Over() }}
-	if f.status != "" {
+	if f.Status != "" {
 		e.pages = w.Pages()
 	}
 	return e, nil
@@ -108,7 +111,7 @@ func (o *options) deviceUUID() string {
 
 // serveWorker serves until a signal, the end of the supervisor, idle exit, or a lost
 // context.
-func (o *options) serveWorker(f serveFlags) error {
+func (o *options) serveWorker(f workerFlags) error {
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	g, err := o.openWorker(f)
@@ -125,7 +128,7 @@ func (o *options) serveWorker(f serveFlags) error {
 	}()
 	s := server.New(g.Context, g.Cache, g.Executor, o.serverOptions(f, ends))
 	if ends.pages != nil {
-		defer status.Serve(ends.pages, f.status, status.Of(s)).Close()
+		defer status.Serve(ends.pages, f.Status, status.Of(s)).Close()
 	}
 	ends.link.Ready(g.Name())
 	return o.endWorker(g, ends.link, s.Serve(ctx, ends.clients))
@@ -136,9 +139,9 @@ func (o *options) serveWorker(f serveFlags) error {
 const shareTime = 5 * time.Second
 
 // openWorker opens the GPU of a worker. Those of several devices compile a program once.
-func (o *options) openWorker(f serveFlags) (*cli.GPU, error) {
+func (o *options) openWorker(f workerFlags) (*cli.GPU, error) {
 	var programs cache.Options
-	if f.devices > 0 {
+	if f.Devices > 0 {
 		programs.ShareCompiles = shareTime
 	}
 	o.NoCompilerThreads = true // an idle server takes no CPU time
@@ -147,17 +150,17 @@ func (o *options) openWorker(f serveFlags) (*cli.GPU, error) {
 	return o.OpenBoth(executor.Options{Timeout: server.MaxCompileTime}, programs)
 }
 
-func (o *options) workerEnds(f *serveFlags) (*workerEnds, error) {
-	if f.devices > 0 {
+func (o *options) workerEnds(f *workerFlags) (*workerEnds, error) {
+	if f.Devices > 0 {
 		return o.placedEnds(f)
 	}
 	return f.inheritedEnds()
 }
 
-func (o *options) serverOptions(f serveFlags, ends *workerEnds) server.Options {
+func (o *options) serverOptions(f workerFlags, ends *workerEnds) server.Options {
 	options := server.Options{
-		IdleExit: f.idleExit, HangTime: f.hangTime, Generation: f.generation, Ended: f.ended,
-		Device:  server.Device{Number: f.number, Count: f.devices, UUID: o.deviceUUID()},
+		IdleExit: f.IdleExit, HangTime: f.HangTime, Generation: f.Generation, Ended: f.Ended,
+		Device:  server.Device{Number: f.Number, Count: f.Devices, UUID: o.deviceUUID()},
 		Version: cli.ReadVersion().Version, Tracer: o.Tracer(), Logger: o.Logger(),
 	}
 	if ends.placed != nil {

@@ -18,7 +18,7 @@ func TestShippedIncludesGiveTheKeysOfPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, defines := range []shader.Defines{nil, {"N": "1"}} {
-		flags := sourceFlags{defines: defineFlag(defines)}
+		flags := sourceFlags{Defines: defineFlag(defines)}
 		source, err := shader.ReadFile(file, flags.options())
 		if err != nil {
 			t.Fatal(err)

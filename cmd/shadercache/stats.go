@@ -60,11 +60,11 @@ const statsExample = `  shadercache stats --since 24h --fail-under 95%
 
 // statsFlags are the flags of stats.
 type statsFlags struct {
-	least       cli.Percentage
-	mostCompile float64
-	since       cli.Age
-	prometheus  bool
-	zero        bool
+	FailUnder   cli.Percentage `flag:"fail-under" help:"exit code 1 when a smaller share was found on disk, as in 95%"`
+	MaxCompiles float64        `flag:"max-compiles" help:"exit code 1 when a start compiled more on average"`
+	Since       cli.Age        `flag:"since" help:"figures of starts in the latest time, as in 24h (default all)"`
+	Prometheus  bool           `flag:"prometheus" help:"print metrics for Prometheus"`
+	Zero        bool           `flag:"zero" help:"make the figures begin again"`
 }
 
 // statsResult is what stats prints.
@@ -83,7 +83,10 @@ type statsResult struct {
 	Exec             execLine          `json:"exec"`               // runs of exec --report since the same time as starts
 
 	counters binary.Counters
+	verdict  error // see missed
 }
+
+func (r *statsResult) Verdict() error { return r.verdict }
 
 // fingerprintLine is one driver.
 type fingerprintLine struct {
@@ -133,61 +136,43 @@ type lifetimeLine struct {
 	SavedMillis  float64 `json:"saved_ms"`      // compile time less load time
 }
 
-func newStats(o *options) *cobra.Command {
+func (o *options) statsCommand() cli.Command {
 	var f statsFlags
-	cmd := &cobra.Command{
-		Use:                   "stats [--since AGE] [--fail-under PERCENT] [--max-compiles N] [--zero] [--prometheus]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Show what the cache holds and has saved",
-		Long:                  statsUsage,
-		Example:               statsExample,
-		Args:                  cli.UsageArgs(cli.NoArguments),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := f.check(cmd, o); err != nil {
-				return cli.Usage(cmd, err)
-			}
-			if f.prometheus {
-				if err := cli.RefuseFlag(cmd, "device", "--prometheus opens no GPU"); err != nil {
-					return err
-				}
-			}
+	return cli.Command{
+		Use:     "stats [--since AGE] [--fail-under PERCENT] [--max-compiles N] [--zero] [--prometheus]",
+		Short:   "Show what the cache holds and has saved",
+		Long:    statsUsage,
+		Example: statsExample,
+		Flags:   &f, GPUs: cli.SeveralGPUs, Result: statsResult{},
+		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd, o) },
+		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
 			r, err := o.stats(f)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if f.prometheus {
-				err = r.writePrometheus(o.Stdout)
-			} else {
-				err = o.Result(r, r.Print)
+			if r.verdict = r.missed(cmd, f); f.Prometheus {
+				return nil, errors.Join(r.writePrometheus(o.Stdout), r.verdict)
 			}
-			return errors.Join(err, r.missed(cmd, f))
+			return r, nil
 		},
 	}
-	flags := cmd.Flags()
-	flags.Var(&f.least, "fail-under", "exit code 1 when a smaller share was found on disk, as in 95%")
-	flags.Lookup("fail-under").DefValue = ""
-	flags.Float64Var(&f.mostCompile, "max-compiles", 0, "exit code 1 when a start compiled more on average")
-	flags.Lookup("max-compiles").DefValue = "0"
-	flags.Var(&f.since, "since", "figures of starts in the latest time, as in 24h (default all)")
-	flags.Lookup("since").DefValue = ""
-	flags.BoolVar(&f.zero, "zero", false, "make the figures begin again")
-	flags.BoolVar(&f.prometheus, "prometheus", false, "print metrics for Prometheus")
-	return cli.ForSeveral(o.WithResult(cmd, statsResult{}))
 }
 
 func (f *statsFlags) check(cmd *cobra.Command, o *options) error {
 	changed := cmd.Flags().Changed
 	switch {
-	case f.prometheus && o.JSON:
+	case f.Prometheus && o.JSON:
 		return errors.New("--prometheus and --json exclude each other")
-	case f.prometheus && changed("since"):
+	case f.Prometheus && changed("since"):
 		return errors.New("--since does not change what --prometheus prints, which are counters")
-	case f.zero && (changed("fail-under") || changed("max-compiles") || changed("since")):
+	case f.Zero && (changed("fail-under") || changed("max-compiles") || changed("since")):
 		return errors.New("--zero leaves no starts for --fail-under, --max-compiles and --since")
-	case f.mostCompile < 0 || math.IsNaN(f.mostCompile):
+	case f.MaxCompiles < 0 || math.IsNaN(f.MaxCompiles):
 		return errors.New("--max-compiles must be 0 or more")
-	case changed("since") && f.since <= 0:
+	case changed("since") && f.Since <= 0:
 		return errors.New("--since must be above 0")
+	case f.Prometheus:
+		return cli.RefuseFlag(cmd, "device", "--prometheus opens no GPU")
 	}
 	return nil
 }
@@ -201,10 +186,10 @@ func (r *statsResult) missed(cmd *cobra.Command, f statsFlags) error {
 		return nil
 	case r.Starts.Starts == 0:
 		return cli.Hint(errors.New("there was no start"), "start the application, which counts when it ends or calls Flush")
-	case rate && 100*r.Starts.DiskRate < float64(f.least):
-		err = fmt.Errorf("starts found %.1f%% of their programs on disk, less than %s", 100*r.Starts.DiskRate, &f.least)
-	case compiles && r.Starts.CompilesPerStart > f.mostCompile:
-		err = fmt.Errorf("a start compiled %.1f programs, more than %g", r.Starts.CompilesPerStart, f.mostCompile)
+	case rate && 100*r.Starts.DiskRate < float64(f.FailUnder):
+		err = fmt.Errorf("starts found %.1f%% of their programs on disk, less than %s", 100*r.Starts.DiskRate, &f.FailUnder)
+	case compiles && r.Starts.CompilesPerStart > f.MaxCompiles:
+		err = fmt.Errorf("a start compiled %.1f programs, more than %g", r.Starts.CompilesPerStart, f.MaxCompiles)
 	default:
 		return nil
 	}
@@ -213,7 +198,7 @@ func (r *statsResult) missed(cmd *cobra.Command, f statsFlags) error {
 
 // stats reads the figures, and makes them begin again where the flags say so.
 func (o *options) stats(f statsFlags) (*statsResult, error) {
-	if f.zero {
+	if f.Zero {
 		if _, dir, err := o.OpenDirectory(); err != nil || dir != nil {
 			if err == nil {
 				err = errors.Join(dir.Zero(), fleet.ZeroCounters(dir))
@@ -223,9 +208,9 @@ func (o *options) stats(f statsFlags) (*statsResult, error) {
 			}
 		}
 	}
-	r, err := o.readStats(!f.prometheus, time.Duration(f.since))
+	r, err := o.readStats(!f.Prometheus, time.Duration(f.Since))
 	if err == nil {
-		r.Zeroed = f.zero
+		r.Zeroed = f.Zero
 	}
 	return r, err
 }

@@ -27,29 +27,26 @@ On a terminal the picture is renewed until an interrupt; else one is printed.
 With --json each one is an object.`
 
 type topFlags struct {
-	interval time.Duration
-	count    int
+	Interval time.Duration `flag:"interval" help:"time between two pictures"`
+	Count    int           `flag:"count" help:"pictures to show (default one, on a terminal until an interrupt)"`
 }
 
-func newTop(o *options) *cobra.Command {
-	var f topFlags
-	cmd := &cobra.Command{
-		Use:                   "top [--interval D] [--count N]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Show processes, hits and compiles as they happen",
-		Long:                  topUsage,
-		Example:               "  shadercache top --interval 500ms",
-		Args:                  cli.UsageArgs(cli.NoArguments),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if f.interval < 50*time.Millisecond || f.count < 0 {
-				return cli.Usage(cmd, errors.New("--interval must be 50ms or more, and --count 0 or more"))
+func (o *options) topCommand() cli.Command {
+	f := topFlags{Interval: time.Second}
+	return cli.Command{
+		Use:     "top [--interval D] [--count N]",
+		Short:   "Show processes, hits and compiles as they happen",
+		Long:    topUsage,
+		Example: "  shadercache top --interval 500ms",
+		Flags:   &f, Unused: cli.GPUFlags, Result: top.Snapshot{},
+		Check: func(*cobra.Command, []string) error {
+			if f.Interval < 50*time.Millisecond || f.Count < 0 {
+				return errors.New("--interval must be 50ms or more, and --count 0 or more")
 			}
-			return o.top(f)
+			return nil
 		},
+		Run: func(*cobra.Command, []string) (cli.Result, error) { return nil, o.top(f) },
 	}
-	cmd.Flags().DurationVar(&f.interval, "interval", time.Second, "time between two pictures")
-	cmd.Flags().IntVar(&f.count, "count", 0, "pictures to show (default one, on a terminal until an interrupt)")
-	return cli.Without(o.WithResult(cmd, top.Snapshot{}), cli.GPUFlags)
 }
 
 // screen is a terminal that pictures are shown on, one over the other.
@@ -102,15 +99,15 @@ func (o *options) top(f topFlags) error {
 	show := func(s *top.Snapshot) error {
 		return o.Result(s, func(w io.Writer) { _ = s.Write(w, top.Size{}) }) // Result checks the writer
 	}
-	count := max(f.count, 1)
+	count := max(f.Count, 1)
 	if screen != nil {
-		show, count = screen.show, f.count
+		show, count = screen.show, f.Count
 		fmt.Fprint(o.Stdout, enterScreen)
 		defer fmt.Fprint(o.Stdout, leaveScreen)
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	return repeat(ctx, f.interval, count, func() error {
+	return repeat(ctx, f.Interval, count, func() error {
 		s, err := watcher.Snapshot(time.Now())
 		if err != nil {
 			return err

@@ -65,15 +65,17 @@ const tuneExample = `  shadercache tune gemm 1024x1024x1024,ta skinny
 
 // tuneFlags are the flags of tune.
 type tuneFlags struct {
-	budget       time.Duration
-	runs         int
-	again, all   bool
-	exact, noCPU bool
-	table        string
+	Budget time.Duration `flag:"budget" help:"time to search for each problem"`
+	Runs   int           `flag:"runs" help:"runs over which a compile has to pay (default 1000000, on software drivers 10000)"`
+	Again  bool          `flag:"again" help:"tune problems again that were tuned before"`
+	All    bool          `flag:"all" help:"show every candidate"`
+	Exact  bool          `flag:"exact" help:"only algorithms with the error of a sum of products"`
+	NoCPU  bool          `flag:"no-cpu" help:"on software drivers, only algorithms with kernels"`
+	Table  string        `flag:"table" help:"table of choices to add the winners to" files:"json"`
 }
 
 func (f tuneFlags) restriction() conv2d.Restriction {
-	return conv2d.Restriction{Exact: f.exact, NoCPU: f.noCPU}
+	return conv2d.Restriction{Exact: f.Exact, NoCPU: f.NoCPU}
 }
 
 // tuneResult is what tune prints.
@@ -114,49 +116,39 @@ type tunedResult struct {
 	all []tune.Candidate
 }
 
-func newTune(o *options) *cobra.Command {
-	f := tuneFlags{budget: 30 * time.Second}
-	cmd := &cobra.Command{
-		Use:                   "tune [conv2d|gemm] SHAPE... [--budget TIME] [--runs N] [--again] [--all] [--exact] [--no-cpu] [--table FILE]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Find and store the fastest way to compute a problem",
-		Long:                  tuneUsage,
-		Example:               tuneExample,
-	}
-	flags := cmd.Flags()
-	flags.DurationVar(&f.budget, "budget", f.budget, "time to search for each problem")
-	flags.IntVar(&f.runs, "runs", 0, "runs over which a compile has to pay (default 1000000, on software drivers 10000)")
-	flags.BoolVar(&f.again, "again", false, "tune problems again that were tuned before")
-	flags.BoolVar(&f.all, "all", false, "show every candidate")
-	flags.BoolVar(&f.exact, "exact", false, "only algorithms with the error of a sum of products")
-	flags.BoolVar(&f.noCPU, "no-cpu", false, "on software drivers, only algorithms with kernels")
-	flags.StringVar(&f.table, "table", "", "table of choices to add the winners to")
-	_ = cmd.MarkFlagFilename("table", "json")
-	cmd.ValidArgs = append([]string{conv2d.Conv2DKind, conv2d.GEMMKind}, conv2d.WorkloadNames()...)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := cli.RefuseZero(cmd, "runs"); err != nil {
+func (o *options) tuneCommand() cli.Command {
+	f := tuneFlags{Budget: 30 * time.Second}
+	var shapes []conv2d.Shape
+	return cli.Command{
+		Use:     "tune [conv2d|gemm] SHAPE... [--budget TIME] [--runs N] [--again] [--all] [--exact] [--no-cpu] [--table FILE]",
+		Short:   "Find and store the fastest way to compute a problem",
+		Long:    tuneUsage,
+		Example: tuneExample,
+		Args:    cobra.ArbitraryArgs,
+		Words:   append([]string{conv2d.Conv2DKind, conv2d.GEMMKind}, conv2d.WorkloadNames()...),
+		Flags:   &f, GPUs: cli.SeveralGPUs, Result: tuneResult{},
+		Check: func(cmd *cobra.Command, args []string) (err error) {
+			if err := cli.RefuseZero(cmd, "runs"); err != nil {
+				return err
+			}
+			shapes, err = f.shapes(args)
 			return err
-		}
-		shapes, err := f.shapes(args)
-		if err != nil {
-			return cli.Usage(cmd, err)
-		}
-		if o.SeveralDevices() {
-			r, err := o.tuneSeveral(cmd, shapes, f)
-			return o.Show(r, err)
-		}
-		r, err := o.tune(shapes, f)
-		return o.Show(r, err)
+		},
+		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
+			if o.SeveralDevices() {
+				return o.tuneSeveral(cmd, shapes, f)
+			}
+			return o.tune(shapes, f)
+		},
 	}
-	return cli.ForSeveral(o.WithResult(cmd, tuneResult{}))
 }
 
 // shapes checks the command line and returns its problems.
 func (f tuneFlags) shapes(args []string) ([]conv2d.Shape, error) {
-	if f.runs < 0 {
+	if f.Runs < 0 {
 		return nil, errors.New("--runs must be at least 1")
 	}
-	if err := cli.CheckBudget(f.budget); err != nil {
+	if err := cli.CheckBudget(f.Budget); err != nil {
 		return nil, err
 	}
 	kind := ""
@@ -177,21 +169,21 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 	defer func() { err = errors.Join(err, g.Close()) }()
 	r = &tuneResult{GPU: g.Name(), Driver: g.Driver(), DriverCache: g.DriverCacheState(), Origin: from, Problems: []tunedResult{}}
 	var winners []tune.Result
-	if f.table != "" {
-		if err := addToTable(g.Name(), f.table, nil); err != nil {
+	if f.Table != "" {
+		if err := addToTable(g.Name(), f.Table, nil); err != nil {
 			return nil, err
 		}
 	}
 	for i, s := range shapes {
 		known, there := conv2d.Tuned(g.Context.Info(), s, f.restriction(), g.Cache.Tunings())
-		if there && !f.again {
+		if there && !f.Again {
 			line := knownResult(s, f.restriction(), known)
 			r.Problems = append(r.Problems, line)
 			winners = append(winners, tune.Result{Problem: line.Problem, Best: line.Best})
 			continue
 		}
 		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
-		found, err := tune.Search(ctx, g.Context, g.Cache, s, tune.Options{Budget: f.budget, Runs: f.runs, Exact: f.exact, NoCPU: f.noCPU, Progress: bar.show})
+		found, err := tune.Search(ctx, g.Context, g.Cache, s, tune.Options{Budget: f.Budget, Runs: f.Runs, Exact: f.Exact, NoCPU: f.NoCPU, Progress: bar.show})
 		bar.finish()
 		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
 			break
@@ -199,7 +191,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		if cli.Fatal(err) != nil {
 			return nil, err
 		}
-		line := newTunedResult(found, f.all)
+		line := newTunedResult(found, f.All)
 		if err != nil {
 			line.Problem, line.Error = s.String(), err.Error()
 		} else {
@@ -208,8 +200,8 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		}
 		r.Problems = append(r.Problems, line)
 	}
-	if f.table != "" && len(winners) > 0 {
-		err = addToTable(g.Name(), f.table, winners)
+	if f.Table != "" && len(winners) > 0 {
+		err = addToTable(g.Name(), f.Table, winners)
 	}
 	return r, err
 }

@@ -60,12 +60,12 @@ func (o *options) tuneSeveral(cmd *cobra.Command, shapes []conv2d.Shape, f tuneF
 	}
 	began := time.Now()
 	models := cli.Models(lines)
-	if f.table != "" {
-		if err := checkTable(f.table, models); err != nil {
+	if f.Table != "" {
+		if err := checkTable(f.Table, models); err != nil {
 			return nil, err
 		}
 	}
-	t := &tuning{o: o, flags: changedFlags(cmd), all: f.all, table: f.table, shapes: shapes, result: r}
+	t := &tuning{o: o, flags: changedFlags(cmd), all: f.All, table: f.Table, shapes: shapes, result: r}
 	r.Devices = make([]tuneDevice, 0, len(lines)) // tuners point to its elements
 	turns := map[int]*sync.Mutex{}
 	for _, m := range models {

@@ -39,28 +39,18 @@ type verifyResult struct {
 	binary.VerifyReport
 }
 
-func newVerify(o *options) *cobra.Command {
-	var repair bool
-	cmd := &cobra.Command{
-		Use:                   "verify [--repair]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Check every byte on disk",
-		Long:                  verifyUsage,
-		Example:               verifyExample,
-		Args:                  cli.UsageArgs(cli.NoArguments),
-		RunE: func(*cobra.Command, []string) error {
-			r, err := o.verify(repair)
-			if err != nil {
-				return err
-			}
-			if err := o.Result(r, r.Print); err != nil {
-				return err
-			}
-			return r.failure()
-		},
+func (o *options) verifyCommand() cli.Command {
+	var f struct {
+		Repair bool `flag:"repair" help:"reject what is damaged, and end every quarantine"`
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "reject what is damaged, and end every quarantine")
-	return cli.Without(o.WithResult(cmd, verifyResult{}), cli.GPUFlags)
+	return cli.Command{
+		Use:     "verify [--repair]",
+		Short:   "Check every byte on disk",
+		Long:    verifyUsage,
+		Example: verifyExample,
+		Flags:   &f, Unused: cli.GPUFlags, Result: verifyResult{},
+		Run: func(*cobra.Command, []string) (cli.Result, error) { return o.verify(f.Repair) },
+	}
 }
 
 func (o *options) verify(repair bool) (*verifyResult, error) {
@@ -98,8 +88,8 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 	return r, err
 }
 
-// failure returns an error where something is damaged or in quarantine.
-func (r *verifyResult) failure() error {
+// Verdict returns an error where something is damaged or in quarantine.
+func (r *verifyResult) Verdict() error {
 	left := r.Damaged + r.Quarantined - r.Fixed
 	switch {
 	case left == 0:

@@ -38,35 +38,27 @@ type whyResult struct {
 	unread []error // files that could not be read
 }
 
-func newWhy(o *options) *cobra.Command {
+func (o *options) whyCommand() cli.Command {
 	var f sourceFlags
-	cmd := &cobra.Command{
-		Use:                   "why FILE.comp|NAME|KEY [-D NAME=VALUE] [-I DIR]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Explain why a program is found or not",
-		Long:                  whyUsage,
-		Example:               whyExample,
-		Args:                  cli.OneArgument("name one program: a file, a name, or a key"),
-		ValidArgsFunction:     o.completePrograms(cobra.ShellCompDirectiveDefault),
-		RunE: func(_ *cobra.Command, args []string) error {
+	return cli.Command{
+		Use:      "why FILE.comp|NAME|KEY [-D NAME=VALUE] [-I DIR]",
+		Short:    "Explain why a program is found or not",
+		Long:     whyUsage,
+		Example:  whyExample,
+		Args:     cli.OneArgument("name one program: a file, a name, or a key"),
+		Complete: o.completePrograms(cobra.ShellCompDirectiveDefault),
+		Flags:    &f, GPUs: cli.EachModel, Result: whyResult{},
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
 			r, err := o.why(args[0], f)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			if err := o.Result(r, r.Print); err != nil {
-				return err
+			if err := o.Show(r, nil); err != nil {
+				return nil, err
 			}
-			for _, err := range r.unread {
-				o.PrintError(err)
-			}
-			if len(r.unread) > 0 {
-				return cli.ErrReported
-			}
-			return nil
+			return nil, o.reportErrors(r.unread)
 		},
 	}
-	f.add(cmd)
-	return o.EachModel(o.WithResult(cmd, whyResult{}))
 }
 
 func (o *options) why(typed string, f sourceFlags) (*whyResult, error) {

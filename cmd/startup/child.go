@@ -25,9 +25,9 @@ const startedEnvironment = "SHADERCACHE_BENCH_STARTED"
 
 // ChildOptions configure RunChild.
 type ChildOptions struct {
-	Programs   int
-	MemoryOnly bool // keep no program binaries
-	Preload    bool // get all programs before the first dispatch
+	Programs   int  `flag:"programs" help:"number of programs"`
+	MemoryOnly bool `flag:"memory-only" help:"keep no program binaries"`
+	Preload    bool `flag:"preload" help:"get all programs before the first dispatch"`
 }
 
 // ChildResult is what the child prints.

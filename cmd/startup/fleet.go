@@ -25,10 +25,10 @@ const Loopback = "loopback"
 
 // FleetOptions are the part of Options for starts from a remote.
 type FleetOptions struct {
-	Remote    string        // URL, or Loopback; "" = no such scenarios
-	Latency   time.Duration // round trip of a link before the remote
-	Bandwidth link.Rate     // of the link; 0 = no limit
-	Budget    time.Duration // of a start; 0 = the default
+	Remote    string        `flag:"remote" help:"start from this remote too: loopback, or a URL"` // "" = no such scenarios
+	Latency   time.Duration `flag:"latency" help:"of a link before the remote, there and back"`
+	Bandwidth link.Rate     `flag:"bandwidth" help:"of a link before the remote, as in 100Mb/s"` // 0 = no limit
+	Budget    time.Duration `flag:"budget" help:"how long a start waits for the remote (default that of the library)"`
 }
 
 // validate returns an error for options that cannot work together.

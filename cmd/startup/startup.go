@@ -29,14 +29,14 @@ import (
 
 // Options configure Run.
 type Options struct {
-	Programs  int      // 1 to MaxPrograms
-	Repeat    int      // runs of each scenario, at least 1
+	Programs  int      `flag:"programs" help:"number of programs"`               // 1 to MaxPrograms
+	Repeat    int      `flag:"repeat" help:"runs of each scenario, for medians"` // at least 1
 	Scenarios []string // to report, of Scenarios
-	Preload   bool     // get all programs at once before the first dispatch
-	Chart     string   // SVG file to draw the totals into; "" draws none
-	Report    string   // HTML file for a page of a cold and a warm start; "" writes none
+	Preload   bool     `flag:"preload" help:"get all programs at once before the first dispatch"`
+	Chart     string   `flag:"chart" help:"SVG file to draw the totals into" files:"svg"`
+	Report    string   `flag:"report" help:"HTML file for a page of one more cold and one more warm start"`
 	FleetOptions
-	WorkDir string // where the scenarios' directories are made, and removed; "" is the system's temporary directory
+	WorkDir string `flag:"workdir" help:"where the scenarios' directories are made, and removed (default the system's temporary directory)"`
 }
 
 // MaxPrograms bounds Options.Programs: above it the figures show nothing new.

@@ -22,20 +22,22 @@ benchmark count: executor.json is the log of bench executor, executor-soak.json
 of bench executor --soak. The exit code is 1 where a figure falls short, with a
 table of those that do.`
 
-func newBench(o *options) *cobra.Command {
-	cmd := cli.NewParent(&cobra.Command{
-		Use:     "bench",
+func newBench(o *options) cli.Command {
+	alone := []cli.Command{newBenchExecutor(o), newBenchDispatch(o), newBenchGEMM(o), newBenchConv2D(o),
+		newBenchResident(o), newBenchInterpreter(o), newBenchWave(o), newBenchSteal(o), newBenchTogether(o)}
+	for i := range alone {
+		alone[i].GPUs = cli.EachGPU
+	}
+	return cli.Command{
+		Use:     "bench [flags]",
 		Short:   "Measure jobs, kernels and sessions",
 		Long:    benchUsage,
 		Example: "  shadercache-lab bench executor --assert docs/bench/bars.json",
-	})
-	cmd.PersistentFlags().String(assertFlag, "", "compare the figures with the bars in a `file`")
-	for _, one := range []*cobra.Command{newBenchExecutor(o), newBenchDispatch(o), newBenchGEMM(o), newBenchConv2D(o),
-		newBenchResident(o), newBenchInterpreter(o), newBenchWave(o), newBenchSteal(o), newBenchTogether(o)} {
-		cmd.AddCommand(o.EachGPU(one))
+		Setup: func(cmd *cobra.Command) {
+			cmd.PersistentFlags().String(assertFlag, "", "compare the figures with the bars in a `file`")
+		},
+		Below: append(alone, newBenchDevices(o), newBenchTable(o), newDevicesChild(o)),
 	}
-	cmd.AddCommand(newBenchDevices(o), newBenchTable(o), newDevicesChild(o))
-	return cmd
 }
 
 // assertFlag names the flag for bars.
@@ -46,9 +48,9 @@ type benchmark interface{ Validate() error }
 
 // runBenchmark checks the options of a benchmark, runs it, prints its result, and compares
 // it with the bars that are asked for.
-func runBenchmark[B benchmark, R cli.Outcome](o *options, cmd *cobra.Command, b B, run func(*cli.Options, B) (R, error)) error {
+func runBenchmark[B benchmark, R cli.Outcome](o *options, cmd *cobra.Command, b B, run func(*cli.Options, B) (R, error)) (cli.Result, error) {
 	if err := b.Validate(); err != nil {
-		return cli.Usage(cmd, err)
+		return nil, cli.Usage(cmd, err)
 	}
 	var list []bars.Bar
 	if file, _ := cmd.Flags().GetString(assertFlag); file != "" {
@@ -57,14 +59,14 @@ func runBenchmark[B benchmark, R cli.Outcome](o *options, cmd *cobra.Command, b 
 			list, err = bars.For(all, logOf(cmd))
 		}
 		if err != nil {
-			return cli.Usage(cmd, err)
+			return nil, cli.Usage(cmd, err)
 		}
 	}
 	r, err := run(&o.Options, b)
 	if err := o.Show(r, err); err != nil {
-		return err
+		return nil, err
 	}
-	return bars.Check(list, r)
+	return nil, bars.Check(list, r)
 }
 
 // logOf returns the file in which scripts/measure keeps the result of a benchmark with its

@@ -38,52 +38,54 @@ sample of the elements, against the CPU.
 
 The exit code is 1 when a result was wrong.`
 
-func newBenchDevices(o *options) *cobra.Command {
+func newBenchDevices(o *options) cli.Command {
 	var b group.Options
 	workloads, largeBytes := strings.Join(group.Workloads, ","), cli.ByteSize(16<<20)
-	cmd := &cobra.Command{
-		Use:                   "devices [--workloads NAMES] [--seconds S] [--repeat N]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Compare several GPUs with one",
-		Long:                  benchDevicesUsage,
-		Args:                  cli.UsageArgs(cli.NoArguments),
-		Example:               "  shadercache-lab bench devices --device 0,1 --workloads small,conv --json | jq '.rows[] | {detail, ratio}'",
+	return cli.Command{
+		Use:     "devices [--workloads NAMES] [--seconds S] [--repeat N]",
+		Short:   "Compare several GPUs with one",
+		Long:    benchDevicesUsage,
+		Example: "  shadercache-lab bench devices --device 0,1 --workloads small,conv --json | jq '.rows[] | {detail, ratio}'",
+		Result:  group.Result{},
+		GPUs:    cli.SeveralGPUs,
+		Setup: func(cmd *cobra.Command) {
+			flags := cmd.Flags()
+			flags.StringVar(&workloads, "workloads", workloads, "one or several")
+			flags.IntVar(&b.Repeat, "repeat", 3, "runs of each figure")
+			flags.Float64Var(&b.Seconds, "seconds", 0.5, "about how long each run of a row takes")
+			flags.Float64Var(&b.KernelMicros, "kernel-us", 1000, "length of the kernel of a job")
+			flags.Var(&largeBytes, "large-bytes", "bytes each way of a large job (default 16 MiB)")
+			flags.IntVar(&b.Images, "images", 64, "images of a convolution")
+			flags.IntVar(&b.Matrix, "matrix", 16384, "side of the matrices")
+			flags.IntVar(&b.Side, "side", 512, "cells of a side of the volume of the wave")
+			flags.IntVar(&b.Programs, "programs", 48, "programs of a start")
+		},
+		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
+			b.Workloads, b.LargeBytes = strings.Split(workloads, ","), int(largeBytes)
+			return runBenchmark(o, cmd, b, group.Run)
+		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&workloads, "workloads", workloads, "one or several")
-	flags.IntVar(&b.Repeat, "repeat", 3, "runs of each figure")
-	flags.Float64Var(&b.Seconds, "seconds", 0.5, "about how long each run of a row takes")
-	flags.Float64Var(&b.KernelMicros, "kernel-us", 1000, "length of the kernel of a job")
-	flags.Var(&largeBytes, "large-bytes", "bytes each way of a large job (default 16 MiB)")
-	flags.IntVar(&b.Images, "images", 64, "images of a convolution")
-	flags.IntVar(&b.Matrix, "matrix", 16384, "side of the matrices")
-	flags.IntVar(&b.Side, "side", 512, "cells of a side of the volume of the wave")
-	flags.IntVar(&b.Programs, "programs", 48, "programs of a start")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		b.Workloads, b.LargeBytes = strings.Split(workloads, ","), int(largeBytes)
-		return runBenchmark(o, cmd, b, group.Run)
-	}
-	return cli.ForSeveral(o.WithResult(cmd, group.Result{}))
 }
 
 // newDevicesChild is the command of a process that bench devices starts.
-func newDevicesChild(o *options) *cobra.Command {
+func newDevicesChild(o *options) cli.Command {
 	programs, first := 0, false
-	cmd := &cobra.Command{
-		Use:     group.ChildCommand,
+	return cli.Command{
+		Use:     group.ChildCommand + " [flags]",
 		Short:   "Run one start of bench devices in this process",
 		Hidden:  true,
 		Example: "  shadercache-lab bench devices-child --first",
-		Args:    cli.UsageArgs(cli.NoArguments),
-		RunE: func(*cobra.Command, []string) error {
+		GPUs:    cli.SeveralGPUs,
+		Setup: func(cmd *cobra.Command) {
+			cmd.Flags().IntVar(&programs, "programs", 48, "number of programs")
+			cmd.Flags().BoolVar(&first, "first", false, "on the first GPU alone")
+		},
+		Run: func(*cobra.Command, []string) (cli.Result, error) {
 			row, err := group.RunChild(&o.Options, programs, first)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			return json.NewEncoder(o.Stdout).Encode(row)
+			return nil, json.NewEncoder(o.Stdout).Encode(row)
 		},
 	}
-	cmd.Flags().IntVar(&programs, "programs", 48, "number of programs")
-	cmd.Flags().BoolVar(&first, "first", false, "on the first GPU alone")
-	return cli.ForSeveral(cmd)
 }

@@ -26,17 +26,19 @@ the shortest and the longest round beside them:
 
 The exit code is 1 when the kernels did not count every dispatch.`
 
-func newBenchDispatch(o *options) *cobra.Command {
+func newBenchDispatch(o *options) cli.Command {
 	var b dispatch.Options
-	cmd := &cobra.Command{
-		Use:                   "dispatch [--dispatches N]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Measure what a dispatch costs",
-		Long:                  benchDispatchUsage,
-		Example:               "  shadercache-lab bench dispatch --dispatches 1000 --json",
-		Args:                  cli.UsageArgs(cli.NoArguments),
+	return cli.Command{
+		Use:     "dispatch [--dispatches N]",
+		Short:   "Measure what a dispatch costs",
+		Long:    benchDispatchUsage,
+		Example: "  shadercache-lab bench dispatch --dispatches 1000 --json",
+		Result:  dispatch.Result{},
+		Setup: func(cmd *cobra.Command) {
+			cmd.Flags().IntVar(&b.Dispatches, "dispatches", 10_000, "dispatches for each figure")
+		},
+		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
+			return runBenchmark(o, cmd, b, dispatch.Run)
+		},
 	}
-	cmd.Flags().IntVar(&b.Dispatches, "dispatches", 10_000, "dispatches for each figure")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runBenchmark(o, cmd, b, dispatch.Run) }
-	return o.WithResult(cmd, dispatch.Result{})
 }

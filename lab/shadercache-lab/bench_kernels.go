@@ -63,16 +63,16 @@ In JSON, the fields of a peer are "" and 0 without one.
 
 The exit code is 1 when a result was wrong.`
 
-func newBenchConv2D(o *options) *cobra.Command {
-	return newBenchKernels(o, conv2d.Conv2DKind, []string{"resnet", "seed"}, &cobra.Command{
+func newBenchConv2D(o *options) cli.Command {
+	return newBenchKernels(o, conv2d.Conv2DKind, []string{"resnet", "seed"}, cli.Command{
 		Short:   "Measure convolutions",
 		Long:    benchConv2DUsage,
 		Example: `  shadercache-lab bench conv2d resnet --tune --peer-command "python3 lab/bench/peers/peers.py" --json`,
 	})
 }
 
-func newBenchGEMM(o *options) *cobra.Command {
-	return newBenchKernels(o, conv2d.GEMMKind, []string{"square", "odd", "skinny", "epilogue"}, &cobra.Command{
+func newBenchGEMM(o *options) cli.Command {
+	return newBenchKernels(o, conv2d.GEMMKind, []string{"square", "odd", "skinny", "epilogue"}, cli.Command{
 		Short:   "Measure matrix products",
 		Long:    benchGEMMUsage,
 		Example: `  shadercache-lab bench gemm --tune --peer-command "python3 lab/bench/peers/peers.py" --json`,
@@ -81,34 +81,34 @@ func newBenchGEMM(o *options) *cobra.Command {
 
 // newBenchKernels completes the command for problems of one kind. Without arguments it
 // runs the given workloads.
-func newBenchKernels(o *options, kind string, workloads []string, cmd *cobra.Command) *cobra.Command {
+func newBenchKernels(o *options, kind string, workloads []string, c cli.Command) cli.Command {
 	var b kernels.Options
-	cmd.Use = kind + " [SHAPE...] [--tune] [--budget TIME] [--exact] [--no-cpu] [--peer FILE] [--peer-command COMMAND [--peer-each]]"
-	cmd.DisableFlagsInUseLine = true
-	flags := cmd.Flags()
-	flags.BoolVar(&b.Tune, "tune", false, "tune what was not tuned, first")
-	flags.DurationVar(&b.Budget, "budget", 20*time.Second, "how long to search for each problem")
-	flags.BoolVar(&b.Exact, "exact", false, "only algorithms with the error of a sum of products")
-	flags.BoolVar(&b.NoCPU, "no-cpu", false, "on software drivers, only algorithms with kernels")
-	flags.StringVar(&b.PeerFile, "peer", "", "file of a peer's times")
-	flags.StringVar(&b.PeerCommand, "peer-command", "", "program that measures a peer's times")
-	flags.BoolVar(&b.PeerEach, "peer-each", false, "run the peer's program after each row")
-	_ = cmd.MarkFlagFilename("peer", "json")
-	cmd.ValidArgs = workloads
-	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+	c.Use = kind + " [SHAPE...] [--tune] [--budget TIME] [--exact] [--no-cpu] [--peer FILE] [--peer-command COMMAND [--peer-each]]"
+	c.Args, c.Words, c.Result = cobra.ArbitraryArgs, workloads, kernels.Result{}
+	c.Setup = func(cmd *cobra.Command) {
+		flags := cmd.Flags()
+		flags.BoolVar(&b.Tune, "tune", false, "tune what was not tuned, first")
+		flags.DurationVar(&b.Budget, "budget", 20*time.Second, "how long to search for each problem")
+		flags.BoolVar(&b.Exact, "exact", false, "only algorithms with the error of a sum of products")
+		flags.BoolVar(&b.NoCPU, "no-cpu", false, "on software drivers, only algorithms with kernels")
+		flags.StringVar(&b.PeerFile, "peer", "", "file of a peer's times")
+		flags.StringVar(&b.PeerCommand, "peer-command", "", "program that measures a peer's times")
+		flags.BoolVar(&b.PeerEach, "peer-each", false, "run the peer's program after each row")
+		_ = cmd.MarkFlagFilename("peer", "json")
+	}
+	c.Check = func(cmd *cobra.Command, args []string) (err error) {
 		if err := cli.RefuseUnused(cmd, b.Tune, "--tune", "budget"); err != nil {
 			return err
 		}
 		if err := cli.CheckBudget(b.Budget); err != nil {
-			return cli.Usage(cmd, err)
+			return err
 		}
 		if len(args) == 0 {
 			args = workloads
 		}
-		if b.Shapes, b.Named, err = kernels.ParseShapes(kind, args); err != nil {
-			return cli.Usage(cmd, err)
-		}
-		return runBenchmark(o, cmd, b, kernels.Run)
+		b.Shapes, b.Named, err = kernels.ParseShapes(kind, args)
+		return err
 	}
-	return o.WithResult(cmd, kernels.Result{})
+	c.Run = func(cmd *cobra.Command, _ []string) (cli.Result, error) { return runBenchmark(o, cmd, b, kernels.Run) }
+	return c
 }

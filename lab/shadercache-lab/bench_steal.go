@@ -25,21 +25,23 @@ were stolen, over all repeats.
 The exit code is 1 when a task was not done exactly once, or when a group did
 nothing although tasks were distributed to it.`
 
-func newBenchSteal(o *options) *cobra.Command {
+func newBenchSteal(o *options) cli.Command {
 	var b workloads.StealOptions
-	cmd := &cobra.Command{
-		Use:                   "steal [--groups N] [--local N] [--takes N] [--repeat N]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Measure a work queue on the GPU",
-		Long:                  benchStealUsage,
-		Example:               "  shadercache-lab bench steal --groups 128 --json",
-		Args:                  cli.UsageArgs(cli.NoArguments),
+	return cli.Command{
+		Use:     "steal [--groups N] [--local N] [--takes N] [--repeat N]",
+		Short:   "Measure a work queue on the GPU",
+		Long:    benchStealUsage,
+		Example: "  shadercache-lab bench steal --groups 128 --json",
+		Result:  workloads.StealResult{},
+		Setup: func(cmd *cobra.Command) {
+			flags := cmd.Flags()
+			flags.IntVar(&b.Groups, "groups", 64, "work groups that take tasks, at most 256")
+			flags.IntVar(&b.Local, "local", 32, "invocations of a group")
+			flags.IntVar(&b.Takes, "takes", 8, "tasks that an invocation takes in a round, at most")
+			flags.IntVar(&b.Repeat, "repeat", 20, "times that all tasks are done")
+		},
+		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
+			return runBenchmark(o, cmd, b, workloads.RunSteal)
+		},
 	}
-	flags := cmd.Flags()
-	flags.IntVar(&b.Groups, "groups", 64, "work groups that take tasks, at most 256")
-	flags.IntVar(&b.Local, "local", 32, "invocations of a group")
-	flags.IntVar(&b.Takes, "takes", 8, "tasks that an invocation takes in a round, at most")
-	flags.IntVar(&b.Repeat, "repeat", 20, "times that all tasks are done")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return runBenchmark(o, cmd, b, workloads.RunSteal) }
-	return o.WithResult(cmd, workloads.StealResult{})
 }

@@ -26,28 +26,30 @@ exit code is 1 where a folder does not exist.`
 // ownBars are those of this project, from the top of the repository.
 const ownBars = "docs/bench/bars.json"
 
-func newBenchTable(o *options) *cobra.Command {
+func newBenchTable(o *options) cli.Command {
 	file, markdown := ownBars, false
-	cmd := &cobra.Command{
-		Use:                   "table FOLDER... [--bars FILE] [--markdown]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Compare logs of benchmarks with bars",
-		Long:                  benchTableUsage,
-		Example:               "  shadercache-lab bench table docs/logs/h200 docs/logs/h100",
-		Args:                  cli.UsageArgs(cobra.MinimumNArgs(1)),
+	return cli.Command{
+		Use:     "table FOLDER... [--bars FILE] [--markdown]",
+		Short:   "Compare logs of benchmarks with bars",
+		Long:    benchTableUsage,
+		Example: "  shadercache-lab bench table docs/logs/h200 docs/logs/h100",
+		Args:    cli.UsageArgs(cobra.MinimumNArgs(1)),
+		Result:  bars.Table{},
+		Unused:  cli.DirFlags + cli.GPUFlags + assertFlag,
+		Setup: func(cmd *cobra.Command) {
+			cmd.Flags().StringVar(&file, "bars", file, "`file` of bars")
+			cmd.Flags().BoolVar(&markdown, "markdown", false, "print a table for a page")
+			_ = cmd.MarkFlagFilename("bars", "json")
+		},
+		Run: func(cmd *cobra.Command, folders []string) (cli.Result, error) {
+			t, err := readTable(cmd, file, folders)
+			if err != nil || !markdown || o.JSON {
+				return nil, o.Show(t, err)
+			}
+			fmt.Fprint(o.Stdout, t.Markdown())
+			return nil, nil
+		},
 	}
-	cmd.Flags().StringVar(&file, "bars", file, "`file` of bars")
-	cmd.Flags().BoolVar(&markdown, "markdown", false, "print a table for a page")
-	_ = cmd.MarkFlagFilename("bars", "json")
-	cmd.RunE = func(cmd *cobra.Command, folders []string) error {
-		t, err := readTable(cmd, file, folders)
-		if err != nil || !markdown || o.JSON {
-			return o.Show(t, err)
-		}
-		fmt.Fprint(o.Stdout, t.Markdown())
-		return nil
-	}
-	return cli.Without(o.WithResult(cmd, bars.Table{}), cli.DirFlags, cli.GPUFlags, assertFlag)
 }
 
 // readTable compares folders with the bars of a file.

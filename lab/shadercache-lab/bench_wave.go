@@ -24,24 +24,24 @@ computes all of it once, on all cores, before anything is timed.
 
 The exit code is 1 when a result was wrong.`
 
-func newBenchWave(o *options) *cobra.Command {
+func newBenchWave(o *options) cli.Command {
 	var b workloads.WaveOptions
 	size, tiles := cli.Pair{X: 512, Y: 512}, cli.Pair{X: 16, Y: 16}
-	cmd := &cobra.Command{
-		Use:                   "wave [--size WxH] [--tiles WxH] [--repeat N]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Compare a simulation that stays on the GPU with one that does not",
-		Long:                  benchWaveUsage,
-		Example:               "  shadercache-lab bench wave --size 512x512 --json",
-		Args:                  cli.UsageArgs(cli.NoArguments),
+	return cli.Command{
+		Use:     "wave [--size WxH] [--tiles WxH] [--repeat N]",
+		Short:   "Compare a simulation that stays on the GPU with one that does not",
+		Long:    benchWaveUsage,
+		Example: "  shadercache-lab bench wave --size 512x512 --json",
+		Result:  workloads.WaveResult{},
+		Setup: func(cmd *cobra.Command) {
+			flags := cmd.Flags()
+			flags.Var(&size, "size", "cells")
+			flags.Var(&tiles, "tiles", "tiles, a work group each")
+			flags.IntVar(&b.Repeat, "repeat", 100, "times that each operation is timed")
+		},
+		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
+			b.Width, b.Height, b.TilesX, b.TilesY = size.X, size.Y, tiles.X, tiles.Y
+			return runBenchmark(o, cmd, b, workloads.RunWave)
+		},
 	}
-	flags := cmd.Flags()
-	flags.Var(&size, "size", "cells")
-	flags.Var(&tiles, "tiles", "tiles, a work group each")
-	flags.IntVar(&b.Repeat, "repeat", 100, "times that each operation is timed")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		b.Width, b.Height, b.TilesX, b.TilesY = size.X, size.Y, tiles.X, tiles.Y
-		return runBenchmark(o, cmd, b, workloads.RunWave)
-	}
-	return o.WithResult(cmd, workloads.WaveResult{})
 }

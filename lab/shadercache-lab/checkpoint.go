@@ -23,18 +23,14 @@ const checkpointUsage = `Show checkpoints of kernels that keep running.
 docs/resident.md has the format. These commands need no OpenGL, and write
 nothing.`
 
-func newCheckpoint(o *options) *cobra.Command {
-	cmd := cli.NewParent(&cobra.Command{
-		Use:     "checkpoint",
+func newCheckpoint(o *options) cli.Command {
+	return cli.Command{
+		Use:     "checkpoint [flags]",
 		Short:   "Show checkpoints of kernels that keep running",
 		Long:    checkpointUsage,
 		Example: "  shadercache-lab checkpoint inspect wave.checkpoint",
-	})
-	cmd.AddCommand(newCheckpointInspect(o))
-	for _, sub := range cmd.Commands() {
-		cli.Without(sub, cli.DirFlags, cli.GPUFlags)
+		Below:   []cli.Command{newCheckpointInspect(o)},
 	}
-	return cmd
 }
 
 const checkpointInspectUsage = `Check every byte of a checkpoint and show what it holds: the kernel, the steps,
@@ -74,36 +70,37 @@ type checkpointState struct {
 	SHA256 string `json:"sha256"`
 }
 
-func newCheckpointInspect(o *options) *cobra.Command {
+func newCheckpointInspect(o *options) cli.Command {
 	state := ""
-	cmd := &cobra.Command{
-		Use:                   "inspect [--state NAME] FILE",
-		DisableFlagsInUseLine: true,
-		Short:                 "Check a checkpoint and show what it holds",
-		Long:                  checkpointInspectUsage,
-		Example:               "  shadercache-lab checkpoint inspect wave.checkpoint --json",
-		Args:                  cli.OneArgument("name one checkpoint"),
-		RunE: func(cmd *cobra.Command, args []string) error {
+	return cli.Command{
+		Use:     "inspect [--state NAME] FILE",
+		Short:   "Check a checkpoint and show what it holds",
+		Long:    checkpointInspectUsage,
+		Example: "  shadercache-lab checkpoint inspect wave.checkpoint --json",
+		Args:    cli.OneArgument("name one checkpoint"),
+		Unused:  cli.DirFlags + cli.GPUFlags, Result: checkpointInspection{},
+		Setup: func(cmd *cobra.Command) {
+			cmd.Flags().StringVar(&state, "state", "", "write the content of this state alone")
+		},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
 			if state != "" && o.JSON {
-				return cli.Usage(cmd, errors.New("--state writes bytes, and no JSON"))
+				return nil, cli.Usage(cmd, errors.New("--state writes bytes, and no JSON"))
 			}
 			r, c, err := inspectCheckpoint(args[0])
 			if err != nil {
-				return err
+				return nil, err
 			}
 			if state == "" {
-				return o.Result(r, r.Print)
+				return nil, o.Result(r, r.Print)
 			}
 			data, ok := c.State(state)
 			if !ok {
-				return cli.Hint(fmt.Errorf("%s has no state %q", r.File, state), "shadercache-lab checkpoint inspect "+args[0])
+				return nil, cli.Hint(fmt.Errorf("%s has no state %q", r.File, state), "shadercache-lab checkpoint inspect "+args[0])
 			}
 			_, err = o.Stdout.Write(data)
-			return err
+			return nil, err
 		},
 	}
-	cmd.Flags().StringVar(&state, "state", "", "write the content of this state alone")
-	return o.WithResult(cmd, checkpointInspection{})
 }
 
 // checkpointCopies reads one file, or the two of a path.

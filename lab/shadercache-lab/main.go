@@ -27,23 +27,20 @@ The cache, the results, the messages and the exit codes are those of
 shadercache: see its help.`
 
 func newRoot(o *options) *cobra.Command {
-	root := &cobra.Command{
+	return o.NewRoot(&cobra.Command{
 		Use:     "shadercache-lab",
 		Short:   "Measure jobs, kernels and sessions",
 		Long:    rootUsage,
 		Example: "  shadercache-lab bench gemm --json",
-	}
-	root.AddCommand(newBench(o), newRun(o), newCheckpoint(o))
-	return o.NewRoot(root)
+	}, newBench(o), newRun(o), newCheckpoint(o))
 }
 
-func newRun(o *options) *cobra.Command {
-	cmd := cli.NewParent(&cobra.Command{
-		Use:     "run",
+func newRun(o *options) cli.Command {
+	return cli.Command{
+		Use:     "run [flags]",
 		Short:   "Run a demonstration on the GPU",
 		Long:    "Run a demonstration of kernels that keep running.",
 		Example: "  shadercache-lab run wave --out frames --verify",
-	})
-	cmd.AddCommand(newRunInterpreter(o), newRunWave(o))
-	return cmd
+		Below:   []cli.Command{newRunInterpreter(o), newRunWave(o)},
+	}
 }

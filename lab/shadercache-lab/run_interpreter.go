@@ -108,46 +108,47 @@ type interpreterFlags struct {
 	setup     interpreter.Setup
 }
 
-func newRunInterpreter(o *options) *cobra.Command {
+func newRunInterpreter(o *options) cli.Command {
 	var f interpreterFlags
 	f.memory = 4 << 20
-	cmd := &cobra.Command{
-		Use:                   "interpreter FILE [--machines N] [--cycles N] [--form NAME] [--reg x0=5] ...",
-		DisableFlagsInUseLine: true,
-		Short:                 "Run ARM instructions on the GPU",
-		Long:                  runInterpreterUsage,
-		Example:               "  shadercache-lab run interpreter lab/demo/interpreter/testdata/fibonacci.s --machines 90 --memory 64KiB --reg x0=machine --machine 50",
-		Args:                  cli.OneArgument("name one file to run"),
+	return cli.Command{
+		Use:     "interpreter FILE [--machines N] [--cycles N] [--form NAME] [--reg x0=5] ...",
+		Short:   "Run ARM instructions on the GPU",
+		Long:    runInterpreterUsage,
+		Example: "  shadercache-lab run interpreter lab/demo/interpreter/testdata/fibonacci.s --machines 90 --memory 64KiB --reg x0=machine --machine 50",
+		Args:    cli.OneArgument("name one file to run"),
+		Result:  interpreterResult{},
+		Setup: func(cmd *cobra.Command) {
+			flags := cmd.Flags()
+			flags.StringVar(&f.form, "form", "mega", strings.Join(interpreter.Forms, ", "))
+			flags.Uint64Var(&f.cycles, "cycles", 1_000_000, "instructions of each machine, at most")
+			flags.IntVar(&f.options.BatchCycles, "batch", 100_000, "instructions of a batch")
+			flags.IntVar(&f.options.Machines, "machines", 1, "machines side by side")
+			flags.IntVar(&f.machine, "machine", 0, "the machine whose registers and trace are printed")
+			flags.StringArrayVar(&f.registers, "reg", nil, "set `NAME=VALUE` in every machine: x0 to x30, sp, pc; the value machine is its number")
+			flags.StringArrayVar(&f.breaks, "break", nil, "stop at this `ADDRESS`")
+			flags.StringVar(&f.watch, "watch", "", "stop behind a store to `ADDRESS[+BYTES]`, by default 8 bytes")
+			flags.Var(&f.memory, "memory", "memory of each machine")
+			flags.DurationVar(&f.timeout, "timeout", 0, "stop continuous after the batch in which this passes (default never)")
+			flags.IntVar(&f.options.TraceEntries, "trace", 0, "print the last N instructions of --machine")
+			flags.BoolVar(&f.options.Vectors, "vectors", false, "execute instructions on vectors, which are undefined otherwise")
+			flags.BoolVar(&f.options.MachinePerGroup, "group", false, "run each machine on a work group; has --vectors")
+			flags.BoolVar(&f.options.Int64, "int64", false, "use 64-bit integers of the driver")
+			flags.BoolVar(&f.verify, "verify", true, "compare every machine with the CPU")
+			flags.Lookup("memory").DefValue = "4M"
+			cli.Complete(cmd, "form", interpreter.Forms...)
+		},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
+			if err := cli.RefuseUnused(cmd, f.form != "mega", "the other forms: mega is one batch", "batch"); err != nil {
+				return nil, err
+			}
+			if err := f.check(); err != nil {
+				return nil, cli.Usage(cmd, err)
+			}
+			r, err := o.runInterpreter(f, args[0])
+			return nil, o.Show(r, err)
+		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&f.form, "form", "mega", strings.Join(interpreter.Forms, ", "))
-	flags.Uint64Var(&f.cycles, "cycles", 1_000_000, "instructions of each machine, at most")
-	flags.IntVar(&f.options.BatchCycles, "batch", 100_000, "instructions of a batch")
-	flags.IntVar(&f.options.Machines, "machines", 1, "machines side by side")
-	flags.IntVar(&f.machine, "machine", 0, "the machine whose registers and trace are printed")
-	flags.StringArrayVar(&f.registers, "reg", nil, "set `NAME=VALUE` in every machine: x0 to x30, sp, pc; the value machine is its number")
-	flags.StringArrayVar(&f.breaks, "break", nil, "stop at this `ADDRESS`")
-	flags.StringVar(&f.watch, "watch", "", "stop behind a store to `ADDRESS[+BYTES]`, by default 8 bytes")
-	flags.Var(&f.memory, "memory", "memory of each machine")
-	flags.DurationVar(&f.timeout, "timeout", 0, "stop continuous after the batch in which this passes (default never)")
-	flags.IntVar(&f.options.TraceEntries, "trace", 0, "print the last N instructions of --machine")
-	flags.BoolVar(&f.options.Vectors, "vectors", false, "execute instructions on vectors, which are undefined otherwise")
-	flags.BoolVar(&f.options.MachinePerGroup, "group", false, "run each machine on a work group; has --vectors")
-	flags.BoolVar(&f.options.Int64, "int64", false, "use 64-bit integers of the driver")
-	flags.BoolVar(&f.verify, "verify", true, "compare every machine with the CPU")
-	flags.Lookup("memory").DefValue = "4M"
-	cli.Complete(cmd, "form", interpreter.Forms...)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if err := cli.RefuseUnused(cmd, f.form != "mega", "the other forms: mega is one batch", "batch"); err != nil {
-			return err
-		}
-		if err := f.check(); err != nil {
-			return cli.Usage(cmd, err)
-		}
-		r, err := o.runInterpreter(f, args[0])
-		return o.Show(r, err)
-	}
-	return o.WithResult(cmd, interpreterResult{})
 }
 
 // check checks the command line and parses what the machines begin with.

@@ -76,47 +76,47 @@ type wavePoke struct {
 	Step      uint32  `json:"step"` // as acknowledged
 }
 
-func newRunWave(o *options) *cobra.Command {
+func newRunWave(o *options) cli.Command {
 	f := waveFlags{size: cli.Pair{X: 512, Y: 512}, tiles: cli.Pair{X: 8, Y: 8}}
-	cmd := &cobra.Command{
-		Use:                   "wave [--size WxH] [--tiles WxH] [--steps N] [--poke X,Y,HEIGHT[@STEP]]... [--out DIR]",
-		DisableFlagsInUseLine: true,
-		Short:                 "Run a wave equation that stays on the GPU",
-		Long:                  runWaveUsage,
-		Example:               "  shadercache-lab run wave --size 512x512 --steps 600 --poke 200,200,1 --poke 320,300,-1@100 --every 20 --out frames --verify",
-		Args:                  cli.UsageArgs(cli.NoArguments),
-	}
-	flags := cmd.Flags()
-	flags.Var(&f.size, "size", "cells")
-	flags.Var(&f.tiles, "tiles", "tiles, a work group each")
-	flags.IntVar(&f.steps, "steps", 600, "steps to do")
-	flags.StringArrayVar(&f.pokes, "poke", nil, "raise the surface at X,Y by HEIGHT before step STEP, any number of times (default three, before steps 0, 100 and 200)")
-	flags.IntVar(&f.every, "every", 20, "steps from picture to picture")
-	flags.StringVar(&f.out, "out", "", "folder for pictures, made if it is missing (default no pictures)")
-	flags.BoolVar(&f.absorb, "absorb", false, "borders absorb waves rather than reflect them")
-	flags.Float64Var(&f.scale, "scale", 0, "height with the last colour (default an eighth of the highest poke)")
-	flags.BoolVar(&f.verify, "verify", false, "compare every cell with the CPU's")
-	f.saved.addFlags(flags)
-	_ = cmd.MarkFlagDirname("out")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		if err := cmp.Or(cli.RefuseZero(cmd, "scale", "checkpoint-every"), cli.RefuseUnused(cmd, f.saved.file != "", "--checkpoint", "checkpoint-every"), cli.RefuseUnused(cmd, f.out != "", "pictures, with --out", "every", "scale")); err != nil {
-			return err
-		}
-		if err := f.check(); err != nil {
-			return cli.Usage(cmd, err)
-		}
-		if f.out != "" {
-			if err := cli.MakeFolder(f.out); err != nil {
-				return err
+	return cli.Command{
+		Use:     "wave [--size WxH] [--tiles WxH] [--steps N] [--poke X,Y,HEIGHT[@STEP]]... [--out DIR]",
+		Short:   "Run a wave equation that stays on the GPU",
+		Long:    runWaveUsage,
+		Example: "  shadercache-lab run wave --size 512x512 --steps 600 --poke 200,200,1 --poke 320,300,-1@100 --every 20 --out frames --verify",
+		Result:  waveResult{},
+		Setup: func(cmd *cobra.Command) {
+			flags := cmd.Flags()
+			flags.Var(&f.size, "size", "cells")
+			flags.Var(&f.tiles, "tiles", "tiles, a work group each")
+			flags.IntVar(&f.steps, "steps", 600, "steps to do")
+			flags.StringArrayVar(&f.pokes, "poke", nil, "raise the surface at X,Y by HEIGHT before step STEP, any number of times (default three, before steps 0, 100 and 200)")
+			flags.IntVar(&f.every, "every", 20, "steps from picture to picture")
+			flags.StringVar(&f.out, "out", "", "folder for pictures, made if it is missing (default no pictures)")
+			flags.BoolVar(&f.absorb, "absorb", false, "borders absorb waves rather than reflect them")
+			flags.Float64Var(&f.scale, "scale", 0, "height with the last colour (default an eighth of the highest poke)")
+			flags.BoolVar(&f.verify, "verify", false, "compare every cell with the CPU's")
+			f.saved.addFlags(flags)
+			_ = cmd.MarkFlagDirname("out")
+		},
+		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
+			if err := cmp.Or(cli.RefuseZero(cmd, "scale", "checkpoint-every"), cli.RefuseUnused(cmd, f.saved.file != "", "--checkpoint", "checkpoint-every"), cli.RefuseUnused(cmd, f.out != "", "pictures, with --out", "every", "scale")); err != nil {
+				return nil, err
 			}
-		}
-		r, err := o.runWave(f)
-		if r == nil {
-			return err
-		}
-		return errors.Join(o.Result(r, r.Print), err)
+			if err := f.check(); err != nil {
+				return nil, cli.Usage(cmd, err)
+			}
+			if f.out != "" {
+				if err := cli.MakeFolder(f.out); err != nil {
+					return nil, err
+				}
+			}
+			r, err := o.runWave(f)
+			if r == nil {
+				return nil, err
+			}
+			return nil, errors.Join(o.Result(r, r.Print), err)
+		},
 	}
-	return o.WithResult(cmd, waveResult{})
 }
 
 // check checks the command line and parses the pokes.

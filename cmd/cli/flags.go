@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// addFlags adds a flag for each field of a struct that has the tag flag, also of embedded
+// structs. What the field holds is the default. Its tags are
+//
+//	flag   the name, or the name and a letter: "define,D"
+//	help   what the flag does
+//	value  the word of help that stands for the value; without it the type does
+//	shown  the default in the help; without it what the field holds, unless that is no value
+//	words  completions of the value
+//	files  endings of files that complete it, or "/" for folders
+//	list   "commas" for a list that commas divide, else each flag adds one
+//	hidden "yes" for a flag that is not in the help
+func addFlags(cmd *cobra.Command, flags *pflag.FlagSet, values reflect.Value) {
+	for i := range values.NumField() {
+		switch field := values.Type().Field(i); {
+		case field.Tag.Get("flag") != "":
+			addFlag(cmd, flags, field.Tag, values.Field(i))
+		case field.Anonymous && field.Type.Kind() == reflect.Struct:
+			addFlags(cmd, flags, values.Field(i))
+		}
+	}
+}
+
+func addFlag(cmd *cobra.Command, flags *pflag.FlagSet, tag reflect.StructTag, field reflect.Value) {
+	name, letter, _ := strings.Cut(tag.Get("flag"), ",")
+	help, value := tag.Get("help"), tag.Get("value")
+	if value != "" {
+		help = strings.Replace(help, value, "`"+value+"`", 1)
+	}
+	switch to := field.Addr().Interface().(type) {
+	case *bool:
+		flags.BoolVarP(to, name, letter, *to, help)
+	case *int:
+		flags.IntVarP(to, name, letter, *to, help)
+	case *uint64:
+		flags.Uint64VarP(to, name, letter, *to, help)
+	case *float64:
+		flags.Float64VarP(to, name, letter, *to, help)
+	case *string:
+		flags.StringVarP(to, name, letter, *to, help)
+	case *time.Duration:
+		flags.DurationVarP(to, name, letter, *to, help)
+	case *[]string:
+		if tag.Get("list") == "commas" {
+			flags.StringSliceVarP(to, name, letter, *to, help)
+		} else {
+			flags.StringArrayVarP(to, name, letter, *to, help)
+		}
+	case pflag.Value:
+		if flags.VarP(to, name, letter, help); field.IsZero() {
+			flags.Lookup(name).DefValue = ""
+		}
+	default:
+		panic(fmt.Sprintf("cli: flag --%s has the type %s", name, field.Type()))
+	}
+	if shown, given := tag.Lookup("shown"); given {
+		flags.Lookup(name).DefValue = shown
+	}
+	flags.Lookup(name).Hidden = tag.Get("hidden") != ""
+	completeFlag(cmd, name, tag)
+}
+
+// completeFlag registers the completions that the tags of a flag have.
+func completeFlag(cmd *cobra.Command, name string, tag reflect.StructTag) {
+	if words := tag.Get("words"); words != "" {
+		Complete(cmd, name, strings.Fields(words)...)
+	}
+	switch files := tag.Get("files"); files {
+	case "":
+	case "/":
+		_ = cmd.MarkFlagDirname(name)
+	default:
+		_ = cmd.MarkFlagFilename(name, strings.Fields(files)...)
+	}
+}
