@@ -19,8 +19,8 @@ type openBuffer struct {
 
 // newMemory makes memory of the device, all zero.
 func (s *Server) newMemory(size int) (*executor.Memory, error) {
-	s.watch.begin(false)
-	defer s.watch.end(false)
+	s.watch.begin(onThread)
+	defer s.watch.end(onThread, true)
 	return s.executor.NewMemory(size)
 }
 

@@ -45,8 +45,9 @@ func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used
 		return err
 	}
 	defer s.server.turns.release(weight)
-	s.server.watch.begin(false)
-	defer s.server.watch.end(false)
+	done := false
+	s.server.watch.begin(onGPU)
+	defer func() { s.server.watch.end(onGPU, done) }()
 	for _, b := range used {
 		if err := b.Memory.Download(s.ctx, 0, nil); err != nil {
 			return err
@@ -59,6 +60,7 @@ func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used
 	if err != nil {
 		t.fail(err, wire.CodeInternal)
 	} else {
+		done = n > 0
 		t.reply(&reply)
 	}
 	t.out.flush()

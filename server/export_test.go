@@ -2,6 +2,8 @@
 
 package server
 
+import "time"
+
 // LockBuffer locks a named buffer, as a copy of another session does, until unlock is called.
 func (s *Server) LockBuffer(name string) (unlock func()) {
 	n, _, err := s.buffers.Open(name, false, 0, nil)
@@ -13,4 +15,11 @@ func (s *Server) LockBuffer(name string) (unlock func()) {
 		n.Value.Unlock()
 		s.buffers.Leave(n)
 	}
+}
+
+// Progress returns when the GPU made progress last, as the watchdog sees it.
+func (s *Server) Progress() time.Time {
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	return s.watch.mu.progress
 }

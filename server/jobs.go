@@ -160,9 +160,9 @@ func (s *session) submitLocked(r *running) (err error) {
 	if r.task.answered.Load() {
 		err = context.Canceled
 	} else {
-		s.server.watch.begin(false)
+		s.server.watch.begin(onGPU)
 		if err = s.server.executor.SubmitInto(s.ctx, r.job, &r.pending); err != nil {
-			s.server.watch.end(false)
+			s.server.watch.end(onGPU, false)
 		}
 	}
 	if err != nil {
@@ -228,7 +228,7 @@ func (s *session) completeJob(r *running) {
 	}
 	r.task.times.mark(jobReplied)
 	r.task.times.report(r.task, r.bytes)
-	s.server.watch.end(false)
+	s.server.watch.end(onGPU, true)
 	s.server.turns.release(r.weight)
 	r.task.out.unexpect(r.unread)
 	r.release()

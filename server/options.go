@@ -32,7 +32,8 @@ type Options struct {
 	// either while the GL thread compiles. Default: 10 s.
 	HangTime time.Duration
 
-	// CompileTime is HangTime while programs are compiled. Default: 10 min.
+	// CompileTime limits the time in which a program compiles, and HangTime with the time that
+	// compiling adds to it. Default: 10 min.
 	CompileTime time.Duration
 
 	// ReadTime is the time in which a client has to send its hello, and in which a client

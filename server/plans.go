@@ -73,17 +73,17 @@ func specOf(layers []conv2d.Layer) string {
 // newPlan makes a plan, after take has counted its bytes on the device, which is undone where it
 // fails.
 func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool, take func(int64) error) (*plan, error) {
-	s.watch.begin(true)
-	defer s.watch.end(true)
-	o := conv2d.PlanOptions{Exact: exact}
-	bytes, err := conv2d.NetworkBytes(ctx, s.executor, s.cache, layers, o)
+	o, programs := conv2d.PlanOptions{Exact: exact}, watched{s.cache, s.watch}
+	bytes, err := conv2d.NetworkBytes(ctx, s.executor, programs, layers, o)
 	if err == nil {
 		err = take(bytes)
 	}
 	if err != nil {
 		return nil, err
 	}
-	network, err := conv2d.NewNetwork(ctx, s.executor, s.cache, layers, o)
+	s.watch.begin(onThread)
+	network, err := conv2d.NewNetwork(ctx, s.executor, programs, layers, o)
+	s.watch.end(onThread, true)
 	if err != nil {
 		_ = take(-bytes)
 		return nil, err
@@ -240,8 +240,9 @@ func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	if w, b := p.lengths(); len(weights) != 4*w || len(bias) != 4*b {
 		return reject(wire.CodeInvalid, "%d bytes of weights and %d of bias, the plan takes %d and %d", len(weights), len(bias), 4*w, 4*b)
 	}
-	s.server.watch.begin(false)
-	defer s.server.watch.end(false)
+	done := false
+	s.server.watch.begin(onGPU)
+	defer func() { s.server.watch.end(onGPU, done) }()
 	s.server.counts.bytesIn.Add(uint64(len(weights) + len(bias)))
 	p.mu.version = 0
 	for _, layer := range p.network.Plans() {
@@ -252,7 +253,7 @@ func (s *session) setWeights(p *plan, m *wire.Weights) error {
 			return err
 		}
 	}
-	p.mu.version = m.Version
+	p.mu.version, done = m.Version, true
 	s.server.counts.weights.Add(1)
 	return nil
 }

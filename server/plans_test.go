@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/job"
@@ -155,12 +156,14 @@ func TestInvalidPlans(t *testing.T) {
 	}
 }
 
+// winograd is an algorithm of several programs, as a choice in a layer.
+const winograd = ` {"algorithm":"winograd2","params":{"bk":8,"bm":32,"bn":32,"buffers":1,"clamp":1,"slices":4,"split":1,"taps_first":1,"tm":4,"tn":4,"unroll":0}}`
+
 // TestPlansCountTheirWorkspace makes plans whose algorithms take far more memory than their weights
 // and outputs: it counts against the quotas.
 func TestPlansCountTheirWorkspace(t *testing.T) {
 	f := serve(t, server.Options{Limits: wire.Limits{Buffers: 8 << 20, Named: 8 << 20}})
 	c := f.dial()
-	const winograd = ` {"algorithm":"winograd2","params":{"bk":8,"bm":32,"bn":32,"buffers":1,"clamp":1,"slices":4,"split":1,"taps_first":1,"tm":4,"tn":4,"unroll":0}}`
 	const large, small = "conv2d:1x64x128x128-1,3x3,p1" + winograd, "gemm:2x2x2" // 16 MiB and more
 	for name, plan := range map[string]func(spec string) (job.Plan, error){
 		"its own": func(spec string) (job.Plan, error) { return c.OpenPlan(t.Context(), "", false, spec) },
@@ -175,5 +178,28 @@ func TestPlansCountTheirWorkspace(t *testing.T) {
 	}
 	if s := f.Status(); s.NamedBytes <= 0 || s.NamedBytes > 1<<10 || s.Sessions[0].Bytes != s.NamedBytes {
 		t.Errorf("%d bytes of the session, %d of names", s.Sessions[0].Bytes, s.NamedBytes)
+	}
+}
+
+// TestPlansMakeProgress makes a plan of several programs: each of them is progress, so that a
+// plan may take longer than one program.
+func TestPlansMakeProgress(t *testing.T) {
+	f := serve(t, server.Options{})
+	c := f.dial()
+	seen, made := map[time.Time]bool{}, make(chan error, 1)
+	go func() {
+		_, err := c.OpenPlan(t.Context(), "", false, "conv2d:1x4x16x16-4,3x3,p1"+winograd)
+		made <- err
+	}()
+	for {
+		select {
+		case err := <-made:
+			if err != nil || len(seen) < 4 {
+				t.Errorf("progress was seen %d times: %v", len(seen), err)
+			}
+			return
+		case <-time.After(time.Millisecond):
+			seen[f.Progress()] = true
+		}
 	}
 }

@@ -69,9 +69,7 @@ func (s *session) program(t *task, b []byte) (wire.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.server.watch.begin(true)
-	handle, err := s.server.cache.Get(t.ctx, source)
-	s.server.watch.end(true)
+	handle, err := watched{s.server.cache, s.server.watch}.Get(t.ctx, source)
 	if err != nil {
 		return nil, err
 	}

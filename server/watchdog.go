@@ -3,56 +3,80 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/shader"
 )
 
-// watchdog notices that the GPU makes no progress. Work that waits for the GPU is between
-// begin and end; an end is progress.
+// watchdog notices that the GPU makes no progress. Work that waits for the GPU or its thread
+// is between begin and end. While the GPU has work only the end of such work is progress:
+// memory can be made, and programs found and compiled, beside a kernel that does not end.
 type watchdog struct {
 	hang, compile time.Duration
 	lost          func(reason string)
 
 	mu struct {
 		sync.Mutex
-		working   int
-		compiling int
-		progress  time.Time // of the last end, or of the begin after idleness
-		timer     *time.Timer
-		stopped   bool
+		working  [kindsOfWork]int
+		progress time.Time     // the last, or the begin after idleness
+		compiled time.Duration // of the time since, in which the GPU's thread may have compiled
+		since    time.Time     // of the programs that are compiled now
+		timer    *time.Timer
+		stopped  bool
 	}
 }
+
+// work is what a watchdog watches.
+type work int
+
+const (
+	onGPU     work = iota // jobs, copies
+	onThread              // makes objects of the driver
+	compiling             // may compile a program
+	kindsOfWork
+)
 
 func newWatchdog(hang, compile time.Duration, lost func(string)) *watchdog {
 	return &watchdog{hang: hang, compile: compile, lost: lost}
 }
 
-// begin starts a piece of work. compiles tells that it may compile programs.
-func (w *watchdog) begin(compiles bool) {
+// begin starts a piece of work.
+func (w *watchdog) begin(kind work) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.mu.working == 0 {
-		w.mu.progress = time.Now()
+	if w.mu.working == [kindsOfWork]int{} {
+		w.advance()
 	}
-	w.mu.working++
-	if compiles {
-		w.mu.compiling++
+	if kind == compiling && w.mu.working[compiling] == 0 {
+		w.mu.since = time.Now()
 	}
+	w.mu.working[kind]++
 	if w.mu.timer == nil && !w.mu.stopped {
 		w.mu.timer = time.AfterFunc(w.hang, w.check)
 	}
 }
 
-// end ends a piece of work.
-func (w *watchdog) end(compiles bool) {
+// end ends a piece of work, and tells whether it was done.
+func (w *watchdog) end(kind work, done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.mu.working--
-	if compiles {
-		w.mu.compiling--
+	w.mu.working[kind]--
+	if kind == compiling && w.mu.working[compiling] == 0 {
+		w.mu.compiled += time.Since(w.mu.since)
 	}
-	w.mu.progress = time.Now()
+	if kind == onGPU && done || w.mu.working[onGPU] == 0 {
+		w.advance()
+	}
+}
+
+// advance counts progress. mu is held.
+func (w *watchdog) advance() {
+	w.mu.progress, w.mu.compiled = time.Now(), 0
+	w.mu.since = w.mu.progress
 }
 
 // check runs while there is work, so that an idle server does not wake.
@@ -60,20 +84,20 @@ func (w *watchdog) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.timer = nil
-	if w.mu.working == 0 || w.mu.stopped {
+	if w.mu.stopped || w.mu.working == [kindsOfWork]int{} {
 		return
 	}
-	limit := w.hang
-	if w.mu.compiling > 0 {
-		limit = w.compile
+	waited, limit := time.Since(w.mu.progress), w.hang+w.mu.compiled
+	if w.mu.working[compiling] > 0 {
+		limit += time.Since(w.mu.since)
 	}
-	left := limit - time.Since(w.mu.progress)
-	if left <= 0 {
+	limit = min(limit, max(w.compile, w.hang))
+	if waited >= limit {
 		w.mu.stopped = true
 		go w.lost(fmt.Sprintf("nothing on the GPU completed for %v: a kernel does not end, or the driver hangs", limit))
 		return
 	}
-	w.mu.timer = time.AfterFunc(max(left, time.Millisecond), w.check)
+	w.mu.timer = time.AfterFunc(max(limit-waited, time.Millisecond), w.check)
 }
 
 func (w *watchdog) stop() {
@@ -83,4 +107,17 @@ func (w *watchdog) stop() {
 	if w.mu.timer != nil {
 		w.mu.timer.Stop()
 	}
+}
+
+// watched are the programs of a cache whose compiling is watched.
+type watched struct {
+	*cache.Cache
+	watch *watchdog
+}
+
+// Get gets a program.
+func (w watched) Get(ctx context.Context, source *shader.Source) (h *cache.Handle, err error) {
+	w.watch.begin(compiling)
+	defer w.watch.end(compiling, true)
+	return w.Cache.Get(ctx, source)
 }

@@ -1,0 +1,57 @@
+//go:build linux
+
+package server
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestWhatIsProgress has work of every kind, beside a kernel that does not end and without one.
+func TestWhatIsProgress(t *testing.T) {
+	const hang, compile = 10 * time.Second, 10 * time.Minute
+	// every begins and ends work of a kind again and again, each after a pause.
+	every := func(w *watchdog, n int, pause, takes time.Duration, kind work, done bool) {
+		for range n {
+			time.Sleep(pause)
+			w.begin(kind)
+			time.Sleep(takes)
+			w.end(kind, done)
+		}
+	}
+	for name, c := range map[string]struct {
+		lost time.Duration // 0: it is not
+		do   func(w *watchdog)
+	}{
+		"a kernel does not end":                      {hang, func(w *watchdog) { w.begin(onGPU) }},
+		"a kernel, and others end":                   {0, func(w *watchdog) { w.begin(onGPU); every(w, 9, 9*time.Second, 0, onGPU, true); w.end(onGPU, true) }},
+		"a kernel, and others are refused":           {hang, func(w *watchdog) { w.begin(onGPU); every(w, 99, time.Second, 0, onGPU, false) }},
+		"a kernel, and programs are resident":        {hang, func(w *watchdog) { w.begin(onGPU); every(w, 99, time.Second, 0, compiling, true) }},
+		"a kernel, and memory is made":               {hang, func(w *watchdog) { w.begin(onGPU); every(w, 99, time.Second, 0, onThread, true) }},
+		"a kernel, and a program takes a minute":     {hang + time.Minute, func(w *watchdog) { w.begin(onGPU); every(w, 1, time.Second, time.Minute, compiling, true) }},
+		"a kernel, and programs compile for an hour": {compile, func(w *watchdog) { w.begin(onGPU); every(w, 60, 0, time.Minute, compiling, true) }},
+		"a job waits for a program":                  {0, func(w *watchdog) { w.begin(onGPU); every(w, 1, 0, time.Minute, compiling, true); w.end(onGPU, true) }},
+		"a program compiles for ever":                {compile, func(w *watchdog) { w.begin(compiling) }},
+		"a plan of many programs": {0, func(w *watchdog) {
+			w.begin(onThread)
+			every(w, 60, 0, time.Minute, compiling, true)
+			w.end(onThread, true)
+		}},
+		"memory is not made": {hang, func(w *watchdog) { w.begin(onThread) }},
+		"nothing":            {0, func(w *watchdog) { every(w, 9, time.Hour, time.Second, onGPU, true) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				start, lost := time.Now(), time.Duration(0)
+				w := newWatchdog(hang, compile, func(string) { lost = time.Since(start) })
+				c.do(w)
+				time.Sleep(2 * compile)
+				w.stop()
+				if lost.Round(time.Second) != c.lost {
+					t.Errorf("lost after %v, want %v", lost, c.lost)
+				}
+			})
+		})
+	}
+}
