@@ -85,6 +85,7 @@ func appendBindings(b []byte, list []Binding, read bool) []byte {
 // Decode fills m in from a body.
 func (m *Job) Decode(body []byte) error {
 	f := fields{rest: body}
+	m.dropLong()
 	m.Deadline = f.u64()
 	m.Inputs = f.bindings(m.Inputs, true)
 	m.Outputs = f.bindings(m.Outputs, false)
@@ -123,6 +124,27 @@ func (f *fields) bindings(list []Binding, read bool) []Binding {
 		f.operand(&list[i].Operand, read)
 	}
 	return list
+}
+
+// maxReused is the elements of a list whose storage is used again. Without a limit a peer could
+// have a Job grow with each body, by another of its lists.
+const maxReused = 64
+
+// dropLong frees the storage of long lists, also of dispatches that the last body did not have.
+func (m *Job) dropLong() {
+	m.Inputs, m.Outputs, m.Dispatches = short(m.Inputs), short(m.Outputs), short(m.Dispatches)
+	all := m.Dispatches[:cap(m.Dispatches)]
+	for i := range all {
+		all[i].Uniforms, all[i].Buffers = short(all[i].Uniforms), short(all[i].Buffers)
+	}
+}
+
+// short returns s, or nil where it is long.
+func short[T any](s []T) []T {
+	if cap(s) > maxReused {
+		return nil
+	}
+	return s
 }
 
 // resized returns a slice of n elements that reuses those of s.

@@ -204,6 +204,30 @@ func TestDecodingAJobDoesNotAllocate(t *testing.T) {
 }
 
 // TestFieldsHaveLimits decodes bodies whose sizes fit and whose fields do not.
+// TestTheStorageOfAJobIsBounded decodes bodies that are small, each with a long list in another
+// dispatch: with more dispatches each time, and with fewer.
+func TestTheStorageOfAJobIsBounded(t *testing.T) {
+	var job Job
+	for i := range 400 {
+		n := min(i, 400-i) + 1
+		long := Job{Dispatches: make([]Dispatch, n)}
+		long.Dispatches[n-1] = Dispatch{Uniforms: make([]Uniform, 1000), Buffers: make([]Binding, 1000)}
+		for k := range long.Dispatches[n-1].Uniforms {
+			long.Dispatches[n-1].Uniforms[k].Kind = UniformInt
+		}
+		if err := job.Decode(long.Append(nil)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := 0
+	for _, d := range job.Dispatches[:cap(job.Dispatches)] {
+		kept += cap(d.Uniforms) + cap(d.Buffers)
+	}
+	if kept > 4*maxReused*maxReused {
+		t.Errorf("%d elements are kept", kept)
+	}
+}
+
 func TestFieldsHaveLimits(t *testing.T) {
 	many := (&Program{Name: []byte("add")}).Append(nil)
 	many[len(many)-2], many[len(many)-1] = 0xFF, 0xFF
