@@ -240,9 +240,8 @@ func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	if w, b := p.lengths(); len(weights) != 4*w || len(bias) != 4*b {
 		return reject(wire.CodeInvalid, "%d bytes of weights and %d of bias, the plan takes %d and %d", len(weights), len(bias), 4*w, 4*b)
 	}
-	done := false
-	s.server.watch.begin(onGPU)
-	defer func() { s.server.watch.end(onGPU, done) }()
+	s.server.watch.begin(onThread)
+	defer s.server.watch.end(onThread, true)
 	s.server.counts.bytesIn.Add(uint64(len(weights) + len(bias)))
 	p.mu.version = 0
 	for _, layer := range p.network.Plans() {
@@ -253,7 +252,7 @@ func (s *session) setWeights(p *plan, m *wire.Weights) error {
 			return err
 		}
 	}
-	p.mu.version, done = m.Version, true
+	p.mu.version = m.Version
 	s.server.counts.weights.Add(1)
 	return nil
 }

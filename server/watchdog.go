@@ -34,8 +34,8 @@ type watchdog struct {
 type work int
 
 const (
-	onGPU     work = iota // jobs, copies
-	onThread              // makes objects of the driver
+	onGPU     work = iota // jobs, and copies that wait for their bytes
+	onThread              // what the driver may accept before the GPU has done it
 	compiling             // may compile a program
 	kindsOfWork
 )
