@@ -27,6 +27,7 @@ type plan struct {
 	mu struct {
 		sync.RWMutex        // held while weights change, and by readers until the executor has a run: it has those of one version
 		version      uint64 // of the weights; 0: there are none
+		sets         uint64 // attempts to set them: the version that layers see, of which some have what failed in others
 	}
 }
 
@@ -244,11 +245,12 @@ func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	defer s.server.watch.end(onThread, true)
 	s.server.counts.bytesIn.Add(uint64(len(weights) + len(bias)))
 	p.mu.version = 0
+	p.mu.sets++
 	for _, layer := range p.network.Plans() {
 		var w, b []float32
 		w, weights = floats(weights, layer.WeightsLen())
 		b, bias = floats(bias, layer.BiasLen())
-		if err := layer.SetWeights(s.ctx, m.Version, w, b); err != nil {
+		if err := layer.SetWeights(s.ctx, p.mu.sets, w, b); err != nil {
 			return err
 		}
 	}

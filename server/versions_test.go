@@ -5,6 +5,7 @@ package server_test
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -294,4 +295,42 @@ func TestRunsHaveTheWeightsOfOneVersion(t *testing.T) {
 	running.Wait()
 	stop.Store(true)
 	setting.Wait()
+}
+
+// TestWeightsOfAClientThatEnds has a client end while its weights are set: of those, nothing is
+// used by the next client, whatever its version is.
+func TestWeightsOfAClientThatEnds(t *testing.T) {
+	f := serve(t, server.Options{})
+	layers := []string{"gemm:1x1024x4096", "conv2d:1x4x16x16-4,3x3,p1" + winograd} // that needs the GPU to prepare its weights
+	c := f.dial()
+	p, err := c.OpenPlan(t.Context(), "plan", false, layers...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 1024*4096 + 4*4*3*3
+	set := func(version uint64) (uploaded bool) {
+		if uploaded, err = p.SetWeights(t.Context(), version, slices.Repeat([]float32{1}, n), nil); err != nil {
+			t.Fatal(err)
+		}
+		return uploaded
+	}
+	for i := range 3 {
+		r := f.rawSession()
+		_, memory := r.share(2, 1, 4*n)
+		copy(memory, bytesOf(slices.Repeat([]float32{9}, n)))
+		r.pipeline(3, rawRequest(wire.TypePlan, &wire.Plan{ID: 1, Name: []byte("plan")}))
+		r.want(wire.TypePlan|wire.ReplyBit, 3)
+		r.pipeline(4, rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 7, Weights: wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: 4 * n}}))
+		time.Sleep(time.Duration(3*i) * time.Millisecond)
+		r.Close()
+		eventually(t, "the client has ended", func() bool { return len(f.Status().Sessions) == 1 })
+		output := make([]float32, 1024)
+		if uploaded := set(7); !uploaded {
+			continue // the client was faster
+		}
+		if err := p.Run(t.Context(), slices.Repeat([]float32{1}, 4096), output); err != nil || output[0] != 4096*16 {
+			t.Errorf("%v: %v, want %v", err, output[0], 4096*16)
+		}
+		set(8)
+	}
 }
