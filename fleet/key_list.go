@@ -205,6 +205,7 @@ func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change
 		return nil, r.aboutKeys(err)
 	}
 	drivers, err := r.listDrivers(ctx)
+	err = ignoreMissing(err) // a remote that is new
 	for _, of := range drivers {
 		err = errors.Join(err, retryChanged(ctx, func() error { return r.putKeysInto(ctx, of, line) }))
 	}
@@ -239,7 +240,7 @@ func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change
 // deleted, or put back.
 func (r *Remote) newestKeys(ctx context.Context, list *KeyList) (*KeyList, error) {
 	drivers, err := r.listDrivers(ctx)
-	if errors.Is(err, errors.ErrUnsupported) {
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, ErrNotFound) {
 		return list, nil
 	}
 	for _, of := range drivers {

@@ -133,7 +133,7 @@ func FromEnvironment(o Options) (Options, error) {
 
 // keysFromEnvironment fills the fields with keys.
 func (o *Options) keysFromEnvironment() error {
-	if text := os.Getenv(keysVariable); !o.verifies() && !o.Unsigned && text != "" {
+	if text := os.Getenv(keysVariable); !o.Verifies() && !o.Unsigned && text != "" {
 		for _, path := range filepath.SplitList(text) {
 			if path == acceptUnsigned {
 				o.Unsigned = true
@@ -166,8 +166,8 @@ func (o *Options) AddKey(path string) error {
 	return nil
 }
 
-// verifies reports whether a key is known.
-func (o *Options) verifies() bool { return len(o.Keys)+len(o.Roots) > 0 }
+// Verifies reports whether a key is known.
+func (o *Options) Verifies() bool { return len(o.Keys)+len(o.Roots) > 0 }
 
 // withDefaults returns o with its defaults.
 func (o Options) withDefaults() (Options, error) {
@@ -180,7 +180,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Budget < 0 || o.Patience < 0 || o.LeaseTime < 0 || o.MaxBytes < 0 || o.Lifetime < 0 {
 		return o, errors.New("remote: a negative budget, patience, lease time, lifetime or limit")
 	}
-	if o.Unsigned && o.verifies() {
+	if o.Unsigned && o.Verifies() {
 		return o, fmt.Errorf("remote: unsigned heads are accepted, so that the keys verify nothing: take the keys or %s out of %s", acceptUnsigned, keysVariable)
 	}
 	if len(o.Name) > maxName || !utf8.ValidString(o.Name) {

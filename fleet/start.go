@@ -88,7 +88,7 @@ func (r *Remote) start(ctx context.Context, driver binary.Fingerprint) StartRepo
 	r.mu.Lock()
 	r.mu.started = &driver
 	r.mu.Unlock()
-	if r.options.SignKey == nil && !r.options.verifies() && !r.options.Unsigned {
+	if r.options.SignKey == nil && !r.options.Verifies() && !r.options.Unsigned {
 		return StartReport{Outcome: Failed, Err: refuse(classSignature, "no public key was given: set %s to the .pub file of the key that signs", keysVariable)}
 	}
 	if r.options.Unsigned {

@@ -233,7 +233,8 @@ func (r *configResult) addRemote() {
 		line = settingLine{"remote", shownURL(text), fromEnvironment, "SHADERCACHE_REMOTE"}
 	}
 	r.Settings = append(r.Settings, line)
-	for _, name := range []string{"SHADERCACHE_REMOTE_MODE", "SHADERCACHE_REMOTE_KEYS", "SHADERCACHE_REMOTE_BUDGET", "SHADERCACHE_REMOTE_SIGN_KEY"} {
+	for _, name := range []string{"SHADERCACHE_REMOTE_MODE", "SHADERCACHE_REMOTE_KEYS", "SHADERCACHE_REMOTE_BUDGET", "SHADERCACHE_REMOTE_SIGN_KEY",
+		"SHADERCACHE_REMOTE_NAME", "SHADERCACHE_REMOTE_MIN_SEQUENCE", "SHADERCACHE_REMOTE_STRICT"} {
 		if value := os.Getenv(name); value != "" {
 			setting := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "SHADERCACHE_"), "_", "-"))
 			r.Settings = append(r.Settings, settingLine{setting, value, fromEnvironment, name})

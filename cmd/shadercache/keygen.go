@@ -16,9 +16,13 @@ const keygenUsage = `Make a key pair for signing what export writes.
 
 FILE is the private key, readable only by you: keep it where export runs.
 FILE.pub is the public key, for import --verify. Both are ed25519 keys in PEM,
-the format of openssl. No file is replaced.`
+the format of openssl. No file is replaced.
 
-const keygenExample = `  shadercache keygen release.key`
+With --root it is a root key: it signs the list of keys of a remote, see remote
+keys, and nothing else. Keep it on a machine without a network.`
+
+const keygenExample = `  shadercache keygen release.key
+  shadercache keygen --root root.key`
 
 // keygenResult is what keygen prints.
 type keygenResult struct {
@@ -27,16 +31,23 @@ type keygenResult struct {
 }
 
 func (o *options) keygenCommand() cli.Command {
+	var f struct {
+		Root bool `flag:"root" help:"make a root key, which signs lists of keys"`
+	}
 	return cli.Command{
-		Use:     "keygen FILE",
+		Use:     "keygen [--root] FILE",
 		Short:   "Make a key pair for signing exports",
 		Long:    keygenUsage,
 		Example: keygenExample,
 		Args:    cli.OneArgument("name one file"),
-		Unused:  cli.DirFlags + cli.GPUFlags, Result: keygenResult{},
+		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags, Result: keygenResult{},
 		Check: func(cmd *cobra.Command, args []string) error { return cli.NoStdout(cmd, args[0]) },
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
-			err := pack.GenerateKey(args[0])
+			generate := pack.GenerateKey
+			if f.Root {
+				generate = pack.GenerateRootKey
+			}
+			err := generate(args[0])
 			if errors.Is(err, fs.ErrExist) {
 				err = cli.Hint(err, "name another file: a key is never replaced")
 			}

@@ -48,6 +48,7 @@ type pushFlags struct {
 	Drivers    []string `flag:"fingerprint" help:"only this driver (default all)" value:"driver" list:"commas"`
 	Sources    bool     `flag:"sources" help:"send stored sources too"`
 	Replace    bool     `flag:"replace" help:"leave out what the remote has"`
+	Refresh    bool     `flag:"refresh" help:"let the head be valid for 90 days more, also if nothing is new"`
 	Sign       string   `flag:"sign" help:"sign with this private key" value:"key"`
 	Recordings []string `flag:"recording" help:"compile the recording in DIR first (repeatable)" value:"DIR" files:"/"`
 }
@@ -64,7 +65,7 @@ type pushResult struct {
 func (o *options) pushCommand() cli.Command {
 	var f pushFlags
 	return cli.Command{
-		Use:     "push [--sign KEY] [--sources] [--fingerprint DRIVER] [--recording DIR] [--replace] [URL]",
+		Use:     "push [--sign KEY] [--sources] [--fingerprint DRIVER] [--recording DIR] [--replace] [--refresh] [URL]",
 		Short:   "Send the cache to a remote, for other machines",
 		Long:    pushUsage,
 		Example: pushExample,
@@ -112,7 +113,7 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	if err := o.identifyDriver(dir); err != nil {
 		return nil, err
 	}
-	po := fleet.PushOptions{Sources: f.Sources, Replace: f.Replace}
+	po := fleet.PushOptions{Sources: f.Sources, Replace: f.Replace, Refresh: f.Refresh}
 	if po.Fingerprints, err = chosenDrivers(dir, f.Drivers); err != nil {
 		return nil, err
 	}

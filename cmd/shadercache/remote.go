@@ -23,7 +23,13 @@ starts, where these are set:
                                pushes what was compiled when a process ends
   SHADERCACHE_REMOTE_BUDGET    the most that a start waits; by default 150ms for
                                an answer, then half of what the packs save
-  SHADERCACHE_REMOTE_SIGN_KEY  a file with a private key, for those that write`
+  SHADERCACHE_REMOTE_SIGN_KEY  a file with a private key, for those that write
+  SHADERCACHE_REMOTE_NAME      a word that each head has to have signed; by
+                               default the path of the URL
+
+$SHADERCACHE_REMOTE_MIN_SEQUENCE refuses heads of a lower number, also on a
+machine that has seen none, and SHADERCACHE_REMOTE_STRICT=1 those of shadercache
+0.3, which have no name and no end.`
 
 func (o *options) remoteCommand() cli.Command {
 	return cli.Command{
@@ -31,7 +37,7 @@ func (o *options) remoteCommand() cli.Command {
 		Short:   "Show and maintain a remote",
 		Long:    remoteCommandUsage,
 		Example: "  shadercache remote status",
-		Below:   []cli.Command{o.remoteStatusCommand(), o.remoteListCommand(), o.remotePruneCommand(), o.remoteCompactCommand()},
+		Below:   []cli.Command{o.remoteStatusCommand(), o.remoteListCommand(), o.remotePruneCommand(), o.remoteCompactCommand(), o.remoteKeysCommand()},
 	}
 }
 
@@ -98,7 +104,7 @@ func (s *remoteStatus) Print(w io.Writer) {
 	case !s.Reachable:
 		fmt.Fprint(w, "answer\tnone\n")
 	case s.Signed:
-		fmt.Fprintf(w, "answer\tin %s, signed by a known key\n", cli.ReadableDuration(s.Latency))
+		fmt.Fprintf(w, "answer\tin %s, signed by key %s\n", cli.ReadableDuration(s.Latency), s.Signer)
 	case s.Head == nil && s.err == nil: // nothing that could be signed
 		fmt.Fprintf(w, "answer\tin %s\n", cli.ReadableDuration(s.Latency))
 	default:
@@ -107,6 +113,9 @@ func (s *remoteStatus) Print(w io.Writer) {
 	if h := s.Head; h != nil {
 		fmt.Fprintf(w, "this driver\t%s in %s (%s), sequence %d of %s\n", cli.Plural(h.Programs(), "program"), cli.Plural(len(h.Packs), "pack"),
 			cli.ReadableBytes(h.Bytes()), h.Sequence, h.Time.Local().Format(time.DateTime))
+		if !h.Expires.IsZero() {
+			fmt.Fprintf(w, "valid until\t%s\n", h.Expires.Local().Format(time.DateTime))
+		}
 	} else if s.Reachable {
 		fmt.Fprint(w, "this driver\tnothing: the first push from a machine with this driver and GPU fills it\n")
 	}

@@ -34,14 +34,12 @@ func (f *remoteFlags) options(cmd *cobra.Command, args []string, mode fleet.Mode
 		if file == "" {
 			return ro, cli.Usage(cmd, errors.New("--verify is empty"))
 		}
-		key, err := pack.ReadPublicKey(file)
-		if err != nil {
+		if err := ro.AddKey(file); err != nil {
 			return ro, err
 		}
-		ro.Keys = append(ro.Keys, key)
 	}
 	ro, err := remoteURL(ro, args)
-	if err == nil && len(ro.Keys) == 0 && !ro.Unsigned {
+	if err == nil && !ro.Verifies() && !ro.Unsigned {
 		err = cli.Hint(errors.New("no key is known, so nothing in the remote can be verified"),
 			"--verify KEY.pub or $SHADERCACHE_REMOTE_KEYS names the keys; --trust accepts what is not signed")
 	}
@@ -65,7 +63,7 @@ func writerOptions(ro fleet.Options, args []string) (fleet.Options, error) {
 	ro.Mode = fleet.ReadWrite
 	ro, err := remoteURL(ro, args)
 	if err == nil && ro.SignKey == nil {
-		if len(ro.Keys) > 0 {
+		if ro.Verifies() {
 			err = cli.Hint(errors.New("machines with $SHADERCACHE_REMOTE_KEYS refuse what is not signed"), "--sign KEY signs it; see shadercache keygen")
 		}
 		ro.Unsigned = true

@@ -18,6 +18,9 @@ const (
 	// remotePatience is how long the check waits for an answer, and for all packs.
 	remotePatience = 20 * time.Second
 
+	// nearEnd is how long before its end a head should be renewed.
+	nearEnd = 14 * 24 * time.Hour
+
 	// clockSkew is the difference of clocks above which ages of heads mislead, and requests
 	// to stores that check times (S3) are refused.
 	clockSkew = 5 * time.Minute
@@ -35,9 +38,13 @@ func (r *Report) examineRemote(dir *binary.Dir, driver *binary.Fingerprint) {
 	if settings.URL == "" || settings.Mode == fleet.Off {
 		return
 	}
-	if len(settings.Keys) == 0 && !settings.Unsigned {
+	if !settings.Verifies() && !settings.Unsigned {
 		r.wrong(remoteCheck, "export SHADERCACHE_REMOTE_KEYS=fleet.key.pub", "no key is known: nothing from the remote is used")
 		return
+	}
+	if settings.SignKey != nil && settings.Mode == fleet.ReadWrite {
+		r.note(remoteCheck, "unset SHADERCACHE_REMOTE_SIGN_KEY, and let a CI job of a protected branch push",
+			"processes of this machine sign what they compile: who breaks into one of them decides what all machines run")
 	}
 	far, err := fleet.Open(dir, settings)
 	if err != nil {
@@ -74,6 +81,9 @@ func (r *Report) examineAnswer(s fleet.Status) bool {
 		r.note(remoteCheck, "shadercache push, from one machine with this driver", "%s answers in %s, and has nothing for this driver",
 			s.URL, cli.ReadableDuration(s.Latency))
 		return false
+	}
+	if end := s.Head.Expires; !end.IsZero() && time.Until(end) < nearEnd {
+		r.note(remoteCheck, "shadercache push --refresh, where it is pushed", "no machine uses its packs after %s", end.Local().Format(time.DateTime))
 	}
 	signed := "signed by a known key"
 	if !s.Signed {

@@ -19,13 +19,14 @@ func TestAnswersOfARemote(t *testing.T) {
 		level       string
 		detail, fix string
 	}{
-		"good":        {fleet.Status{URL: "file:///x", Signed: true, Head: head}, LevelGood, "signed by a known key, with 48 programs", ""},
-		"unsigned":    {fleet.Status{Head: head}, LevelGood, "not signed by a known key", ""},
-		"nothing":     {fleet.Status{}, LevelNote, "has nothing for this driver", "shadercache push"},
-		"no answer":   {fleet.Status{Err: fmt.Errorf("%w: refused", fleet.ErrUnreachable)}, LevelWrong, "unreachable", "remote status"},
-		"another key": {fleet.Status{Err: &fleet.RefusedError{Class: "signature", Reason: "signed by key 1"}}, LevelWrong, "signed by key 1", "SHADERCACHE_REMOTE_KEYS"},
-		"clock":       {fleet.Status{Head: head, Clock: -time.Hour}, LevelWrong, "the clock of the remote differs by 1h", "ntp"},
-		"breaker":     {fleet.Status{Head: head, Breaker: time.Now(), Reason: "no route"}, LevelNote, "since it failed: no route", "shadercache pull"},
+		"good":         {fleet.Status{URL: "file:///x", Signed: true, Head: head}, LevelGood, "signed by a known key, with 48 programs", ""},
+		"unsigned":     {fleet.Status{Head: head}, LevelGood, "not signed by a known key", ""},
+		"nothing":      {fleet.Status{}, LevelNote, "has nothing for this driver", "shadercache push"},
+		"no answer":    {fleet.Status{Err: fmt.Errorf("%w: refused", fleet.ErrUnreachable)}, LevelWrong, "unreachable", "remote status"},
+		"another key":  {fleet.Status{Err: &fleet.RefusedError{Class: "signature", Reason: "signed by key 1"}}, LevelWrong, "signed by key 1", "SHADERCACHE_REMOTE_KEYS"},
+		"clock":        {fleet.Status{Head: head, Clock: -time.Hour}, LevelWrong, "the clock of the remote differs by 1h", "ntp"},
+		"near its end": {fleet.Status{Signed: true, Head: &fleet.Head{Expires: time.Now().Add(time.Hour)}}, LevelNote, "no machine uses its packs after", "--refresh"},
+		"breaker":      {fleet.Status{Head: head, Breaker: time.Now(), Reason: "no route"}, LevelNote, "since it failed: no route", "shadercache pull"},
 	} {
 		r := &Report{Good: true}
 		r.examineAnswer(c.status)

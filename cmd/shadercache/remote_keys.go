@@ -1,0 +1,193 @@
+package main
+
+import (
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/fleet/pack"
+)
+
+const remoteKeysUsage = `Show and change who may sign the heads of a remote. The list is signed by a
+root key, which stays offline: keygen --root makes one. Nodes know its public
+half alone, SHADERCACHE_REMOTE_KEYS=root.key.pub, so keys change without them.
+
+A list is valid for 400 days; renew, add and revoke begin them anew. After
+revoke readers refuse what the key has signed, and compile until another one
+pushes with --replace: what a leaked key has pushed is not kept.
+
+` + remoteUsage
+
+// remoteKeysFlags are the flags of the commands that change a list.
+type remoteKeysFlags struct {
+	remoteFlags
+	Root string `flag:"root" help:"the private root key, which signs the list" value:"root key"`
+}
+
+// remoteKeysResult is what remote keys prints: the list.
+type remoteKeysResult struct {
+	Remote  string      `json:"remote"` // its URL, without credentials
+	Name    string      `json:"name"`
+	Epoch   uint64      `json:"epoch"` // of the list; 0: there is none
+	Expires time.Time   `json:"expires"`
+	Keys    []remoteKey `json:"keys"`
+}
+
+// remoteKey is one key of a list.
+type remoteKey struct {
+	ID      string    `json:"id"`
+	Added   time.Time `json:"added"`
+	Revoked time.Time `json:"revoked,omitzero"`
+}
+
+func newRemoteKeys(url string, l *fleet.KeyList) *remoteKeysResult {
+	r := &remoteKeysResult{Remote: shownURL(url), Name: l.Name, Epoch: l.Epoch, Expires: l.Expires, Keys: []remoteKey{}}
+	for _, k := range l.Keys {
+		r.Keys = append(r.Keys, remoteKey{k.ID(), k.Added, k.Revoked})
+	}
+	return r
+}
+
+func (r *remoteKeysResult) Print(w io.Writer) {
+	if r.Epoch == 0 {
+		fmt.Fprintf(w, "%s has no list of keys\n", cli.EscapeName(r.Remote))
+		return
+	}
+	fmt.Fprintf(w, "%s, the remote %q: list %d, valid until %s\n\nkey\tadded\trevoked\n", cli.EscapeName(r.Remote), r.Name, r.Epoch, r.Expires.Local().Format(time.DateOnly))
+	for _, k := range r.Keys {
+		revoked := ""
+		if !k.Revoked.IsZero() {
+			revoked = k.Revoked.Local().Format(time.DateOnly)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", k.ID, k.Added.Local().Format(time.DateOnly), revoked)
+	}
+}
+
+func (o *options) remoteKeysCommand() cli.Command {
+	return cli.Command{
+		Use:     "keys [flags]",
+		Short:   "Show and change who may sign",
+		Long:    remoteKeysUsage,
+		Example: "  shadercache remote keys add --root root.key ci.key.pub",
+		Below: []cli.Command{
+			o.remoteKeysListCommand(),
+			o.changeKeysCommand("add KEY.pub", "Let a key sign", addKey),
+			o.changeKeysCommand("revoke KEY.pub", "Refuse what a key signs and has signed; its name in the list will do", revokeKey),
+			o.changeKeysCommand("renew", "Let the list be valid for longer", nil),
+		},
+	}
+}
+
+func (o *options) remoteKeysListCommand() cli.Command {
+	var f remoteFlags
+	return cli.Command{
+		Use: "list [--verify ROOT.pub] [URL]", Short: "Show who may sign", Long: "Show the list of keys of a remote.\n\n" + remoteUsage,
+		Example: "  shadercache remote keys list --json | jq -r '.keys[].id'",
+		Args:    maybeURL, Flags: &f, Result: &remoteKeysResult{}, Unused: cli.GPUFlags,
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
+			ro, err := f.options(cmd, args, fleet.Read)
+			if err != nil {
+				return nil, err
+			}
+			var l *fleet.KeyList
+			ctx, stop := cli.Interruptible()
+			defer stop()
+			err = o.onRemote(ro, func(r *fleet.Remote) (err error) { l, err = r.Keys(ctx); return err })
+			if err != nil {
+				return nil, err
+			}
+			return newRemoteKeys(ro.URL, l), nil
+		},
+	}
+}
+
+// changeKeysCommand returns a command that changes the list with the root key. change is nil
+// where nothing is changed but the end, and there is no KEY then.
+func (o *options) changeKeysCommand(use, short string, change func(l *fleet.KeyList, key string) error) cli.Command {
+	var f remoteKeysFlags
+	keys := 0
+	if change != nil {
+		keys = 1
+	}
+	return cli.Command{
+		Use: use + " --root ROOT [URL]", Short: short, Long: short + ".\n\n" + remoteKeysUsage,
+		Example: "  shadercache remote keys " + use + " --root root.key https://cache.example.com/app",
+		Args:    cli.UsageArgs(func(_ *cobra.Command, args []string) error { return countKeys(args, keys) }),
+		Flags:   &f, Result: &remoteKeysResult{}, Unused: cli.GPUFlags,
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
+			root, err := pack.ReadRootKey(f.Root)
+			if err != nil {
+				return nil, cli.Hint(err, "--root takes the private key that keygen --root makes")
+			}
+			ro, err := remoteURL(fleet.Options{Mode: fleet.ReadWrite, Roots: []ed25519.PublicKey{root.Public().(ed25519.PublicKey)}}, args[keys:])
+			if err != nil {
+				return nil, err
+			}
+			return o.changeKeys(ro, root, func(l *fleet.KeyList) error {
+				if change == nil {
+					return nil
+				}
+				return change(l, args[0])
+			})
+		},
+	}
+}
+
+func countKeys(args []string, keys int) error {
+	if len(args) < keys || len(args) > keys+1 {
+		return fmt.Errorf("there are %d arguments; name %s and the URL, if $SHADERCACHE_REMOTE has it not", len(args), cli.Plural(keys, "key"))
+	}
+	return nil
+}
+
+func (o *options) changeKeys(ro fleet.Options, root ed25519.PrivateKey, change func(*fleet.KeyList) error) (cli.Result, error) {
+	var l *fleet.KeyList
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	err := o.onRemote(ro, func(r *fleet.Remote) (err error) { l, err = r.ChangeKeys(ctx, root, change); return err })
+	if errors.Is(err, errors.ErrUnsupported) && l != nil {
+		err = cli.Hint(err, "the list is changed; this store does not list its heads, so each has it after its next push")
+	}
+	if l == nil {
+		return nil, err
+	}
+	return newRemoteKeys(ro.URL, l), err
+}
+
+// addKey adds the public key of a file.
+func addKey(l *fleet.KeyList, path string) error {
+	key, err := pack.ReadPublicKey(path)
+	if err != nil {
+		return err
+	}
+	for _, k := range l.Keys {
+		if k.ID() == fleet.KeyID(key) {
+			return fmt.Errorf("key %s is in the list, or was revoked: make another one", k.ID())
+		}
+	}
+	l.Keys = append(l.Keys, fleet.ListedKey{Key: key, Added: time.Now().UTC().Truncate(time.Second)})
+	return nil
+}
+
+// revokeKey revokes the key of a file, or with a name.
+func revokeKey(l *fleet.KeyList, name string) error {
+	id := name
+	if key, err := pack.ReadPublicKey(name); err == nil {
+		id = fleet.KeyID(key)
+	}
+	for i := range l.Keys {
+		if k := &l.Keys[i]; k.ID() == id {
+			if k.Revoked.IsZero() {
+				k.Revoked = time.Now().UTC().Truncate(time.Second)
+			}
+			return nil
+		}
+	}
+	return cli.Hint(fmt.Errorf("no key of the list is %s", cli.EscapeName(name)), "shadercache remote keys list shows their names")
+}
