@@ -1,6 +1,5 @@
-// Code generated from internal/wire/layout; DO NOT EDIT.
-//
-// The control blocks of a resident kernel. A line is 64 bytes and has one writer.
+// The control blocks of a resident kernel. A line is 64 bytes and has one writer. The host has
+// the same words in internal/wire/words.go: a test compares the two files.
 
 // Lengths of the rings, in entries: powers of two.
 #ifndef RESIDENT_INBOX

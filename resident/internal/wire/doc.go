@@ -4,4 +4,3 @@
 // no GL.
 package wire
 
-//go:generate go run ./generate

@@ -1,6 +1,9 @@
-// Code generated from internal/wire/layout; DO NOT EDIT.
-
 package wire
+
+// The words of the control blocks and their constants, as kernels/resident_control.glsl has them
+// for kernels: a test compares the two files. A line is 64 bytes that one side writes, so that
+// no writer overwrites what another one has changed in the same line; lines that several groups
+// write are changed by atomics only.
 
 // Lengths of the rings, in entries: powers of two.
 const (
