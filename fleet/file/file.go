@@ -23,6 +23,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/shadercache/shadercache/fleet"
@@ -165,15 +166,19 @@ func (b *backend) get(ctx context.Context, name string, first int64) (*fleet.Obj
 }
 
 // openRegular opens a regular file. Opening another, such as a FIFO, might block.
-func openRegular(root *os.Root, name string) (*os.File, int64, error) {
+func openRegular(root *os.Root, name string) (f *os.File, size int64, err error) {
 	info, err := root.Stat(name)
-	if err != nil {
-		return nil, 0, err
+	if err == nil && info.Mode().IsRegular() {
+		if f, err = root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+			info, err = f.Stat() // it may be another one by now
+		}
 	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, fmt.Errorf("%w: %s is not a regular file", fleet.ErrProtocol, name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %s is not a regular file", fleet.ErrProtocol, name)
 	}
-	f, err := root.Open(name)
+	if err != nil && f != nil {
+		err = errors.Join(err, f.Close())
+	}
 	if err != nil {
 		return nil, 0, err
 	}
@@ -266,11 +271,11 @@ func (b *backend) replace(ctx context.Context, root *os.Root, temp, name string,
 		}
 	}
 	if o.IfTag != "" {
-		present, err := root.ReadFile(name)
+		present, err := tagIn(root, name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err != nil || tagOf(present) != o.IfTag {
+		if present != o.IfTag {
 			return fleet.ErrChanged
 		}
 	}
@@ -279,6 +284,21 @@ func (b *backend) replace(ctx context.Context, root *os.Root, temp, name string,
 		return err // the caller was told that it failed
 	}
 	return root.Rename(temp, name)
+}
+
+// tagIn returns the tag of an object, "" for one that is too large to have one. Others of the
+// fleet may have put anything there meanwhile.
+func tagIn(root *os.Root, name string) (string, error) {
+	f, size, err := openRegular(root, name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if size > tagBytes {
+		return "", nil
+	}
+	data, err := io.ReadAll(io.LimitReader(f, tagBytes))
+	return tagOf(data), err
 }
 
 // lockFolder locks a folder for a writer.
