@@ -121,22 +121,27 @@ func (r *Registry[T]) Take(size int64) error {
 	return nil
 }
 
-// makeRoom deletes idle objects until there is room for size bytes and names more. mu is held.
+// makeRoom deletes idle objects until there is room for size bytes and names more: none where all
+// of them leave too little. mu is held.
 func (r *Registry[T]) makeRoom(size int64, names int) error {
 	if r.mu.closed {
 		return job.ErrClosed
 	}
-	full := func() bool { return size > r.limit-r.mu.bytes || len(r.mu.byName)+names > maxNamed }
+	bytes, names := r.mu.bytes, names+len(r.mu.byName)
+	full := func() bool { return size > r.limit-bytes || names > maxNamed }
+	var idle []*Object[T]
 	if full() {
-		for _, n := range r.idle() {
-			r.remove(n)
-			if !full() {
-				break
-			}
-		}
+		idle = r.idle()
+	}
+	dropped := 0
+	for ; full() && dropped < len(idle); dropped++ {
+		bytes, names = bytes-idle[dropped].Value.Bytes(), names-1
 	}
 	if full() {
 		return fmt.Errorf("%w: named objects that are in use leave no room", job.ErrQuota)
+	}
+	for _, n := range idle[:dropped] {
+		r.remove(n)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package named
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 )
@@ -36,6 +37,42 @@ func TestNamesAreBounded(t *testing.T) {
 	}
 	if n, _ := r.Count(); n != maxNamed {
 		t.Errorf("%d names", n)
+	}
+}
+
+// sized is a named object of some bytes.
+type sized int64
+
+func (s sized) Bytes() int64 { return int64(s) }
+func (sized) Free()          {}
+
+// TestWhatDoesNotFitDeletesNothing asks for more room than all idle objects leave, and then for as
+// much: of those the least recently used go.
+func TestWhatDoesNotFitDeletesNothing(t *testing.T) {
+	r := NewRegistry[sized]("bytes", 10, time.Hour, nil)
+	defer r.Close()
+	open := func(name string, size int64) (*Object[sized], error) {
+		n, _, err := r.Open(name, false, size, func() (sized, error) { return sized(size), nil })
+		return n, err
+	}
+	for _, name := range []string{"used", "first", "second"} {
+		n, err := open(name, 3)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name != "used" {
+			r.Leave(n)
+		}
+	}
+	for _, step := range []struct {
+		size  int64
+		fits  bool
+		names int // afterwards
+	}{{11, false, 3}, {8, false, 3}, {math.MaxInt64, false, 3}, {1, true, 4}, {3, true, 4}, {6, false, 4}} {
+		_, err := open(fmt.Sprint("new ", step.size), step.size)
+		if n, _ := r.Count(); (err == nil) != step.fits || n != step.names {
+			t.Errorf("%d bytes more: %v, %d names", step.size, err, n)
+		}
 	}
 }
 
