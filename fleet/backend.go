@@ -40,13 +40,11 @@ type Backend interface {
 	// so callers may ignore it.
 	Connect(ctx context.Context) error
 
-	// Get opens an object. The caller closes Object.Body. A backend reads no more of the
-	// body than the caller does.
-	Get(ctx context.Context, name string) (*Object, error)
-
-	// GetFrom opens an object as Get does, and its Body begins at a byte. It returns
-	// errors.ErrUnsupported, wrapped, where the store sends whole objects only.
-	GetFrom(ctx context.Context, name string, first int64) (*Object, error)
+	// Get opens an object, whose Body begins at a byte. The caller closes Object.Body. A
+	// backend reads no more of the body than the caller does. It returns
+	// errors.ErrUnsupported, wrapped, for another byte than the first where the store sends
+	// whole objects only.
+	Get(ctx context.Context, name string, first int64) (*Object, error)
 
 	// Put writes an object, whole or not at all, and returns its tag, or "" where the store
 	// does not give it. It reads data from its start, and may do so repeatedly.
@@ -111,5 +109,5 @@ type Opener func(u *url.URL, o BackendOptions) (Backend, error)
 // BackendOptions are what every backend needs.
 type BackendOptions struct {
 	UserAgent string
-	Getenv    func(string) string // for credentials and settings; default: os.Getenv
+	Getenv    func(string) string // for credentials and settings
 }

@@ -69,11 +69,7 @@ func (m *memory) Abilities(context.Context) (fleet.Abilities, error) { return m.
 func (m *memory) Connect(context.Context) error                      { return nil }
 func (m *memory) Close() error                                       { return nil }
 
-func (m *memory) Get(ctx context.Context, name string) (*fleet.Object, error) {
-	return m.GetFrom(ctx, name, 0)
-}
-
-func (m *memory) GetFrom(ctx context.Context, name string, first int64) (*fleet.Object, error) {
+func (m *memory) Get(ctx context.Context, name string, first int64) (*fleet.Object, error) {
 	if m.wholeOnly && first > 0 {
 		return nil, fmt.Errorf("%w: no ranges", errors.ErrUnsupported)
 	}

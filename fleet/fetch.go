@@ -61,7 +61,7 @@ type small struct {
 
 // readSmall reads an object of at most limit bytes.
 func (r *Remote) readSmall(ctx context.Context, name string, limit int64) (small, error) {
-	object, err := r.backend.Get(ctx, name)
+	object, err := r.backend.Get(ctx, name, 0)
 	if err != nil {
 		return small{}, err
 	}
@@ -83,7 +83,7 @@ func (r *Remote) readSmall(ctx context.Context, name string, limit int64) (small
 
 // openPack opens a pack of a head.
 func (r *Remote) openPack(ctx context.Context, of shader.Digest, p Pack) (io.ReadCloser, error) {
-	object, err := r.backend.Get(ctx, packName(of, p.SHA256))
+	object, err := r.backend.Get(ctx, packName(of, p.SHA256), 0)
 	if err != nil {
 		return nil, fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
 	}

@@ -40,7 +40,7 @@ func (r *Remote) openKept(ctx context.Context, of shader.Digest, p Pack) (*parti
 	if b.resumed == p.Size {
 		return b, nil
 	}
-	object, err := r.backend.GetFrom(ctx, packName(of, p.SHA256), b.resumed)
+	object, err := r.backend.Get(ctx, packName(of, p.SHA256), b.resumed)
 	if err == nil && object.Size >= 0 && object.Size != p.Size {
 		err = errors.Join(ErrProtocol, object.Body.Close())
 	}

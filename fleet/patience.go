@@ -118,17 +118,8 @@ func (p *patience) meaning(err error) error {
 // bounded is a backend whose calls end with the patience of their command.
 type bounded struct{ Backend }
 
-func (b bounded) Get(ctx context.Context, name string) (*Object, error) {
-	return b.GetFrom(ctx, name, 0)
-}
-
-func (b bounded) GetFrom(ctx context.Context, name string, first int64) (*Object, error) {
-	o, err := during(ctx, func() (*Object, error) {
-		if first == 0 {
-			return b.Backend.Get(ctx, name)
-		}
-		return b.Backend.GetFrom(ctx, name, first)
-	})
+func (b bounded) Get(ctx context.Context, name string, first int64) (*Object, error) {
+	o, err := during(ctx, func() (*Object, error) { return b.Backend.Get(ctx, name, first) })
 	if p, ok := ctx.Value(patienceKey{}).(*patience); ok && err == nil {
 		changed := *o
 		changed.Body = &boundedBody{o.Body, p}

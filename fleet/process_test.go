@@ -100,9 +100,9 @@ func die() {
 	time.Sleep(time.Minute)
 }
 
-func (k *killing) Get(ctx context.Context, name string) (*fleet.Object, error) {
+func (k *killing) Get(ctx context.Context, name string, first int64) (*fleet.Object, error) {
 	k.step()
-	o, err := k.Backend.Get(ctx, name)
+	o, err := k.Backend.Get(ctx, name, first)
 	if err == nil {
 		o.Body = struct {
 			io.Reader

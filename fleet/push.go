@@ -207,7 +207,7 @@ func (p *pusher) dropLost(ctx context.Context, old *fetched, h *Head) error {
 func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 	empty := &fetched{Head: &Head{Schema: headSchema, Fingerprint: p.of, Driver: p.driver, Packs: []Pack{}}}
 	if p.options.Replace {
-		object, err := p.r.backend.Get(ctx, headName(p.of))
+		object, err := p.r.backend.Get(ctx, headName(p.of), 0)
 		if err == nil {
 			empty.tag = object.Tag
 			empty.object = []byte{}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -50,6 +51,9 @@ func openBackend(u *url.URL, o BackendOptions) (Backend, error) {
 			known = "none: import a package such as fleet/file"
 		}
 		return nil, fmt.Errorf("%w: scheme %q (known: %s)", ErrNoBackend, u.Scheme, known)
+	}
+	if o.Getenv == nil {
+		o.Getenv = os.Getenv
 	}
 	return open(u, o)
 }

@@ -128,11 +128,7 @@ func checkName(name string) error {
 	return nil
 }
 
-func (b *backend) Get(ctx context.Context, name string) (*fleet.Object, error) {
-	return b.GetFrom(ctx, name, 0)
-}
-
-func (b *backend) GetFrom(ctx context.Context, name string, first int64) (*fleet.Object, error) {
+func (b *backend) Get(ctx context.Context, name string, first int64) (*fleet.Object, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}

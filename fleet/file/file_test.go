@@ -44,7 +44,7 @@ func putText(b fleet.Backend, name, text string, o fleet.PutOptions) (string, er
 
 func getText(t *testing.T, b fleet.Backend, name string) (text, tag string) {
 	t.Helper()
-	o, err := b.Get(context.Background(), name)
+	o, err := b.Get(context.Background(), name, 0)
 	must(t, err)
 	data, err := io.ReadAll(o.Body)
 	must(t, errors.Join(err, o.Body.Close()))
@@ -57,7 +57,7 @@ func getText(t *testing.T, b fleet.Backend, name string) (text, tag string) {
 func TestObjects(t *testing.T) {
 	t.Parallel()
 	b, path := newBackend(t)
-	if _, err := b.Get(context.Background(), "v1/a/head"); !errors.Is(err, fleet.ErrNotFound) {
+	if _, err := b.Get(context.Background(), "v1/a/head", 0); !errors.Is(err, fleet.ErrNotFound) {
 		t.Errorf("a store that does not exist: %v", err)
 	}
 	tag, err := putText(b, "v1/a/head", "one", fleet.PutOptions{})
@@ -65,7 +65,7 @@ func TestObjects(t *testing.T) {
 	if text, got := getText(t, b, "v1/a/head"); text != "one" || got != tag || tag == "" {
 		t.Errorf("got %q, %q; want tag %q", text, got, tag)
 	}
-	if _, err := b.Get(context.Background(), "v1/a"); !errors.Is(err, fleet.ErrProtocol) {
+	if _, err := b.Get(context.Background(), "v1/a", 0); !errors.Is(err, fleet.ErrProtocol) {
 		t.Errorf("a folder: %v", err)
 	}
 	large := strings.Repeat("0123456789", 300_000)
@@ -91,7 +91,7 @@ func TestObjects(t *testing.T) {
 	for range 2 {
 		must(t, b.Delete(context.Background(), "v1/a/head"))
 	}
-	if _, err := b.Get(context.Background(), "v1/a/head"); !errors.Is(err, fleet.ErrNotFound) {
+	if _, err := b.Get(context.Background(), "v1/a/head", 0); !errors.Is(err, fleet.ErrNotFound) {
 		t.Errorf("a deleted object: %v", err)
 	}
 	if infos, err := b.List(context.Background(), "v2/"); err != nil || len(infos) != 0 {
@@ -147,7 +147,7 @@ func TestNamesStayInTheDirectory(t *testing.T) {
 	must(t, os.WriteFile(outside, []byte("secret"), 0o600))
 	must(t, os.Symlink(outside, filepath.Join(path, "link")))
 	for _, name := range []string{"../outside", "/etc/passwd", "v1/../../outside", "", ".", ".lock", "v1/.put-x", "a\\b"} {
-		if _, err := b.Get(context.Background(), name); !errors.Is(err, fleet.ErrProtocol) {
+		if _, err := b.Get(context.Background(), name, 0); !errors.Is(err, fleet.ErrProtocol) {
 			t.Errorf("get %q: %v", name, err)
 		}
 		if _, err := putText(b, name, "x", fleet.PutOptions{}); !errors.Is(err, fleet.ErrProtocol) {
@@ -157,7 +157,7 @@ func TestNamesStayInTheDirectory(t *testing.T) {
 			t.Errorf("delete %q: %v", name, err)
 		}
 	}
-	if _, err := b.Get(context.Background(), "link"); err == nil {
+	if _, err := b.Get(context.Background(), "link", 0); err == nil {
 		t.Error("a link led out of the directory")
 	}
 }
@@ -182,7 +182,7 @@ func TestHangingServer(t *testing.T) {
 	_, err = putText(b, "v1/a/packs/5e", strings.Repeat("x", 3<<20), fleet.PutOptions{})
 	must(t, err)
 	ctx, cancel = context.WithCancel(context.Background())
-	o, err := b.Get(ctx, "v1/a/packs/5e")
+	o, err := b.Get(ctx, "v1/a/packs/5e", 0)
 	must(t, err)
 	_, err = io.ReadFull(o.Body, make([]byte, 1<<20))
 	must(t, err)

@@ -166,7 +166,7 @@ func TestRedirectKeepsCredentials(t *testing.T) {
 }
 
 func get(ctx context.Context, b fleet.Backend) ([]byte, error) {
-	o, err := b.Get(ctx, object)
+	o, err := b.Get(ctx, object, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -189,7 +189,7 @@ func TestNamesAreNotUnescaped(t *testing.T) {
 		if err := b.Delete(t.Context(), name); err != nil {
 			t.Errorf("delete %s: %v", name, err)
 		}
-		if o, err := b.Get(t.Context(), "v1/other"); err != nil {
+		if o, err := b.Get(t.Context(), "v1/other", 0); err != nil {
 			t.Errorf("delete %s deleted another object: %v", name, err)
 			put("v1/other")
 		} else {

@@ -9,21 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/shadercache/shadercache/fleet"
 )
 
 // credentials are a bearer token, or a user and a password, from the places that the
 // package's documentation lists. Zero = none.
 type credentials struct {
 	token, user, password string
-}
-
-func environment(o fleet.BackendOptions) func(string) string {
-	if o.Getenv == nil {
-		return os.Getenv
-	}
-	return o.Getenv
 }
 
 func findCredentials(u *url.URL, getenv func(string) string) (credentials, error) {

@@ -22,15 +22,15 @@ type roundTrip func(*http.Request) (*http.Response, error)
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // backendOf returns a backend whose server is answer.
-func backendOf(t testing.TB, answer roundTrip) *Backend {
+func backendOf(t testing.TB, answer roundTrip) *backend {
 	t.Helper()
-	b, err := Open(&url.URL{Scheme: "http", Host: "packs", User: url.UserPassword("user", "secret-password")},
+	b, err := openURL(&url.URL{Scheme: "http", Host: "packs", User: url.UserPassword("user", "secret-password")},
 		fleet.BackendOptions{Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.(*Backend).client.Transport = answer
-	return b.(*Backend)
+	b.(*backend).client.Transport = answer
+	return b.(*backend)
 }
 
 // Whatever a server answers, an error is of a class of package fleet and has no credential,
@@ -65,7 +65,7 @@ func FuzzAnswer(f *testing.F) {
 			}
 		}
 		for _, first := range []int64{0, 3} {
-			object, err := b.GetFrom(t.Context(), "v1/head", first)
+			object, err := b.Get(t.Context(), "v1/head", first)
 			check(err)
 			if err != nil {
 				continue

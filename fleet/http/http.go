@@ -38,16 +38,16 @@ import (
 )
 
 func init() {
-	fleet.Register("http", Open)
-	fleet.Register("https", Open)
+	fleet.Register("http", openURL)
+	fleet.Register("https", openURL)
 }
 
 // expectAbove is the size from which a PUT asks before it sends its body, so that a refusal
 // does not arrive as a connection that is reset.
 const expectAbove = 64 << 10
 
-// Backend is a web server. It implements fleet.Backend.
-type Backend struct {
+// backend is a web server. It implements fleet.Backend.
+type backend struct {
 	base          *url.URL // without credentials
 	authorization string   // header; "" = none
 	secrets       web.Secrets
@@ -57,43 +57,37 @@ type Backend struct {
 	abilities     probe.Once
 }
 
-// Open opens the backend for a URL. It returns an error for settings that cannot work, such
+// openURL opens the backend for a URL. It returns an error for settings that cannot work, such
 // as a file of certificates that cannot be read. It does not use the network.
-func Open(u *url.URL, o fleet.BackendOptions) (fleet.Backend, error) {
-	getenv := environment(o)
+func openURL(u *url.URL, o fleet.BackendOptions) (fleet.Backend, error) {
 	if u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
 		return nil, errors.New("remote/http: the URL has to be like https://host/prefix, without ? and #")
 	}
 	base := *u
 	base.User = nil
-	credentials, err := findCredentials(u, getenv)
+	credentials, err := findCredentials(u, o.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("remote/http: %w", err)
 	}
-	transport, err := web.NewTransport(getenv)
+	transport, err := web.NewTransport(o.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("remote/http: %w", err)
 	}
-	b := &Backend{base: &base, agent: o.UserAgent, authorization: credentials.header(), secrets: credentials.secrets(), transport: transport}
+	b := &backend{base: &base, agent: o.UserAgent, authorization: credentials.header(), secrets: credentials.secrets(), transport: transport}
 	b.client = &http.Client{Transport: transport, CheckRedirect: web.SameHost}
 	return b, nil
 }
 
 // Connect makes a connection.
-func (b *Backend) Connect(ctx context.Context) error {
+func (b *backend) Connect(ctx context.Context) error {
 	if err := b.transport.Connect(ctx, b.base); err != nil {
 		return b.secrets.Clean(fmt.Errorf("remote/http: connect to %s: %w", b.base, web.Classify(ctx, err)))
 	}
 	return nil
 }
 
-// Get opens an object.
-func (b *Backend) Get(ctx context.Context, name string) (*fleet.Object, error) {
-	return b.GetFrom(ctx, name, 0)
-}
-
-// GetFrom opens an object from a byte on.
-func (b *Backend) GetFrom(ctx context.Context, name string, first int64) (*fleet.Object, error) {
+// Get opens an object from a byte on.
+func (b *backend) Get(ctx context.Context, name string, first int64) (*fleet.Object, error) {
 	header := http.Header{}
 	if first > 0 {
 		header.Set("Range", web.RangeFrom(first))
@@ -115,20 +109,11 @@ func (b *Backend) GetFrom(ctx context.Context, name string, first int64) (*fleet
 
 // Put writes an object. A condition is sent to a server that honours conditions; the first
 // one finds out whether it does.
-func (b *Backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
-	if o.IfAbsent || o.IfTag != "" {
-		can, err := b.Abilities(ctx)
-		if err != nil {
-			return "", err
-		}
-		if !can.CompareAndSwap {
-			o.IfAbsent, o.IfTag = false, ""
-		}
-	}
-	return b.put(ctx, name, data, o)
+func (b *backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
+	return b.abilities.Put(ctx, b.store(), name, data, o)
 }
 
-func (b *Backend) put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
+func (b *backend) put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
 	header := http.Header{"Content-Type": {"application/octet-stream"}}
 	if o.IfAbsent {
 		header.Set("If-None-Match", "*")
@@ -150,7 +135,7 @@ func (b *Backend) put(ctx context.Context, name string, data io.ReadSeeker, o fl
 
 // Delete deletes an object. It returns errors.ErrUnsupported, wrapped, where the server
 // cannot.
-func (b *Backend) Delete(ctx context.Context, name string) error {
+func (b *backend) Delete(ctx context.Context, name string) error {
 	response, err := b.ask(ctx, http.MethodDelete, name, nil, nil)
 	if errors.Is(err, fleet.ErrNotFound) {
 		return nil
@@ -162,18 +147,22 @@ func (b *Backend) Delete(ctx context.Context, name string) error {
 }
 
 // Abilities returns what the server can do. It asks once.
-func (b *Backend) Abilities(ctx context.Context) (fleet.Abilities, error) {
-	return b.abilities.Abilities(ctx, probe.Store{Put: b.put, List: b.List, Delete: b.Delete})
+func (b *backend) Abilities(ctx context.Context) (fleet.Abilities, error) {
+	return b.abilities.Abilities(ctx, b.store())
+}
+
+func (b *backend) store() probe.Store {
+	return probe.Store{Put: b.put, List: b.List, Delete: b.Delete}
 }
 
 // Close closes idle connections.
-func (b *Backend) Close() error {
+func (b *backend) Close() error {
 	b.client.CloseIdleConnections()
 	return nil
 }
 
 // ask sends a request and returns an answer that is a success.
-func (b *Backend) ask(ctx context.Context, method, name string, header http.Header, body *web.Upload) (*http.Response, error) {
+func (b *backend) ask(ctx context.Context, method, name string, header http.Header, body *web.Upload) (*http.Response, error) {
 	response, err := b.send(ctx, method, name, header, body)
 	if err != nil {
 		return nil, err
@@ -186,7 +175,7 @@ func (b *Backend) ask(ctx context.Context, method, name string, header http.Head
 }
 
 // send sends a request and returns its answer, whatever it is.
-func (b *Backend) send(ctx context.Context, method, name string, header http.Header, body *web.Upload) (*http.Response, error) {
+func (b *backend) send(ctx context.Context, method, name string, header http.Header, body *web.Upload) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, b.at(name).String(), nil)
 	if err != nil {
 		return nil, b.failed(method, name, err)
@@ -218,11 +207,11 @@ func (b *Backend) send(ctx context.Context, method, name string, header http.Hea
 
 // at returns the URL of an object or folder. Names are not escaped: one of a listing may have
 // any character.
-func (b *Backend) at(name string) *url.URL {
+func (b *backend) at(name string) *url.URL {
 	return b.base.JoinPath(strings.ReplaceAll(url.PathEscape(name), "%2F", "/"))
 }
 
 // failed returns an error that names the request, without credentials.
-func (b *Backend) failed(method, name string, err error) error {
+func (b *backend) failed(method, name string, err error) error {
 	return b.secrets.Clean(fmt.Errorf("remote/http: %s %s: %w", method, b.at(name), err))
 }

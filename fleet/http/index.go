@@ -34,15 +34,15 @@ type indexEntry struct {
 // List returns the objects below a folder, from the server's JSON index. It returns
 // errors.ErrUnsupported, wrapped, for a server that has none, and fleet.ErrNotFound where
 // that cannot be known, since there is no such folder.
-func (b *Backend) List(ctx context.Context, folder string) ([]fleet.Info, error) {
-	l := listing{Backend: b}
+func (b *backend) List(ctx context.Context, folder string) ([]fleet.Info, error) {
+	l := listing{backend: b}
 	err := l.walk(ctx, folder, maxIndexDepth)
 	return l.found, err
 }
 
 // listing is one call of List.
 type listing struct {
-	*Backend
+	*backend
 	found   []fleet.Info
 	folders int // that were read
 }
@@ -84,7 +84,7 @@ func (l *listing) refuse(folder, format string, args ...any) error {
 }
 
 // index reads the index of one folder.
-func (b *Backend) index(ctx context.Context, folder string) ([]indexEntry, error) {
+func (b *backend) index(ctx context.Context, folder string) ([]indexEntry, error) {
 	response, err := b.send(ctx, http.MethodGet, folder, nil, nil)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ type reply struct {
 
 // hostile starts a registry with an answer for each request, and returns a backend with
 // credentials for it.
-func hostile(t *testing.T, answer func(r *http.Request) reply) (*servers.Liar, *Backend) {
+func hostile(t *testing.T, answer func(r *http.Request) reply) (*servers.Liar, *backend) {
 	t.Helper()
 	registry := servers.StartLiar(t, func(c net.Conn, r *http.Request, _ <-chan struct{}) {
 		a := answer(r)
@@ -56,13 +56,13 @@ func hostile(t *testing.T, answer func(r *http.Request) reply) (*servers.Liar, *
 		}
 	})
 	u := &url.URL{Scheme: "oci", Host: registry.Address, Path: "/fleet/shaders", User: url.UserPassword(remotetest.User, remotetest.Password)}
-	return registry, openWith(t, u, nil).(*Backend)
+	return registry, openWith(t, u, nil).(*backend)
 }
 
 // headManifest returns a manifest of a head, with a change.
 func headManifest(t *testing.T, change func(*ocispec.Manifest)) []byte {
 	t.Helper()
-	m := manifest(headName, ocispec.Descriptor{MediaType: HeadType, Size: 6, Digest: digest.FromString("a head")}, fleet.PutOptions{})
+	m := manifest(headName, ocispec.Descriptor{MediaType: headType, Size: 6, Digest: digest.FromString("a head")}, fleet.PutOptions{})
 	change(&m)
 	text, err := json.Marshal(m)
 	if err != nil {
@@ -124,7 +124,7 @@ func TestHeadsThatLie(t *testing.T) {
 			asked.Store(&r.RequestURI)
 			return test.blob
 		})
-		o, err := b.Get(t.Context(), headName)
+		o, err := b.Get(t.Context(), headName, 0)
 		if !errors.Is(err, test.want) || test.want == nil && err != nil {
 			t.Errorf("%s: %v, not %v", name, err, test.want)
 		}
@@ -169,10 +169,10 @@ func TestRequestsStayWithTheRegistry(t *testing.T) {
 		io.WriteString(c, remotetest.Page("application/json", `{"token":"sesame","tags":[]}`))
 	})
 	away := "http://" + elsewhere.Address
-	list := func(b *Backend) error { _, err := b.List(context.Background(), "v1/"); return err }
-	head := func(b *Backend) error { _, err := b.Get(context.Background(), headName); return err }
+	list := func(b *backend) error { _, err := b.List(context.Background(), "v1/"); return err }
+	head := func(b *backend) error { _, err := b.Get(context.Background(), headName, 0); return err }
 	pack := digest.FromString("a pack")
-	upload := func(b *Backend) error {
+	upload := func(b *backend) error {
 		_, err := b.Put(context.Background(), "v1/"+fingerprint+"/packs/"+pack.Encoded(), strings.NewReader("a pack"), fleet.PutOptions{Size: 6})
 		return err
 	}
@@ -204,7 +204,7 @@ func TestRequestsStayWithTheRegistry(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		answer func(*http.Request) reply
-		do     func(*Backend) error
+		do     func(*backend) error
 	}{
 		"a link to another host":                   {to("Link", "<"+away+`/v2/fleet/shaders/tags/list>; rel="next"`), list},
 		"a link to another scheme":                 {to("Link", `<https://`+elsewhere.Address+`/v2/x/tags/list>; rel="next"`), list},

@@ -43,12 +43,12 @@ import (
 	"github.com/shadercache/shadercache/fleet/internal/web"
 )
 
-func init() { fleet.Register("oci", Open) }
+func init() { fleet.Register("oci", openURL) }
 
 // Types of a head's manifest and of its layers.
 const (
-	HeadType = "application/vnd.shadercache.head.v1"
-	PackType = "application/vnd.shadercache.pack.v1"
+	headType = "application/vnd.shadercache.head.v1"
+	packType = "application/vnd.shadercache.pack.v1"
 )
 
 // nameAnnotation has the name of the object: a manifest that is pinned has no tag.
@@ -60,8 +60,8 @@ const (
 	inlineBytes      = 64 << 10 // a smaller head is in the manifest too, which saves a request
 )
 
-// Backend is a repository. It implements fleet.Backend.
-type Backend struct {
+// backend is a repository. It implements fleet.Backend.
+type backend struct {
 	repository *registry.Repository
 	transport  *web.Transport
 	prefix     string        // of tags
@@ -69,10 +69,10 @@ type Backend struct {
 	secrets    web.Secrets
 }
 
-var _ fleet.Backend = (*Backend)(nil)
+var _ fleet.Backend = (*backend)(nil)
 
 // Connect asks whether the registry speaks the protocol, which also fetches credentials.
-func (b *Backend) Connect(ctx context.Context) error {
+func (b *backend) Connect(ctx context.Context) error {
 	return b.do(ctx, "connect", "", func(ctx context.Context) error {
 		_, err := b.repository.Manifests().Resolve(ctx, cmp.Or(b.pin.String(), b.tag("v1/connect")))
 		if errors.Is(err, errdef.ErrNotFound) || errors.Is(err, fleet.ErrNotFound) {
@@ -82,12 +82,19 @@ func (b *Backend) Connect(ctx context.Context) error {
 	})
 }
 
-// Get opens an object: a pack is a blob, all others are manifests.
-func (b *Backend) Get(ctx context.Context, name string) (o *fleet.Object, err error) {
+// Get opens an object: a pack is a blob, from a byte on, all others are manifests.
+func (b *backend) Get(ctx context.Context, name string, first int64) (o *fleet.Object, err error) {
+	pack, isPack := packDigest(name)
+	if first > 0 && !isPack {
+		return nil, b.failed("get", name, fmt.Errorf("%w: a head is read as a whole", errors.ErrUnsupported))
+	}
 	err = b.do(ctx, "get", name, func(ctx context.Context) error {
-		if pack, ok := packDigest(name); ok {
+		switch {
+		case first > 0:
+			o, err = b.getPackFrom(ctx, name, pack, first)
+		case isPack:
 			o, err = b.getPack(ctx, name, pack)
-		} else {
+		default:
 			o, err = b.getHead(ctx, name)
 		}
 		return err
@@ -95,7 +102,7 @@ func (b *Backend) Get(ctx context.Context, name string) (o *fleet.Object, err er
 	return o, err
 }
 
-func (b *Backend) getPack(ctx context.Context, name string, pack digest.Digest) (*fleet.Object, error) {
+func (b *backend) getPack(ctx context.Context, name string, pack digest.Digest) (*fleet.Object, error) {
 	about, body, err := b.repository.Blobs().FetchReference(ctx, pack.String())
 	if err != nil {
 		return nil, err
@@ -104,23 +111,7 @@ func (b *Backend) getPack(ctx context.Context, name string, pack digest.Digest) 
 	return &fleet.Object{Body: &web.Body{ReadCloser: body, Failed: failed}, Size: about.Size, Tag: pack.String()}, nil
 }
 
-// GetFrom opens a pack from a byte on.
-func (b *Backend) GetFrom(ctx context.Context, name string, first int64) (o *fleet.Object, err error) {
-	if first == 0 {
-		return b.Get(ctx, name)
-	}
-	pack, ok := packDigest(name)
-	if !ok {
-		return nil, b.failed("get", name, fmt.Errorf("%w: a head is read as a whole", errors.ErrUnsupported))
-	}
-	err = b.do(ctx, "get", name, func(ctx context.Context) error {
-		o, err = b.getPackFrom(ctx, name, pack, first)
-		return err
-	})
-	return o, err
-}
-
-func (b *Backend) getPackFrom(ctx context.Context, name string, pack digest.Digest, first int64) (*fleet.Object, error) {
+func (b *backend) getPackFrom(ctx context.Context, name string, pack digest.Digest, first int64) (*fleet.Object, error) {
 	place := b.repository.Reference
 	u := url.URL{Scheme: "https", Host: place.Host(), Path: "/v2/" + place.Repository + "/blobs/" + pack.String()}
 	if b.repository.PlainHTTP {
@@ -144,7 +135,7 @@ func (b *Backend) getPackFrom(ctx context.Context, name string, pack digest.Dige
 	return &fleet.Object{Body: &web.Body{ReadCloser: response.Body, Failed: failed}, Size: size, Tag: pack.String()}, nil
 }
 
-func (b *Backend) getHead(ctx context.Context, name string) (*fleet.Object, error) {
+func (b *backend) getHead(ctx context.Context, name string) (*fleet.Object, error) {
 	reference := cmp.Or(b.pin.String(), b.tag(name))
 	about, body, err := b.repository.Manifests().FetchReference(ctx, reference)
 	if err != nil {
@@ -155,7 +146,7 @@ func (b *Backend) getHead(ctx context.Context, name string) (*fleet.Object, erro
 		return nil, err
 	}
 	var m ocispec.Manifest
-	if json.Unmarshal(text, &m) != nil || m.Config.MediaType != HeadType || m.Config.Size > maxObjectBytes || m.Config.Digest.Validate() != nil {
+	if json.Unmarshal(text, &m) != nil || m.Config.MediaType != headType || m.Config.Size > maxObjectBytes || m.Config.Digest.Validate() != nil {
 		return nil, fmt.Errorf("%w: the manifest is not that of a head", fleet.ErrProtocol)
 	}
 	if named := m.Annotations[nameAnnotation]; named != name {
@@ -172,7 +163,7 @@ func (b *Backend) getHead(ctx context.Context, name string) (*fleet.Object, erro
 }
 
 // config returns the object of a manifest, from the manifest itself where it has it.
-func (b *Backend) config(ctx context.Context, about ocispec.Descriptor) ([]byte, error) {
+func (b *backend) config(ctx context.Context, about ocispec.Descriptor) ([]byte, error) {
 	if int64(len(about.Data)) == about.Size && about.Digest == about.Digest.Algorithm().FromBytes(about.Data) {
 		return about.Data, nil
 	}
@@ -197,7 +188,7 @@ func readAll(body io.ReadCloser, about ocispec.Descriptor, limit int64) ([]byte,
 }
 
 // Put writes an object. Conditions are ignored: registries have none.
-func (b *Backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
+func (b *backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
 	if b.pin != "" {
 		return "", b.failed("put", name, fmt.Errorf("%w: %w", fleet.ErrDenied, errPinned))
 	}
@@ -208,7 +199,7 @@ func (b *Backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fl
 	err := b.do(ctx, "put", name, func(ctx context.Context) (err error) {
 		if pack, ok := packDigest(name); ok {
 			tag = pack.String()
-			return b.push(ctx, ocispec.Descriptor{MediaType: PackType, Digest: pack, Size: o.Size}, data)
+			return b.push(ctx, ocispec.Descriptor{MediaType: packType, Digest: pack, Size: o.Size}, data)
 		}
 		tag, err = b.putHead(ctx, name, data, o)
 		return err
@@ -219,7 +210,7 @@ func (b *Backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fl
 var errPinned = errors.New("a URL with a digest is read-only")
 
 // push uploads a blob that the registry does not have.
-func (b *Backend) push(ctx context.Context, about ocispec.Descriptor, data io.ReadSeeker) error {
+func (b *backend) push(ctx context.Context, about ocispec.Descriptor, data io.ReadSeeker) error {
 	if there, err := b.repository.Blobs().Exists(ctx, about); err == nil && there {
 		return nil
 	} else if err != nil && !errors.Is(err, errdef.ErrNotFound) && !errors.Is(err, fleet.ErrNotFound) {
@@ -230,7 +221,7 @@ func (b *Backend) push(ctx context.Context, about ocispec.Descriptor, data io.Re
 	return b.repository.Blobs().Push(ctx, about, upload)
 }
 
-func (b *Backend) putHead(ctx context.Context, name string, from io.ReadSeeker, o fleet.PutOptions) (string, error) {
+func (b *backend) putHead(ctx context.Context, name string, from io.ReadSeeker, o fleet.PutOptions) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(from, maxObjectBytes+1))
 	if err != nil {
 		return "", err
@@ -238,7 +229,7 @@ func (b *Backend) putHead(ctx context.Context, name string, from io.ReadSeeker, 
 	if int64(len(data)) != o.Size || len(data) > maxObjectBytes {
 		return "", fmt.Errorf("%d bytes of %d, and at most %d are possible", len(data), o.Size, maxObjectBytes)
 	}
-	config := content.NewDescriptorFromBytes(HeadType, data)
+	config := content.NewDescriptorFromBytes(headType, data)
 	if err := b.push(ctx, config, bytes.NewReader(data)); err != nil {
 		return "", err
 	}
@@ -259,7 +250,7 @@ func manifest(name string, config ocispec.Descriptor, o fleet.PutOptions) ocispe
 	m := ocispec.Manifest{
 		Versioned:    specs.Versioned{SchemaVersion: 2},
 		MediaType:    ocispec.MediaTypeImageManifest,
-		ArtifactType: HeadType,
+		ArtifactType: headType,
 		Config:       config,
 		Layers:       []ocispec.Descriptor{},
 		Annotations:  map[string]string{},
@@ -268,7 +259,7 @@ func manifest(name string, config ocispec.Descriptor, o fleet.PutOptions) ocispe
 	m.Annotations[nameAnnotation] = name
 	for _, p := range o.Packs {
 		m.Layers = append(m.Layers, ocispec.Descriptor{
-			MediaType: PackType, Size: p.Size,
+			MediaType: packType, Size: p.Size,
 			Digest: digest.NewDigestFromBytes(digest.SHA256, p.SHA256[:]),
 		})
 	}
@@ -277,7 +268,7 @@ func manifest(name string, config ocispec.Descriptor, o fleet.PutOptions) ocispe
 
 // Delete deletes an object. It returns errors.ErrUnsupported, wrapped, where the registry
 // does not delete.
-func (b *Backend) Delete(ctx context.Context, name string) error {
+func (b *backend) Delete(ctx context.Context, name string) error {
 	if b.pin != "" {
 		return b.failed("delete", name, fmt.Errorf("%w: %w", fleet.ErrDenied, errPinned))
 	}
@@ -304,7 +295,7 @@ func (b *Backend) Delete(ctx context.Context, name string) error {
 // List returns the heads and the like below a folder, by their tags. Packs are no objects
 // of their own: the registry deletes those that no manifest refers to. Sizes and times are
 // unknown.
-func (b *Backend) List(ctx context.Context, folder string) ([]fleet.Info, error) {
+func (b *backend) List(ctx context.Context, folder string) ([]fleet.Info, error) {
 	if b.pin != "" {
 		return nil, b.failed("list", folder, fmt.Errorf("%w: %w", errors.ErrUnsupported, errPinned))
 	}
@@ -329,7 +320,7 @@ func (b *Backend) List(ctx context.Context, folder string) ([]fleet.Info, error)
 // Abilities returns what a registry can do: none has conditions. Whether it deletes is seen
 // when it is asked to. A probe would write a tag and delete it, and registries answer with
 // errors to those who write at the same time.
-func (b *Backend) Abilities(context.Context) (fleet.Abilities, error) {
+func (b *backend) Abilities(context.Context) (fleet.Abilities, error) {
 	if b.pin != "" {
 		return fleet.Abilities{}, nil
 	}
@@ -337,7 +328,7 @@ func (b *Backend) Abilities(context.Context) (fleet.Abilities, error) {
 }
 
 // Close closes idle connections.
-func (b *Backend) Close() error {
+func (b *backend) Close() error {
 	b.transport.CloseIdleConnections()
 	return nil
 }
@@ -349,7 +340,7 @@ func packDigest(name string) (digest.Digest, bool) {
 }
 
 // tag returns the tag of an object: v1/<fingerprint>/head is v1-<fingerprint>.
-func (b *Backend) tag(name string) string {
+func (b *backend) tag(name string) string {
 	tag := strings.ReplaceAll(strings.TrimSuffix(name, "/head"), "/", "-")
 	if b.prefix != "" {
 		return b.prefix + "-" + tag
@@ -358,7 +349,7 @@ func (b *Backend) tag(name string) string {
 }
 
 // name returns the name of the object of a tag.
-func (b *Backend) name(tag string) (string, bool) {
+func (b *backend) name(tag string) (string, bool) {
 	if b.prefix != "" {
 		rest, ours := strings.CutPrefix(tag, b.prefix+"-")
 		if !ours {
@@ -377,7 +368,7 @@ func (b *Backend) name(tag string) (string, bool) {
 }
 
 // do calls the client, and returns the error of the answer.
-func (b *Backend) do(ctx context.Context, what, name string, call func(context.Context) error) error {
+func (b *backend) do(ctx context.Context, what, name string, call func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return b.failed(what, name, fmt.Errorf("%w: %w", fleet.ErrUnreachable, err))
 	}
@@ -413,6 +404,6 @@ func meaning(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", fleet.ErrProtocol, err)
 }
 
-func (b *Backend) failed(what, name string, err error) error {
+func (b *backend) failed(what, name string, err error) error {
 	return b.secrets.Clean(fmt.Errorf("remote/oci: %s %s in %s: %w", what, name, b.repository.Reference, err))
 }

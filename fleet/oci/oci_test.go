@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,7 +39,7 @@ func put(t *testing.T, b fleet.Backend, name, text string, o fleet.PutOptions) s
 
 func get(t *testing.T, b fleet.Backend, name string) string {
 	t.Helper()
-	o, err := b.Get(t.Context(), name)
+	o, err := b.Get(t.Context(), name, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +90,8 @@ func TestHeadIsAnArtifact(t *testing.T) {
 	if err := json.Unmarshal(text, &m); err != nil || digest.FromBytes(text).String() != pin {
 		t.Fatalf("%v: %s is not %s", err, text, pin)
 	}
-	if m.ArtifactType != HeadType || m.Config.MediaType != HeadType || m.Config.Digest != digest.FromString("a head") ||
-		len(m.Layers) != 1 || m.Layers[0].Digest != digest.FromString("a pack") || m.Layers[0].MediaType != PackType ||
+	if m.ArtifactType != headType || m.Config.MediaType != headType || m.Config.Digest != digest.FromString("a head") ||
+		len(m.Layers) != 1 || m.Layers[0].Digest != digest.FromString("a pack") || m.Layers[0].MediaType != packType ||
 		m.Annotations["org.shadercache.driver"] != "Mesa 22.3.6" || m.Annotations["org.shadercache.name"] != headName {
 		t.Errorf("manifest %s", text)
 	}
@@ -110,7 +111,7 @@ func TestPinnedHeadIsReadOnly(t *testing.T) {
 	if got := get(t, writer, headName); got != "a newer head" {
 		t.Errorf("the head is %q", got)
 	}
-	if _, err := b.Get(t.Context(), "v1/"+strings.Repeat("0", 64)+"/head"); !errors.Is(err, fleet.ErrNotFound) {
+	if _, err := b.Get(t.Context(), "v1/"+strings.Repeat("0", 64)+"/head", 0); !errors.Is(err, fleet.ErrNotFound) {
 		t.Errorf("the head of another driver: %v, not ErrNotFound", err)
 	}
 	if _, err := b.Put(t.Context(), headName, strings.NewReader(""), fleet.PutOptions{}); !errors.Is(err, fleet.ErrDenied) {
@@ -141,7 +142,7 @@ func TestCredentials(t *testing.T) {
 		{"Wrong", u, dockerLogin(t, u.Host, servers.RegistryUser, "swordfish-77"), fleet.ErrDenied},
 		{"OtherHost", u, dockerLogin(t, "registry.invalid", servers.RegistryUser, servers.RegistryPassword), fleet.ErrDenied},
 	} {
-		_, err := openWith(t, c.url, c.variables).Get(t.Context(), headName)
+		_, err := openWith(t, c.url, c.variables).Get(t.Context(), headName, 0)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, not %v", c.name, err, c.want)
 		}
@@ -188,7 +189,7 @@ func TestRealmThatGetsNoCredentials(t *testing.T) {
 		if scheme == "http" {
 			u.RawQuery = "insecure=1"
 		}
-		b := openWith(t, u, nil).(*Backend)
+		b := openWith(t, u, nil).(*backend)
 		dial := func(ctx context.Context, network, address string) (net.Conn, error) {
 			if strings.HasSuffix(address, ":5000") {
 				return net.Dial(network, registry.Address)
@@ -196,7 +197,7 @@ func TestRealmThatGetsNoCredentials(t *testing.T) {
 			return net.Dial(network, realm.Address)
 		}
 		b.transport.DialContext, b.transport.DialTLSContext = dial, dial
-		_, err = b.Get(t.Context(), headName)
+		_, err = b.Get(t.Context(), headName, 0)
 		if !errors.Is(err, fleet.ErrProtocol) || !strings.Contains(err.Error(), realmURL.Hostname()) {
 			t.Errorf("%s sends to %s: %v", c.registry, c.realm, err)
 		}
@@ -232,7 +233,7 @@ func TestRedirectedBlobHasNoCredentials(t *testing.T) {
 	if store.Requests() != 1 || had.Load() {
 		t.Errorf("%d requests, with credentials: %v", store.Requests(), had.Load())
 	}
-	if _, err := b.Get(t.Context(), headName); !errors.Is(err, fleet.ErrProtocol) || store.Requests() != 1 {
+	if _, err := b.Get(t.Context(), headName, 0); !errors.Is(err, fleet.ErrProtocol) || store.Requests() != 1 {
 		t.Errorf("a head from elsewhere: %v, not ErrProtocol", err)
 	}
 }
@@ -241,7 +242,7 @@ func TestRedirectedBlobHasNoCredentials(t *testing.T) {
 func TestDamagedHead(t *testing.T) {
 	t.Parallel()
 	m, err := json.Marshal(manifest(headName, ocispec.Descriptor{
-		MediaType: HeadType, Size: 6, Digest: digest.FromString("a head"), Data: []byte("a lie!"),
+		MediaType: headType, Size: 6, Digest: digest.FromString("a head"), Data: []byte("a lie!"),
 	}, fleet.PutOptions{}))
 	if err != nil {
 		t.Fatal(err)
@@ -258,7 +259,7 @@ func TestDamagedHead(t *testing.T) {
 			}).Write(c)
 		})
 		b := openWith(t, &url.URL{Scheme: "oci", Host: registry.Address, Path: "/fleet/shaders"}, nil)
-		if _, err := b.Get(t.Context(), headName); !errors.Is(err, fleet.ErrProtocol) {
+		if _, err := b.Get(t.Context(), headName, 0); !errors.Is(err, fleet.ErrProtocol) {
 			t.Errorf("%s: %v, not ErrProtocol", name, err)
 		}
 	}
@@ -274,11 +275,11 @@ func TestURLs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(u, fleet.BackendOptions{}); err == nil {
+		if _, err := openURL(u, fleet.BackendOptions{Getenv: os.Getenv}); err == nil {
 			t.Errorf("%s is accepted", bad)
 		}
 	}
-	b := &Backend{prefix: "nightly"}
+	b := &backend{prefix: "nightly"}
 	for _, name := range []string{headName, "v1/" + fingerprint + "/lease", "v1/probe/ABC"} {
 		if got, ok := b.name(b.tag(name)); !ok || got != name {
 			t.Errorf("%s has the tag %s, which is %s", name, b.tag(name), got)

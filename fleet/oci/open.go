@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -21,22 +20,18 @@ import (
 	"github.com/shadercache/shadercache/fleet/internal/web"
 )
 
-// Open opens the backend for a URL. It returns an error for settings that cannot work. It
+// openURL opens the backend for a URL. It returns an error for settings that cannot work. It
 // does not use the network.
-func Open(u *url.URL, o fleet.BackendOptions) (fleet.Backend, error) {
-	getenv := o.Getenv
-	if getenv == nil {
-		getenv = os.Getenv
-	}
-	b, err := open(u, o.UserAgent, getenv)
+func openURL(u *url.URL, o fleet.BackendOptions) (fleet.Backend, error) {
+	b, err := open(u, o.UserAgent, o.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("remote/oci: %w", err)
 	}
 	return b, nil
 }
 
-func open(u *url.URL, agent string, getenv func(string) string) (*Backend, error) {
-	b := &Backend{}
+func open(u *url.URL, agent string, getenv func(string) string) (*backend, error) {
+	b := &backend{}
 	name, pin, pinned := strings.Cut(strings.Trim(u.Path, "/"), "@")
 	name, b.prefix, _ = strings.Cut(name, ":")
 	b.pin = digest.Digest(pin)

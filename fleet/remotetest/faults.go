@@ -193,7 +193,7 @@ func (f fault) others(t *testing.T, b fleet.Backend) {
 var faultPack = []byte("a pack that no faulty store has")
 
 func readPack(ctx context.Context, b fleet.Backend) error {
-	o, err := b.Get(ctx, packName(faultPack))
+	o, err := b.Get(ctx, packName(faultPack), 0)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func (n network) fill(t *testing.T, pack []byte) string {
 // read reads a pack by a new connection.
 func (n network) read(ctx context.Context, name string) ([]byte, error) {
 	n.Close()
-	o, err := n.Get(ctx, name)
+	o, err := n.Get(ctx, name, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 // openWith opens a backend with these variables and no others.
 func openWith(t *testing.T, u *url.URL, variables map[string]string) fleet.Backend {
 	t.Helper()
-	b, err := Open(u, fleet.BackendOptions{UserAgent: "test/1", Getenv: func(name string) string { return variables[name] }})
+	b, err := openURL(u, fleet.BackendOptions{UserAgent: "test/1", Getenv: func(name string) string { return variables[name] }})
 	if err != nil {
 		t.Fatal(err)
 	}

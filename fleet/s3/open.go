@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
@@ -21,22 +20,18 @@ type settings struct {
 	lookup   minio.BucketLookupType
 }
 
-// Open opens the backend for a URL. It returns an error for settings that cannot work. It
+// openURL opens the backend for a URL. It returns an error for settings that cannot work. It
 // does not use the network: credentials of an instance's role are fetched by the first
 // request.
-func Open(u *url.URL, o fleet.BackendOptions) (fleet.Backend, error) {
-	getenv := o.Getenv
-	if getenv == nil {
-		getenv = os.Getenv
-	}
-	b, err := open(u, o.UserAgent, getenv)
+func openURL(u *url.URL, o fleet.BackendOptions) (fleet.Backend, error) {
+	b, err := open(u, o.UserAgent, o.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("remote/s3: %w", err)
 	}
 	return b, nil
 }
 
-func open(u *url.URL, agent string, getenv func(string) string) (*Backend, error) {
+func open(u *url.URL, agent string, getenv func(string) string) (*backend, error) {
 	if u.Host == "" || u.Fragment != "" {
 		return nil, errors.New("the URL has to be like s3://bucket/prefix")
 	}
@@ -63,7 +58,7 @@ func open(u *url.URL, agent string, getenv func(string) string) (*Backend, error
 	if name, version, ok := strings.Cut(agent, "/"); ok {
 		client.SetAppInfo(name, version)
 	}
-	return &Backend{
+	return &backend{
 		client: minio.Core{Client: client}, transport: transport,
 		bucket: u.Host, prefix: strings.Trim(u.Path, "/"), secrets: secrets,
 	}, nil

@@ -91,7 +91,7 @@ func TestRoleOfAnInstance(t *testing.T) {
 	if _, err := b.Put(t.Context(), "v1/0123/head", strings.NewReader("head"), put); err != nil {
 		t.Fatal(err)
 	}
-	o, err := b.Get(t.Context(), "v1/0123/head")
+	o, err := b.Get(t.Context(), "v1/0123/head", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestRoleThatDoesNotWork(t *testing.T) {
 		b := openWith(t, s.URL, map[string]string{
 			"AWS_EC2_METADATA_SERVICE_ENDPOINT": server.URL, "AWS_SHARED_CREDENTIALS_FILE": t.TempDir() + "/none",
 		})
-		_, err := b.Get(t.Context(), "v1/0123/head")
+		_, err := b.Get(t.Context(), "v1/0123/head", 0)
 		if !errors.Is(err, fleet.ErrDenied) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), metadataToken) {
 			t.Errorf("%s: %v, not ErrDenied", name, err)
 		}

@@ -32,10 +32,10 @@ import (
 	"github.com/shadercache/shadercache/fleet/internal/web"
 )
 
-func init() { fleet.Register("s3", Open) }
+func init() { fleet.Register("s3", openURL) }
 
-// Backend is a bucket, or a folder of one. It implements fleet.Backend.
-type Backend struct {
+// backend is a bucket, or a folder of one. It implements fleet.Backend.
+type backend struct {
 	client    minio.Core
 	transport *web.Transport
 	bucket    string
@@ -44,23 +44,18 @@ type Backend struct {
 	abilities probe.Once
 }
 
-var _ fleet.Backend = (*Backend)(nil)
+var _ fleet.Backend = (*backend)(nil)
 
 // Connect asks whether the bucket exists, which also fetches credentials.
-func (b *Backend) Connect(ctx context.Context) error {
+func (b *backend) Connect(ctx context.Context) error {
 	return b.do(ctx, "connect", "", func(ctx context.Context) error {
 		_, err := b.client.BucketExists(ctx, b.bucket)
 		return err
 	})
 }
 
-// Get opens an object.
-func (b *Backend) Get(ctx context.Context, name string) (*fleet.Object, error) {
-	return b.GetFrom(ctx, name, 0)
-}
-
-// GetFrom opens an object from a byte on.
-func (b *Backend) GetFrom(ctx context.Context, name string, first int64) (*fleet.Object, error) {
+// Get opens an object from a byte on.
+func (b *backend) Get(ctx context.Context, name string, first int64) (*fleet.Object, error) {
 	var options minio.GetObjectOptions
 	if first > 0 {
 		options.Set("Range", web.RangeFrom(first))
@@ -91,20 +86,11 @@ func (b *Backend) GetFrom(ctx context.Context, name string, first int64) (*fleet
 
 // Put writes an object. A condition is sent to a store that honours conditions; the first
 // one finds out whether it does.
-func (b *Backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
-	if o.IfAbsent || o.IfTag != "" {
-		can, err := b.Abilities(ctx)
-		if err != nil {
-			return "", err
-		}
-		if !can.CompareAndSwap {
-			o.IfAbsent, o.IfTag = false, ""
-		}
-	}
-	return b.put(ctx, name, data, o)
+func (b *backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
+	return b.abilities.Put(ctx, b.store(), name, data, o)
 }
 
-func (b *Backend) put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
+func (b *backend) put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
 	if _, err := data.Seek(0, io.SeekStart); err != nil {
 		return "", b.failed("put", name, err)
 	}
@@ -130,7 +116,7 @@ func (b *Backend) put(ctx context.Context, name string, data io.ReadSeeker, o fl
 }
 
 // Delete deletes an object.
-func (b *Backend) Delete(ctx context.Context, name string) error {
+func (b *backend) Delete(ctx context.Context, name string) error {
 	err := b.do(ctx, "delete", name, func(ctx context.Context) error {
 		return b.client.RemoveObject(ctx, b.bucket, b.key(name), minio.RemoveObjectOptions{})
 	})
@@ -144,7 +130,7 @@ func (b *Backend) Delete(ctx context.Context, name string) error {
 const maxObjects = 100_000
 
 // List returns the objects below a folder.
-func (b *Backend) List(ctx context.Context, folder string) ([]fleet.Info, error) {
+func (b *backend) List(ctx context.Context, folder string) ([]fleet.Info, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var found []fleet.Info
@@ -167,18 +153,22 @@ func (b *Backend) List(ctx context.Context, folder string) ([]fleet.Info, error)
 }
 
 // Abilities returns what the store can do. It asks once.
-func (b *Backend) Abilities(ctx context.Context) (fleet.Abilities, error) {
-	return b.abilities.Abilities(ctx, probe.Store{Put: b.put, List: b.List, Delete: b.Delete})
+func (b *backend) Abilities(ctx context.Context) (fleet.Abilities, error) {
+	return b.abilities.Abilities(ctx, b.store())
+}
+
+func (b *backend) store() probe.Store {
+	return probe.Store{Put: b.put, List: b.List, Delete: b.Delete}
 }
 
 // Close closes idle connections.
-func (b *Backend) Close() error {
+func (b *backend) Close() error {
 	b.transport.CloseIdleConnections()
 	return nil
 }
 
 // key returns the key of an object, or the start of the keys of a folder.
-func (b *Backend) key(name string) string {
+func (b *backend) key(name string) string {
 	if b.prefix == "" {
 		return name
 	}
@@ -186,7 +176,7 @@ func (b *Backend) key(name string) string {
 }
 
 // do calls the client, and returns the error of the answer.
-func (b *Backend) do(ctx context.Context, what, name string, call func(context.Context) error) error {
+func (b *backend) do(ctx context.Context, what, name string, call func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	return b.ask(ctx, stop, what, name, call)
@@ -194,7 +184,7 @@ func (b *Backend) do(ctx context.Context, what, name string, call func(context.C
 
 // ask is do with a context that lasts. stop ends it: with an error the client would wait
 // before it gives up.
-func (b *Backend) ask(ctx context.Context, stop func(), what, name string, call func(context.Context) error) error {
+func (b *backend) ask(ctx context.Context, stop func(), what, name string, call func(context.Context) error) error {
 	if err := ctx.Err(); err != nil {
 		return b.failed(what, name, fmt.Errorf("%w: %w", fleet.ErrUnreachable, err))
 	}
@@ -214,7 +204,7 @@ func (b *Backend) ask(ctx context.Context, stop func(), what, name string, call 
 	return b.failed(what, name, err)
 }
 
-func (b *Backend) failed(what, name string, err error) error {
+func (b *backend) failed(what, name string, err error) error {
 	return b.secrets.Clean(fmt.Errorf("remote/s3: %s s3://%s: %w", what, path.Join(b.bucket, b.key(name)), err))
 }
 

@@ -38,7 +38,7 @@ func TestCredentials(t *testing.T) {
 		{"WrongSecret", s.URL, map[string]string{"AWS_ACCESS_KEY_ID": s.AccessKey, "AWS_SECRET_ACCESS_KEY": "swordfish-77"}, fleet.ErrDenied},
 		{"UnknownKey", s.URL, map[string]string{"AWS_ACCESS_KEY_ID": "other", "AWS_SECRET_ACCESS_KEY": "swordfish-77"}, fleet.ErrDenied},
 	} {
-		_, err := openWith(t, c.url, c.variables).Get(t.Context(), "v1/0123/head")
+		_, err := openWith(t, c.url, c.variables).Get(t.Context(), "v1/0123/head", 0)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, not %v", c.name, err, c.want)
 		}
@@ -89,7 +89,7 @@ func TestSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(u, fleet.BackendOptions{}); err == nil || strings.Contains(err.Error(), "password") {
+		if _, err := openURL(u, fleet.BackendOptions{Getenv: os.Getenv}); err == nil || strings.Contains(err.Error(), "password") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

@@ -49,6 +49,21 @@ func (o *Once) Abilities(ctx context.Context, s Store) (fleet.Abilities, error) 
 	return found, nil
 }
 
+// Put writes an object. A condition is sent to a store that honours conditions; the first one
+// finds out whether it does.
+func (o *Once) Put(ctx context.Context, s Store, name string, data io.ReadSeeker, po fleet.PutOptions) (string, error) {
+	if po.IfAbsent || po.IfTag != "" {
+		can, err := o.Abilities(ctx, s)
+		if err != nil {
+			return "", err
+		}
+		if !can.CompareAndSwap {
+			po.IfAbsent, po.IfTag = false, ""
+		}
+	}
+	return s.Put(ctx, name, data, po)
+}
+
 // ask writes an object of its own, and deletes it. A store that cannot do so now, such as a
 // registry that deletes for another writer, keeps a few bytes: no push fails for that.
 func ask(ctx context.Context, s Store) (fleet.Abilities, error) {
