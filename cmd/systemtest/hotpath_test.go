@@ -14,14 +14,13 @@ import (
 // mayFinish lists the files that may stop everything until the GPU has done all
 // it was given, and why: nothing that keeps running does.
 var mayFinish = map[string]string{
-	"glctx/internal/gl45/calls_cgo.go": "is the binding of glFinish that glctx.GL.Finish calls",
-	"glctx/mapped_buffer.go":           "has the GPU clear memory that the host cannot write, before it is handed out",
-	"glctx/replay.go":                  "replays a recording: waits for compiler threads of the driver, to measure them",
-	"glctx/host_range.go":              "has kernels end before the host computes in memory that stays mapped, on software drivers, where they have ended already",
-	"executor/memory_copy.go":          "ends a copy of memory that the caller owns before it returns",
-	"lab/bench/dispatch/dispatch.go":   "measures what finishing costs",
-	"lab/bench/sessions/reread.go":     "times single dispatches",
-	"lab/bench/jobs/calibrate.go":      "times single dispatches",
+	"glctx/mapped_buffer.go":         "has the GPU clear memory that the host cannot write, before it is handed out",
+	"glctx/replay.go":                "replays a recording: waits for compiler threads of the driver, to measure them",
+	"glctx/host_range.go":            "has kernels end before the host computes in memory that stays mapped, on software drivers, where they have ended already",
+	"executor/memory_copy.go":        "ends a copy of memory that the caller owns before it returns",
+	"lab/bench/dispatch/dispatch.go": "measures what finishing costs",
+	"lab/bench/sessions/reread.go":   "times single dispatches",
+	"lab/bench/jobs/calibrate.go":    "times single dispatches",
 }
 
 // TestNothingThatKeepsRunningFinishes looks for glFinish in the project's own text.

@@ -3,7 +3,6 @@ package gl45
 // Constants of OpenGL 4.5.
 const (
 	ACTIVE_RESOURCES                           = 0x92F5
-	ACTIVE_TEXTURE                             = 0x84E0
 	ALL_BARRIER_BITS                           = 0xFFFFFFFF
 	ALREADY_SIGNALED                           = 0x911A
 	ALWAYS                                     = 0x0207
@@ -103,14 +102,12 @@ const (
 	MAX_SHADER_STORAGE_BUFFER_BINDINGS         = 0x90DD
 	MAX_TEXTURE_SIZE                           = 0x0D33
 	MAX_UNIFORM_BLOCK_SIZE                     = 0x8A30
-	MAX_UNIFORM_BUFFER_BINDINGS                = 0x8A2F
 	MINOR_VERSION                              = 0x821C
 	MIRRORED_REPEAT                            = 0x8370
 	NEAREST                                    = 0x2600
 	NEAREST_MIPMAP_LINEAR                      = 0x2702
 	NEAREST_MIPMAP_NEAREST                     = 0x2700
 	NEVER                                      = 0x0200
-	NONE                                       = 0
 	NOTEQUAL                                   = 0x0205
 	NO_ERROR                                   = 0
 	NUM_EXTENSIONS                             = 0x821D
@@ -183,7 +180,6 @@ const (
 	RGBA8UI                                    = 0x8D7C
 	RGBA8_SNORM                                = 0x8F97
 	RGBA_INTEGER                               = 0x8D99
-	RGB_INTEGER                                = 0x8D98
 	RG_INTEGER                                 = 0x8228
 	SHADER_IMAGE_ACCESS_BARRIER_BIT            = 0x00000020
 	SHADER_STORAGE_BARRIER_BIT                 = 0x00002000
@@ -200,8 +196,6 @@ const (
 	TEXTURE_2D                                 = 0x0DE1
 	TEXTURE_2D_ARRAY                           = 0x8C1A
 	TEXTURE_3D                                 = 0x806F
-	TEXTURE_BINDING_2D                         = 0x8069
-	TEXTURE_BORDER_COLOR                       = 0x1004
 	TEXTURE_COMPARE_FUNC                       = 0x884D
 	TEXTURE_COMPARE_MODE                       = 0x884C
 	TEXTURE_CUBE_MAP                           = 0x8513
