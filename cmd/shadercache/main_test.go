@@ -12,7 +12,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	clitest.Main(m, map[string]func(){"shadercache": main, stuckName: stuckMain, streamName: streamMain})
+	clitest.Main(m, map[string]func(){"shadercache": main, stuckName: stuckMain, streamName: streamMain, forgeName: forgeMain})
 }
 
 // TestCommand runs the scripts that need no OpenGL.

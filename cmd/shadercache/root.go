@@ -30,7 +30,7 @@ func (o *options) commands() []cli.Command {
 		grouped("Begin with", o.runCommand(), o.preloadCommand(), o.statsCommand(), o.doctorCommand(), o.execCommand()),
 		grouped("Cache", o.listCommand(), o.inspectCommand(), o.whyCommand(), o.verifyCommand(), o.pruneCommand(), o.rmCommand(),
 			o.clearCommand(), o.configCommand(), o.rebuildCommand()),
-		grouped("Fleet", o.exportCommand(), o.importCommand(), o.pushCommand(), o.pullCommand(), o.remoteCommand(), o.keygenCommand()),
+		grouped("Fleet", o.exportCommand(), o.importCommand(), o.pushCommand(), o.pullCommand(), o.auditCommand(), o.remoteCommand(), o.keygenCommand()),
 		grouped("Server", o.serveCommand(), o.topCommand()),
 		grouped("Applications", o.envCommand(), o.recordingCommand(), o.lintCommand(), o.reportCommand(), o.assertCommand()),
 		grouped("Measure", o.devicesCommand(), o.selftestCommand(), o.tuneCommand(), o.benchCommand()),
