@@ -722,3 +722,48 @@ func shortClient(ctx context.Context, path string, seed uint32) error {
 	}
 	return run(ctx, c, p, 1024, 3, seed)
 }
+
+// TestNamesThatCannotBeSent has a client use names that the protocol does not have: the calls fail,
+// or send another label, and the session goes on.
+func TestNamesThatCannotBeSent(t *testing.T) {
+	f := serve(t, server.Options{})
+	for _, name := range []string{strings.Repeat("é", 200) + "e", "caf\xe9"} {
+		dialed, err := client.Dial(t.Context(), client.Options{Path: f.path, Name: name})
+		if err != nil {
+			t.Fatalf("%.10q: %v", name, err)
+		}
+		defer dialed.Close()
+		p := program(t, dialed, shader.NewFinalSource(name, affine.Text(), nil))
+		j, _, _ := affineJob(p, 1, 1, 1)
+		j.Uniforms[0].Name = name
+		_, opened := dialed.OpenBuffer(t.Context(), name)
+		_, near := client.Dial(t.Context(), client.Options{Path: f.path, Near: name})
+		_, plan := dialed.OpenPlan(t.Context(), name, false, "gemm:2x2x2")
+		for what, err := range map[string]error{
+			"job": dialed.Run(t.Context(), j), "open": opened, "dial": near, "plan": plan,
+			"delete": dialed.DeleteBuffer(t.Context(), name), "delete a plan": dialed.DeletePlan(t.Context(), name),
+		} {
+			if !errors.Is(err, job.ErrInvalid) {
+				t.Errorf("%s %.10q: %v", what, name, err)
+			}
+		}
+		if err := run(t.Context(), dialed, p, 64, 3, 4); err != nil {
+			t.Errorf("after %.10q: %v", name, err)
+		}
+	}
+}
+
+// TestMemoryThatIsNotWaitedFor has calls for memory end while the server answers them: the
+// session keeps nothing that the client does not have.
+func TestMemoryThatIsNotWaitedFor(t *testing.T) {
+	f := serve(t, server.Options{})
+	c := f.dial()
+	for i := range 600 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Microsecond/2)
+		if m, err := c.NewMemory(ctx, 64); err == nil {
+			m.Release()
+		}
+		cancel()
+	}
+	eventually(t, "no memory", func() bool { s := f.Status().Sessions[0]; return s.Objects == 0 && s.Bytes == 0 })
+}

@@ -81,7 +81,11 @@ var misuses = []misuse{
 		j.Buffers = []job.Bound{{Buffer: r.buffer(64), Offset: 4, Size: 4}}
 	}},
 	{"a negative offset", "binding 0", func(r *run, j *job.Job) { j.Buffers = []job.Bound{{Buffer: r.buffer(64), Offset: -256}} }},
+	{"bytes around the first", "binding 0", func(r *run, j *job.Job) { j.Buffers = []job.Bound{{Buffer: r.buffer(64), Offset: -256, Size: 512}} }},
 	{"a negative size", "binding 0", func(r *run, j *job.Job) { j.Buffers = []job.Bound{{Buffer: r.buffer(64), Size: -4}} }},
+	{"a negative size from an offset", "binding 0", func(r *run, j *job.Job) {
+		j.Buffers = []job.Bound{{Buffer: r.buffer(64), Offset: 256, Size: -4}}
+	}},
 	{"more than a buffer has", "binding 0", func(r *run, j *job.Job) { j.Buffers = []job.Bound{{Buffer: r.buffer(64), Size: 260}} }},
 	{"behind a buffer", "binding 0", func(r *run, j *job.Job) { j.Buffers = []job.Bound{{Buffer: r.buffer(64), Offset: 256}} }},
 	{"no groups in a chain", "Groups are [1 1 0]: 0 along z", func(_ *run, j *job.Job) {

@@ -49,6 +49,9 @@ func (c *Client) OpenBuffer(ctx context.Context, name string) (*Buffer, error) {
 }
 
 func (c *Client) buffer(ctx context.Context, m *wire.Buffer) (*Buffer, error) {
+	if err := checkName(string(m.Name)); err != nil {
+		return nil, err
+	}
 	b := &Buffer{c: c, id: c.newID(wire.KindBuffer)}
 	m.ID = b.id
 	if err := c.do(ctx, wire.TypeBuffer, m, &b.reply); err != nil {
@@ -62,7 +65,14 @@ func (c *Client) buffer(ctx context.Context, m *wire.Buffer) (*Buffer, error) {
 
 // DeleteBuffer removes the name of a buffer. Sessions that use the buffer keep it.
 func (c *Client) DeleteBuffer(ctx context.Context, name string) error {
-	return c.do(ctx, wire.TypeDelete, &wire.Delete{Kind: wire.KindBuffer, Name: []byte(name)}, &wire.Empty{})
+	return c.deleteName(ctx, &wire.Delete{Kind: wire.KindBuffer, Name: []byte(name)})
+}
+
+func (c *Client) deleteName(ctx context.Context, m *wire.Delete) error {
+	if err := checkName(string(m.Name)); err != nil {
+		return err
+	}
+	return c.do(ctx, wire.TypeDelete, m, &wire.Empty{})
 }
 
 // Size returns the number of bytes.

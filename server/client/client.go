@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
@@ -163,12 +165,11 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 
 // hello opens the session.
 func (c *Client) hello(o *Options) error {
-	if max(len(o.Device), len(o.Near)) > wire.MaxText {
-		return fmt.Errorf("%w: a device or a name of more than %d bytes", job.ErrInvalid, wire.MaxText)
+	if err := errors.Join(checkName(o.Device), checkName(o.Near)); err != nil {
+		return err
 	}
-	name := o.Name[max(0, len(o.Name)-wire.MaxText):]
 	frame, err := wire.AppendFrame(nil, wire.TypeHello, 1, &wire.Hello{
-		Oldest: wire.Version, Newest: wire.Version, Client: []byte(name), Device: []byte(o.Device), Near: []byte(o.Near),
+		Oldest: wire.Version, Newest: wire.Version, Client: []byte(label(o.Name)), Device: []byte(o.Device), Near: []byte(o.Near),
 	})
 	if err != nil {
 		return err
@@ -202,6 +203,20 @@ func (c *Client) hello(o *Options) error {
 		int(m.Number), int(m.Devices), string(m.UUID),
 	}
 	return nil
+}
+
+// checkName returns an error for a name that the protocol cannot carry: a server would end the
+// session for it.
+func checkName(name string) error {
+	if len(name) > wire.MaxText || !utf8.ValidString(name) {
+		return fmt.Errorf("%w: the name %.40q of %d bytes: UTF-8 of at most %d is possible", job.ErrInvalid, name, len(name), wire.MaxText)
+	}
+	return nil
+}
+
+// label returns the end of a name for people, as the protocol carries it.
+func label(name string) string {
+	return strings.ToValidUTF8(name[max(0, len(name)-wire.MaxText):], "")
 }
 
 // Name returns the name of the session's GPU.

@@ -89,6 +89,9 @@ func (c *Client) add(to *wire.Job, d *job.Dispatch) error {
 		if !ok || kind == 0 {
 			return fmt.Errorf("%w: uniform %s: a server takes single int, uint, float and bool values: put others into a uniform block", job.ErrInvalid, u.Name)
 		}
+		if err := checkName(u.Name); err != nil {
+			return err
+		}
 		m.Uniforms = append(m.Uniforms, wire.Uniform{Kind: kind, Bits: bits, Name: []byte(u.Name)})
 	}
 	for _, bound := range d.Buffers {
@@ -98,6 +101,11 @@ func (c *Client) add(to *wire.Job, d *job.Dispatch) error {
 			return job.ForeignBuffer(bound.Binding)
 		case b.released.Load():
 			return fmt.Errorf("client: buffer at binding %d: %w", bound.Binding, job.ErrReleased)
+		case bound.Size < 0:
+			return fmt.Errorf("%w: program %s: memory at binding %d: bytes %d to %d of %d", job.ErrInvalid, program.name, bound.Binding, bound.Offset, bound.Offset+bound.Size, b.Size())
+		}
+		if bound.Offset < 0 {
+			bound.Size = 0 // it is refused whatever that is, and the end of a range has to fit into 64 bits
 		}
 		m.Buffers = append(m.Buffers, wire.Binding{Binding: bound.Binding, ReadOnly: bound.ReadOnly, Operand: b.operand(bound.Offset, bound.Size)})
 	}

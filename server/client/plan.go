@@ -44,6 +44,9 @@ func (c *Client) OpenPlan(ctx context.Context, name string, exact bool, layers .
 }
 
 func (c *Client) plan(ctx context.Context, m *wire.Plan) (*Plan, error) {
+	if err := checkName(string(m.Name)); err != nil {
+		return nil, err
+	}
 	p := &Plan{c: c, id: c.newID(wire.KindPlan)}
 	m.ID = p.id
 	if err := c.do(ctx, wire.TypePlan, m, &p.reply); err != nil {
@@ -57,7 +60,7 @@ func (c *Client) plan(ctx context.Context, m *wire.Plan) (*Plan, error) {
 
 // DeletePlan removes the name of a plan. Sessions that use the plan keep it.
 func (c *Client) DeletePlan(ctx context.Context, name string) error {
-	return c.do(ctx, wire.TypeDelete, &wire.Delete{Kind: wire.KindPlan, Name: []byte(name)}, &wire.Empty{})
+	return c.deleteName(ctx, &wire.Delete{Kind: wire.KindPlan, Name: []byte(name)})
 }
 
 // InputLen returns the number of elements of an input.

@@ -43,7 +43,7 @@ func (c *Client) ProgramByName(ctx context.Context, name string) (*Program, erro
 func (c *Client) program(ctx context.Context, name string, m *wire.Program) (*Program, error) {
 	p := &Program{c: c, id: c.newID(wire.KindProgram), name: name}
 	m.ID = p.id
-	m.Name = m.Name[max(0, len(m.Name)-wire.MaxText):]
+	m.Name = []byte(label(string(m.Name)))
 	if err := c.do(ctx, wire.TypeProgram, m, &p.reply); err != nil {
 		if ctx.Err() != nil {
 			c.drop(wire.KindProgram, p.id) // it may have been made meanwhile
