@@ -118,7 +118,8 @@ func (o *options) toAudit(dir *binary.Dir, f auditFlags, args []string) (chosen 
 		if err != nil {
 			return nil, err
 		}
-		r := newPreloadResult(programs)
+		r := &preloadResult{}
+		r.addPrograms(programs)
 		chosen = r.sources(r.unique())
 	} else {
 		for src, err := range dir.Sources() {
@@ -234,11 +235,11 @@ func (a *audit) compileAnew(sources []*shader.Source) (m made, err error) {
 	if err != nil {
 		return m, err
 	}
-	r := &preloadResult{}
+	r := &preloadResult{begin: time.Now()}
 	for _, src := range sources {
 		r.Programs = append(r.Programs, preloadLine{Name: src.Name(), Key: src.Key().String(), source: src})
 	}
-	if err := a.compileIsolated(dir, preloadFlags{isolationFlags: defaultIsolation()}, r, time.Now()); err != nil {
+	if err := (filling{a.options, preloadFlags{isolationFlags: defaultIsolation()}, dir, r}).compilePrograms(); err != nil {
 		return m, err
 	}
 	store, err := dir.Store(a.driver)

@@ -1,16 +1,12 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/cmd/internal/replay"
@@ -50,23 +46,6 @@ func (f isolationFlags) check(cmd *cobra.Command) error {
 	return nil
 }
 
-// pool returns the pool of children that get the given arguments.
-func (o *options) pool(dir *binary.Dir, f isolationFlags, arguments ...string) *isolate.Pool {
-	if l := o.Place().Find(); l.Private() { // children get its path, and do not log it
-		o.Logger().Warn("a private place is used as the cache directory", "directory", l.Dir.Path(), "reason", l.Err)
-	}
-	memory := int64(f.Memory)
-	if memory == 0 {
-		memory = -1
-	}
-	return &isolate.Pool{
-		Jobs: f.Jobs, Timeout: f.Timeout, MaxMemoryBytes: memory, Dir: dir, Logger: o.Logger(), Tracer: o.Tracer(),
-		Command: func() (*exec.Cmd, error) {
-			return o.ChildCommand(context.Background(), dir.Path(), []string{childName}, arguments...)
-		},
-	}
-}
-
 // isolationTimes is when each part of the work ended, in milliseconds since its start.
 type isolationTimes struct {
 	ReadMillis     float64      `json:"read_ms"`     // the programs were read
@@ -95,42 +74,6 @@ func newIsolationTimes(begin, read time.Time, r isolate.Report) *isolationTimes 
 		times.Children = append(times.Children, childStart{since(c.Started), since(c.Ready), cli.Milliseconds(c.Context)})
 	}
 	return times
-}
-
-// compileIsolated fills in the results of all programs that have a source.
-func (o *options) compileIsolated(dir *binary.Dir, how preloadFlags, r *preloadResult, begin time.Time) error {
-	indices := r.unique()
-	if len(indices) == 0 {
-		return nil
-	}
-	read := time.Now()
-	pool := o.pool(dir, how.isolationFlags, "--keep-sources="+strconv.FormatBool(how.KeepSources))
-	pool.Driver = how.driver
-	progress := o.NewPieces(len(indices), "preloading")
-	pool.Begun = func(i int) { progress.Begin(r.Programs[indices[i]].title()) }
-	ctx, stop := o.Interruptible(progress.Waiting)
-	defer stop()
-	ctx, cancel := r.withBudget(ctx)
-	defer cancel()
-	report, err := pool.Compile(ctx, r.sources(indices), func(got isolate.Result) {
-		p := &r.Programs[indices[got.Index]]
-		progress.End(p.title())
-		p.set(got.PreloadResult)
-		p.Quarantined = got.Quarantined
-		if got.Recorded {
-			r.Recorded++
-		}
-	})
-	progress.Finish()
-	err = r.skipBudget(err)
-	r.Isolation = newIsolationTimes(begin, read, report)
-	if start, ok := errors.AsType[*isolate.StartError](err); ok {
-		return cli.Hint(err, start.Hint)
-	}
-	if errors.As(err, new(*isolate.LostError)) {
-		return cli.Hint(err, "shadercache doctor")
-	}
-	return err
 }
 
 func (o *options) preloadChildCommand() cli.Command {

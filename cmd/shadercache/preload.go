@@ -11,7 +11,6 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/shader"
@@ -160,7 +159,7 @@ func (f *preloadFlags) cacheOptions() cache.Options {
 }
 
 func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) error {
-	begin := time.Now()
+	r := &preloadResult{begin: time.Now()}
 	recordings, others, err := splitRecordings(args)
 	if err == nil {
 		err = how.forRecordings(cmd, recordings)
@@ -172,13 +171,11 @@ func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) e
 	if err != nil {
 		return err
 	}
-	r := newPreloadResult(programs)
-	r.budget = how.Budget
+	r.addPrograms(programs)
 	if served, err := o.preloadServed(how, r, len(recordings)); served || err != nil {
 		return err
 	}
-	replays, err := r.addReplays(recordings, math.MaxInt)
-	if err != nil {
+	if err := r.addReplays(recordings, math.MaxInt); err != nil {
 		return err
 	}
 	dir, err := o.openToFill()
@@ -190,10 +187,15 @@ func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) e
 			return err
 		}
 	}
-	if err := o.compileAll(dir, how, r, replays, begin); err != nil {
+	f := filling{o, how, dir, r}
+	if how.NoIsolate || len(r.unique()) == 0 && len(r.replays) == 0 {
+		err = f.compile()
+	} else {
+		err = o.withRemote(dir, f.compile)
+	}
+	if err != nil {
 		return err
 	}
-	r.finish()
 	return o.reportPrograms(how.reportFlags, r, r)
 }
 
@@ -220,68 +222,6 @@ func forgetFailures(dir *binary.Dir, r *preloadResult) error {
 		}
 		return errors.Join(errs...)
 	}, nil)
-}
-
-// compileAll fills in the results of all programs, with what the remote has.
-func (o *options) compileAll(dir *binary.Dir, how preloadFlags, r *preloadResult, replays *replays, begin time.Time) error {
-	if how.NoIsolate || len(r.unique()) == 0 && len(replays.items) == 0 {
-		return o.compile(dir, how, r, replays, begin)
-	}
-	return o.withRemote(dir, func() error { return o.compile(dir, how, r, replays, begin) })
-}
-
-// compile fills in the results of the programs that have a source, in child processes
-// where they can be had, and of recorded ones.
-func (o *options) compile(dir *binary.Dir, how preloadFlags, r *preloadResult, replays *replays, begin time.Time) error {
-	if how.NoIsolate {
-		return o.compileHere(how, r)
-	}
-	err := o.compileIsolated(dir, how, r, begin)
-	if errors.Is(err, isolate.ErrNoProcess) {
-		o.Logger().Warn("programs are compiled in this process", "reason", err)
-		err = o.compileHere(how, r)
-	}
-	if err != nil {
-		return err
-	}
-	return o.replay(dir, how.isolationFlags, r, replays, begin)
-}
-
-// compileHere compiles in this process.
-func (o *options) compileHere(how preloadFlags, r *preloadResult) error {
-	if len(r.unique()) == 0 {
-		return nil
-	}
-	g, err := o.OpenGPU(how.cacheOptions())
-	if err != nil {
-		return err
-	}
-	if reason := g.Cache.Stats().MemoryOnly; reason != "" {
-		err := cli.Hint(fmt.Errorf("programs cannot be stored: %s", reason), "shadercache doctor")
-		return errors.Join(err, g.Close())
-	}
-	return errors.Join(o.compileWith(g, r), g.Close())
-}
-
-func (o *options) compileWith(g *cli.GPU, r *preloadResult) error {
-	indices := r.unique()
-	sources := r.sources(indices)
-	progress := o.NewPieces(len(sources), "preloading")
-	ctx, stop := o.Interruptible(progress.Waiting)
-	defer stop()
-	ctx, cancel := r.withBudget(ctx)
-	defer cancel()
-	loaded, err := g.Cache.Preload(ctx, sources, func(p cache.PreloadResult) { progress.End(p.Name) })
-	progress.Finish()
-	if err = r.skipBudget(err); err != nil {
-		return err
-	}
-	g.Cache.WaitStored()
-	for i, p := range loaded {
-		r.Programs[indices[i]].set(isolate.Stored(g.Cache, p))
-	}
-	r.Recorded = int(g.Cache.Stats().NegativeHits)
-	return nil
 }
 
 // defineFlag collects NAME=VALUE; NAME alone is NAME=1, as for compilers.

@@ -77,28 +77,8 @@ func keptSource(dir *binary.Dir, key shader.Key) (*shader.Source, error) {
 	return source, err
 }
 
-// withBudget returns a context that ends with the budget, where there is one.
-func (r *preloadResult) withBudget(ctx context.Context) (context.Context, context.CancelFunc) {
-	if r.budget <= 0 {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, r.budget)
-}
-
-// skipBudget returns err, or nil for the end of the budget, which is no failure: programs that
-// were not begun are counted.
-func (r *preloadResult) skipBudget(err error) error {
-	if r.budget <= 0 || !errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
-	return nil
-}
-
-// dropSkipped removes and counts the programs that were not begun within the budget.
+// dropSkipped removes and counts the programs that were not begun within a budget.
 func (r *preloadResult) dropSkipped() {
-	if r.budget <= 0 {
-		return
-	}
 	ended := map[string]bool{}
 	for _, p := range r.Programs {
 		if p.Origin != "" || p.err != nil && !errors.Is(p.err, context.DeadlineExceeded) {

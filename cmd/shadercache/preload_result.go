@@ -30,9 +30,9 @@ type preloadResult struct {
 
 	Isolation *isolationTimes `json:"isolation,omitempty"` // unless --no-isolate
 
-	counts preloadCounts
-
-	budget time.Duration // 0: none
+	counts  preloadCounts
+	begin   time.Time  // of the work
+	replays []toReplay // programs of recordings
 }
 
 // preloadCounts are the numbers in the last line: Programs may hold some programs only.
@@ -59,9 +59,9 @@ type preloadLine struct {
 	isRecorded bool
 }
 
-// newPreloadResult returns the result for programs that are not tried yet.
-func newPreloadResult(programs []manifest.Program) *preloadResult {
-	r := &preloadResult{Programs: make([]preloadLine, 0, len(programs))}
+// addPrograms adds programs that are not tried yet.
+func (r *preloadResult) addPrograms(programs []manifest.Program) {
+	r.Programs = make([]preloadLine, 0, len(programs))
 	for _, p := range programs {
 		line := preloadLine{Name: p.Name, source: p.Source, err: p.Err}
 		if p.Err == nil {
@@ -72,7 +72,6 @@ func newPreloadResult(programs []manifest.Program) *preloadResult {
 		}
 		r.Programs = append(r.Programs, line)
 	}
-	return r
 }
 
 // title returns what messages call the program.
@@ -123,9 +122,11 @@ func (r *preloadResult) sources(indices []int) []*shader.Source {
 	return list
 }
 
-// finish fills in the duplicates, and counts.
-func (r *preloadResult) finish() {
-	r.dropSkipped()
+// finish fills in the duplicates, and counts, also what was not begun within a budget.
+func (r *preloadResult) finish(budget time.Duration) {
+	if budget > 0 {
+		r.dropSkipped()
+	}
 	first := map[string]int{}
 	for i := range r.Programs {
 		p := &r.Programs[i]

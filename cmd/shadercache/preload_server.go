@@ -10,7 +10,6 @@ import (
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // checkServer returns an error for flags that mean nothing where a server compiles.
@@ -50,11 +49,7 @@ func (o *options) preloadServer(ctx context.Context, c *client.Client, how prelo
 	r.Server = true
 	indices := r.unique()
 	progress := o.NewPieces(len(indices), "preloading")
-	sources := make([]*shader.Source, len(indices))
-	for at, i := range indices {
-		sources[at] = r.Programs[i].source
-	}
-	err := c.Preload(ctx, sources, func(done client.Preloaded) {
+	err := c.Preload(ctx, r.sources(indices), func(done client.Preloaded) {
 		p := &r.Programs[indices[done.Index]]
 		if p.err = done.Err; p.err == nil {
 			if p.Origin = done.Program.Origin().String(); p.Origin == job.Memory.String() {
@@ -64,11 +59,10 @@ func (o *options) preloadServer(ctx context.Context, c *client.Client, how prelo
 		}
 		progress.End(p.Name)
 	})
+	progress.Finish()
 	if err != nil {
-		progress.Finish()
 		return err
 	}
-	progress.Finish()
-	r.finish()
+	r.finish(how.Budget)
 	return o.reportPrograms(how.reportFlags, r, r)
 }

@@ -161,13 +161,11 @@ func (o *options) replayToPush(paths []string) (*preloadResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newPreloadResult(nil)
-	replays, err := r.addReplays(recordings, math.MaxInt)
-	if err == nil {
-		err = o.replay(dir, defaultIsolation(), r, replays, time.Now())
+	r := &preloadResult{Programs: []preloadLine{}, begin: time.Now()}
+	if err := r.addReplays(recordings, math.MaxInt); err != nil {
+		return nil, err
 	}
-	r.finish()
-	return r, err
+	return r, filling{o, preloadFlags{isolationFlags: defaultIsolation()}, dir, r}.compile()
 }
 
 func (r *pushResult) Print(w io.Writer) {

@@ -127,23 +127,22 @@ func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, recordings []*recor
 		return err
 	}
 	if !f.DryRun {
-		r.preloadResult = newMissingResult(stored, r.Missing)
-		replays, err := r.addReplays(recordings, f.replays(len(r.Missing)))
-		if err != nil {
+		r.preloadResult = &preloadResult{begin: begin}
+		r.addMissing(stored, r.Missing)
+		if err := r.addReplays(recordings, f.replays(len(r.Missing))); err != nil {
 			return err
 		}
-		if err := o.compile(dir, preloadFlags{isolationFlags: f.isolationFlags, driver: r.Driver}, r.preloadResult, replays, begin); err != nil {
+		how := preloadFlags{isolationFlags: f.isolationFlags, driver: r.Driver}
+		if err := (filling{o, how, dir, r.preloadResult}).compile(); err != nil {
 			return err
 		}
-		r.finish()
 	}
 	return o.reportPrograms(f.reportFlags, r.preloadResult, r)
 }
 
-// newMissingResult returns the result for programs that are not tried yet, with the texts
-// that the directory keeps.
-func newMissingResult(dir *binary.Dir, missing []missingProgram) *preloadResult {
-	r := &preloadResult{Programs: make([]preloadLine, 0, len(missing))}
+// addMissing adds programs that are not tried yet, with the texts that the directory keeps.
+func (r *preloadResult) addMissing(dir *binary.Dir, missing []missingProgram) {
+	r.Programs = make([]preloadLine, 0, len(missing))
 	for _, m := range missing {
 		line := preloadLine{Name: missingName(m), Key: m.Key.String()}
 		if line.source, line.err = dir.Source(m.Key); line.err != nil {
@@ -151,7 +150,6 @@ func newMissingResult(dir *binary.Dir, missing []missingProgram) *preloadResult 
 		}
 		r.Programs = append(r.Programs, line)
 	}
-	return r
 }
 
 // missing returns the programs that the current driver does not have.

@@ -5,13 +5,10 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/cmd/internal/replay"
 	"github.com/shadercache/shadercache/glctx"
@@ -63,23 +60,22 @@ func hintToRecord(path string) string {
 	return "shadercache exec --record " + path + " -- PROGRAM makes one"
 }
 
-// replays are the programs of recordings among the lines of a result.
-type replays struct {
-	items []replay.Item
-	lines []int        // of the result, by item
-	known map[int]bool // lines whose program was refused when it was recorded
+// toReplay is a program of a recording among the lines of a result.
+type toReplay struct {
+	item    replay.Item
+	line    int
+	refused bool // when it was recorded
 }
 
 // addReplays adds a line for each program of recordings, the first limit of them. One that
 // cannot be read has its error.
-func (r *preloadResult) addReplays(recordings []*recording.Recording, limit int) (*replays, error) {
-	added := &replays{known: map[int]bool{}}
+func (r *preloadResult) addReplays(recordings []*recording.Recording, limit int) error {
 	seen := map[shader.Digest]bool{}
 	for _, rec := range recordings {
 		logs := rec.Logs()
 		items, err := replay.Items(rec)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, item := range items {
 			if seen[item.Program] || len(seen) >= limit {
@@ -90,69 +86,27 @@ func (r *preloadResult) addReplays(recordings []*recording.Recording, limit int)
 			line := preloadLine{Key: item.Program.String(), File: rec.Path(), Name: "program", err: err, isRecorded: true}
 			if err == nil {
 				line.Name, line.Context = p.StageNames(), p.Context.String()
-				added.items, added.lines = append(added.items, item), append(added.lines, len(r.Programs))
-				added.known[len(r.Programs)] = logs.Of(item.Program).Failed > 0
+				r.replays = append(r.replays, toReplay{item, len(r.Programs), logs.Of(item.Program).Failed > 0})
 			}
 			r.Programs = append(r.Programs, line)
 		}
 	}
-	added.group(r)
-	return added, nil
+	r.groupReplays()
+	return nil
 }
 
-// group puts the programs of one context beside each other: a child makes a context for
+// groupReplays puts the programs of one context beside each other: a child makes a context for
 // each.
-func (p *replays) group(r *preloadResult) {
-	order := make([]int, len(p.items))
-	first := map[string]int{}
-	for i, line := range p.lines {
-		order[i] = i
-		if _, seen := first[r.Programs[line].Context]; !seen {
-			first[r.Programs[line].Context] = i
+func (r *preloadResult) groupReplays() {
+	order := map[string]int{} // of contexts
+	for _, p := range r.replays {
+		if context := r.Programs[p.line].Context; order[context] == 0 {
+			order[context] = len(order) + 1
 		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return first[r.Programs[p.lines[a]].Context] - first[r.Programs[p.lines[b]].Context]
+	slices.SortStableFunc(r.replays, func(a, b toReplay) int {
+		return order[r.Programs[a.line].Context] - order[r.Programs[b.line].Context]
 	})
-	items, lines := make([]replay.Item, len(order)), make([]int, len(order))
-	for to, from := range order {
-		items[to], lines[to] = p.items[from], p.lines[from]
-	}
-	p.items, p.lines = items, lines
-}
-
-// replay has child processes compile programs of recordings, and fills in their results.
-func (o *options) replay(dir *binary.Dir, f isolationFlags, r *preloadResult, programs *replays, begin time.Time) error {
-	if len(programs.items) == 0 {
-		return nil
-	}
-	driver, err := o.CurrentFingerprint()
-	if err != nil {
-		return err
-	}
-	read := time.Now()
-	pool := o.pool(dir, f, "--replay")
-	progress := o.NewPieces(len(programs.items), "replaying")
-	pool.Begun = func(i int) { progress.Begin(r.Programs[programs.lines[i]].title()) }
-	ctx, stop := o.Interruptible(progress.Waiting)
-	defer stop()
-	report, err := replay.Run(ctx, *pool, dir, driver, programs.items, func(got replay.Result) {
-		index := programs.lines[got.Index]
-		line := &r.Programs[index]
-		progress.End(line.title())
-		line.setReplayed(got, programs.known[index])
-		if line.drawn() && strings.Contains(driver.Version, "Mesa") {
-			r.NeedRun++
-		}
-	})
-	progress.Finish()
-	if r.Isolation == nil {
-		r.Isolation = newIsolationTimes(begin, read, report)
-	}
-	if errors.As(err, new(*isolate.StartError)) || errors.As(err, new(*isolate.LostError)) {
-		return cli.Hint(err, "shadercache doctor")
-	}
-	return err
 }
 
 // setReplayed fills in the result of a replay.
