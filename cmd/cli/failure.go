@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,10 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/fleet"
-	"github.com/shadercache/shadercache/fleet/pack"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -145,65 +143,29 @@ func HintFor(err error) string {
 		return hinted.hint
 	case errors.As(err, &usage):
 		return usage.Command + " --help"
-	case errors.Is(err, glctx.ErrNoDevice):
-		return "without --device the first GPU that works is used"
-	case errors.Is(err, glctx.ErrNoDriver):
-		return "on Debian: sudo apt-get install libegl1 libegl-mesa0 libgl1-mesa-dri"
-	case errors.Is(err, glctx.ErrTooOld):
-		return "update the GPU's driver, try --device with the index of another GPU, or --api gles3.1"
-	case errors.Is(err, glctx.ErrKind):
-		return "without --api the context is OpenGL 4.5, core profile"
-	case errors.Is(err, glctx.ErrNeeds45):
-		return "without --api the context is OpenGL 4.5; preload, rebuild and doctor work with others"
-	case errors.Is(err, binary.ErrUnsafeDir):
-		return "choose a directory of your own with --dir or $SHADERCACHE_DIR"
-	case errors.Is(err, binary.ErrNoDir):
-		return "choose a directory with --dir or $SHADERCACHE_DIR"
-	case errors.Is(err, binary.ErrBusy):
-		return "another process is writing: try again in a moment"
 	}
-	if osfile.IsNoSpace(err) {
-		return "make space on the volume, or name another place"
-	}
-	if hint := remoteHint(err); hint != "" {
+	if hint := hintIn(localKinds, err); hint != "" {
 		return hint
 	}
 	switch {
-	case errors.Is(err, pack.ErrTooLarge):
-		return "--max-bytes sets the limit"
-	case errors.Is(err, pack.ErrNewer):
-		return "update shadercache, or export the file with this version"
-	case errors.Is(err, pack.ErrRefused):
-		return "copy the file again, or export it again"
-	case errors.Is(err, pack.ErrUnsigned), errors.Is(err, pack.ErrSignature):
-		return "get a file that is signed with this key, see shadercache keygen --help"
-	case errors.Is(err, pack.ErrBusy):
-		return "try again when the other import has ended"
-	case errors.Is(err, shader.ErrOutOfMemory):
-		return "another program may be using the GPU's memory: see --device"
-	}
-	return ""
-}
-
-// remoteHint returns what the user can do about an error of a remote, or "".
-func remoteHint(err error) string {
-	switch {
+	case osfile.IsNoSpace(err):
+		return "make space on the volume, or name another place"
 	case errors.Is(err, fleet.ErrNoBackend):
 		return "the URL of a remote begins with one of " + strings.Join(fleet.Schemes(), ", ") + "; a folder is file:///PATH"
-	case errors.Is(err, fleet.ErrDenied):
-		return "give the credentials that this store takes: docs/remotes.md has where they come from"
-	case errors.Is(err, fleet.ErrBusy):
-		return "try again later: the store has too many requests"
-	case errors.Is(err, fleet.ErrUnreachable):
-		return "check the URL and the network: shadercache remote status"
-	case errors.Is(err, fleet.ErrProtocol):
-		return "check the URL, and whether a proxy or a login page answers in place of the store"
-	case errors.Is(err, fleet.ErrChanged):
-		return "other machines push at the same time: try again"
-	case errors.Is(err, fleet.ErrRefused):
-		return "check --verify and $SHADERCACHE_REMOTE_KEYS, or push again; nothing of it is used"
-	case errors.Is(err, errors.ErrUnsupported):
+	}
+	hint := hintIn(remoteKinds, err)
+	if hint == "" && errors.Is(err, errors.ErrUnsupported) {
 		return "this store cannot do that, such as to list what it has: see docs/remotes.md"
+	}
+	return cmp.Or(hint, hintIn(packKinds, err), hintIn(gpuKinds, err))
+}
+
+// hintIn returns the hint of the first kind that an error is of and that has one, or "".
+func hintIn(kinds []errorKind, err error) string {
+	for _, kind := range kinds {
+		if kind.hint != "" && errors.Is(err, kind.err) {
+			return kind.hint
+		}
 	}
 	return ""
 }
