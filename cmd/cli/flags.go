@@ -68,19 +68,19 @@ func addFlag(cmd *cobra.Command, flags *pflag.FlagSet, tag reflect.StructTag, fi
 		flags.Lookup(name).DefValue = shown
 	}
 	flags.Lookup(name).Hidden = tag.Get("hidden") != ""
-	completeFlag(cmd, name, tag)
+	completeFlag(cmd, flags, name, tag)
 }
 
 // completeFlag registers the completions that the tags of a flag have.
-func completeFlag(cmd *cobra.Command, name string, tag reflect.StructTag) {
+func completeFlag(cmd *cobra.Command, flags *pflag.FlagSet, name string, tag reflect.StructTag) {
 	if words := tag.Get("words"); words != "" {
 		Complete(cmd, name, strings.Fields(words)...)
 	}
 	switch files := tag.Get("files"); files {
 	case "":
 	case "/":
-		_ = cmd.MarkFlagDirname(name)
+		_ = cobra.MarkFlagDirname(flags, name)
 	default:
-		_ = cmd.MarkFlagFilename(name, strings.Fields(files)...)
+		_ = cobra.MarkFlagFilename(flags, name, strings.Fields(files)...)
 	}
 }

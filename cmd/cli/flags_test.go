@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"fmt"
+	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,7 +20,6 @@ func TestFlags(t *testing.T) {
 		good, bad []string
 	}{
 		"on|off":  {new(OnOff), []string{"on", "off"}, []string{"", "yes", "On"}},
-		"WxH":     {&Pair{1, 1}, []string{"512x256", "1x1"}, []string{"", "512", "0x1", "1x2x3", "ax1"}},
 		"percent": {new(Percentage), []string{"95%", "12.5%", "0%", "100%", "0.95%", "1%"}, []string{"", "-1", "101", "NaN", "x%", "0.95", "1"}},
 		"level":   {new(LogLevel), []string{"debug", "info", "warn", "error"}, []string{"", "loud"}},
 		"size":    {new(ByteSize), []string{"0", "4096"}, []string{"", "x"}},
@@ -64,10 +67,52 @@ func TestComplete(t *testing.T) {
 	Complete(cmd, "size", "1")
 }
 
-func TestReadableRate(t *testing.T) {
-	for rate, want := range map[float64]string{45_600: "45.6 k", 12_340_000: "12.34 M", 4.56e9: "4.56 G"} {
-		if got := ReadableRate(rate); got != want {
-			t.Errorf("%v: %q", rate, got)
+// A field with tags is a flag, also in an embedded struct, with what the field holds as its
+// default.
+func TestFlagsOfAStruct(t *testing.T) {
+	type inner struct {
+		Size ByteSize `flag:"size" help:"of it"`
+	}
+	f := struct {
+		inner
+		Folder string        `flag:"folder,f" help:"where the DIR is" value:"DIR" files:"/"`
+		Names  []string      `flag:"name" help:"one" list:"commas"`
+		Each   []string      `flag:"each" help:"many" files:"png jpg"`
+		Wait   time.Duration `flag:"wait" help:"how long" shown:"a while" words:"1s 2s"`
+		Secret bool          `flag:"secret" help:"of tests" hidden:"yes"`
+		none   int
+	}{Wait: time.Second, Names: []string{"a"}}
+	cmd := new(Options).build(Command{Use: "c", Flags: &f, Run: func(*cobra.Command, []string) (Result, error) { return nil, nil }})
+	err := cmd.ParseFlags([]string{"-f", "x", "--name", "b,c", "--each", "d,e", "--size", "2K", "--secret"})
+	if got := fmt.Sprint(err, f); got != "<nil> {{2048} x [b c] [d,e] 1s true 0}" {
+		t.Error(got)
+	}
+	usage := strings.Join(strings.Fields(cmd.Flags().FlagUsages()), " ")
+	if want := "--each stringArray many -f, --folder DIR where the DIR is --name strings one (default [a]) --size size of it --wait duration how long (default a while)"; usage != want {
+		t.Errorf("%q", usage)
+	}
+	for flag, want := range map[string]string{"folder": "cobra_annotation_bash_completion_subdirs_in_dir", "each": cobra.BashCompFilenameExt} {
+		if _, marked := cmd.Flag(flag).Annotations[want]; !marked {
+			t.Errorf("--%s is completed by %v", flag, cmd.Flag(flag).Annotations)
+		}
+	}
+	if complete, found := cmd.GetFlagCompletionFunc("wait"); !found {
+		t.Error("--wait has no completions")
+	} else if words, _ := complete(cmd, nil, ""); !slices.Equal(words, []string{"1s", "2s"}) {
+		t.Errorf("--wait is completed by %v", words)
+	}
+}
+
+// Each global flag completes, though it is none of the command's own.
+func TestGlobalFlagsComplete(t *testing.T) {
+	o := Options{Stdout: io.Discard, Stderr: io.Discard}
+	root := o.NewRoot(&cobra.Command{Use: "tool"})
+	if marks := root.PersistentFlags().Lookup("dir").Annotations; len(marks) == 0 {
+		t.Error("--dir does not complete folders")
+	}
+	for _, flag := range []string{"api", "driver-cache", "log-level"} {
+		if _, found := root.GetFlagCompletionFunc(flag); !found {
+			t.Errorf("--%s has no completions", flag)
 		}
 	}
 }
