@@ -26,7 +26,7 @@ The exit code is 1 when a result was wrong.`
 
 func newBenchWave(o *options) cli.Command {
 	var b workloads.WaveOptions
-	size, tiles := cli.Pair{X: 512, Y: 512}, cli.Pair{X: 16, Y: 16}
+	size, tiles := Pair{X: 512, Y: 512}, Pair{X: 16, Y: 16}
 	return cli.Command{
 		Use:     "wave [--size WxH] [--tiles WxH] [--repeat N]",
 		Short:   "Compare a simulation that stays on the GPU with one that does not",

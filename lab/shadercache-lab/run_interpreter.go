@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/lab/demo/interpreter"
 )
 
@@ -376,7 +377,7 @@ func (r *interpreterResult) Print(w io.Writer) {
 		}
 	}
 	fmt.Fprintf(w, "\n%s, %s: %s in %s, %s/s\n", r.Form, cli.Plural(r.Machines, "machine"), cli.Plural(r.Cycles, "instruction"),
-		cli.Plural(r.Dispatches, "dispatch"), cli.ReadableRate(r.IPS))
+		cli.Plural(r.Dispatches, "dispatch"), measure.ReadableRate(r.IPS))
 	if r.Verified != nil && *r.Verified {
 		fmt.Fprintln(w, "every machine ended in the CPU's state")
 	}

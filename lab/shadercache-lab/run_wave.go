@@ -37,7 +37,7 @@ The exit code is 1 when a cell was wrong, or a poke was not acknowledged.`
 
 // waveFlags are the flags of run wave.
 type waveFlags struct {
-	size, tiles  cli.Pair
+	size, tiles  Pair
 	steps, every int
 	pokes        []string
 	out          string
@@ -77,7 +77,7 @@ type wavePoke struct {
 }
 
 func newRunWave(o *options) cli.Command {
-	f := waveFlags{size: cli.Pair{X: 512, Y: 512}, tiles: cli.Pair{X: 8, Y: 8}}
+	f := waveFlags{size: Pair{X: 512, Y: 512}, tiles: Pair{X: 8, Y: 8}}
 	return cli.Command{
 		Use:     "wave [--size WxH] [--tiles WxH] [--steps N] [--poke X,Y,HEIGHT[@STEP]]... [--out DIR]",
 		Short:   "Run a wave equation that stays on the GPU",

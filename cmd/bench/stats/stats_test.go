@@ -2,7 +2,6 @@ package stats
 
 import (
 	"testing"
-	"time"
 )
 
 func TestSpread(t *testing.T) {
@@ -12,14 +11,8 @@ func TestSpread(t *testing.T) {
 	if got, want := NewSpread([]float64{2}), (Spread{2, 2, 2}); got != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
-}
-
-func TestGeomean(t *testing.T) {
-	if got := Geomean([]float64{1, 4}); got != 2 {
-		t.Errorf("got %v, want 2", got)
-	}
-	if mean, spread := Geomean(nil), NewSpread(nil); mean != 0 || spread != (Spread{}) {
-		t.Errorf("got %v and %v of no values", mean, spread)
+	if got := NewSpread(nil); got != (Spread{}) {
+		t.Errorf("got %v of no values", got)
 	}
 }
 
@@ -30,25 +23,5 @@ func TestMedian(t *testing.T) {
 	}
 	if got := Median(nil); got != 0 {
 		t.Errorf("the median of no values is %v", got)
-	}
-	list := []string{"aaa", "a", "aaaa", "aa"}
-	if got := MedianBy(list, func(s string) float64 { return float64(len(s)) }); got != "aa" || list[0] != "aaa" {
-		t.Errorf("got %q, and the list is %q", got, list)
-	}
-}
-
-func TestLatencies(t *testing.T) {
-	var times []time.Duration
-	for i := range 200 {
-		times = append(times, time.Duration(2*(200-i)))
-	}
-	if got, want := NewLatencies(times), (Latencies{201, 398, 400}); got != want {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	if got := NewLatencies(nil); got != (Latencies{}) {
-		t.Errorf("got %v of no times", got)
-	}
-	if us, ms := Micros(2500), Millis(2_500_000); us != 2.5 || ms != 2.5 {
-		t.Errorf("got %v us and %v ms", us, ms)
 	}
 }

@@ -9,11 +9,12 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/cmd/bench/stats"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // combined are the ways to make one figure of several.
 var combined = map[string]func([]float64) float64{
-	"geomean": stats.Geomean,
+	"geomean": measure.Geomean,
 	"least":   func(values []float64) float64 { return slices.Min(values) },
 	"median":  stats.Median,
 	"most":    func(values []float64) float64 { return slices.Max(values) },

@@ -15,6 +15,7 @@ import (
 	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // Options configure Run.
@@ -55,7 +56,7 @@ type run struct {
 
 // Run measures all figures.
 func Run(o *cli.Options, options Options) (*Result, error) {
-	return bench.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*Result, error) {
+	return measure.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*Result, error) {
 		r := &run{n: options.Dispatches, ctx: ctx, gpu: gpu, bar: o.NewProgress(rounds*steps, "measuring"), result: &Result{
 			Header: h.WithDriverCache(gpu), Dispatches: options.Dispatches, Spreads: map[string]stats.Spread{},
 		}}
@@ -70,7 +71,7 @@ func Run(o *cli.Options, options Options) (*Result, error) {
 // measure gets the programs and measures with them.
 func (r *run) measure() error {
 	for i := range maxPrograms {
-		h, err := r.gpu.Cache.Get(r.ctx, bench.CountSource(i+1))
+		h, err := r.gpu.Cache.Get(r.ctx, measure.CountSource(i+1))
 		if err != nil {
 			return err
 		}
@@ -177,7 +178,7 @@ func (r *run) dispatchTime(gl *glctx.GL, programs, n int) (record, each float64)
 }
 
 // perCall returns the microseconds of one of n calls.
-func perCall(d time.Duration, n int) float64 { return stats.Micros(d) / float64(n) }
+func perCall(d time.Duration, n int) float64 { return measure.Micros(d) / float64(n) }
 
 // fenceTime returns the microseconds of a dispatch until its fence is signaled.
 func (r *run) fenceTime(gl *glctx.GL) (float64, error) {

@@ -3,8 +3,8 @@ package dispatch
 import (
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // measureExecutor measures jobs that count in buffers, one at a time and many pending.
@@ -52,9 +52,9 @@ func (r *run) jobs(depth int) (err error) {
 		return err
 	}
 	if depth == 1 {
-		r.result.RoundTripMicros, r.result.RoundTripP99 = r.keep("round_trip", times), stats.Micros(stats.NewLatencies(j.waits).P99)
+		r.result.RoundTripMicros, r.result.RoundTripP99 = r.keep("round_trip", times), measure.Micros(measure.NewLatencies(j.waits).P99)
 	} else {
-		r.result.PipelinedMicros, r.result.SubmitMicros = r.keep("pipelined", times), stats.Micros(stats.NewLatencies(j.submits).Median)
+		r.result.PipelinedMicros, r.result.SubmitMicros = r.keep("pipelined", times), measure.Micros(measure.NewLatencies(j.submits).Median)
 	}
 	return r.verifyCounts(counts)
 }

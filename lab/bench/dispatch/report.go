@@ -8,6 +8,7 @@ import (
 
 	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/bench/stats"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // Result is what bench dispatch prints.
@@ -51,8 +52,8 @@ type GapBin struct {
 
 // newGapFigures returns the figures of gaps, all 0 where there are none.
 func newGapFigures(gaps []time.Duration) GapFigures {
-	all := stats.NewLatencies(gaps)
-	f := GapFigures{MedianMicros: stats.Micros(all.Median), P99Micros: stats.Micros(all.P99), MaxMicros: stats.Micros(all.Max), Histogram: []GapBin{}}
+	all := measure.NewLatencies(gaps)
+	f := GapFigures{MedianMicros: measure.Micros(all.Median), P99Micros: measure.Micros(all.P99), MaxMicros: measure.Micros(all.Max), Histogram: []GapBin{}}
 	bins := map[int]int{}
 	for _, gap := range gaps {
 		bins[bits.Len64(uint64(max(0, gap)/(250*time.Nanosecond)))]++

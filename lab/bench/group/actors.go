@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench/stats"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident/actors"
 )
 
@@ -60,7 +60,7 @@ func (r *run) actors() error {
 		return err
 	}
 	row.RoundTrips = hops / len(pair)
-	row.Micros = stats.Micros(time.Since(began)) / float64(max(1, row.RoundTrips))
+	row.Micros = measure.Micros(time.Since(began)) / float64(max(1, row.RoundTrips))
 	if row.Verified, err = r.numbersFollow(router, pair, all); err != nil {
 		return err
 	}

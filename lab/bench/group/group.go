@@ -9,12 +9,12 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache"
-	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/devices"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // The workloads.
@@ -88,7 +88,7 @@ type run struct {
 func Run(o *cli.Options, options Options) (*Result, error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &run{Options: options, cli: bench.Own(o), ctx: ctx, result: &Result{Rows: []Row{}, Starts: []StartRow{}, Messages: []MessageRow{}, Moves: []MoveRow{}, Verified: true}}
+	r := &run{Options: options, cli: measure.Own(o), ctx: ctx, result: &Result{Rows: []Row{}, Starts: []StartRow{}, Messages: []MessageRow{}, Moves: []MoveRow{}, Verified: true}}
 	r.result.Origin = cli.NewOrigin()
 	err := r.measure()
 	if r.result.Interrupted = err != nil && ctx.Err() != nil && len(r.result.Rows)+len(r.result.Starts) > 0; r.result.Interrupted {

@@ -6,8 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench"
-	"github.com/shadercache/shadercache/cmd/bench/stats"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -55,7 +54,7 @@ func (r *run) pingPong(k resident.Kernel, strategy resident.Strategy) (err error
 	before, began := forwarded(pair), time.Now()
 	r.pause(r.Seconds)
 	row.RoundTrips = int(forwarded(pair)-before) / len(pair)
-	row.Micros = stats.Micros(time.Since(began)) / float64(max(1, row.RoundTrips))
+	row.Micros = measure.Micros(time.Since(began)) / float64(max(1, row.RoundTrips))
 	if row.Verified, err = r.endPingPong(pair); err != nil {
 		return err
 	}
@@ -105,9 +104,9 @@ func (r *run) endPingPong(pair [2]*resident.Session) (bool, error) {
 func (r *run) idle(pair [2]*resident.Session, row *MessageRow) error {
 	cpu := func() float64 {
 		r.pause(idleSeconds) // pauses of what polls have become long
-		used, began := bench.CPUTime(), time.Now()
+		used, began := measure.CPUTime(), time.Now()
 		r.pause(r.Seconds)
-		return bench.CPUPercent(used, time.Since(began))
+		return measure.CPUPercent(used, time.Since(began))
 	}
 	row.IdleAlone = cpu()
 	if err := join(pair); err != nil {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench/stats"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -61,7 +61,7 @@ func (r *run) move(name string, k resident.Kernel) (row MoveRow, err error) {
 	if row.Bytes, err = saved.WriteTo(&file); err != nil {
 		return row, err
 	}
-	row.SaveMillis = stats.Millis(time.Since(began))
+	row.SaveMillis = measure.Millis(time.Since(began))
 	began = time.Now()
 	read, err := resident.ReadCheckpoint(&file)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r *run) move(name string, k resident.Kernel) (row MoveRow, err error) {
 	if err := to.Restore(r.ctx, read); err != nil {
 		return row, err
 	}
-	row.RestoreMillis = stats.Millis(time.Since(began))
+	row.RestoreMillis = measure.Millis(time.Since(began))
 	var after [2][]resident.SavedState
 	for i, s := range []*resident.Session{from, to} {
 		if _, err := s.Run(r.ctx, moveSteps); err != nil {

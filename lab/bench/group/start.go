@@ -15,9 +15,9 @@ import (
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/cmd/startup"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // ChildCommand is the hidden command below bench that prints a StartRow.
@@ -120,14 +120,14 @@ func (c *child) grow(n int) {
 }
 
 func (c *child) opened(i int, gpu *shadercache.GPU) {
-	c.row.Contexts[i] = stats.Millis(gpu.ContextTime)
+	c.row.Contexts[i] = measure.Millis(gpu.ContextTime)
 	if i == 0 {
 		c.row.GPU, c.row.Driver = gpu.Context.Info().GPU, gpu.Context.Info().Driver
 	}
-	c.row.Opened[i] = stats.Millis(time.Since(c.began))
+	c.row.Opened[i] = measure.Millis(time.Since(c.began))
 }
 
-func (c *child) done(i int) { c.row.Loads[i] = stats.Millis(time.Since(c.began)) - c.row.Opened[i] }
+func (c *child) done(i int) { c.row.Loads[i] = measure.Millis(time.Since(c.began)) - c.row.Opened[i] }
 
 // end completes the row when all results are there.
 func (c *child) end(work []*startup.Work, gpus ...*shadercache.GPU) {
@@ -164,7 +164,7 @@ func (r *run) starts() error {
 		}
 	}
 	for _, first := range []bool{true, false} {
-		row := stats.MedianBy(runs[first], func(row StartRow) float64 { return row.AllDone })
+		row := measure.MedianBy(runs[first], func(row StartRow) float64 { return row.AllDone })
 		for _, each := range runs[first] {
 			r.result.Verified = r.result.Verified && each.Verified
 		}

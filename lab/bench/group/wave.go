@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache"
-	"github.com/shadercache/shadercache/cmd/bench/stats"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/lab/demo/wave3d"
 )
 
@@ -61,7 +61,7 @@ func (r *run) wave() error {
 
 // hostTimes returns the times of one of several steps.
 func hostTimes(before, after wave3d.Times, steps int) HostTimes {
-	each := func(d time.Duration) float64 { return stats.Micros(d) / float64(steps) }
+	each := func(d time.Duration) float64 { return measure.Micros(d) / float64(steps) }
 	return HostTimes{each(after.Submit - before.Submit), each(after.Boundaries - before.Boundaries),
 		each(after.Interiors - before.Interiors), each(after.Swap - before.Swap)}
 }

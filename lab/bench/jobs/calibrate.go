@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // calibrate returns the number of rounds that make a kernel take as long as size asks
@@ -90,7 +90,7 @@ func fastest(gl *glctx.GL, work func()) float64 {
 			work()
 		}
 		gl.Finish()
-		return stats.Micros(time.Since(start)) / float64(n)
+		return measure.Micros(time.Since(start)) / float64(n)
 	}
 	n := max(1, min(200, int(1000/try(1))))
 	least := try(n)

@@ -19,9 +19,9 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cmd/bench"
-	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // Options configure Run.
@@ -69,7 +69,7 @@ type run struct {
 // Run measures the rows of the workloads, or runs the soak. After an interrupt it
 // returns the rows that are done.
 func Run(o *cli.Options, options Options) (*Result, error) {
-	return bench.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*Result, error) {
+	return measure.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*Result, error) {
 		r := &run{Options: options, ctx: ctx, gpu: gpu, affines: map[uint32]affine{}, result: &Result{
 			Workload: "ring", Header: h.WithDriverCache(gpu), Repeat: options.Repeat,
 			Verified: true, Rows: []Row{}, Parts: []PartFigures{},
@@ -154,7 +154,7 @@ func (r *run) measureSize(size jobSize) error {
 // checking every word.
 func (r *run) row(size jobSize, o executor.Options, rounds uint32) (Row, float64, error) {
 	row := Row{KernelMicros: size.kernelMicros, UpBytes: size.bytes, DownBytes: size.bytes,
-		Depth: o.Depth, MaxDelayMicros: stats.Micros(o.MaxDelay), SlotJobs: o.SlotJobs}
+		Depth: o.Depth, MaxDelayMicros: measure.Micros(o.MaxDelay), SlotJobs: o.SlotJobs}
 	var runs []streamFigures
 	jobs, wrong := 0, 0
 	for range r.Repeat {
@@ -164,7 +164,7 @@ func (r *run) row(size jobSize, o executor.Options, rounds uint32) (Row, float64
 		}
 		runs, jobs, wrong = append(runs, f), f.jobs, wrong+f.wrong
 	}
-	plain := stats.MedianBy(runs, streamFigures.jobsPerSecond)
+	plain := measure.MedianBy(runs, streamFigures.jobsPerSecond)
 	row.setFigures(plain, runs)
 
 	o.Timing = true

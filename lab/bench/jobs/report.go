@@ -9,6 +9,7 @@ import (
 	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // Result is what bench executor prints.
@@ -64,7 +65,7 @@ func (row *Row) setFigures(middle streamFigures, runs []streamFigures) {
 	row.JobsPerSecond = middle.jobsPerSecond()
 	row.JobsPerBatch = float64(middle.stats.Jobs) / float64(middle.stats.Batches)
 	row.SubmitMicros = middle.submit
-	row.CPUMicrosPerJob = stats.Micros(middle.cpu) / float64(middle.jobs)
+	row.CPUMicrosPerJob = measure.Micros(middle.cpu) / float64(middle.jobs)
 	row.CPUPercent = 100 * middle.cpu.Seconds() / middle.wall.Seconds()
 	row.AllocationsAJob = middle.allocations
 }
@@ -102,10 +103,10 @@ func (r *Result) Verdict() error {
 		return bench.Unverified("results on the GPU were wrong")
 	}
 	if r.Soak != nil && len(r.Soak.Leaks) > 0 {
-		return bench.Grew(strings.Join(r.Soak.Leaks, "; "))
+		return measure.Grew(strings.Join(r.Soak.Leaks, "; "))
 	}
 	if r.Soak != nil && r.Soak.Stalled {
-		return bench.Stalled(fmt.Sprintf("a round took %.1f ms, %.1f times the median of %.3f ms", r.Soak.MaxMillis, r.Soak.StallRatio, r.Soak.MedianMillis))
+		return measure.Stalled(fmt.Sprintf("a round took %.1f ms, %.1f times the median of %.3f ms", r.Soak.MaxMillis, r.Soak.StallRatio, r.Soak.MedianMillis))
 	}
 	if r.Interrupted {
 		return context.Canceled

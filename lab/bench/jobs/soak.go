@@ -8,8 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 const (
@@ -142,9 +142,9 @@ func (s *soak) takeSample() SoakSample {
 	now := SoakSample{
 		AtSeconds: time.Since(s.began).Seconds(),
 		Jobs:      s.executor.Stats().Jobs,
-		RSS:       bench.ResidentBytes(),
+		RSS:       measure.ResidentBytes(),
 		Heap:      int64(m.HeapAlloc),
-		Held:      bench.TakeHeld(s.gpu),
+		Held:      measure.TakeHeld(s.gpu),
 	}
 	s.figures.Samples = append(s.figures.Samples, now)
 	return now

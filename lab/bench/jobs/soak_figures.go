@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // SoakFigures are those of a long run of mixed jobs.
@@ -38,7 +38,7 @@ type SoakSample struct {
 	Jobs      uint64  `json:"jobs"` // that were done
 	RSS       int64   `json:"rss_bytes"`
 	Heap      int64   `json:"heap_bytes"` // alive after a garbage collection
-	bench.Held
+	measure.Held
 }
 
 const (

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // A quantile is within a class of 2% of the time.
@@ -27,14 +27,14 @@ func TestRoundTimes(t *testing.T) {
 
 // Counts may not grow at all, memory by a limited number of bytes.
 func TestSoakCompare(t *testing.T) {
-	before := SoakSample{RSS: 1 << 30, Heap: 1 << 20, Held: bench.Held{Goroutines: 9, Buffers: 3}}
+	before := SoakSample{RSS: 1 << 30, Heap: 1 << 20, Held: measure.Held{Goroutines: 9, Buffers: 3}}
 	for name, test := range map[string]struct {
 		after SoakSample
 		leaks int
 	}{
 		"the same":            {before, 0},
 		"memory within limit": {SoakSample{RSS: 1<<30 + soakGrowth, Heap: 1<<20 + soakGrowth, Held: before.Held}, 0},
-		"everything":          {SoakSample{RSS: 2 << 30, Heap: 1 << 30, Held: bench.Held{Goroutines: 10, Descriptors: 1, Buffers: 4, Fences: 1, InUse: 1}}, 7},
+		"everything":          {SoakSample{RSS: 2 << 30, Heap: 1 << 30, Held: measure.Held{Goroutines: 10, Descriptors: 1, Buffers: 4, Fences: 1, InUse: 1}}, 7},
 	} {
 		var f SoakFigures
 		if f.compare(before, test.after); len(f.Leaks) != test.leaks {

@@ -3,9 +3,8 @@ package jobs
 import (
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench"
-	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // streamFigures are those of one run of a stream of jobs.
@@ -50,13 +49,13 @@ func (r *run) stream(o executor.Options, size jobSize, rounds uint32, jobs int, 
 	}
 	samples := newSamples(jobs)
 	before := e.Stats()
-	mallocs, cpu := bench.Allocations(), bench.CPUTime()
+	mallocs, cpu := measure.Allocations(), measure.CPUTime()
 	start = time.Now()
 	if _, err = r.turn(e, places, number, jobs, samples); err != nil {
 		return f, err
 	}
-	f.wall, f.cpu = time.Since(start), bench.CPUTime()-cpu
-	f.allocations = float64(bench.Allocations()-mallocs) / float64(jobs)
+	f.wall, f.cpu = time.Since(start), measure.CPUTime()-cpu
+	f.allocations = float64(measure.Allocations()-mallocs) / float64(jobs)
 	f.jobs, f.stats = jobs, e.Stats()
 	f.stats.Jobs -= before.Jobs
 	f.stats.Batches -= before.Batches
@@ -139,5 +138,5 @@ func (s *samples) due(i int) bool { return s != nil && i%s.every == 0 && len(s.s
 
 // medians returns those of the two calls, in microseconds.
 func (s *samples) medians() (submit, fetch float64) {
-	return stats.Micros(stats.NewLatencies(s.submit).Median), stats.Micros(stats.NewLatencies(s.fetch).Median)
+	return measure.Micros(measure.NewLatencies(s.submit).Median), measure.Micros(measure.NewLatencies(s.fetch).Median)
 }

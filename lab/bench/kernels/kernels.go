@@ -10,10 +10,10 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/tune"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/lab/bench/peers"
 )
 
@@ -93,14 +93,14 @@ func Run(o *cli.Options, options Options) (*Result, error) {
 // measure fills the rows. The context is closed before the peer of all rows runs.
 func (r *run) measure() (err error) {
 	origin := cli.NewOrigin()
-	if r.gpu, err = bench.Own(r.cli).OpenGPU(cache.Options{}); err != nil {
+	if r.gpu, err = measure.Own(r.cli).OpenGPU(cache.Options{}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.gpu.Close()) }()
 	if r.tunings, err = r.userTunings(); err != nil {
 		return err
 	}
-	r.result = &Result{Header: bench.NewHeader(r.gpu, origin).WithDriverCache(r.gpu), Rows: []Row{}, Verified: true}
+	r.result = &Result{Header: measure.NewHeader(r.gpu, origin).WithDriverCache(r.gpu), Rows: []Row{}, Verified: true}
 	shapes := r.Shapes
 	if r.gpu.Context.Info().Software() {
 		shapes, r.result.LeftOut = withoutSlowest(shapes, r.Named)

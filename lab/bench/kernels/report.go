@@ -6,9 +6,9 @@ import (
 	"io"
 
 	"github.com/shadercache/shadercache/cmd/bench"
-	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/lab/bench/peers"
 )
 
@@ -83,7 +83,7 @@ func (r *Result) summarize() {
 			r.WorstRatio, r.WorstShape = row.Ratio, row.Shape
 		}
 	}
-	r.GeomeanRatio = stats.Geomean(ratios)
+	r.GeomeanRatio = measure.Geomean(ratios)
 }
 
 // Verdict returns an error where a row is wrong, after an interrupt, and where the peer

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -26,7 +26,7 @@ func (r *run) barrier() error {
 	if r.caps.Barrier == 0 {
 		row.Why = "groups cannot wait for each other for long"
 	} else {
-		row.Samples, row.MedianMicros = 3, stats.Micros(r.caps.Barrier)
+		row.Samples, row.MedianMicros = 3, measure.Micros(r.caps.Barrier)
 	}
 	r.addRow(row)
 	for _, strategy := range []resident.Strategy{resident.Redispatch, resident.Mega, resident.Persistent} {

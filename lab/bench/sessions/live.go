@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -106,7 +106,7 @@ func (r *run) paced(s *resident.Session, mode Row) (Row, error) {
 	row := mode
 	row.Variant, row.Verified = "single step at 1000/s", true
 	var times []time.Duration
-	cpu, began := bench.CPUTime(), time.Now()
+	cpu, began := measure.CPUTime(), time.Now()
 	for next := began; time.Since(began) < r.rowTime() || len(times) == 0; next = next.Add(stepPeriod) {
 		time.Sleep(time.Until(next))
 		start := time.Now()
@@ -115,7 +115,7 @@ func (r *run) paced(s *resident.Session, mode Row) (Row, error) {
 		}
 		times = append(times, time.Since(start))
 	}
-	row.CPUPercent = bench.CPUPercent(cpu, time.Since(began))
+	row.CPUPercent = measure.CPUPercent(cpu, time.Since(began))
 	row.setTimes(times)
 	return row, nil
 }

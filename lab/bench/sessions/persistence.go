@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -99,7 +99,7 @@ func (r *run) persist(p persistenceVariant) (Row, error) {
 			return row, err
 		}
 	}
-	dispatches, cpu, began := s.Stats().Dispatches, bench.CPUTime(), time.Now()
+	dispatches, cpu, began := s.Stats().Dispatches, measure.CPUTime(), time.Now()
 	for row.Iterations == 0 || time.Since(began) < r.rowTime() {
 		out, err := s.Run(r.ctx, steps)
 		if err != nil {
@@ -108,7 +108,7 @@ func (r *run) persist(p persistenceVariant) (Row, error) {
 		row.Iterations += out.Steps * perStep
 	}
 	wall := time.Since(began)
-	row.CPUPercent = bench.CPUPercent(cpu, wall)
+	row.CPUPercent = measure.CPUPercent(cpu, wall)
 	row.WallMillis = cli.Milliseconds(wall)
 	row.PerSecond = float64(row.Iterations) / wall.Seconds()
 	row.Dispatches = s.Stats().Dispatches - dispatches

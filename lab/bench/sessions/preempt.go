@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -17,7 +17,7 @@ func (r *run) preempt() error {
 	if err != nil {
 		return err
 	}
-	h, err := r.gpu.Cache.Get(r.ctx, bench.CountSource(1))
+	h, err := r.gpu.Cache.Get(r.ctx, measure.CountSource(1))
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cmd/bench"
-	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -51,17 +51,17 @@ type Row struct {
 	LongestTick     float64 `json:"longest_tick_ms,omitempty"`
 	StopMillis      float64 `json:"stop_ms,omitempty"`
 
-	Held  *bench.Held `json:"held,omitempty"`  // by the process after a soak's session was closed
-	Leaks []string    `json:"leaks,omitempty"` // what was less before it
+	Held  *measure.Held `json:"held,omitempty"`  // by the process after a soak's session was closed
+	Leaks []string      `json:"leaks,omitempty"` // what was less before it
 
 	Verified bool `json:"verified"` // every result is right
 }
 
 // setTimes sets the figures of calls from how long each took.
 func (r *Row) setTimes(times []time.Duration) {
-	l := stats.NewLatencies(times)
+	l := measure.NewLatencies(times)
 	r.Samples = len(times)
-	r.MedianMicros, r.P99Micros, r.MaxMicros = stats.Micros(l.Median), stats.Micros(l.P99), stats.Micros(l.Max)
+	r.MedianMicros, r.P99Micros, r.MaxMicros = measure.Micros(l.Median), measure.Micros(l.P99), measure.Micros(l.Max)
 }
 
 // Verdict returns an error where a workload failed or a row is wrong.
@@ -86,7 +86,7 @@ func (r *Result) grew() error {
 	if rows == nil {
 		return nil
 	}
-	return bench.Grew(strings.Join(rows, "; "))
+	return measure.Grew(strings.Join(rows, "; "))
 }
 
 // stalled returns an error where soak rows stalled.
@@ -101,7 +101,7 @@ func (r *Result) stalled() error {
 	if rows == nil {
 		return nil
 	}
-	return bench.Stalled(strings.Join(rows, "; "))
+	return measure.Stalled(strings.Join(rows, "; "))
 }
 
 // Print writes the result for people.
@@ -129,7 +129,7 @@ func probeText(c resident.Capabilities) string {
 	text := fmt.Sprintf("probe: kernels do%s see what the host writes, it does%s see what they write;\n       %s of %d can wait for each other",
 		no[c.HostWritesSeen], no[c.KernelWritesSeen], cli.Plural(int64(c.Residency), "group"), c.ResidencyGroup)
 	if c.RoundTrip > 0 {
-		text += fmt.Sprintf(", in %.2f us; there and back %.2f us", stats.Micros(c.Barrier), stats.Micros(c.RoundTrip))
+		text += fmt.Sprintf(", in %.2f us; there and back %.2f us", measure.Micros(c.Barrier), measure.Micros(c.RoundTrip))
 	}
 	if c.LoopLimit > 0 {
 		text += fmt.Sprintf("; loops end after %d rounds", c.LoopLimit)

@@ -3,8 +3,8 @@ package sessions
 import (
 	"fmt"
 
-	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -130,7 +130,7 @@ func (r *run) echo(s *resident.Session, row *Row) error {
 
 // dispatchAndFence measures a dispatch until its fence is signaled.
 func (r *run) dispatchAndFence() error {
-	h, err := r.gpu.Cache.Get(r.ctx, bench.CountSource(1))
+	h, err := r.gpu.Cache.Get(r.ctx, measure.CountSource(1))
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -75,8 +76,8 @@ type run struct {
 // Run measures the workloads, and the soak test if one is asked for. A workload that
 // fails does not end the others: the result has its error.
 func Run(o *cli.Options, options Options) (*Result, error) {
-	return bench.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*Result, error) {
-		caps, err := probe(ctx, bench.Own(o), gpu)
+	return measure.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*Result, error) {
+		caps, err := probe(ctx, measure.Own(o), gpu)
 		if err != nil {
 			return nil, err
 		}

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench"
-	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -58,9 +57,9 @@ func (r *run) soak() error {
 // soakOne runs one strategy, records its heartbeat, stops it, and verifies its state and
 // what it leaves behind.
 func (r *run) soakOne(strategy resident.Strategy) (Row, error) {
-	before := bench.TakeHeld(r.gpu)
+	before := measure.TakeHeld(r.gpu)
 	row, err := r.beatingSession(strategy)
-	after := bench.TakeHeld(r.gpu)
+	after := measure.TakeHeld(r.gpu)
 	after.AwaitGoroutines(before)
 	row.Held, row.Leaks = &after, after.Grown(before)
 	return row, err
@@ -77,7 +76,7 @@ func (r *run) beatingSession(strategy resident.Strategy) (Row, error) {
 		return row, err
 	}
 	defer s.Close()
-	cpu, began := bench.CPUTime(), time.Now()
+	cpu, began := measure.CPUTime(), time.Now()
 	if err := s.Start(0); err != nil {
 		return row, err
 	}
@@ -89,7 +88,7 @@ func (r *run) beatingSession(strategy resident.Strategy) (Row, error) {
 	}
 	row.StopMillis = cli.Milliseconds(time.Since(stopping))
 	wall := time.Since(began)
-	row.CPUPercent = bench.CPUPercent(cpu, wall)
+	row.CPUPercent = measure.CPUPercent(cpu, wall)
 	row.Iterations = out.Steps * gridLanes
 	row.PerSecond = float64(row.Iterations) / wall.Seconds()
 	row.WallMillis = cli.Milliseconds(wall)
@@ -97,7 +96,7 @@ func (r *run) beatingSession(strategy resident.Strategy) (Row, error) {
 	row.Dispatches = n.Dispatches
 	row.LongestTick = cli.Milliseconds(n.LongestTick)
 	row.NapsPerSecond, row.LooksPerSecond = float64(n.Sleeps)/wall.Seconds(), float64(n.Polls)/wall.Seconds()
-	gaps := stats.NewLatencies(seen.gaps)
+	gaps := measure.NewLatencies(seen.gaps)
 	row.HeartbeatMedian, row.HeartbeatMax = cli.Milliseconds(gaps.Median), cli.Milliseconds(gaps.Max)
 	row.Silent, row.BoundBy = seen.silent, seen.stallWord(r.Soak)
 	row.Verified, err = r.verify(s, grid)

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
 
@@ -56,7 +56,7 @@ func TestStallsFail(t *testing.T) {
 		t.Errorf("a stall: %v", err)
 	}
 	r.Rows = []Row{{Workload: "soak", Strategy: "double", Verified: true, BoundBy: noStall,
-		Leaks: bench.Held{Goroutines: 5, Descriptors: 9, Buffers: 4}.Grown(bench.Held{Goroutines: 4, Descriptors: 9, Buffers: 3})}}
+		Leaks: measure.Held{Goroutines: 5, Descriptors: 9, Buffers: 4}.Grown(measure.Held{Goroutines: 4, Descriptors: 9, Buffers: 3})}}
 	if err := r.Verdict(); err == nil || !strings.Contains(err.Error(), "double: goroutines: 4 before, 5 at the end, buffers: 3 before, 4 at the end") || cli.HintFor(err) == "" {
 		t.Errorf("what grew: %v", err)
 	}

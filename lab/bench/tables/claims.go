@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/shadercache/shadercache/cmd/bench/stats"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // claims returns the sentences that state figures of a log.
@@ -108,11 +109,11 @@ func kernelClaims(l *logs) []claim {
 	}
 	convolutions := ratios(l.kernels("h200/conv2d.json"))
 	resnet := convolutions[:min(resnetShapes, len(convolutions))]
-	mean, worst := stats.Geomean(resnet), stats.NewSpread(resnet).Least
+	mean, worst := measure.Geomean(resnet), stats.NewSpread(resnet).Least
 	squares := stats.NewSpread(square)
 	least := stats.NewSpread(ratios(products)).Least
 	software := ratios(l.kernels("llvmpipe/conv2d.json"))
-	here, hereWorst := stats.Geomean(software), stats.NewSpread(software).Least
+	here, hereWorst := measure.Geomean(software), stats.NewSpread(software).Least
 	thousand := 0.0
 	for _, r := range l.kernels("llvmpipe/gemm.json").Rows {
 		if r.name() == "1024x1024x1024" {

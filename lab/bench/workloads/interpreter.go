@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/cmd/bench"
-	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/lab/demo/interpreter"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -139,7 +139,7 @@ type interpreterRun struct {
 // machine and on many; and the tight loop as mega in other builds of the shader. A row
 // that differs from the CPU is not verified, and the others are still measured.
 func RunInterpreter(o *cli.Options, options InterpreterOptions) (*InterpreterResult, error) {
-	return bench.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*InterpreterResult, error) {
+	return measure.OnGPU(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*InterpreterResult, error) {
 		r := newInterpreterRun(ctx, gpu.Context, gpu.Cache, options)
 		bar := o.NewProgress(r.of, "interpreter")
 		defer func() { _ = bar.Finish() }()
@@ -302,7 +302,7 @@ func (m machines) row(ctx context.Context, code []byte, want *interpreter.Refere
 		row.Verified = row.Verified && good
 		if result.IPS > row.IPS {
 			row.IPS, row.Batches, row.Dispatches = result.IPS, result.Batches, result.Dispatches
-			row.Millis = stats.Millis(result.Wall)
+			row.Millis = measure.Millis(result.Wall)
 		}
 	}
 	return row, nil

@@ -5,7 +5,7 @@ import (
 	"io"
 
 	"github.com/shadercache/shadercache/cmd/bench"
-	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
 // InterpreterResult is what bench interpreter prints.
@@ -111,7 +111,7 @@ func (r *InterpreterResult) Print(w io.Writer) {
 			verdict = "\twrong"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%d\t%.2f ms\t%s%s\n", row.Program, row.Form, row.Machines, build,
-			row.Cycles*uint64(row.Machines), row.Millis, cli.ReadableRate(row.IPS), verdict)
+			row.Cycles*uint64(row.Machines), row.Millis, measure.ReadableRate(row.IPS), verdict)
 	}
 	if len(r.Ratios) == 0 {
 		return

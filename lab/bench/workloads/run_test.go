@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/clitest"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/lab/demo/wave"
 	"github.com/shadercache/shadercache/resident/queue"
 )
@@ -18,7 +18,7 @@ func TestBenchmarksKeepTheirOwnCache(t *testing.T) {
 	if _, err := RunSteal(o, StealOptions{Options: queue.Options{Groups: 8, Local: 32, Takes: 8}, Repeat: 1}); err != nil {
 		t.Fatal(err)
 	}
-	for dir, want := range map[string]bool{o.Dir: false, bench.Own(o).Dir: true} {
+	for dir, want := range map[string]bool{o.Dir: false, measure.Own(o).Dir: true} {
 		d, err := binary.OpenDir(dir)
 		if err != nil {
 			t.Fatal(err)

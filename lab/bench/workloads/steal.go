@@ -7,6 +7,7 @@ import (
 
 	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident/queue"
 )
 
@@ -53,7 +54,7 @@ func (o StealOptions) stealWorkloads(software bool) []stealWorkload {
 // RunSteal measures a work queue on the GPU whose groups take tasks from one place, one
 // whose groups are dealt theirs, and one whose groups steal.
 func RunSteal(o *cli.Options, options StealOptions) (*StealResult, error) {
-	return bench.OnExecutor(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*StealResult, error) {
+	return measure.OnExecutor(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*StealResult, error) {
 		r := &StealResult{Workload: "steal", Header: h, Verified: true}
 		list := options.stealWorkloads(gpu.Context.Info().Software())
 		bar := o.NewProgress(len(queue.StealForms)*len(list)*options.Repeat, "steal")

@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/lab/demo/wave"
 )
 
@@ -70,7 +71,7 @@ const waveWarmUp = 2
 // answers and fields: both forms are compared with them, and nothing but the form that is
 // timed runs meanwhile.
 func RunWave(o *cli.Options, options WaveOptions) (*WaveResult, error) {
-	return bench.OnExecutor(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*WaveResult, error) {
+	return measure.OnExecutor(o, func(ctx context.Context, gpu *cli.GPU, h bench.Header) (*WaveResult, error) {
 		bar := o.NewProgress(0, "wave")
 		defer func() { _ = bar.Finish() }()
 		rows, err := measureWave(ctx, gpu.Executor, gpu.Cache, options, func(done, of int) {
@@ -153,7 +154,7 @@ func (f *waveForm) row(want *waveExpected, step func()) (WaveRow, error) {
 		if err != nil {
 			return WaveRow{}, err
 		}
-		micros[i] = stats.Micros(spent)
+		micros[i] = measure.Micros(spent)
 		verified = verified && (!want.queries() || height == want.heights[i])
 		step()
 	}

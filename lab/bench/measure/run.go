@@ -1,24 +1,20 @@
-package bench
+// Package measure opens GPUs for benchmarks, and has the counters of this process that they
+// report.
+package measure
 
 import (
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/executor"
 )
 
 // Measure measures on an open GPU and returns its result. The context ends at an
 // interrupt.
-type Measure[R any] func(ctx context.Context, g *cli.GPU, h Header) (R, error)
-
-// dirName is the directory of the benchmarks in the user's cache directory.
-const dirName = "bench"
-
-// Dir returns the cache directory of the benchmarks in the user's.
-func Dir(user string) string { return filepath.Join(user, dirName) }
+type Measure[R any] func(ctx context.Context, g *cli.GPU, h bench.Header) (R, error)
 
 // Own returns the options with a cache directory that benchmarks have for themselves,
 // below the user's, and without a remote: their programs and figures are none of the
@@ -27,7 +23,7 @@ func Own(o *cli.Options) *cli.Options {
 	own := *o
 	own.NoRemote = true
 	if dir, err := o.Directory(); err == nil {
-		own.Dir = Dir(dir)
+		own.Dir = bench.Dir(dir)
 	}
 	return &own
 }
@@ -52,4 +48,9 @@ func onOpened[R any](open func() (*cli.GPU, error), measure Measure[R]) (r R, er
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	return measure(ctx, g, NewHeader(g, origin))
+}
+
+// NewHeader returns the header for a GPU.
+func NewHeader(g *cli.GPU, origin cli.Origin) bench.Header {
+	return bench.Header{GPU: g.Name(), Driver: g.Driver(), Origin: origin}
 }

@@ -1,6 +1,7 @@
-package bench
+package measure
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -65,4 +66,9 @@ func (h Held) Grown(before Held) []string {
 // Grew returns the failure of a soak in which something grew.
 func Grew(what string) error {
 	return cli.Hint(fmt.Errorf("bench: soak: grew: %s", what), "repeat it for longer: if it grows with the time, this program leaks it")
+}
+
+// Stalled returns the failure of a soak in which something took far too long.
+func Stalled(what string) error {
+	return cli.Hint(errors.New("bench: soak: stall: "+what), "repeat it while nothing else runs on the machine: if it stalls again, the driver or this program holds it up")
 }
