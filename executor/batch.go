@@ -7,6 +7,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/futex"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -85,7 +86,7 @@ type output struct {
 	moved []byte // argument of read, after the result was moved
 
 	picture draw.Image
-	format  glctx.Format // of picture's texels
+	format  texel.Format // of picture's texels
 }
 
 // command is one dispatch.
@@ -139,16 +140,16 @@ type value struct {
 type imageBind struct {
 	unit         uint32
 	texture      *Texture
-	level, layer int // the layer may be glctx.AllLayers
-	access       glctx.Access
-	format       glctx.Format
+	level, layer int // the layer may be texel.AllLayers
+	access       texel.Access
+	format       texel.Format
 }
 
 // textureBind is a texture at one texture unit.
 type textureBind struct {
 	unit    uint32
 	texture *Texture
-	sampler glctx.SamplerState
+	sampler texel.Sampler
 }
 
 // transfer is a copy on the device between a slot and a texture, or, without a texture,
@@ -156,7 +157,7 @@ type textureBind struct {
 type transfer struct {
 	span    // in the slot's inputs, or in its outputs where out is set
 	texture *Texture
-	region  glctx.Region
+	region  texel.Region
 	out     bool
 	to      int // offset of counters in the slot's outputs
 }

@@ -4,7 +4,7 @@ import (
 	"image"
 	"image/draw"
 
-	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
 // Block is the content of the uniform block at Binding: Data, or a range of device
@@ -30,11 +30,11 @@ type Image struct {
 	Texture *Texture
 	Level   int
 	Layer   int          // where the image is one layer of the texture
-	Access  glctx.Access // ReadOnly: no barrier is needed between readers
+	Access  texel.Access // ReadOnly: no barrier is needed between readers
 
 	// Format, if set, reads the bits of the texels as another format of the same size.
 	// Default: the texture's. Either has to be the one that the program declares.
-	Format glctx.Format
+	Format texel.Format
 }
 
 // Sampled is what a sampler uniform reads from, and how. It is meant for the uniform of
@@ -44,7 +44,7 @@ type Sampled struct {
 	Name    string
 	Binding uint32
 	Texture *Texture
-	Sampler glctx.SamplerState
+	Sampler texel.Sampler
 }
 
 // Counter is an atomic counter buffer. It starts with the values of Start and then
@@ -63,9 +63,9 @@ type Counter struct {
 // They are copied before the job's first dispatch, in order with other jobs.
 type TextureInput struct {
 	Texture *Texture
-	Region  glctx.Region // the size of a Picture need not be given
+	Region  texel.Region // the size of a Picture need not be given
 	Texels  []byte       // of the region, without padding
-	Picture image.Image  // see glctx.EncodePicture
+	Picture image.Image  // see texel.EncodePicture
 
 	// Fill is called by Submit with mapped memory for the texels, without padding:
 	// see Input.Fill.
@@ -76,9 +76,9 @@ type TextureInput struct {
 // dispatch: it is copied to To or Picture, or passed to Read.
 type TextureOutput struct {
 	Texture *Texture
-	Region  glctx.Region // the size of a Picture need not be given
+	Region  texel.Region // the size of a Picture need not be given
 	To      []byte       // the texels of the region, without padding
-	Picture draw.Image   // see glctx.DecodePicture
+	Picture draw.Image   // see texel.DecodePicture
 
 	// Read is called by Wait with the texels in mapped memory, which are valid until it
 	// returns.

@@ -17,6 +17,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -78,7 +79,7 @@ func runBindings(dir string) (r bindingRun, err error) {
 	if err != nil {
 		return r, err
 	}
-	shape := glctx.TextureShape{Format: glctx.RGBA8, Width: 4, Height: 4}
+	shape := texel.Shape{Format: texel.RGBA8, Width: 4, Height: 4}
 	from, err := gpu.Executor.NewTexture(shape)
 	if err != nil {
 		return r, err
@@ -87,7 +88,7 @@ func runBindings(dir string) (r bindingRun, err error) {
 	if err != nil {
 		return r, err
 	}
-	shape.Format = glctx.RG8UI
+	shape.Format = texel.RG8UI
 	ids, err := gpu.Executor.NewTexture(shape)
 	if err != nil {
 		return r, err
@@ -102,7 +103,7 @@ func runBindings(dir string) (r bindingRun, err error) {
 		Dispatch: executor.Dispatch{
 			Program: h, Groups: [3]uint32{1, 1, 1},
 			Textures: []executor.Sampled{{Name: "from", Texture: from}, {Name: "ids", Texture: ids}},
-			Images:   []executor.Image{{Name: "to", Texture: to, Access: glctx.WriteOnly}},
+			Images:   []executor.Image{{Name: "to", Texture: to, Access: texel.WriteOnly}},
 			Blocks:   []executor.Block{{Binding: 0, Data: glctx.Bytes([]float32{1, 1, 1, 1})}, {Binding: 1, Data: glctx.Bytes([]float32{1. / 255, 0, 0, 0})}},
 			Uniforms: []job.Uniform{job.Floats("turn", 1, 0, 0, 1)},
 		},
@@ -137,7 +138,7 @@ func runBindings(dir string) (r bindingRun, err error) {
 
 // checkBindings is a known-answer check with textures: zeros and the constant of a block.
 func checkBindings(gl *glctx.GL, program uint32) error {
-	shape := glctx.TextureShape{Format: glctx.RGBA8, Width: 4, Height: 4}
+	shape := texel.Shape{Format: texel.RGBA8, Width: 4, Height: 4}
 	from, err := gl.NewTexture(shape)
 	if err != nil {
 		return err
@@ -148,7 +149,7 @@ func checkBindings(gl *glctx.GL, program uint32) error {
 		return err
 	}
 	defer gl.DeleteTexture(to)
-	shape.Format = glctx.RG8UI
+	shape.Format = texel.RG8UI
 	ids, err := gl.NewTexture(shape)
 	if err != nil {
 		return err
@@ -165,7 +166,7 @@ func checkBindings(gl *glctx.GL, program uint32) error {
 	}
 	defer gl.DeleteBuffer(counter)
 	for _, t := range []glctx.Texture{from, to, ids} {
-		if err := gl.ClearTexture(t, glctx.Region{}, make([]byte, t.Format.Bytes())); err != nil {
+		if err := gl.ClearTexture(t, texel.Region{}, make([]byte, t.Format.Bytes())); err != nil {
 			return err
 		}
 	}
@@ -173,14 +174,14 @@ func checkBindings(gl *glctx.GL, program uint32) error {
 	gl.SetUniform(gl.UniformLocation(program, "turn"), gl.UniformType(program, "turn"), glctx.Bytes(make([]float32, 4)))
 	gl.BindTexture(0, from, glctx.Sampler{}) // units in the order of names
 	gl.BindTexture(1, ids, glctx.Sampler{})
-	gl.BindImage(0, to, 0, glctx.AllLayers, glctx.WriteOnly, glctx.RGBA8)
+	gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, texel.RGBA8)
 	gl.BindUniforms(0, block)
 	gl.BindUniforms(1, block)
 	gl.BindCounters(0, counter, 0, 4)
 	gl.Dispatch(1, 1, 1)
 	gl.MemoryBarrier(glctx.BarrierTextureUpdate)
 	got := make([]byte, 64)
-	if err := gl.DownloadTexture(to, glctx.Region{}, got, glctx.Stride{}); err != nil {
+	if err := gl.DownloadTexture(to, texel.Region{}, got, glctx.Stride{}); err != nil {
 		return err
 	}
 	if want := bytes.Repeat([]byte{51, 102, 153, 255}, 16); !bytes.Equal(got, want) {

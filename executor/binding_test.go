@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -59,7 +60,7 @@ func newFrame(t testing.TB, h *cache.Handle, from, to *Texture, number uint64) *
 		Dispatch: Dispatch{
 			Program: h, Groups: [3]uint32{uint32(k.width+7) / 8, uint32(k.height+7) / 8, 1},
 			Textures: []Sampled{{Name: "from", Texture: from}},
-			Images:   []Image{{Name: "to", Texture: to, Access: glctx.WriteOnly}},
+			Images:   []Image{{Name: "to", Texture: to, Access: texel.WriteOnly}},
 			Uniforms: []job.Uniform{job.Uints("add", k.add...)},
 		},
 		Counters:       []Counter{{Binding: 0, Start: []uint32{100, 7}, To: k.counts[:]}},
@@ -96,7 +97,7 @@ func (k *frame) verify() error {
 	return nil
 }
 
-func (f *fixture) texture(shape glctx.TextureShape) *Texture {
+func (f *fixture) texture(shape texel.Shape) *Texture {
 	f.t.Helper()
 	t, err := f.NewTexture(shape)
 	if err != nil {
@@ -124,7 +125,7 @@ func TestFramesThroughTextures(t *testing.T) {
 				h := f.program("filter", filterText, nil)
 				var from, to []*Texture
 				for range ring {
-					shape := glctx.TextureShape{Format: glctx.RGBA8UI, Width: 37, Height: 21}
+					shape := texel.Shape{Format: texel.RGBA8UI, Width: 37, Height: 21}
 					from, to = append(from, f.texture(shape)), append(to, f.texture(shape))
 				}
 				var frames []*frame
@@ -156,7 +157,7 @@ func TestTexturesOutliveTheirRelease(t *testing.T) {
 	g := newGatedFence()
 	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
 	h := f.program("filter", filterText, nil)
-	shape := glctx.TextureShape{Format: glctx.RGBA8UI, Width: 16, Height: 16}
+	shape := texel.Shape{Format: texel.RGBA8UI, Width: 16, Height: 16}
 	var frames []*frame
 	for i := range 4 {
 		from, err := f.NewTexture(shape)
@@ -226,16 +227,16 @@ void main() {
 		t.Run(mode, func(t *testing.T) {
 			f := newFixture(t, options)
 			doubled, summed := f.program("double", double, nil), f.program("sum", sum, nil)
-			shape := glctx.TextureShape{Format: glctx.R32UI, Width: 16, Height: 16}
+			shape := texel.Shape{Format: texel.R32UI, Width: 16, Height: 16}
 			in, total := f.texture(shape), f.texture(shape)
 			shape.Dim, shape.Depth = shader.Dim2DArray, 3
 			layers := f.texture(shape)
 			groups := [3]uint32{2, 2, 1}
 			stepTo := func(from Image, layer int) Dispatch {
-				from.Binding, from.Access = 0, glctx.ReadOnly
-				return Dispatch{Program: doubled, Groups: groups, Images: []Image{from, {Binding: 1, Texture: layers, Layer: layer, Access: glctx.WriteOnly}}}
+				from.Binding, from.Access = 0, texel.ReadOnly
+				return Dispatch{Program: doubled, Groups: groups, Images: []Image{from, {Binding: 1, Texture: layers, Layer: layer, Access: texel.WriteOnly}}}
 			}
-			if err := total.Clear(t.Context(), glctx.Region{}, make([]byte, 4)); err != nil {
+			if err := total.Clear(t.Context(), texel.Region{}, make([]byte, 4)); err != nil {
 				t.Fatal(err)
 			}
 			texels, want, got := make([]uint32, 256), make([]uint32, 256), make([]uint32, 256)
@@ -262,7 +263,7 @@ void main() {
 				}
 			}
 			got[0] = poisonWord
-			if err := total.Download(t.Context(), glctx.Region{}, glctx.Bytes(got)); err != nil || !slices.Equal(got, want) {
+			if err := total.Download(t.Context(), texel.Region{}, glctx.Bytes(got)); err != nil || !slices.Equal(got, want) {
 				t.Errorf("downloaded %v, %v", got[:8], err)
 			}
 		})
@@ -284,7 +285,7 @@ void main() {
 	for i := range in.Pix {
 		in.Pix[i], out.Pix[i] = byte(i*7), 0xd5
 	}
-	x := f.texture(glctx.TextureShape{Format: glctx.RGBA8, Width: 20, Height: 13})
+	x := f.texture(texel.Shape{Format: texel.RGBA8, Width: 20, Height: 13})
 	f.wait(f.submit(Job{
 		Dispatch:       Dispatch{Program: h, Groups: [3]uint32{3, 2, 1}, Images: []Image{{Texture: x}}},
 		TextureInputs:  []TextureInput{{Texture: x, Picture: in}},
@@ -435,14 +436,14 @@ void main() {
 }`
 	f := newFixture(t, Options{SlotBytes: 4096})
 	h := f.program("binds", text, nil)
-	make1 := func(s glctx.TextureShape) *Texture { return f.texture(s) }
-	picture := make1(glctx.TextureShape{Format: glctx.RGBA8, Width: 8, Height: 8, Levels: 2})
-	words := make1(glctx.TextureShape{Format: glctx.R32UI, Width: 8, Height: 8})
-	layers := make1(glctx.TextureShape{Dim: shader.Dim2DArray, Format: glctx.RGBA8, Width: 8, Height: 8, Depth: 3})
-	volume := make1(glctx.TextureShape{Dim: shader.Dim3D, Format: glctx.R32F, Width: 4, Height: 4, Depth: 4})
-	depths := make1(glctx.TextureShape{Dim: shader.Dim2DArray, Format: glctx.Depth32F, Width: 4, Height: 4, Depth: 2})
-	ids := make1(glctx.TextureShape{Format: glctx.R16I, Width: 4, Height: 4})
-	released, err := f.NewTexture(glctx.TextureShape{Format: glctx.RGBA8, Width: 8, Height: 8})
+	make1 := func(s texel.Shape) *Texture { return f.texture(s) }
+	picture := make1(texel.Shape{Format: texel.RGBA8, Width: 8, Height: 8, Levels: 2})
+	words := make1(texel.Shape{Format: texel.R32UI, Width: 8, Height: 8})
+	layers := make1(texel.Shape{Dim: shader.Dim2DArray, Format: texel.RGBA8, Width: 8, Height: 8, Depth: 3})
+	volume := make1(texel.Shape{Dim: shader.Dim3D, Format: texel.R32F, Width: 4, Height: 4, Depth: 4})
+	depths := make1(texel.Shape{Dim: shader.Dim2DArray, Format: texel.Depth32F, Width: 4, Height: 4, Depth: 2})
+	ids := make1(texel.Shape{Format: texel.R16I, Width: 4, Height: 4})
+	released, err := f.NewTexture(texel.Shape{Format: texel.RGBA8, Width: 8, Height: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,10 +453,10 @@ void main() {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	others := (&fixture{Executor: other, t: t}).texture(glctx.TextureShape{Format: glctx.RGBA8, Width: 8, Height: 8})
+	others := (&fixture{Executor: other, t: t}).texture(texel.Shape{Format: texel.RGBA8, Width: 8, Height: 8})
 	memory := f.buffer(make([]uint32, 64))
-	compare := glctx.SamplerState{Compare: glctx.Less}
-	linear := glctx.SamplerState{Min: glctx.Linear, Mag: glctx.Linear}
+	compare := texel.Sampler{Compare: texel.Less}
+	linear := texel.Sampler{Min: texel.Linear, Mag: texel.Linear}
 	out := make([]byte, 4)
 	texels := make([]byte, 8*8*4)
 	valid := func() Job {
@@ -470,7 +471,7 @@ void main() {
 			Counters:       []Counter{{Binding: 0}},
 			Outputs:        []Output{{Binding: 1, To: out}},
 			TextureInputs:  []TextureInput{{Texture: picture, Texels: texels}},
-			TextureOutputs: []TextureOutput{{Texture: picture, Region: glctx.Region{Level: 1}, To: make([]byte, 64)}},
+			TextureOutputs: []TextureOutput{{Texture: picture, Region: texel.Region{Level: 1}, To: make([]byte, 64)}},
 		}
 	}
 	f.wait(f.submit(valid()))
@@ -497,9 +498,9 @@ void main() {
 		{"volume (image3D, unit 1): the texture is 2DArray", func(j *Job) { j.Images[2].Texture = layers }},
 		{"there is no access 3", func(j *Job) { j.Images[0].Access = 3 }},
 		{"declares rgba8 and the image is r32ui; Image.Format can read its bits as rgba8", func(j *Job) { j.Images[0].Texture = words }},
-		{"declares rgba8 and the image is r8", func(j *Job) { j.Images[0].Format = glctx.R8 }},
-		{"GL_DEPTH_COMPONENT32F is not a format of images", func(j *Job) { j.Images[0].Format = glctx.Depth32F }},
-		{"texels of GL_R16I cannot be read as rgba8", func(j *Job) { j.Images[0].Texture, j.Images[0].Format = ids, glctx.RGBA8 }},
+		{"declares rgba8 and the image is r8", func(j *Job) { j.Images[0].Format = texel.R8 }},
+		{"GL_DEPTH_COMPONENT32F is not a format of images", func(j *Job) { j.Images[0].Format = texel.Depth32F }},
+		{"texels of GL_R16I cannot be read as rgba8", func(j *Job) { j.Images[0].Texture, j.Images[0].Format = ids, texel.RGBA8 }},
 		{`sampler colours (sampler2D, unit 3) is not bound: Dispatch.Textures needs a Sampled with the Name "colours"`, func(j *Job) { j.Textures = j.Textures[1:] }},
 		{"sampler colours (sampler2D, unit 3) is bound twice", func(j *Job) { j.Textures[1].Binding = 3 }},
 		{"unit 3): the texture is 3D", func(j *Job) { j.Textures[0].Texture = volume }},
@@ -530,9 +531,9 @@ void main() {
 		{"texture input 0: has 2 of", func(j *Job) { j.TextureInputs[0].Picture = image.NewGray(image.Rect(0, 0, 8, 8)) }},
 		{"texture input 0: 255 bytes, the texels of the region have 256", func(j *Job) { j.TextureInputs[0].Texels = texels[1:] }},
 		{"level 2 of 2", func(j *Job) { j.TextureInputs[0].Region.Level = 2 }},
-		{"texels 1,0,0 and 8 by", func(j *Job) { j.TextureInputs[0].Region = glctx.Region{X: 1, Width: 8} }},
+		{"texels 1,0,0 and 8 by", func(j *Job) { j.TextureInputs[0].Region = texel.Region{X: 1, Width: 8} }},
 		{"a picture of 9 by 8 pixels for a region of 8 by 0", func(j *Job) {
-			j.TextureInputs[0] = TextureInput{Texture: picture, Picture: image.NewGray(image.Rect(0, 0, 9, 8)), Region: glctx.Region{Width: 8}}
+			j.TextureInputs[0] = TextureInput{Texture: picture, Picture: image.NewGray(image.Rect(0, 0, 9, 8)), Region: texel.Region{Width: 8}}
 		}},
 		{"GL_R16I does not hold pictures", func(j *Job) {
 			j.TextureInputs[0] = TextureInput{Texture: ids, Picture: image.NewGray(image.Rect(0, 0, 4, 4))}
@@ -555,30 +556,30 @@ void main() {
 // TestTexturesRefuse checks the methods of a texture on their own.
 func TestTexturesRefuse(t *testing.T) {
 	f := newFixture(t, Options{})
-	if _, err := f.NewTexture(glctx.TextureShape{Format: glctx.R8, Width: 1 << 30}); err == nil {
+	if _, err := f.NewTexture(texel.Shape{Format: texel.R8, Width: 1 << 30}); err == nil {
 		t.Error("a texture of 2^30 texels was made")
 	}
-	x, err := f.NewTexture(glctx.TextureShape{Format: glctx.R8, Width: 4, Height: 2})
+	x, err := f.NewTexture(texel.Shape{Format: texel.R8, Width: 4, Height: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
 	want, got := []byte{1, 2, 3, 4, 5, 6, 7, 8}, bytes.Repeat([]byte{0xd5}, 8)
-	if err := x.Upload(t.Context(), glctx.Region{}, want); err != nil {
+	if err := x.Upload(t.Context(), texel.Region{}, want); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, x.Upload(t.Context(), glctx.Region{}, want[1:]), "take 8 bytes")
-	if err := x.Download(t.Context(), glctx.Region{}, got); err != nil || !bytes.Equal(got, want) {
+	wantError(t, x.Upload(t.Context(), texel.Region{}, want[1:]), "take 8 bytes")
+	if err := x.Download(t.Context(), texel.Region{}, got); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
 	x.Release()
-	wantError(t, x.Download(t.Context(), glctx.Region{}, got), "released")
+	wantError(t, x.Download(t.Context(), texel.Region{}, got), "released")
 }
 
 // TestTexturesAllocateNothing counts allocations of jobs with textures, counters and
 // uniforms.
 func TestTexturesAllocateNothing(t *testing.T) {
 	f := newFixture(t, Options{SlotBytes: 1 << 16})
-	shape := glctx.TextureShape{Format: glctx.RGBA8UI, Width: 8, Height: 8}
+	shape := texel.Shape{Format: texel.RGBA8UI, Width: 8, Height: 8}
 	k := newFrame(t, f.program("filter", filterText, nil), f.texture(shape), f.texture(shape), 1)
 	allocations := testing.AllocsPerRun(200, func() {
 		if err := f.SubmitInto(t.Context(), k.job, &k.pending); err != nil {
@@ -606,7 +607,7 @@ func BenchmarkTextures(b *testing.B) {
 				h := f.program("filter", filterText, nil)
 				var frames []*frame
 				for i := range 6 {
-					shape := glctx.TextureShape{Format: glctx.RGBA8UI, Width: size, Height: size}
+					shape := texel.Shape{Format: texel.RGBA8UI, Width: size, Height: size}
 					if i < ring {
 						frames = append(frames, newFrame(b, h, f.texture(shape), f.texture(shape), uint64(i)))
 						continue
@@ -695,8 +696,8 @@ void main() { imageStore(to, ivec2(0), texelFetch(from, ivec2(0), 0) + 1u); }`
 	h := f.program("step", text, nil)
 	var x [6]*Texture
 	for i := range x {
-		x[i] = f.texture(glctx.TextureShape{Format: glctx.R32UI, Width: 1, Height: 1})
-		if err := x[i].Clear(t.Context(), glctx.Region{}, make([]byte, 4)); err != nil {
+		x[i] = f.texture(texel.Shape{Format: texel.R32UI, Width: 1, Height: 1})
+		if err := x[i].Clear(t.Context(), texel.Region{}, make([]byte, 4)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -704,7 +705,7 @@ void main() { imageStore(to, ivec2(0), texelFetch(from, ivec2(0), 0) + 1u); }`
 		before := f.Stats().Barriers
 		f.wait(f.submit(Job{Dispatch: Dispatch{
 			Program: h, Groups: [3]uint32{1, 1, 1},
-			Textures: []Sampled{{Texture: from}}, Images: []Image{{Texture: to, Access: glctx.WriteOnly}},
+			Textures: []Sampled{{Texture: from}}, Images: []Image{{Texture: to, Access: texel.WriteOnly}},
 		}}))
 		return f.Stats().Barriers - before
 	}
@@ -718,7 +719,7 @@ void main() { imageStore(to, ivec2(0), texelFetch(from, ivec2(0), 0) + 1u); }`
 		}
 	}
 	got := []uint32{poisonWord}
-	if err := x[5].Download(t.Context(), glctx.Region{}, glctx.Bytes(got)); err != nil || got[0] != 2 {
+	if err := x[5].Download(t.Context(), texel.Region{}, glctx.Bytes(got)); err != nil || got[0] != 2 {
 		t.Errorf("the end of the chain is %d, %v", got[0], err)
 	}
 }

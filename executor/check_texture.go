@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -37,7 +38,7 @@ func (e *Executor) placeTextures(job *Job, l *layout) error {
 
 // textureTransfer checks the texels that are copied to or from a region. n is the length
 // of a slice; the flags tell which of a picture, a slice and a function were given.
-func (e *Executor) textureTransfer(t *Texture, r glctx.Region, picture image.Image, isPicture bool, n int, isSlice, isFunction bool) (transfer, error) {
+func (e *Executor) textureTransfer(t *Texture, r texel.Region, picture image.Image, isPicture bool, n int, isSlice, isFunction bool) (transfer, error) {
 	if err := e.checkTexture(t); err != nil {
 		return transfer{}, err
 	}
@@ -165,14 +166,14 @@ func (e *Executor) imageBind(im *Image, r *shader.Resource) (imageBind, error) {
 		return imageBind{}, err
 	}
 	t := &im.Texture.texture
-	b := imageBind{texture: im.Texture, level: im.Level, layer: glctx.AllLayers, access: im.Access, format: im.Format}
+	b := imageBind{texture: im.Texture, level: im.Level, layer: texel.AllLayers, access: im.Access, format: im.Format}
 	if b.format == 0 {
 		b.format = t.Format
 	}
 	if im.Level < 0 || im.Level >= t.Levels {
 		return b, fmt.Errorf("level %d of a texture with %d", im.Level, t.Levels)
 	}
-	if im.Access > glctx.WriteOnly {
+	if im.Access > texel.WriteOnly {
 		return b, fmt.Errorf("there is no access %d", im.Access)
 	}
 	_, _, depth := t.LevelSize(im.Level)
@@ -204,11 +205,11 @@ func isLayerOf(image, texture shader.Dim) bool {
 
 // checkImageFormat checks the format of an image: with another one than the declared,
 // GL computes anything.
-func checkImageFormat(f glctx.Format, t *glctx.Texture, r *shader.Resource) error {
+func checkImageFormat(f texel.Format, t *glctx.Texture, r *shader.Resource) error {
 	if f.Qualifier() == "" {
 		return fmt.Errorf("%s is not a format of images", f)
 	}
-	if declared := glctx.FormatOf(r.Format); declared != 0 && declared != f {
+	if declared := texel.FormatOf(r.Format); declared != 0 && declared != f {
 		hint := ""
 		if t.Format == f && t.Aliases(declared) {
 			hint = "; Image.Format can read its bits as " + r.Format
@@ -251,18 +252,18 @@ func (e *Executor) checkSampled(s *Sampled, r *shader.Resource) error {
 	if err := s.Sampler.Check(); err != nil {
 		return err
 	}
-	t, compares := &s.Texture.texture, s.Sampler.Compare != glctx.NoCompare
+	t, compares := &s.Texture.texture, s.Sampler.Compare != texel.NoCompare
 	switch {
 	case t.Dim != r.Type.Dim():
 		return fmt.Errorf("the texture is %s", t.Dim)
 	case t.Format.Base() != r.Type.Base():
 		return fmt.Errorf("the texture's %s is a format of %s", t.Format, t.Format.Base())
 	case r.Type.Base() != shader.FloatBase && s.Sampler.Filters():
-		return fmt.Errorf("integers cannot be filtered: use glctx.Nearest")
+		return fmt.Errorf("integers cannot be filtered: use texel.Nearest")
 	case r.Type.Shadow() && !t.Format.Depth():
 		return fmt.Errorf("a shadow sampler needs a texture of depths, not of %s", t.Format)
 	case r.Type.Shadow() != compares:
-		return fmt.Errorf("shadow samplers, and no others, need SamplerState.Compare")
+		return fmt.Errorf("shadow samplers, and no others, need Sampler.Compare")
 	}
 	return nil
 }

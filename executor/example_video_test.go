@@ -9,8 +9,8 @@ import (
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/testdata/scenetest"
 )
@@ -66,7 +66,7 @@ func Example_video() {
 		s := &ring[i]
 		s.filtered = image.NewNRGBA(image.Rect(0, 0, width, height))
 		for _, t := range []**executor.Texture{&s.in, &s.out} {
-			if *t, err = gpu.Executor.NewTexture(glctx.TextureShape{Format: glctx.RGBA8, Width: width, Height: height}); err != nil {
+			if *t, err = gpu.Executor.NewTexture(texel.Shape{Format: texel.RGBA8, Width: width, Height: height}); err != nil {
 				log.Fatal(err)
 			}
 			defer (*t).Release()
@@ -78,8 +78,8 @@ func Example_video() {
 			Dispatch: executor.Dispatch{
 				Program:  program,
 				Groups:   [3]uint32{(width + 15) / 16, (height + 7) / 8, 1},
-				Textures: []executor.Sampled{{Name: "frame", Texture: s.in, Sampler: glctx.SamplerState{Min: glctx.Linear, Mag: glctx.Linear, Mip: glctx.NoMipmaps}}},
-				Images:   []executor.Image{{Name: "filtered", Texture: s.out, Access: glctx.WriteOnly}},
+				Textures: []executor.Sampled{{Name: "frame", Texture: s.in, Sampler: texel.Sampler{Min: texel.Linear, Mag: texel.Linear, Mip: texel.NoMipmaps}}},
+				Images:   []executor.Image{{Name: "filtered", Texture: s.out, Access: texel.WriteOnly}},
 				Uniforms: []job.Uniform{job.Floats("weights", weights...)},
 			},
 			TextureInputs:  []executor.TextureInput{{Texture: s.in, Picture: s.frame}},

@@ -5,8 +5,8 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/futex"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -225,7 +225,7 @@ func (out *output) deliver(mapped []byte) error {
 	case out.read != nil:
 		out.read(out.of(mapped))
 	case out.picture != nil:
-		return glctx.DecodePicture(out.picture, out.format, out.of(mapped))
+		return texel.DecodePicture(out.picture, out.format, out.of(mapped))
 	default:
 		hostCopy(out.to, out.of(mapped))
 	}

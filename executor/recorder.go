@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
 // recorder turns stages into GL calls.
@@ -20,7 +21,7 @@ type recorder struct {
 	// in uniform blocks add theirs, for good: a barrier of fewer kinds would count as one
 	// for all.
 	kinds    uint32
-	samplers map[glctx.SamplerState]glctx.Sampler
+	samplers map[texel.Sampler]glctx.Sampler
 
 	wroteMapped bool // a kernel of the stage writes memory that the host reads
 

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
 // copyTexels records copies between a slot and textures, and those that start counters.
@@ -38,7 +39,7 @@ func (c *transfer) record(gl *glctx.GL, s *slot) error {
 // textureHazard reports whether a barrier is needed before a command uses its textures.
 func (r *recorder) textureHazard(images []imageBind, textures []textureBind) bool {
 	for i := range images {
-		if r.isHazard(&images[i].texture.object, images[i].access == glctx.ReadOnly) {
+		if r.isHazard(&images[i].texture.object, images[i].access == texel.ReadOnly) {
 			return true
 		}
 	}
@@ -54,7 +55,7 @@ func (r *recorder) bindImages(gl *glctx.GL, images []imageBind) {
 	for i := range images {
 		b := &images[i]
 		gl.BindImage(b.unit, b.texture.texture, b.level, b.layer, b.access, b.format)
-		r.uses(&b.texture.object, b.access == glctx.ReadOnly)
+		r.uses(&b.texture.object, b.access == texel.ReadOnly)
 	}
 }
 
@@ -76,7 +77,7 @@ func (r *recorder) bindTextures(gl *glctx.GL, textures []textureBind) error {
 const mostSamplers = 256
 
 // sampler returns the sampler object of a state. It is made once.
-func (r *recorder) sampler(gl *glctx.GL, state glctx.SamplerState) (glctx.Sampler, error) {
+func (r *recorder) sampler(gl *glctx.GL, state texel.Sampler) (glctx.Sampler, error) {
 	if s, made := r.samplers[state]; made {
 		return s, nil
 	}
@@ -88,7 +89,7 @@ func (r *recorder) sampler(gl *glctx.GL, state glctx.SamplerState) (glctx.Sample
 		return s, err
 	}
 	if r.samplers == nil {
-		r.samplers = map[glctx.SamplerState]glctx.Sampler{}
+		r.samplers = map[texel.Sampler]glctx.Sampler{}
 	}
 	r.samplers[state] = s
 	return s, nil

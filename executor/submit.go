@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -230,7 +231,7 @@ func (in *TextureInput) write(x *transfer, data []byte) {
 	case in.Fill != nil:
 		in.Fill(x.of(data))
 	case in.Picture != nil:
-		if err := glctx.EncodePicture(x.of(data), x.texture.texture.Format, in.Picture); err != nil {
+		if err := texel.EncodePicture(x.of(data), x.texture.texture.Format, in.Picture); err != nil {
 			panic(err) // checkJob has checked it: the picture changes meanwhile
 		}
 	default:

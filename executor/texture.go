@@ -8,6 +8,7 @@ import (
 	"image/draw"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
 // Texture is texels in device memory that persist between jobs. The caller that made it
@@ -23,10 +24,10 @@ type Texture struct {
 	texture glctx.Texture
 }
 
-// NewTexture makes a texture with undefined texels. It returns glctx.ErrTextureShape,
+// NewTexture makes a texture with undefined texels. It returns texel.ErrShape,
 // wrapped, for a shape that the device does not have, and shader.ErrOutOfMemory where
 // there is no room.
-func (e *Executor) NewTexture(shape glctx.TextureShape) (*Texture, error) {
+func (e *Executor) NewTexture(shape texel.Shape) (*Texture, error) {
 	t := &Texture{object: object{e: e}}
 	err := e.context.Do(func(gl *glctx.GL) (err error) {
 		t.texture, err = gl.NewTexture(shape)
@@ -41,11 +42,11 @@ func (e *Executor) NewTexture(shape glctx.TextureShape) (*Texture, error) {
 }
 
 // Shape returns what the texture was made as, without zeros.
-func (t *Texture) Shape() glctx.TextureShape { return t.texture.TextureShape }
+func (t *Texture) Shape() texel.Shape { return t.texture.Shape }
 
 // Upload copies texels without padding to a region, after the jobs submitted so far that
 // use the texture.
-func (t *Texture) Upload(ctx context.Context, r glctx.Region, texels []byte) error {
+func (t *Texture) Upload(ctx context.Context, r texel.Region, texels []byte) error {
 	return t.access(ctx, func(gl *glctx.GL) error { return gl.UploadTexture(t.texture, r, texels, glctx.Stride{}) })
 }
 
@@ -57,7 +58,7 @@ func (t *Texture) UploadPicture(ctx context.Context, picture image.Image) error 
 
 // Download copies a region to dst without padding, after the jobs submitted so far that
 // use the texture.
-func (t *Texture) Download(ctx context.Context, r glctx.Region, dst []byte) error {
+func (t *Texture) Download(ctx context.Context, r texel.Region, dst []byte) error {
 	return t.access(ctx, func(gl *glctx.GL) error { return gl.DownloadTexture(t.texture, r, dst, glctx.Stride{}) })
 }
 
@@ -67,10 +68,10 @@ func (t *Texture) DownloadPicture(ctx context.Context, picture draw.Image) error
 	return t.access(ctx, func(gl *glctx.GL) error { return gl.DownloadPicture(t.texture, 0, 0, 0, picture) })
 }
 
-// Clear sets every texel of a region to texel, which has the bytes of one, after the
+// Clear sets every texel of a region to value, which has the bytes of one, after the
 // jobs submitted so far that use the texture.
-func (t *Texture) Clear(ctx context.Context, r glctx.Region, texel []byte) error {
-	return t.access(ctx, func(gl *glctx.GL) error { return gl.ClearTexture(t.texture, r, texel) })
+func (t *Texture) Clear(ctx context.Context, r texel.Region, value []byte) error {
+	return t.access(ctx, func(gl *glctx.GL) error { return gl.ClearTexture(t.texture, r, value) })
 }
 
 // GenerateMipmaps computes every level but the first from it, after the jobs submitted

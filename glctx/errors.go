@@ -34,15 +34,6 @@ var (
 	ErrNoDevice = errors.New("no such GPU")
 )
 
-// Errors of textures. They are returned wrapped, before the driver is called.
-var (
-	// ErrTextureShape is returned for a texture that the device does not have.
-	ErrTextureShape = errors.New("the device has no such texture")
-	// ErrTextureRegion is returned for texels that are not in the texture, for memory
-	// that is too small for them, and for a format that cannot be transferred so.
-	ErrTextureRegion = errors.New("the texels cannot be transferred")
-)
-
 // Error is an OpenGL error code that a call raised.
 type Error struct {
 	Call string // the call that raised it, or "" where an earlier one may have raised it

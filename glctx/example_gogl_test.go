@@ -10,6 +10,7 @@ import (
 	"github.com/go-gl/gl/v4.5-core/gl"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
 // Calls of go-gl work inside a callback, where the context is current: the library has
@@ -21,12 +22,12 @@ func Example_goGL() {
 	}
 	defer c.Close()
 	err = c.Do(func(ours *glctx.GL) error {
-		t, err := ours.NewTexture(glctx.TextureShape{Format: glctx.R8, Width: 2, Height: 2, Levels: 2})
+		t, err := ours.NewTexture(texel.Shape{Format: texel.R8, Width: 2, Height: 2, Levels: 2})
 		if err != nil {
 			return err
 		}
 		defer ours.DeleteTexture(t)
-		if err := ours.UploadTexture(t, glctx.Region{}, []byte{10, 20, 30, 40}, glctx.Stride{}); err != nil {
+		if err := ours.UploadTexture(t, texel.Region{}, []byte{10, 20, 30, 40}, glctx.Stride{}); err != nil {
 			return err
 		}
 
@@ -43,7 +44,7 @@ func Example_goGL() {
 		gl.PixelStorei(gl.PACK_SWAP_BYTES, 1)
 		gl.PixelStorei(gl.PACK_ROW_LENGTH, 7)
 		average := make([]byte, 1)
-		if err := ours.DownloadTexture(t, glctx.Region{Level: 1}, average, glctx.Stride{}); err != nil {
+		if err := ours.DownloadTexture(t, texel.Region{Level: 1}, average, glctx.Stride{}); err != nil {
 			return err
 		}
 		again := make([]byte, 4)

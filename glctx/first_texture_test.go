@@ -9,6 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -38,27 +39,27 @@ void main() {
 		})
 		total["prime"] += time.Duration(p.PrimeNanos)
 		err := c.Do(func(gl *glctx.GL) error {
-			linear, err := gl.NewSampler(glctx.SamplerState{Min: glctx.Linear, Mag: glctx.Linear})
+			linear, err := gl.NewSampler(texel.Sampler{Min: texel.Linear, Mag: texel.Linear})
 			if err != nil {
 				return err
 			}
 			defer gl.DeleteSampler(linear)
 			for _, step := range []struct {
 				name    string
-				format  glctx.Format
+				format  texel.Format
 				side    int
 				sampler glctx.Sampler
 			}{
-				{"first", glctx.RGBA8, 64, glctx.Sampler{}}, {"second", glctx.RGBA8, 64, glctx.Sampler{}}, {"format", glctx.RGBA16F, 64, glctx.Sampler{}},
-				{"sampler", glctx.RGBA8, 64, linear}, {"size", glctx.RGBA8, 60, glctx.Sampler{}}, {"prepared", glctx.R8, 64, glctx.Sampler{}},
+				{"first", texel.RGBA8, 64, glctx.Sampler{}}, {"second", texel.RGBA8, 64, glctx.Sampler{}}, {"format", texel.RGBA16F, 64, glctx.Sampler{}},
+				{"sampler", texel.RGBA8, 64, linear}, {"size", texel.RGBA8, 60, glctx.Sampler{}}, {"prepared", texel.R8, 64, glctx.Sampler{}},
 			} {
-				from, to, err := twoTextures(gl, glctx.TextureShape{Format: step.format, Width: step.side, Height: step.side})
+				from, to, err := twoTextures(gl, texel.Shape{Format: step.format, Width: step.side, Height: step.side})
 				if err != nil {
 					return err
 				}
 				gl.UseProgram(p.ID)
 				gl.BindTexture(0, from, step.sampler)
-				gl.BindImage(0, to, 0, glctx.AllLayers, glctx.WriteOnly, step.format)
+				gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, step.format)
 				if step.name == "prepared" {
 					gl.DispatchNone()
 				}

@@ -1,233 +1,59 @@
 package glctx
 
 import (
-	"fmt"
-
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
-	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
-// Format is the format of the texels of a [Texture].
-type Format uint8
-
-// The image formats of OpenGL 4.5: programs load and store them through image
-// uniforms, and sample them.
-const (
-	RGBA32F Format = iota + 1
-	RG32F
-	R32F
-	RGBA16F
-	RG16F
-	R16F
-	R11G11B10F
-	RGBA16
-	RG16
-	R16
-	RGB10A2
-	RGBA8
-	RG8
-	R8
-	RGBA16Snorm
-	RG16Snorm
-	R16Snorm
-	RGBA8Snorm
-	RG8Snorm
-	R8Snorm
-	RGBA32I
-	RG32I
-	R32I
-	RGBA16I
-	RG16I
-	R16I
-	RGBA8I
-	RG8I
-	R8I
-	RGBA32UI
-	RG32UI
-	R32UI
-	RGBA16UI
-	RG16UI
-	R16UI
-	RGBA8UI
-	RG8UI
-	R8UI
-	RGB10A2UI
-)
-
-// Formats that programs only sample.
-const (
-	SRGB8A8 Format = iota + firstSampled
-	Depth16
-	Depth32F
-)
-
-const firstSampled = RGB10A2UI + 1
-
-// encoding is how a component is stored.
-type encoding uint8
-
-const (
-	float            encoding = iota
-	normalized                // an unsigned integer that stands for 0 to 1
-	signedNormalized          // a signed integer that stands for -1 to 1
-	signed
-	unsigned
-)
-
-// formatClass is a class of image formats that GL may alias (table 8.27).
-type formatClass uint8
-
-const (
-	noClass formatClass = iota
-	class4x32
-	class2x32
-	class1x32
-	class4x16
-	class2x16
-	class1x16
-	class4x8
-	class2x8
-	class1x8
-	class11_11_10
-	class10_10_10_2
-)
-
-// formatInfo describes a format. Texels have no padding: a texel is that many
-// components of the Go type, or one where the components are packed into a word.
-type formatInfo struct {
-	name       string // in GL
-	qualifier  string // of an image in GLSL; "" where it can only be sampled
-	bytes      int    // of a texel
-	components int
-	goType     string // of a component, or of a packed texel
-	encoding   encoding
-	class      formatClass
-	internal   uint32 // GL internal format
-	client     uint32 // GL format of the components on the host
-	clientType uint32 // GL type of the same
+// glFormat is what GL calls a format.
+type glFormat struct {
+	internal   uint32
+	client     uint32 // format of the components on the host
+	clientType uint32 // type of the same
 }
 
 // formats has every format.
-var formats = [...]formatInfo{
-	RGBA32F:     {"GL_RGBA32F", "rgba32f", 16, 4, "float32", float, class4x32, gl45.RGBA32F, gl45.RGBA, gl45.FLOAT},
-	RG32F:       {"GL_RG32F", "rg32f", 8, 2, "float32", float, class2x32, gl45.RG32F, gl45.RG, gl45.FLOAT},
-	R32F:        {"GL_R32F", "r32f", 4, 1, "float32", float, class1x32, gl45.R32F, gl45.RED, gl45.FLOAT},
-	RGBA16F:     {"GL_RGBA16F", "rgba16f", 8, 4, "uint16", float, class4x16, gl45.RGBA16F, gl45.RGBA, gl45.HALF_FLOAT},
-	RG16F:       {"GL_RG16F", "rg16f", 4, 2, "uint16", float, class2x16, gl45.RG16F, gl45.RG, gl45.HALF_FLOAT},
-	R16F:        {"GL_R16F", "r16f", 2, 1, "uint16", float, class1x16, gl45.R16F, gl45.RED, gl45.HALF_FLOAT},
-	R11G11B10F:  {"GL_R11F_G11F_B10F", "r11f_g11f_b10f", 4, 3, "uint32", float, class11_11_10, gl45.R11F_G11F_B10F, gl45.RGB, gl45.UNSIGNED_INT_10F_11F_11F_REV},
-	RGBA16:      {"GL_RGBA16", "rgba16", 8, 4, "uint16", normalized, class4x16, gl45.RGBA16, gl45.RGBA, gl45.UNSIGNED_SHORT},
-	RG16:        {"GL_RG16", "rg16", 4, 2, "uint16", normalized, class2x16, gl45.RG16, gl45.RG, gl45.UNSIGNED_SHORT},
-	R16:         {"GL_R16", "r16", 2, 1, "uint16", normalized, class1x16, gl45.R16, gl45.RED, gl45.UNSIGNED_SHORT},
-	RGB10A2:     {"GL_RGB10_A2", "rgb10_a2", 4, 4, "uint32", normalized, class10_10_10_2, gl45.RGB10_A2, gl45.RGBA, gl45.UNSIGNED_INT_2_10_10_10_REV},
-	RGBA8:       {"GL_RGBA8", "rgba8", 4, 4, "uint8", normalized, class4x8, gl45.RGBA8, gl45.RGBA, gl45.UNSIGNED_BYTE},
-	RG8:         {"GL_RG8", "rg8", 2, 2, "uint8", normalized, class2x8, gl45.RG8, gl45.RG, gl45.UNSIGNED_BYTE},
-	R8:          {"GL_R8", "r8", 1, 1, "uint8", normalized, class1x8, gl45.R8, gl45.RED, gl45.UNSIGNED_BYTE},
-	RGBA16Snorm: {"GL_RGBA16_SNORM", "rgba16_snorm", 8, 4, "int16", signedNormalized, class4x16, gl45.RGBA16_SNORM, gl45.RGBA, gl45.SHORT},
-	RG16Snorm:   {"GL_RG16_SNORM", "rg16_snorm", 4, 2, "int16", signedNormalized, class2x16, gl45.RG16_SNORM, gl45.RG, gl45.SHORT},
-	R16Snorm:    {"GL_R16_SNORM", "r16_snorm", 2, 1, "int16", signedNormalized, class1x16, gl45.R16_SNORM, gl45.RED, gl45.SHORT},
-	RGBA8Snorm:  {"GL_RGBA8_SNORM", "rgba8_snorm", 4, 4, "int8", signedNormalized, class4x8, gl45.RGBA8_SNORM, gl45.RGBA, gl45.BYTE},
-	RG8Snorm:    {"GL_RG8_SNORM", "rg8_snorm", 2, 2, "int8", signedNormalized, class2x8, gl45.RG8_SNORM, gl45.RG, gl45.BYTE},
-	R8Snorm:     {"GL_R8_SNORM", "r8_snorm", 1, 1, "int8", signedNormalized, class1x8, gl45.R8_SNORM, gl45.RED, gl45.BYTE},
-	RGBA32I:     {"GL_RGBA32I", "rgba32i", 16, 4, "int32", signed, class4x32, gl45.RGBA32I, gl45.RGBA_INTEGER, gl45.INT},
-	RG32I:       {"GL_RG32I", "rg32i", 8, 2, "int32", signed, class2x32, gl45.RG32I, gl45.RG_INTEGER, gl45.INT},
-	R32I:        {"GL_R32I", "r32i", 4, 1, "int32", signed, class1x32, gl45.R32I, gl45.RED_INTEGER, gl45.INT},
-	RGBA16I:     {"GL_RGBA16I", "rgba16i", 8, 4, "int16", signed, class4x16, gl45.RGBA16I, gl45.RGBA_INTEGER, gl45.SHORT},
-	RG16I:       {"GL_RG16I", "rg16i", 4, 2, "int16", signed, class2x16, gl45.RG16I, gl45.RG_INTEGER, gl45.SHORT},
-	R16I:        {"GL_R16I", "r16i", 2, 1, "int16", signed, class1x16, gl45.R16I, gl45.RED_INTEGER, gl45.SHORT},
-	RGBA8I:      {"GL_RGBA8I", "rgba8i", 4, 4, "int8", signed, class4x8, gl45.RGBA8I, gl45.RGBA_INTEGER, gl45.BYTE},
-	RG8I:        {"GL_RG8I", "rg8i", 2, 2, "int8", signed, class2x8, gl45.RG8I, gl45.RG_INTEGER, gl45.BYTE},
-	R8I:         {"GL_R8I", "r8i", 1, 1, "int8", signed, class1x8, gl45.R8I, gl45.RED_INTEGER, gl45.BYTE},
-	RGBA32UI:    {"GL_RGBA32UI", "rgba32ui", 16, 4, "uint32", unsigned, class4x32, gl45.RGBA32UI, gl45.RGBA_INTEGER, gl45.UNSIGNED_INT},
-	RG32UI:      {"GL_RG32UI", "rg32ui", 8, 2, "uint32", unsigned, class2x32, gl45.RG32UI, gl45.RG_INTEGER, gl45.UNSIGNED_INT},
-	R32UI:       {"GL_R32UI", "r32ui", 4, 1, "uint32", unsigned, class1x32, gl45.R32UI, gl45.RED_INTEGER, gl45.UNSIGNED_INT},
-	RGBA16UI:    {"GL_RGBA16UI", "rgba16ui", 8, 4, "uint16", unsigned, class4x16, gl45.RGBA16UI, gl45.RGBA_INTEGER, gl45.UNSIGNED_SHORT},
-	RG16UI:      {"GL_RG16UI", "rg16ui", 4, 2, "uint16", unsigned, class2x16, gl45.RG16UI, gl45.RG_INTEGER, gl45.UNSIGNED_SHORT},
-	R16UI:       {"GL_R16UI", "r16ui", 2, 1, "uint16", unsigned, class1x16, gl45.R16UI, gl45.RED_INTEGER, gl45.UNSIGNED_SHORT},
-	RGBA8UI:     {"GL_RGBA8UI", "rgba8ui", 4, 4, "uint8", unsigned, class4x8, gl45.RGBA8UI, gl45.RGBA_INTEGER, gl45.UNSIGNED_BYTE},
-	RG8UI:       {"GL_RG8UI", "rg8ui", 2, 2, "uint8", unsigned, class2x8, gl45.RG8UI, gl45.RG_INTEGER, gl45.UNSIGNED_BYTE},
-	R8UI:        {"GL_R8UI", "r8ui", 1, 1, "uint8", unsigned, class1x8, gl45.R8UI, gl45.RED_INTEGER, gl45.UNSIGNED_BYTE},
-	RGB10A2UI:   {"GL_RGB10_A2UI", "rgb10_a2ui", 4, 4, "uint32", unsigned, class10_10_10_2, gl45.RGB10_A2UI, gl45.RGBA_INTEGER, gl45.UNSIGNED_INT_2_10_10_10_REV},
-	SRGB8A8:     {"GL_SRGB8_ALPHA8", "", 4, 4, "uint8", normalized, noClass, gl45.SRGB8_ALPHA8, gl45.RGBA, gl45.UNSIGNED_BYTE},
-	Depth16:     {"GL_DEPTH_COMPONENT16", "", 2, 1, "uint16", normalized, noClass, gl45.DEPTH_COMPONENT16, gl45.DEPTH_COMPONENT, gl45.UNSIGNED_SHORT},
-	Depth32F:    {"GL_DEPTH_COMPONENT32F", "", 4, 1, "float32", float, noClass, gl45.DEPTH_COMPONENT32F, gl45.DEPTH_COMPONENT, gl45.FLOAT},
-}
-
-// Formats returns every format, those of images first.
-func Formats() []Format {
-	var list []Format
-	for f := RGBA32F; int(f) < len(formats); f++ {
-		list = append(list, f)
-	}
-	return list
-}
-
-// FormatOf returns the format of a format qualifier of GLSL, 0 for a word that is none.
-func FormatOf(qualifier string) Format {
-	for f := RGBA32F; f < firstSampled; f++ {
-		if formats[f].qualifier == qualifier {
-			return f
-		}
-	}
-	return 0
-}
-
-// Known reports whether f is one of the formats.
-func (f Format) Known() bool { return f > 0 && int(f) < len(formats) }
-
-// info returns the description of f; that of no format where f is not known.
-func (f Format) info() *formatInfo {
-	if !f.Known() {
-		return &formats[0]
-	}
-	return &formats[f]
-}
-
-// String returns the name in GL, such as GL_RGBA8.
-func (f Format) String() string {
-	if !f.Known() {
-		return fmt.Sprintf("format %d", uint8(f))
-	}
-	return formats[f].name
-}
-
-// Qualifier returns the layout qualifier of an image in GLSL, such as "rgba8", and ""
-// for a format that can only be sampled.
-func (f Format) Qualifier() string { return f.info().qualifier }
-
-// Bytes returns the size of a texel.
-func (f Format) Bytes() int { return f.info().bytes }
-
-// Components returns the number of components of a texel.
-func (f Format) Components() int { return f.info().components }
-
-// GoType returns the type of a component in a slice of texels: "uint16" for half
-// floats, and "uint32" for texels that are one word.
-func (f Format) GoType() string { return f.info().goType }
-
-// Base returns the type that a program reads: image2D and sampler2D are for
-// shader.FloatBase, iimage2D and isampler2D for shader.IntBase, uimage2D and usampler2D
-// for shader.UintBase.
-func (f Format) Base() shader.Base {
-	switch f.info().encoding {
-	case signed:
-		return shader.IntBase
-	case unsigned:
-		return shader.UintBase
-	}
-	return shader.FloatBase
-}
-
-// Depth reports whether the format is one of depths, which a shadow sampler compares.
-func (f Format) Depth() bool { return f == Depth16 || f == Depth32F }
-
-// datum returns the bytes of what a transfer has to be aligned to.
-func (f Format) datum() int {
-	switch f.info().goType {
-	case "uint8", "int8":
-		return 1
-	case "uint16", "int16":
-		return 2
-	}
-	return 4
+var formats = [...]glFormat{
+	texel.RGBA32F:     {gl45.RGBA32F, gl45.RGBA, gl45.FLOAT},
+	texel.RG32F:       {gl45.RG32F, gl45.RG, gl45.FLOAT},
+	texel.R32F:        {gl45.R32F, gl45.RED, gl45.FLOAT},
+	texel.RGBA16F:     {gl45.RGBA16F, gl45.RGBA, gl45.HALF_FLOAT},
+	texel.RG16F:       {gl45.RG16F, gl45.RG, gl45.HALF_FLOAT},
+	texel.R16F:        {gl45.R16F, gl45.RED, gl45.HALF_FLOAT},
+	texel.R11G11B10F:  {gl45.R11F_G11F_B10F, gl45.RGB, gl45.UNSIGNED_INT_10F_11F_11F_REV},
+	texel.RGBA16:      {gl45.RGBA16, gl45.RGBA, gl45.UNSIGNED_SHORT},
+	texel.RG16:        {gl45.RG16, gl45.RG, gl45.UNSIGNED_SHORT},
+	texel.R16:         {gl45.R16, gl45.RED, gl45.UNSIGNED_SHORT},
+	texel.RGB10A2:     {gl45.RGB10_A2, gl45.RGBA, gl45.UNSIGNED_INT_2_10_10_10_REV},
+	texel.RGBA8:       {gl45.RGBA8, gl45.RGBA, gl45.UNSIGNED_BYTE},
+	texel.RG8:         {gl45.RG8, gl45.RG, gl45.UNSIGNED_BYTE},
+	texel.R8:          {gl45.R8, gl45.RED, gl45.UNSIGNED_BYTE},
+	texel.RGBA16Snorm: {gl45.RGBA16_SNORM, gl45.RGBA, gl45.SHORT},
+	texel.RG16Snorm:   {gl45.RG16_SNORM, gl45.RG, gl45.SHORT},
+	texel.R16Snorm:    {gl45.R16_SNORM, gl45.RED, gl45.SHORT},
+	texel.RGBA8Snorm:  {gl45.RGBA8_SNORM, gl45.RGBA, gl45.BYTE},
+	texel.RG8Snorm:    {gl45.RG8_SNORM, gl45.RG, gl45.BYTE},
+	texel.R8Snorm:     {gl45.R8_SNORM, gl45.RED, gl45.BYTE},
+	texel.RGBA32I:     {gl45.RGBA32I, gl45.RGBA_INTEGER, gl45.INT},
+	texel.RG32I:       {gl45.RG32I, gl45.RG_INTEGER, gl45.INT},
+	texel.R32I:        {gl45.R32I, gl45.RED_INTEGER, gl45.INT},
+	texel.RGBA16I:     {gl45.RGBA16I, gl45.RGBA_INTEGER, gl45.SHORT},
+	texel.RG16I:       {gl45.RG16I, gl45.RG_INTEGER, gl45.SHORT},
+	texel.R16I:        {gl45.R16I, gl45.RED_INTEGER, gl45.SHORT},
+	texel.RGBA8I:      {gl45.RGBA8I, gl45.RGBA_INTEGER, gl45.BYTE},
+	texel.RG8I:        {gl45.RG8I, gl45.RG_INTEGER, gl45.BYTE},
+	texel.R8I:         {gl45.R8I, gl45.RED_INTEGER, gl45.BYTE},
+	texel.RGBA32UI:    {gl45.RGBA32UI, gl45.RGBA_INTEGER, gl45.UNSIGNED_INT},
+	texel.RG32UI:      {gl45.RG32UI, gl45.RG_INTEGER, gl45.UNSIGNED_INT},
+	texel.R32UI:       {gl45.R32UI, gl45.RED_INTEGER, gl45.UNSIGNED_INT},
+	texel.RGBA16UI:    {gl45.RGBA16UI, gl45.RGBA_INTEGER, gl45.UNSIGNED_SHORT},
+	texel.RG16UI:      {gl45.RG16UI, gl45.RG_INTEGER, gl45.UNSIGNED_SHORT},
+	texel.R16UI:       {gl45.R16UI, gl45.RED_INTEGER, gl45.UNSIGNED_SHORT},
+	texel.RGBA8UI:     {gl45.RGBA8UI, gl45.RGBA_INTEGER, gl45.UNSIGNED_BYTE},
+	texel.RG8UI:       {gl45.RG8UI, gl45.RG_INTEGER, gl45.UNSIGNED_BYTE},
+	texel.R8UI:        {gl45.R8UI, gl45.RED_INTEGER, gl45.UNSIGNED_BYTE},
+	texel.RGB10A2UI:   {gl45.RGB10_A2UI, gl45.RGBA_INTEGER, gl45.UNSIGNED_INT_2_10_10_10_REV},
+	texel.SRGB8A8:     {gl45.SRGB8_ALPHA8, gl45.RGBA, gl45.UNSIGNED_BYTE},
+	texel.Depth16:     {gl45.DEPTH_COMPONENT16, gl45.DEPTH_COMPONENT, gl45.UNSIGNED_SHORT},
+	texel.Depth32F:    {gl45.DEPTH_COMPONENT32F, gl45.DEPTH_COMPONENT, gl45.FLOAT},
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
 var update = flag.Bool("update", false, "write the table of formats in docs/binding.md")
@@ -17,8 +17,8 @@ var update = flag.Bool("update", false, "write the table of formats in docs/bind
 // TestFormatTable compares the table in the documentation with the formats.
 func TestFormatTable(t *testing.T) {
 	var table strings.Builder
-	table.WriteString("| `glctx` | GL | qualifier in GLSL | bytes | components | Go | image and sampler |\n|---|---|---|---|---|---|---|\n")
-	for _, f := range glctx.Formats() {
+	table.WriteString("| `texel` | GL | qualifier in GLSL | bytes | components | Go | image and sampler |\n|---|---|---|---|---|---|---|\n")
+	for _, f := range texel.Formats() {
 		prefix := imagePrefix[f.Base()]
 		uses := fmt.Sprintf("`%simage`, `%ssampler`", prefix, prefix)
 		qualifier := "`" + f.Qualifier() + "`"

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
 // Info is the identity and the limits of a driver, read once when the context is opened.
@@ -24,7 +25,7 @@ type Info struct {
 	MaxStorage     int64    // bytes of one shader storage block
 	MaxBindings    int      // shader storage bindings
 
-	Textures       TextureLimits
+	Textures       texel.Limits
 	UniformBlocks  int   // of one compute program
 	MaxUniform     int64 // bytes of one uniform block
 	CounterBuffers int   // atomic counter bindings

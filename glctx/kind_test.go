@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -188,10 +189,10 @@ func TestWhatNeeds45SaysSo(t *testing.T) {
 		if _, err := gl.NewMapped(4); !errors.Is(err, glctx.ErrNeeds45) {
 			t.Errorf("mapped: %v", err)
 		}
-		if _, err := gl.NewTexture(glctx.TextureShape{Width: 4, Height: 4}); !errors.Is(err, glctx.ErrNeeds45) {
+		if _, err := gl.NewTexture(texel.Shape{Width: 4, Height: 4}); !errors.Is(err, glctx.ErrNeeds45) {
 			t.Errorf("texture: %v", err)
 		}
-		if _, err := gl.NewSampler(glctx.SamplerState{}); !errors.Is(err, glctx.ErrNeeds45) {
+		if _, err := gl.NewSampler(texel.Sampler{}); !errors.Is(err, glctx.ErrNeeds45) {
 			t.Errorf("sampler: %v", err)
 		}
 		gl.BindTexture(0, glctx.Texture{}, glctx.Sampler{})

@@ -1,210 +1,29 @@
 package glctx
 
 import (
-	"encoding/binary"
 	"fmt"
 	"image"
-	"image/color"
 	"image/draw"
-	"math"
+
+	"github.com/shadercache/shadercache/job/texel"
 )
 
-// Pictures and texels. Texels hold the numbers of the picture as they are where its type
-// has the format's layout:
-//
-//	*image.Gray, *image.Alpha      R8
-//	*image.Gray16, *image.Alpha16  R16
-//	*image.RGBA, *image.NRGBA      RGBA8, SRGB8A8
-//	*image.RGBA64, *image.NRGBA64  RGBA16
-//
-// so that an RGBA is multiplied by its opacity and an NRGBA is not. Others are converted
-// through color.NRGBA64, to R8, R16 and R32F as grey. R32F and RGBA32F hold 0 to 1.
-
-// CanHoldPicture reports whether EncodePicture and DecodePicture know the format.
-func (f Format) CanHoldPicture() bool {
-	switch f {
-	case R8, R16, R32F, RGBA8, SRGB8A8, RGBA16, RGBA32F:
-		return true
-	}
-	return false
-}
-
-// checkPicture returns an error where texels of a picture are not n bytes of format f.
-func checkPicture(f Format, picture image.Image, n int) error {
-	if !f.CanHoldPicture() {
-		return fmt.Errorf("glctx: %w: %s does not hold pictures: use R8, R16, R32F, RGBA8, SRGB8A8, RGBA16 or RGBA32F", ErrTextureRegion, f)
-	}
-	size := picture.Bounds().Size()
-	if want := size.X * size.Y * f.Bytes(); want != n {
-		return fmt.Errorf("glctx: %w: a picture of %d by %d texels of %s takes %d bytes, there are %d", ErrTextureRegion, size.X, size.Y, f, want, n)
-	}
-	return nil
-}
-
-// EncodePicture writes the pixels of a picture to dst as texels of format f, row by row
-// without padding. dst has exactly their size.
-func EncodePicture(dst []byte, f Format, picture image.Image) error {
-	if err := checkPicture(f, picture, len(dst)); err != nil {
-		return err
-	}
-	if pix, stride, ok := pixOf(f, picture); ok {
-		row := picture.Bounds().Dx() * f.Bytes()
-		for at := 0; at < len(dst); at += row {
-			copyTexels(f, dst[at:at+row], pix[:row])
-			pix = pix[min(stride, len(pix)):]
-		}
-		return nil
-	}
-	if p, ok := picture.(*image.YCbCr); ok && f.Bytes() == 4 && f != R32F {
-		opaque := image.RGBA{Pix: dst, Stride: p.Rect.Dx() * 4, Rect: p.Rect}
-		draw.Draw(&opaque, p.Rect, p, p.Rect.Min, draw.Src)
-		return nil
-	}
-	b := picture.Bounds()
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			dst = encodePixel(dst, f, picture.At(x, y))
-		}
-	}
-	return nil
-}
-
-// DecodePicture sets the pixels of a picture to texels of format f, as EncodePicture has
-// them. Pixels of another type than the format's are set through color.NRGBA64.
-func DecodePicture(picture draw.Image, f Format, texels []byte) error {
-	if err := checkPicture(f, picture, len(texels)); err != nil {
-		return err
-	}
-	if pix, stride, ok := pixOf(f, picture); ok {
-		row := picture.Bounds().Dx() * f.Bytes()
-		for at := 0; at < len(texels); at += row {
-			copyTexels(f, pix[:row], texels[at:at+row])
-			pix = pix[min(stride, len(pix)):]
-		}
-		return nil
-	}
-	b := picture.Bounds()
-	for y := b.Min.Y; y < b.Max.Y; y++ {
-		for x := b.Min.X; x < b.Max.X; x++ {
-			picture.Set(x, y, decodePixel(f, texels))
-			texels = texels[f.Bytes():]
-		}
-	}
-	return nil
-}
-
-// pixOf returns the memory of a picture whose type has the format's layout.
-func pixOf(f Format, picture image.Image) (pix []byte, stride int, ok bool) {
-	switch p := picture.(type) {
-	case *image.Gray:
-		return p.Pix, p.Stride, f == R8
-	case *image.Alpha:
-		return p.Pix, p.Stride, f == R8
-	case *image.Gray16:
-		return p.Pix, p.Stride, f == R16
-	case *image.Alpha16:
-		return p.Pix, p.Stride, f == R16
-	case *image.RGBA:
-		return p.Pix, p.Stride, f == RGBA8 || f == SRGB8A8
-	case *image.NRGBA:
-		return p.Pix, p.Stride, f == RGBA8 || f == SRGB8A8
-	case *image.RGBA64:
-		return p.Pix, p.Stride, f == RGBA16
-	case *image.NRGBA64:
-		return p.Pix, p.Stride, f == RGBA16
-	}
-	return nil, 0, false
-}
-
-// copyTexels copies a row between a picture and texels: Go's numbers of 16 bits have the
-// high byte first.
-func copyTexels(f Format, dst, src []byte) {
-	if f.datum() == 1 {
-		copy(dst, src)
-		return
-	}
-	for i := 0; i+1 < len(src); i += 2 {
-		dst[i], dst[i+1] = src[i+1], src[i]
-	}
-}
-
-// encodePixel writes one texel and returns the rest of dst.
-func encodePixel(dst []byte, f Format, c color.Color) []byte {
-	le := binary.LittleEndian
-	n := f.Bytes()
-	switch f {
-	case R8:
-		dst[0] = color.GrayModel.Convert(c).(color.Gray).Y
-	case R16:
-		le.PutUint16(dst, color.Gray16Model.Convert(c).(color.Gray16).Y)
-	case R32F:
-		putFloat(dst, color.Gray16Model.Convert(c).(color.Gray16).Y)
-	case RGBA8, SRGB8A8:
-		p := color.NRGBAModel.Convert(c).(color.NRGBA)
-		dst[0], dst[1], dst[2], dst[3] = p.R, p.G, p.B, p.A
-	default:
-		p := color.NRGBA64Model.Convert(c).(color.NRGBA64)
-		for i, v := range [...]uint16{p.R, p.G, p.B, p.A} {
-			if f == RGBA16 {
-				le.PutUint16(dst[2*i:], v)
-			} else {
-				putFloat(dst[4*i:], v)
-			}
-		}
-	}
-	return dst[n:]
-}
-
-// decodePixel returns the colour of the first texel.
-func decodePixel(f Format, texel []byte) color.Color {
-	le := binary.LittleEndian
-	switch f {
-	case R8:
-		return color.Gray{Y: texel[0]}
-	case R16:
-		return color.Gray16{Y: le.Uint16(texel)}
-	case R32F:
-		return color.Gray16{Y: getFloat(texel)}
-	case RGBA8, SRGB8A8:
-		return color.NRGBA{texel[0], texel[1], texel[2], texel[3]}
-	case RGBA16:
-		return color.NRGBA64{le.Uint16(texel), le.Uint16(texel[2:]), le.Uint16(texel[4:]), le.Uint16(texel[6:])}
-	}
-	return color.NRGBA64{getFloat(texel), getFloat(texel[4:]), getFloat(texel[8:]), getFloat(texel[12:])}
-}
-
-func putFloat(dst []byte, v uint16) {
-	binary.LittleEndian.PutUint32(dst, math.Float32bits(float32(v)/math.MaxUint16))
-}
-
-// getFloat returns the level of a float, clamped; NaN is 0.
-func getFloat(src []byte) uint16 {
-	v := math.Float32frombits(binary.LittleEndian.Uint32(src))
-	switch {
-	case v >= 1:
-		return math.MaxUint16
-	case v > 0:
-		return uint16(v*math.MaxUint16 + 0.5)
-	}
-	return 0
-}
-
 // UploadPicture copies a picture to level 0 of a texture from x, y and layer z on: see
-// UploadTexture and EncodePicture.
+// UploadTexture and texel.EncodePicture.
 func (gl *GL) UploadPicture(t Texture, x, y, z int, picture image.Image) error {
 	r, err := t.pictureRegion(x, y, z, picture)
 	if err != nil {
 		return err
 	}
 	texels := make([]byte, r.Width*r.Height*t.Format.Bytes())
-	if err := EncodePicture(texels, t.Format, picture); err != nil {
+	if err := texel.EncodePicture(texels, t.Format, picture); err != nil {
 		return err
 	}
 	return gl.UploadTexture(t, r, texels, Stride{})
 }
 
 // DownloadPicture copies texels of level 0 from x, y and layer z on to all of a picture:
-// see DownloadTexture and DecodePicture.
+// see DownloadTexture and texel.DecodePicture.
 func (gl *GL) DownloadPicture(t Texture, x, y, z int, picture draw.Image) error {
 	r, err := t.pictureRegion(x, y, z, picture)
 	if err != nil {
@@ -214,18 +33,18 @@ func (gl *GL) DownloadPicture(t Texture, x, y, z int, picture draw.Image) error 
 	if err := gl.DownloadTexture(t, r, texels, Stride{}); err != nil {
 		return err
 	}
-	return DecodePicture(picture, t.Format, texels)
+	return texel.DecodePicture(picture, t.Format, texels)
 }
 
-// pictureRegion returns the region of a picture in a texture that can hold it.
-func (t Texture) pictureRegion(x, y, z int, picture image.Image) (Region, error) {
+// pictureRegion returns the region of a picture in a texture.
+func (t Texture) pictureRegion(x, y, z int, picture image.Image) (texel.Region, error) {
 	size := picture.Bounds().Size()
 	if size.X < 1 || size.Y < 1 {
-		return Region{}, fmt.Errorf("glctx: %w: a picture of %d by %d pixels", ErrTextureRegion, size.X, size.Y)
+		return texel.Region{}, fmt.Errorf("glctx: %w: a picture of %d by %d pixels", texel.ErrRegion, size.X, size.Y)
 	}
-	r, err := t.within(Region{X: x, Y: y, Z: z, Width: size.X, Height: size.Y, Depth: 1})
+	r, err := t.Within(texel.Region{X: x, Y: y, Z: z, Width: size.X, Height: size.Y, Depth: 1})
 	if err != nil {
-		return r, fmt.Errorf("glctx: %w: %w", ErrTextureRegion, err)
+		return r, fmt.Errorf("glctx: %w", err)
 	}
-	return r, checkPicture(t.Format, picture, size.X*size.Y*t.Format.Bytes())
+	return r, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
 // pictures has one of every type that Go can draw into, with bounds that do not begin at
@@ -24,7 +25,7 @@ func pictures(bounds image.Rectangle) []draw.Image {
 	}
 }
 
-var pictureFormats = []glctx.Format{glctx.R8, glctx.R16, glctx.R32F, glctx.RGBA8, glctx.SRGB8A8, glctx.RGBA16, glctx.RGBA32F}
+var pictureFormats = []texel.Format{texel.R8, texel.R16, texel.R32F, texel.RGBA8, texel.SRGB8A8, texel.RGBA16, texel.RGBA32F}
 
 // part returns a part of a picture, which shares its memory.
 func part(p draw.Image, r image.Rectangle) draw.Image {
@@ -51,7 +52,7 @@ func TestPictures(t *testing.T) {
 				draw.Draw(got, bounds, image.NewUniform(color.NRGBA{7, 8, 9, 10}), image.Point{}, draw.Src)
 				poison := color.NRGBAModel.Convert(got.At(bounds.Min.X, bounds.Min.Y))
 				err := c.Do(func(gl *glctx.GL) error {
-					x, err := gl.NewTexture(glctx.TextureShape{Format: f, Width: 20, Height: 15})
+					x, err := gl.NewTexture(texel.Shape{Format: f, Width: 20, Height: 15})
 					if err != nil {
 						return err
 					}
@@ -69,7 +70,7 @@ func TestPictures(t *testing.T) {
 
 // comparePictures compares the pixels inside of middle with those of whole and the others
 // with poison.
-func comparePictures(t *testing.T, f glctx.Format, got, whole draw.Image, middle image.Rectangle, poison color.Color) {
+func comparePictures(t *testing.T, f texel.Format, got, whole draw.Image, middle image.Rectangle, poison color.Color) {
 	t.Helper()
 	for y := got.Bounds().Min.Y; y < got.Bounds().Max.Y; y++ {
 		for x := got.Bounds().Min.X; x < got.Bounds().Max.X; x++ {
@@ -97,28 +98,28 @@ func comparePictures(t *testing.T, f glctx.Format, got, whole draw.Image, middle
 }
 
 // keeps reports whether the format holds the picture's own numbers.
-func keeps(f glctx.Format, picture image.Image) bool {
+func keeps(f texel.Format, picture image.Image) bool {
 	switch picture.(type) {
 	case *image.Gray, *image.Alpha:
-		return f == glctx.R8
+		return f == texel.R8
 	case *image.Gray16, *image.Alpha16:
-		return f == glctx.R16
+		return f == texel.R16
 	case *image.RGBA, *image.NRGBA:
-		return f == glctx.RGBA8 || f == glctx.SRGB8A8
+		return f == texel.RGBA8 || f == texel.SRGB8A8
 	case *image.RGBA64, *image.NRGBA64:
-		return f == glctx.RGBA16
+		return f == texel.RGBA16
 	}
 	return false
 }
 
 // kept returns what a format keeps of a colour.
-func kept(f glctx.Format, c color.Color) color.Color {
+func kept(f texel.Format, c color.Color) color.Color {
 	switch f {
-	case glctx.R8:
+	case texel.R8:
 		return color.GrayModel.Convert(c)
-	case glctx.R16, glctx.R32F:
+	case texel.R16, texel.R32F:
 		return color.Gray16Model.Convert(c)
-	case glctx.RGBA8, glctx.SRGB8A8:
+	case texel.RGBA8, texel.SRGB8A8:
 		return color.NRGBAModel.Convert(c)
 	}
 	return color.NRGBA64Model.Convert(c)
@@ -136,7 +137,7 @@ func TestPicturesFromJPEG(t *testing.T) {
 		p.Cb[i], p.Cr[i] = uint8(i*53), uint8(i*91)
 	}
 	texels := poisoned(7 * 6 * 4)
-	if err := glctx.EncodePicture(texels, glctx.RGBA8, p); err != nil {
+	if err := texel.EncodePicture(texels, texel.RGBA8, p); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 7 * 6 {
@@ -151,21 +152,21 @@ func TestPicturesThatDoNotFit(t *testing.T) {
 	c := gltest.Open(t)
 	p := image.NewNRGBA(image.Rect(0, 0, 4, 4))
 	err := c.Do(func(gl *glctx.GL) error {
-		x, err := gl.NewTexture(glctx.TextureShape{Format: glctx.RGBA8, Width: 4, Height: 4})
+		x, err := gl.NewTexture(texel.Shape{Format: texel.RGBA8, Width: 4, Height: 4})
 		if err != nil {
 			return err
 		}
 		defer gl.DeleteTexture(x)
-		y, err := gl.NewTexture(glctx.TextureShape{Format: glctx.RGBA8UI, Width: 4, Height: 4})
+		y, err := gl.NewTexture(texel.Shape{Format: texel.RGBA8UI, Width: 4, Height: 4})
 		if err != nil {
 			return err
 		}
 		defer gl.DeleteTexture(y)
 		for name, err := range map[string]error{
 			"beside": gl.UploadPicture(x, 1, 0, 0, p), "layer": gl.DownloadPicture(x, 0, 0, 1, p), "format": gl.UploadPicture(y, 0, 0, 0, p),
-			"empty": gl.UploadPicture(x, 0, 0, 0, image.NewNRGBA(image.Rectangle{})), "bytes": glctx.EncodePicture(make([]byte, 63), glctx.RGBA8, p),
+			"empty": gl.UploadPicture(x, 0, 0, 0, image.NewNRGBA(image.Rectangle{})), "bytes": texel.EncodePicture(make([]byte, 63), texel.RGBA8, p),
 		} {
-			if !errors.Is(err, glctx.ErrTextureRegion) {
+			if !errors.Is(err, texel.ErrRegion) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -181,8 +182,8 @@ func TestPicturesThatDoNotFit(t *testing.T) {
 func TestTexelsOf16BitsAreInHostOrder(t *testing.T) {
 	p := image.NewGray16(image.Rect(0, 0, 1, 1))
 	p.SetGray16(0, 0, color.Gray16{Y: 0x1234})
-	texel := make([]byte, 2)
-	if err := glctx.EncodePicture(texel, glctx.R16, p); err != nil || texel[0] != 0x34 || texel[1] != 0x12 {
-		t.Errorf("%x, %v", texel, err)
+	bytes16 := make([]byte, 2)
+	if err := texel.EncodePicture(bytes16, texel.R16, p); err != nil || bytes16[0] != 0x34 || bytes16[1] != 0x12 {
+		t.Errorf("%x, %v", bytes16, err)
 	}
 }

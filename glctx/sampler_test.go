@@ -8,6 +8,7 @@ import (
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -25,14 +26,14 @@ void main() {
 }`
 
 // wrapped returns the index of texel i of n, -1 for the border.
-func wrapped(w glctx.Wrap, i, n int) int {
+func wrapped(w texel.Wrap, i, n int) int {
 	switch w {
-	case glctx.Repeat:
+	case texel.Repeat:
 		return ((i % n) + n) % n
-	case glctx.MirroredRepeat:
+	case texel.MirroredRepeat:
 		i = ((i % (2 * n)) + 2*n) % (2 * n)
 		return min(i, 2*n-1-i)
-	case glctx.ClampToBorder:
+	case texel.ClampToBorder:
 		if i < 0 || i >= n {
 			return -1
 		}
@@ -54,25 +55,25 @@ func TestSamplers(t *testing.T) {
 			at = append(at, x)
 		}
 	}
-	texel := func(w glctx.Wrap, i int) float64 {
+	texelAt := func(w texel.Wrap, i int) float64 {
 		if i = wrapped(w, i, n); i < 0 {
 			return 0
 		}
 		return float64(texels[i])
 	}
 	err := c.Do(func(gl *glctx.GL) error {
-		colours, err := gl.NewTexture(glctx.TextureShape{Format: glctx.R32F, Width: n})
+		colours, err := gl.NewTexture(texel.Shape{Format: texel.R32F, Width: n})
 		if err != nil {
 			return err
 		}
 		defer gl.DeleteTexture(colours)
-		depths, err := gl.NewTexture(glctx.TextureShape{Format: glctx.Depth32F, Width: n})
+		depths, err := gl.NewTexture(texel.Shape{Format: texel.Depth32F, Width: n})
 		if err != nil {
 			return err
 		}
 		defer gl.DeleteTexture(depths)
 		for _, x := range []glctx.Texture{colours, depths} {
-			if err := gl.UploadTexture(x, glctx.Region{}, glctx.Bytes(texels), glctx.Stride{}); err != nil {
+			if err := gl.UploadTexture(x, texel.Region{}, glctx.Bytes(texels), glctx.Stride{}); err != nil {
 				return err
 			}
 		}
@@ -86,27 +87,27 @@ func TestSamplers(t *testing.T) {
 			return err
 		}
 		defer gl.DeleteBuffer(out)
-		for wrap := glctx.ClampToEdge; wrap <= glctx.ClampToBorder; wrap++ {
-			for filter := glctx.Nearest; filter <= glctx.Linear; filter++ {
-				for compare := glctx.Never; compare <= glctx.Always; compare++ {
+		for wrap := texel.ClampToEdge; wrap <= texel.ClampToBorder; wrap++ {
+			for filter := texel.Nearest; filter <= texel.Linear; filter++ {
+				for compare := texel.Never; compare <= texel.Always; compare++ {
 					got, err := sampleWith(gl, program, colours, depths, in, out, len(at),
-						glctx.SamplerState{Min: filter, Mag: filter}.Wrapped(wrap), glctx.SamplerState{Compare: compare}.Wrapped(wrap))
+						texel.Sampler{Min: filter, Mag: filter}.Wrapped(wrap), texel.Sampler{Compare: compare}.Wrapped(wrap))
 					if err != nil {
 						return err
 					}
 					for i, x := range at {
 						u := float64(x) * float64(n)
-						want := texel(wrap, int(math.Floor(u)))
+						want := texelAt(wrap, int(math.Floor(u)))
 						shadow := compares(compare, 0.5, want)
-						if filter == glctx.Linear {
+						if filter == texel.Linear {
 							low := math.Floor(u - 0.5)
 							f := u - 0.5 - low
-							want = texel(wrap, int(low))*(1-f) + texel(wrap, int(low)+1)*f
+							want = texelAt(wrap, int(low))*(1-f) + texelAt(wrap, int(low)+1)*f
 						}
 						if d := math.Abs(float64(got[2*i]) - want); !(d < 0.004) {
 							t.Errorf("wrap %d, filter %d, at %v: %v, want %v", wrap, filter, x, got[2*i], want)
 						}
-						if got[2*i+1] != shadow && wrap != glctx.ClampToBorder {
+						if got[2*i+1] != shadow && wrap != texel.ClampToBorder {
 							t.Errorf("wrap %d, compare %d, at %v: %v, want %v", wrap, compare, x, got[2*i+1], shadow)
 						}
 					}
@@ -121,10 +122,10 @@ func TestSamplers(t *testing.T) {
 }
 
 // compares returns 1 where the comparison of a reference with a depth is true.
-func compares(c glctx.Compare, reference, depth float64) float32 {
-	true1 := map[glctx.Compare]bool{
-		glctx.Less: reference < depth, glctx.Equal: reference == depth, glctx.LessOrEqual: reference <= depth, glctx.Greater: reference > depth,
-		glctx.NotEqual: reference != depth, glctx.GreaterOrEqual: reference >= depth, glctx.Always: true,
+func compares(c texel.Compare, reference, depth float64) float32 {
+	true1 := map[texel.Compare]bool{
+		texel.Less: reference < depth, texel.Equal: reference == depth, texel.LessOrEqual: reference <= depth, texel.Greater: reference > depth,
+		texel.NotEqual: reference != depth, texel.GreaterOrEqual: reference >= depth, texel.Always: true,
 	}[c]
 	if true1 {
 		return 1
@@ -132,7 +133,7 @@ func compares(c glctx.Compare, reference, depth float64) float32 {
 	return 0
 }
 
-func sampleWith(gl *glctx.GL, program uint32, colours, depths glctx.Texture, in, out glctx.Buffer, n int, a, b glctx.SamplerState) ([]float32, error) {
+func sampleWith(gl *glctx.GL, program uint32, colours, depths glctx.Texture, in, out glctx.Buffer, n int, a, b texel.Sampler) ([]float32, error) {
 	first, err := gl.NewSampler(a)
 	if err != nil {
 		return nil, err
@@ -159,7 +160,7 @@ func sampleWith(gl *glctx.GL, program uint32, colours, depths glctx.Texture, in,
 func TestSamplerStatesAreChecked(t *testing.T) {
 	c := gltest.Open(t)
 	err := c.Do(func(gl *glctx.GL) error {
-		for _, s := range []glctx.SamplerState{{Min: 2}, {Mag: glctx.NoMipmaps}, {Mip: 3}, {Compare: 9}, {Wrap: [3]glctx.Wrap{0, 4, 0}}} {
+		for _, s := range []texel.Sampler{{Min: 2}, {Mag: texel.NoMipmaps}, {Mip: 3}, {Compare: 9}, {Wrap: [3]texel.Wrap{0, 4, 0}}} {
 			if sampler, err := gl.NewSampler(s); err == nil {
 				t.Errorf("%+v made a sampler", s)
 				gl.DeleteSampler(sampler)

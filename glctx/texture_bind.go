@@ -1,32 +1,22 @@
 package glctx
 
-import "github.com/shadercache/shadercache/glctx/internal/gl45"
-
-// Access is what a program does with an image. The zero value is ReadWrite.
-type Access uint8
-
-// The kinds of access.
-const (
-	ReadWrite Access = iota
-	ReadOnly
-	WriteOnly
+import (
+	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
-var accesses = [...]uint32{ReadWrite: gl45.READ_WRITE, ReadOnly: gl45.READ_ONLY, WriteOnly: gl45.WRITE_ONLY}
+var accesses = [...]uint32{texel.ReadWrite: gl45.READ_WRITE, texel.ReadOnly: gl45.READ_ONLY, texel.WriteOnly: gl45.WRITE_ONLY}
 
-// AllLayers binds every layer of a level: for imageCube, image3D and arrays.
-const AllLayers = -1
-
-// BindImage binds a level of a texture to an image unit. layer is AllLayers, or the one
+// BindImage binds a level of a texture to an image unit. layer is texel.AllLayers, or the one
 // layer that an image2D sees of a 3D texture, an array or a cube map. format is the
 // texture's or one that Aliases accepts. It panics for a level or layer that the
 // texture does not have, and for another format.
-func (gl *GL) BindImage(unit uint32, t Texture, level, layer int, access Access, format Format) {
+func (gl *GL) BindImage(unit uint32, t Texture, level, layer int, access texel.Access, format texel.Format) {
 	_, _, depth := t.LevelSize(level)
-	if level < 0 || level >= t.Levels || layer < AllLayers || layer >= depth || !t.Aliases(format) {
+	if level < 0 || level >= t.Levels || layer < texel.AllLayers || layer >= depth || !t.Aliases(format) {
 		panic("glctx: BindImage was given a level, layer or format that the texture does not have")
 	}
-	gl45.BindImageTexture(unit, t.ID, int32(level), layer == AllLayers, int32(max(layer, 0)), accesses[access], format.info().internal)
+	gl45.BindImageTexture(unit, t.ID, int32(level), layer == texel.AllLayers, int32(max(layer, 0)), accesses[access], formats[format].internal)
 	gl.debugCheck("glBindImageTexture")
 }
 

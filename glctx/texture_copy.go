@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -15,31 +16,31 @@ type Stride struct{ Row, Layer int }
 
 // transfer is the layout of a region in linear memory.
 type transfer struct {
-	region     Region
+	region     texel.Region
 	row, layer int // bytes from one to the next
 	bytes      int // from the first to the last
 	texel      int
 }
 
 // layOut checks a region and computes its layout.
-func (t Texture) layOut(r Region, s Stride) (transfer, error) {
-	r, err := t.within(r)
+func (t Texture) layOut(r texel.Region, s Stride) (transfer, error) {
+	r, err := t.Within(r)
 	if err != nil {
-		return transfer{}, fmt.Errorf("glctx: %w: %w", ErrTextureRegion, err)
+		return transfer{}, fmt.Errorf("glctx: %w", err)
 	}
-	texel := t.Format.Bytes()
-	x := transfer{region: r, row: s.Row, layer: s.Layer, texel: texel}
+	size := t.Format.Bytes()
+	x := transfer{region: r, row: s.Row, layer: s.Layer, texel: size}
 	if x.row == 0 {
-		x.row = r.Width * texel
+		x.row = r.Width * size
 	}
 	if x.layer == 0 {
 		x.layer = r.Height * x.row
 	}
-	if x.row < r.Width*texel || x.layer < (r.Height-1)*x.row+r.Width*texel {
+	if x.row < r.Width*size || x.layer < (r.Height-1)*x.row+r.Width*size {
 		return transfer{}, fmt.Errorf("glctx: %w: strides of %d and %d bytes, a row has %d and a layer %d rows",
-			ErrTextureRegion, s.Row, s.Layer, r.Width*texel, r.Height)
+			texel.ErrRegion, s.Row, s.Layer, r.Width*size, r.Height)
 	}
-	x.bytes = (r.Depth-1)*x.layer + (r.Height-1)*x.row + r.Width*texel
+	x.bytes = (r.Depth-1)*x.layer + (r.Height-1)*x.row + r.Width*size
 	return x, nil
 }
 
@@ -64,15 +65,15 @@ func (x *transfer) eachRow(other *transfer, fn func(at, there int)) {
 // fits returns an error where memory of n bytes has no room for x at offset.
 func (x *transfer) fits(offset, n int) error {
 	if offset < 0 || x.bytes > n-offset {
-		return fmt.Errorf("glctx: %w: the texels take %d bytes from byte %d, there are %d", ErrTextureRegion, x.bytes, offset, n)
+		return fmt.Errorf("glctx: %w: the texels take %d bytes from byte %d, there are %d", texel.ErrRegion, x.bytes, offset, n)
 	}
 	return nil
 }
 
 // UploadTexture copies texels to a region, in order with other commands. It returns
-// ErrTextureRegion, wrapped, for a region that is not in the texture, and for too few
+// texel.ErrRegion, wrapped, for a region that is not in the texture, and for too few
 // bytes.
-func (gl *GL) UploadTexture(t Texture, r Region, texels []byte, s Stride) error {
+func (gl *GL) UploadTexture(t Texture, r texel.Region, texels []byte, s Stride) error {
 	x, err := t.layOut(r, s)
 	if err != nil {
 		return err
@@ -95,8 +96,8 @@ func (gl *GL) UploadTexture(t Texture, r Region, texels []byte, s Stride) error 
 // DownloadTexture copies a region to dst, after all earlier commands. It blocks the GL
 // thread. After a program stored to the texture, a MemoryBarrier with
 // BarrierTextureUpdate has to come first. Bytes between rows are kept. It returns
-// ErrTextureRegion, wrapped, as UploadTexture does.
-func (gl *GL) DownloadTexture(t Texture, r Region, dst []byte, s Stride) error {
+// texel.ErrRegion, wrapped, as UploadTexture does.
+func (gl *GL) DownloadTexture(t Texture, r texel.Region, dst []byte, s Stride) error {
 	x, err := t.layOut(r, s)
 	if err != nil {
 		return err
@@ -121,7 +122,7 @@ func (gl *GL) DownloadTexture(t Texture, r Region, dst []byte, s Stride) error {
 // CopyToTexture copies texels from a buffer to a region on the device. offset is a
 // multiple of 4. After a program wrote the buffer, a MemoryBarrier with
 // BarrierPixelBuffer has to come first. Errors: see UploadTexture.
-func (gl *GL) CopyToTexture(t Texture, r Region, from Buffer, offset int, s Stride) error {
+func (gl *GL) CopyToTexture(t Texture, r texel.Region, from Buffer, offset int, s Stride) error {
 	x, err := t.inBuffer(r, s, offset, from)
 	if err != nil {
 		return err
@@ -135,7 +136,7 @@ func (gl *GL) CopyToTexture(t Texture, r Region, from Buffer, offset int, s Stri
 // CopyFromTexture copies a region to a buffer on the device, without padding where s is
 // zero. offset is a multiple of 4. After a program stored to the texture, a
 // MemoryBarrier with BarrierTextureUpdate has to come first. Errors: see UploadTexture.
-func (gl *GL) CopyFromTexture(t Texture, r Region, to Buffer, offset int, s Stride) error {
+func (gl *GL) CopyFromTexture(t Texture, r texel.Region, to Buffer, offset int, s Stride) error {
 	x, err := t.inBuffer(r, s, offset, to)
 	if err != nil {
 		return err
@@ -147,17 +148,17 @@ func (gl *GL) CopyFromTexture(t Texture, r Region, to Buffer, offset int, s Stri
 }
 
 // inBuffer returns the layout of a region in a buffer.
-func (t Texture) inBuffer(r Region, s Stride, offset int, b Buffer) (transfer, error) {
+func (t Texture) inBuffer(r texel.Region, s Stride, offset int, b Buffer) (transfer, error) {
 	x, err := t.layOut(r, s)
 	if err != nil {
 		return x, err
 	}
 	if !x.direct() {
 		return x, fmt.Errorf("glctx: %w: strides of %d and %d bytes: in a buffer rows are multiples of %d and layers of rows",
-			ErrTextureRegion, x.row, x.layer, x.texel)
+			texel.ErrRegion, x.row, x.layer, x.texel)
 	}
-	if offset%t.Format.datum() != 0 {
-		return x, fmt.Errorf("glctx: %w: texels of %s from byte %d: a multiple of %d is needed", ErrTextureRegion, t.Format, offset, t.Format.datum())
+	if offset%t.Format.Datum() != 0 {
+		return x, fmt.Errorf("glctx: %w: texels of %s from byte %d: a multiple of %d is needed", texel.ErrRegion, t.Format, offset, t.Format.Datum())
 	}
 	return x, x.fits(offset, b.Size)
 }
@@ -205,7 +206,7 @@ func (p *pixelStore) reset() {
 // unpack copies from p to a texture.
 func (gl *GL) unpack(t Texture, x *transfer, p pixels) {
 	unpackStore.set(x, t.Dim == shader.Dim1DArray)
-	f := t.Format.info()
+	f := formats[t.Format]
 	sides, at, n := t.glBox(x.region)
 	level := int32(x.region.Level)
 	switch {
@@ -225,7 +226,7 @@ func (gl *GL) unpack(t Texture, x *transfer, p pixels) {
 // pack copies from a texture to p, which has n bytes.
 func (gl *GL) pack(t Texture, x *transfer, n int, p pixels) {
 	packStore.set(x, t.Dim == shader.Dim1DArray)
-	f, level, size := t.Format.info(), int32(x.region.Level), int32(min(n, maxTransfer))
+	f, level, size := formats[t.Format], int32(x.region.Level), int32(min(n, maxTransfer))
 	_, at, side := t.glBox(x.region)
 	if p.host == nil {
 		gl45.GetTextureSubImageOffset(t.ID, level, at[0], at[1], at[2], side[0], side[1], side[2], f.client, f.clientType, size, p.offset)
@@ -238,7 +239,7 @@ func (gl *GL) pack(t Texture, x *transfer, n int, p pixels) {
 
 // glBox returns a region as GL has it, where the layers of a 1D array are rows, and the
 // number of sides that it counts.
-func (t Texture) glBox(r Region) (sides int, at, n [3]int32) {
+func (t Texture) glBox(r texel.Region) (sides int, at, n [3]int32) {
 	at, n = [3]int32{int32(r.X), int32(r.Y), int32(r.Z)}, [3]int32{int32(r.Width), int32(r.Height), int32(r.Depth)}
 	switch t.Dim {
 	case shader.Dim1D:
@@ -256,16 +257,16 @@ const maxTransfer = 1<<31 - 1
 
 // CopyTexture copies a region on the device to a place in another texture, or in
 // another part of the same, whose texels have the same size.
-func (gl *GL) CopyTexture(from Texture, r Region, to Texture, level, x, y, z int) error {
-	r, err := from.within(r)
+func (gl *GL) CopyTexture(from Texture, r texel.Region, to Texture, level, x, y, z int) error {
+	r, err := from.Within(r)
 	if err == nil {
-		_, err = to.within(Region{Level: level, X: x, Y: y, Z: z, Width: r.Width, Height: r.Height, Depth: r.Depth})
+		_, err = to.Within(texel.Region{Level: level, X: x, Y: y, Z: z, Width: r.Width, Height: r.Height, Depth: r.Depth})
 	}
 	if err == nil && from.Format != to.Format && !from.Aliases(to.Format) {
-		err = fmt.Errorf("%s cannot be copied to %s", from.Format, to.Format)
+		err = fmt.Errorf("%w: %s cannot be copied to %s", texel.ErrRegion, from.Format, to.Format)
 	}
 	if err != nil {
-		return fmt.Errorf("glctx: %w: %w", ErrTextureRegion, err)
+		return fmt.Errorf("glctx: %w", err)
 	}
 	n := func(v int) int32 { return int32(v) } // layers are along z here, also those of a 1D array
 	gl45.CopyImageSubData(from.ID, targets[from.Dim], n(r.Level), n(r.X), n(r.Y), n(r.Z),
@@ -274,19 +275,19 @@ func (gl *GL) CopyTexture(from Texture, r Region, to Texture, level, x, y, z int
 	return nil
 }
 
-// ClearTexture sets every texel of a region to texel, which has Format.Bytes bytes.
-func (gl *GL) ClearTexture(t Texture, r Region, texel []byte) error {
-	r, err := t.within(r)
-	if err == nil && len(texel) != t.Format.Bytes() {
-		err = fmt.Errorf("a texel of %d bytes, %s has %d", len(texel), t.Format, t.Format.Bytes())
+// ClearTexture sets every texel of a region to value, which has Format.Bytes bytes.
+func (gl *GL) ClearTexture(t Texture, r texel.Region, value []byte) error {
+	r, err := t.Within(r)
+	if err == nil && len(value) != t.Format.Bytes() {
+		err = fmt.Errorf("%w: a texel of %d bytes, %s has %d", texel.ErrRegion, len(value), t.Format, t.Format.Bytes())
 	}
 	if err != nil {
-		return fmt.Errorf("glctx: %w: %w", ErrTextureRegion, err)
+		return fmt.Errorf("glctx: %w", err)
 	}
-	f := t.Format.info()
+	f := formats[t.Format]
 	_, at, n := t.glBox(r)
 	gl45.ClearTexSubImage(t.ID, int32(r.Level), at[0], at[1], at[2], n[0], n[1], n[2], f.client, f.clientType,
-		unsafe.Pointer(unsafe.SliceData(texel)))
+		unsafe.Pointer(unsafe.SliceData(value)))
 	gl.debugCheck("glClearTexSubImage")
 	return nil
 }
@@ -295,7 +296,7 @@ func (gl *GL) ClearTexture(t Texture, r Region, texel []byte) error {
 // that can be filtered: of floats or normalized numbers.
 func (gl *GL) GenerateMipmaps(t Texture) error {
 	if t.Format.Base() != shader.FloatBase || t.Format.Depth() {
-		return fmt.Errorf("glctx: %w: mipmaps of %s", ErrTextureRegion, t.Format)
+		return fmt.Errorf("glctx: %w: mipmaps of %s", texel.ErrRegion, t.Format)
 	}
 	gl45.GenerateTextureMipmap(t.ID)
 	gl.debugCheck("glGenerateTextureMipmap")

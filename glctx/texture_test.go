@@ -11,6 +11,7 @@ import (
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -31,27 +32,27 @@ var imagePrefix = map[shader.Base]string{shader.FloatBase: "", shader.IntBase: "
 // randomTexels returns texels that every driver passes on bit by bit: no NaN, no
 // infinity, no negative zero, no number too small, and no lowest signed number, which is
 // one of two for -1.
-func randomTexels(f glctx.Format, n int, seed uint64) []byte {
+func randomTexels(f texel.Format, n int, seed uint64) []byte {
 	random := rand.New(rand.NewPCG(seed, 18))
 	b := make([]byte, n*f.Bytes())
 	for i := range b {
 		b[i] = byte(random.Uint32())
 	}
 	switch f {
-	case glctx.RGBA32F, glctx.RG32F, glctx.R32F, glctx.Depth32F:
+	case texel.RGBA32F, texel.RG32F, texel.R32F, texel.Depth32F:
 		for i := 3; i < len(b); i += 4 {
 			b[i-1], b[i] = b[i-1]&0x7f, 0x3f // 0.5 to 1
 		}
-	case glctx.RGBA16F, glctx.RG16F, glctx.R16F:
+	case texel.RGBA16F, texel.RG16F, texel.R16F:
 		for i := 1; i < len(b); i += 2 {
 			b[i] = b[i]&0x3f | 0x04
 		}
-	case glctx.R11G11B10F:
+	case texel.R11G11B10F:
 		for i := 0; i < len(b); i += 4 {
 			word := random.Uint32()&(0x3f|0x3f<<11|0x1f<<22) | 15<<6 | 15<<17 | 15<<27 // 1 to 2
 			b[i], b[i+1], b[i+2], b[i+3] = byte(word), byte(word>>8), byte(word>>16), byte(word>>24)
 		}
-	case glctx.RGBA8Snorm, glctx.RG8Snorm, glctx.R8Snorm, glctx.RGBA16Snorm, glctx.RG16Snorm, glctx.R16Snorm:
+	case texel.RGBA8Snorm, texel.RG8Snorm, texel.R8Snorm, texel.RGBA16Snorm, texel.RG16Snorm, texel.R16Snorm:
 		for i := range b {
 			b[i] &= 0x7f
 		}
@@ -67,13 +68,13 @@ func TestImageFormats(t *testing.T) {
 	c := gltest.Open(t)
 	const width, height, padding = 13, 9, 24
 	images := 0
-	for _, f := range glctx.Formats() {
+	for _, f := range texel.Formats() {
 		t.Run(f.String(), func(t *testing.T) {
 			var program uint32
 			if f.Qualifier() != "" {
 				images++
-				if glctx.FormatOf(f.Qualifier()) != f {
-					t.Errorf("%s is the qualifier of %s", f.Qualifier(), glctx.FormatOf(f.Qualifier()))
+				if texel.FormatOf(f.Qualifier()) != f {
+					t.Errorf("%s is the qualifier of %s", f.Qualifier(), texel.FormatOf(f.Qualifier()))
 				}
 				defines := shader.Defines{"FORMAT": f.Qualifier(), "IMAGE": imagePrefix[f.Base()] + "image2D"}
 				program = compile(t, c, shader.MustSource("copy", copyImage, defines))[0].ID
@@ -83,27 +84,27 @@ func TestImageFormats(t *testing.T) {
 			want := randomTexels(f, row*height/f.Bytes(), uint64(f))
 			got := poisoned(len(want))
 			err := c.Do(func(gl *glctx.GL) error {
-				from, to, err := twoTextures(gl, glctx.TextureShape{Format: f, Width: width, Height: height})
+				from, to, err := twoTextures(gl, texel.Shape{Format: f, Width: width, Height: height})
 				if err != nil {
 					return err
 				}
 				defer gl.DeleteTexture(from)
 				defer gl.DeleteTexture(to)
-				if err := gl.UploadTexture(from, glctx.Region{}, want, stride); err != nil {
+				if err := gl.UploadTexture(from, texel.Region{}, want, stride); err != nil {
 					return err
 				}
-				if err := gl.ClearTexture(to, glctx.Region{}, randomTexels(f, 1, 99)); err != nil {
+				if err := gl.ClearTexture(to, texel.Region{}, randomTexels(f, 1, 99)); err != nil {
 					return err
 				}
 				if program == 0 {
-					return gl.DownloadTexture(from, glctx.Region{}, got, stride)
+					return gl.DownloadTexture(from, texel.Region{}, got, stride)
 				}
 				gl.UseProgram(program)
-				gl.BindImage(1, from, 0, glctx.AllLayers, glctx.ReadOnly, f)
-				gl.BindImage(4, to, 0, glctx.AllLayers, glctx.WriteOnly, f)
+				gl.BindImage(1, from, 0, texel.AllLayers, texel.ReadOnly, f)
+				gl.BindImage(4, to, 0, texel.AllLayers, texel.WriteOnly, f)
 				gl.Dispatch((width+7)/8, (height+7)/8, 1)
 				gl.MemoryBarrier(glctx.BarrierTextureUpdate)
-				if err := gl.DownloadTexture(to, glctx.Region{}, got, stride); err != nil {
+				if err := gl.DownloadTexture(to, texel.Region{}, got, stride); err != nil {
 					return err
 				}
 				return gl.Err()
@@ -127,7 +128,7 @@ func TestImageFormats(t *testing.T) {
 	}
 }
 
-func twoTextures(gl *glctx.GL, shape glctx.TextureShape) (a, b glctx.Texture, err error) {
+func twoTextures(gl *glctx.GL, shape texel.Shape) (a, b glctx.Texture, err error) {
 	if a, err = gl.NewTexture(shape); err != nil {
 		return a, b, err
 	}
@@ -138,7 +139,7 @@ func twoTextures(gl *glctx.GL, shape glctx.TextureShape) (a, b glctx.Texture, er
 }
 
 // shapes has a texture of each kind, with levels where there can be some.
-var shapes = []glctx.TextureShape{
+var shapes = []texel.Shape{
 	{Dim: shader.Dim1D, Width: 37, Levels: 3},
 	{Dim: shader.Dim2D, Width: 23, Height: 14, Levels: 2},
 	{Dim: shader.Dim3D, Width: 9, Height: 7, Depth: 6, Levels: 2},
@@ -152,7 +153,7 @@ var shapes = []glctx.TextureShape{
 // from a buffer, and reads the level both ways: every byte is compared with a model.
 func TestTransfers(t *testing.T) {
 	c := gltest.Open(t)
-	for _, format := range []glctx.Format{glctx.RGBA8, glctx.R16UI, glctx.RG32F, glctx.R8} {
+	for _, format := range []texel.Format{texel.RGBA8, texel.R16UI, texel.RG32F, texel.R8} {
 		for _, shape := range shapes {
 			shape.Format = format
 			t.Run(fmt.Sprint(shape.Dim, " ", format), func(t *testing.T) {
@@ -164,7 +165,7 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-func transfers(t *testing.T, gl *glctx.GL, shape glctx.TextureShape) error {
+func transfers(t *testing.T, gl *glctx.GL, shape texel.Shape) error {
 	x, err := gl.NewTexture(shape)
 	if err != nil {
 		return err
@@ -173,12 +174,12 @@ func transfers(t *testing.T, gl *glctx.GL, shape glctx.TextureShape) error {
 	size := x.Format.Bytes()
 	for level := range x.Levels {
 		w, h, d := x.LevelSize(level)
-		whole := glctx.Region{Level: level}
+		whole := texel.Region{Level: level}
 		model := randomTexels(x.Format, w*h*d, uint64(level))
 		if err := gl.UploadTexture(x, whole, model, glctx.Stride{}); err != nil {
 			return err
 		}
-		part := glctx.Region{Level: level, X: w / 3, Y: h / 3, Z: d / 3, Width: w - w/3 - w/4, Height: max(1, h-h/3-h/4), Depth: max(1, d-d/3-d/4)}
+		part := texel.Region{Level: level, X: w / 3, Y: h / 3, Z: d / 3, Width: w - w/3 - w/4, Height: max(1, h-h/3-h/4), Depth: max(1, d-d/3-d/4)}
 		for pass, strides := range []glctx.Stride{
 			{},
 			{Row: part.Width*size + 3*size, Layer: (part.Width*size + 3*size) * (part.Height + 1)},
@@ -194,7 +195,7 @@ func transfers(t *testing.T, gl *glctx.GL, shape glctx.TextureShape) error {
 				}
 				place(model, part, w, h, size, texels, strides)
 				texels = texels[size:] // other values for the other way
-				for _, download := range []func(*glctx.GL, glctx.Texture, glctx.Region, []byte) error{direct, throughPixelBuffer} {
+				for _, download := range []func(*glctx.GL, glctx.Texture, texel.Region, []byte) error{direct, throughPixelBuffer} {
 					got := poisoned(len(model))
 					if err := download(gl, x, whole, got); err != nil {
 						return err
@@ -214,7 +215,7 @@ func transfers(t *testing.T, gl *glctx.GL, shape glctx.TextureShape) error {
 	return gl.Err()
 }
 
-func put(gl *glctx.GL, x glctx.Texture, r glctx.Region, texels []byte, s glctx.Stride, throughBuffer bool) error {
+func put(gl *glctx.GL, x glctx.Texture, r texel.Region, texels []byte, s glctx.Stride, throughBuffer bool) error {
 	if !throughBuffer {
 		return gl.UploadTexture(x, r, texels, s)
 	}
@@ -228,11 +229,11 @@ func put(gl *glctx.GL, x glctx.Texture, r glctx.Region, texels []byte, s glctx.S
 	return gl.CopyToTexture(x, r, b, offset, s)
 }
 
-func direct(gl *glctx.GL, x glctx.Texture, r glctx.Region, dst []byte) error {
+func direct(gl *glctx.GL, x glctx.Texture, r texel.Region, dst []byte) error {
 	return gl.DownloadTexture(x, r, dst, glctx.Stride{})
 }
 
-func throughPixelBuffer(gl *glctx.GL, x glctx.Texture, r glctx.Region, dst []byte) error {
+func throughPixelBuffer(gl *glctx.GL, x glctx.Texture, r texel.Region, dst []byte) error {
 	const offset = 128
 	b, err := gl.NewBuffer(offset+len(dst), nil)
 	if err != nil {
@@ -249,7 +250,7 @@ func throughPixelBuffer(gl *glctx.GL, x glctx.Texture, r glctx.Region, dst []byt
 }
 
 // rows calls fn with each row of a region: its offset in the level and in memory.
-func rows(r glctx.Region, w, h, size int, s glctx.Stride, fn func(at, there int)) {
+func rows(r texel.Region, w, h, size int, s glctx.Stride, fn func(at, there int)) {
 	if s.Row == 0 {
 		s.Row = r.Width * size
 	}
@@ -263,12 +264,12 @@ func rows(r glctx.Region, w, h, size int, s glctx.Stride, fn func(at, there int)
 	}
 }
 
-func place(model []byte, r glctx.Region, w, h, size int, texels []byte, s glctx.Stride) {
+func place(model []byte, r texel.Region, w, h, size int, texels []byte, s glctx.Stride) {
 	rows(r, w, h, size, s, func(at, there int) { copy(model[at:at+r.Width*size], texels[there:]) })
 }
 
 // checkPart compares a region in memory and that all else is still poisoned.
-func checkPart(t *testing.T, model []byte, r glctx.Region, w, h, size int, got []byte, s glctx.Stride) {
+func checkPart(t *testing.T, model []byte, r texel.Region, w, h, size int, got []byte, s glctx.Stride) {
 	t.Helper()
 	want := poisoned(len(got))
 	rows(r, w, h, size, s, func(at, there int) { copy(want[there:there+r.Width*size], model[at:]) })
@@ -283,19 +284,19 @@ func TestWrongTexturesReachNoDriver(t *testing.T) {
 	c := gltest.Open(t)
 	l := c.Info().Textures
 	err := c.Do(func(gl *glctx.GL) error {
-		for _, shape := range []glctx.TextureShape{
-			{}, {Format: 200, Width: 1}, {Format: glctx.R8, Width: -1}, {Format: glctx.R8, Width: l.Size + 1, Height: 1},
-			{Format: glctx.R8, Width: 1, Depth: 2}, {Format: glctx.R8, Dim: shader.Dim1D, Width: 1, Height: 2},
-			{Format: glctx.R8, Dim: shader.DimCube, Width: 4, Height: 5}, {Format: glctx.R8, Dim: shader.DimBuffer, Width: 4},
-			{Format: glctx.R8, Dim: shader.Dim2DArray, Width: 4, Height: 4, Depth: l.Layers + 1}, {Format: glctx.R8, Width: 8, Height: 8, Levels: 5},
-			{Format: glctx.Depth32F, Dim: shader.Dim3D, Width: 4, Height: 4, Depth: 4},
+		for _, shape := range []texel.Shape{
+			{}, {Format: 200, Width: 1}, {Format: texel.R8, Width: -1}, {Format: texel.R8, Width: l.Size + 1, Height: 1},
+			{Format: texel.R8, Width: 1, Depth: 2}, {Format: texel.R8, Dim: shader.Dim1D, Width: 1, Height: 2},
+			{Format: texel.R8, Dim: shader.DimCube, Width: 4, Height: 5}, {Format: texel.R8, Dim: shader.DimBuffer, Width: 4},
+			{Format: texel.R8, Dim: shader.Dim2DArray, Width: 4, Height: 4, Depth: l.Layers + 1}, {Format: texel.R8, Width: 8, Height: 8, Levels: 5},
+			{Format: texel.Depth32F, Dim: shader.Dim3D, Width: 4, Height: 4, Depth: 4},
 		} {
-			if x, err := gl.NewTexture(shape); !errors.Is(err, glctx.ErrTextureShape) {
+			if x, err := gl.NewTexture(shape); !errors.Is(err, texel.ErrShape) {
 				t.Errorf("%+v: %v", shape, err)
 				gl.DeleteTexture(x)
 			}
 		}
-		x, err := gl.NewTexture(glctx.TextureShape{Format: glctx.RGBA8, Width: 8, Height: 4})
+		x, err := gl.NewTexture(texel.Shape{Format: texel.RGBA8, Width: 8, Height: 4})
 		if err != nil {
 			return err
 		}
@@ -307,26 +308,26 @@ func TestWrongTexturesReachNoDriver(t *testing.T) {
 		defer gl.DeleteBuffer(b)
 		texels := make([]byte, 8*4*4)
 		for name, err := range map[string]error{
-			"level":         gl.UploadTexture(x, glctx.Region{Level: 1}, texels, glctx.Stride{}),
-			"width":         gl.UploadTexture(x, glctx.Region{X: 1, Width: 8}, texels, glctx.Stride{}),
-			"negative":      gl.UploadTexture(x, glctx.Region{Y: -1, Height: 1}, texels, glctx.Stride{}),
-			"layer":         gl.UploadTexture(x, glctx.Region{Z: 1}, texels, glctx.Stride{}),
-			"bytes":         gl.UploadTexture(x, glctx.Region{}, texels[:127], glctx.Stride{}),
-			"stride":        gl.UploadTexture(x, glctx.Region{}, texels, glctx.Stride{Row: 31}),
-			"layer stride":  gl.UploadTexture(x, glctx.Region{}, texels, glctx.Stride{Layer: 100}),
-			"long stride":   gl.UploadTexture(x, glctx.Region{}, texels, glctx.Stride{Row: 33}),
-			"download":      gl.DownloadTexture(x, glctx.Region{}, texels[:127], glctx.Stride{}),
-			"offset":        gl.CopyToTexture(x, glctx.Region{}, b, 4, glctx.Stride{}),
-			"no offset":     gl.CopyToTexture(x, glctx.Region{Width: 1, Height: 1}, b, -4, glctx.Stride{}),
-			"buffer stride": gl.CopyFromTexture(x, glctx.Region{Width: 2, Height: 2}, b, 0, glctx.Stride{Row: 9}),
-			"clear":         gl.ClearTexture(x, glctx.Region{}, texels[:3]),
-			"copy":          gl.CopyTexture(x, glctx.Region{Width: 4}, x, 0, 5, 0, 0),
+			"level":         gl.UploadTexture(x, texel.Region{Level: 1}, texels, glctx.Stride{}),
+			"width":         gl.UploadTexture(x, texel.Region{X: 1, Width: 8}, texels, glctx.Stride{}),
+			"negative":      gl.UploadTexture(x, texel.Region{Y: -1, Height: 1}, texels, glctx.Stride{}),
+			"layer":         gl.UploadTexture(x, texel.Region{Z: 1}, texels, glctx.Stride{}),
+			"bytes":         gl.UploadTexture(x, texel.Region{}, texels[:127], glctx.Stride{}),
+			"stride":        gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Row: 31}),
+			"layer stride":  gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Layer: 100}),
+			"long stride":   gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Row: 33}),
+			"download":      gl.DownloadTexture(x, texel.Region{}, texels[:127], glctx.Stride{}),
+			"offset":        gl.CopyToTexture(x, texel.Region{}, b, 4, glctx.Stride{}),
+			"no offset":     gl.CopyToTexture(x, texel.Region{Width: 1, Height: 1}, b, -4, glctx.Stride{}),
+			"buffer stride": gl.CopyFromTexture(x, texel.Region{Width: 2, Height: 2}, b, 0, glctx.Stride{Row: 9}),
+			"clear":         gl.ClearTexture(x, texel.Region{}, texels[:3]),
+			"copy":          gl.CopyTexture(x, texel.Region{Width: 4}, x, 0, 5, 0, 0),
 		} {
-			if !errors.Is(err, glctx.ErrTextureRegion) {
+			if !errors.Is(err, texel.ErrRegion) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if x.Aliases(glctx.RG8) || x.Aliases(glctx.SRGB8A8) || x.Aliases(0) || !x.Aliases(glctx.RGBA8UI) {
+		if x.Aliases(texel.RG8) || x.Aliases(texel.SRGB8A8) || x.Aliases(0) || !x.Aliases(texel.RGBA8UI) {
 			t.Error("the formats that RGBA8 aliases are wrong")
 		}
 		return gl.Err()
@@ -341,31 +342,31 @@ func TestCopyClearAndMipmaps(t *testing.T) {
 	c := gltest.Open(t)
 	err := c.Do(func(gl *glctx.GL) error {
 		for _, shape := range shapes {
-			shape.Format, shape.Levels = glctx.RGBA8, 1
+			shape.Format, shape.Levels = texel.RGBA8, 1
 			from, to, err := twoTextures(gl, shape)
 			if err != nil {
 				return err
 			}
 			w, h, d := from.LevelSize(0)
-			texels, texel := randomTexels(glctx.RGBA8, w*h*d, 1), []byte{1, 2, 3, 4}
-			want := bytes.Repeat(texel, w*h*d)
-			part := glctx.Region{X: 1, Y: min(1, h-1), Z: min(1, d-1), Width: 3, Height: max(1, h/2), Depth: max(1, d/2)}
+			texels, value := randomTexels(texel.RGBA8, w*h*d, 1), []byte{1, 2, 3, 4}
+			want := bytes.Repeat(value, w*h*d)
+			part := texel.Region{X: 1, Y: min(1, h-1), Z: min(1, d-1), Width: 3, Height: max(1, h/2), Depth: max(1, d/2)}
 			rows(part, w, h, 4, glctx.Stride{}, func(at, _ int) {
 				copy(want[at-4:at-4+4*part.Width], texels[at:])
 			})
 			got := poisoned(len(want))
 			err = errors.Join(
-				gl.UploadTexture(from, glctx.Region{}, texels, glctx.Stride{}),
-				gl.ClearTexture(to, glctx.Region{}, texel),
+				gl.UploadTexture(from, texel.Region{}, texels, glctx.Stride{}),
+				gl.ClearTexture(to, texel.Region{}, value),
 				gl.CopyTexture(from, part, to, 0, part.X-1, part.Y, part.Z),
-				gl.DownloadTexture(to, glctx.Region{}, got, glctx.Stride{}), gl.Err())
+				gl.DownloadTexture(to, texel.Region{}, got, glctx.Stride{}), gl.Err())
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s: %v", shape.Dim, err)
 			}
 			gl.DeleteTexture(from)
 			gl.DeleteTexture(to)
 		}
-		x, err := gl.NewTexture(glctx.TextureShape{Format: glctx.R8, Width: 8, Height: 8, Levels: 4})
+		x, err := gl.NewTexture(texel.Shape{Format: texel.R8, Width: 8, Height: 8, Levels: 4})
 		if err != nil {
 			return err
 		}
@@ -375,8 +376,8 @@ func TestCopyClearAndMipmaps(t *testing.T) {
 			texels[i] = byte(i % 8 / 2 * 40) // equal in each square of 2
 		}
 		got := poisoned(16)
-		err = errors.Join(gl.UploadTexture(x, glctx.Region{}, texels, glctx.Stride{}), gl.GenerateMipmaps(x),
-			gl.DownloadTexture(x, glctx.Region{Level: 1}, got, glctx.Stride{}), gl.Err())
+		err = errors.Join(gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{}), gl.GenerateMipmaps(x),
+			gl.DownloadTexture(x, texel.Region{Level: 1}, got, glctx.Stride{}), gl.Err())
 		if want := bytes.Repeat([]byte{0, 40, 80, 120}, 4); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("level 1 is %d, %v", got, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -46,18 +47,18 @@ func knownAnswer(c *glctx.Context, side int) shader.Check {
 
 // filterKnown filters the picture of the check.
 func filterKnown(gl *glctx.GL, program uint32, picture []byte, weights []float32, got []byte) error {
-	from, err := gl.NewTexture(glctx.TextureShape{Format: glctx.RGBA8, Width: checkWidth, Height: checkHeight})
+	from, err := gl.NewTexture(texel.Shape{Format: texel.RGBA8, Width: checkWidth, Height: checkHeight})
 	if err != nil {
 		return err
 	}
 	defer gl.DeleteTexture(from)
-	to, err := gl.NewTexture(glctx.TextureShape{Format: glctx.RGBA8, Width: checkWidth, Height: checkRows})
+	to, err := gl.NewTexture(texel.Shape{Format: texel.RGBA8, Width: checkWidth, Height: checkRows})
 	if err != nil {
 		return err
 	}
 	defer gl.DeleteTexture(to)
-	whole := glctx.Region{Width: checkWidth, Height: checkRows}
-	if err := gl.UploadTexture(from, glctx.Region{Width: checkWidth, Height: checkHeight}, picture, glctx.Stride{}); err != nil {
+	whole := texel.Region{Width: checkWidth, Height: checkRows}
+	if err := gl.UploadTexture(from, texel.Region{Width: checkWidth, Height: checkHeight}, picture, glctx.Stride{}); err != nil {
 		return err
 	}
 	if err := gl.ClearTexture(to, whole, []byte{0xd5, 0x5d, 0xd5, 0x5d}); err != nil {
@@ -72,7 +73,7 @@ func filterKnown(gl *glctx.GL, program uint32, picture []byte, weights []float32
 	gl.SetInt(gl.UniformLocation(program, "rows"), checkRows)
 	set("weights", gl.UniformType(program, "weights"), glctx.Bytes(weights))
 	gl.BindTexture(0, from, glctx.Sampler{})
-	gl.BindImage(0, to, 0, glctx.AllLayers, glctx.WriteOnly, glctx.RGBA8)
+	gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, texel.RGBA8)
 	gl.Dispatch((checkWidth+15)/16, (checkRows+7)/8, 1)
 	gl.MemoryBarrier(glctx.BarrierTextureUpdate)
 	if err := gl.DownloadTexture(to, whole, got, glctx.Stride{}); err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -47,9 +47,9 @@ const ringLength = 3
 // textures of that size.
 func newTextureFilter(ctx context.Context, e *executor.Executor, programs executor.Programs, picture image.Image, f Filter) (*textureFilter, error) {
 	t := &textureFilter{e: e, filter: f, size: picture.Bounds().Size(), opaque: isOpaque8(picture)}
-	format := glctx.RGBA16
+	format := texel.RGBA16
 	if t.opaque {
-		format = glctx.RGBA8
+		format = texel.RGBA8
 	}
 	margin := f.Side / 2
 	t.rows = min(e.SlotBytes()/(t.size.X*format.Bytes())-2*margin, e.Context().Info().Textures.Size-2*margin, t.size.Y)
@@ -64,8 +64,8 @@ func newTextureFilter(ctx context.Context, e *executor.Executor, programs execut
 	for range min(strips, ringLength) {
 		pair := &texturePair{}
 		t.ring = append(t.ring, pair)
-		if pair.from, err = e.NewTexture(glctx.TextureShape{Format: format, Width: t.size.X, Height: t.rows + 2*margin}); err == nil {
-			pair.to, err = e.NewTexture(glctx.TextureShape{Format: glctx.RGBA8, Width: t.size.X, Height: t.rows})
+		if pair.from, err = e.NewTexture(texel.Shape{Format: format, Width: t.size.X, Height: t.rows + 2*margin}); err == nil {
+			pair.to, err = e.NewTexture(texel.Shape{Format: texel.RGBA8, Width: t.size.X, Height: t.rows})
 		}
 		if err != nil {
 			t.release()
@@ -152,14 +152,14 @@ func (t *textureFilter) submit(ctx context.Context, p *texturePair, picture imag
 			Program:  t.program,
 			Groups:   [3]uint32{uint32(t.size.X+15) / 16, uint32(s.rows+7) / 8, 1},
 			Textures: []executor.Sampled{{Binding: 0, Texture: p.from}},
-			Images:   []executor.Image{{Binding: 0, Texture: p.to, Access: glctx.WriteOnly}},
+			Images:   []executor.Image{{Binding: 0, Texture: p.to, Access: texel.WriteOnly}},
 			Uniforms: []job.Uniform{
 				job.Ints("valid", int32(t.size.X), int32(below-above)), job.Int("top", int32(s.first-above)),
 				job.Int("rows", int32(s.rows)), job.Floats("weights", t.filter.Weights...),
 			},
 		},
 		TextureInputs: []executor.TextureInput{{
-			Texture: p.from, Region: glctx.Region{Width: t.size.X, Height: below - above},
+			Texture: p.from, Region: texel.Region{Width: t.size.X, Height: below - above},
 			Fill: func(dst []byte) { t.encode(dst, picture, s.picture, above, below) },
 		}},
 		TextureOutputs: []executor.TextureOutput{{Texture: p.to, Picture: target}},
@@ -174,7 +174,7 @@ func (t *textureFilter) encode(dst []byte, picture image.Image, source image.RGB
 		SubImage(image.Rectangle) image.Image
 	}); ok && t.opaque {
 		part := sub.SubImage(image.Rect(b.Min.X, b.Min.Y+above, b.Max.X, b.Min.Y+below))
-		if err := glctx.EncodePicture(dst, glctx.RGBA8, part); err != nil {
+		if err := texel.EncodePicture(dst, texel.RGBA8, part); err != nil {
 			panic(err) // the size is that of the region
 		}
 		return
@@ -187,7 +187,7 @@ func (t *textureFilter) encode(dst []byte, picture image.Image, source image.RGB
 			part.SetNRGBA64(x, y-above, color.NRGBA64{R: level16(red), G: level16(green), B: level16(blue), A: c.A})
 		}
 	}
-	if err := glctx.EncodePicture(dst, glctx.RGBA16, part); err != nil {
+	if err := texel.EncodePicture(dst, texel.RGBA16, part); err != nil {
 		panic(err) // the size is that of the region
 	}
 }

@@ -1,0 +1,245 @@
+// Package texel has what textures hold and how programs read them: formats, shapes, regions,
+// samplers, and pictures as texels. It is pure Go: package glctx makes textures, jobs bind them.
+package texel
+
+import (
+	"fmt"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Format is the format of the texels of a texture.
+type Format uint8
+
+// The image formats of OpenGL 4.5: programs load and store them through image
+// uniforms, and sample them.
+const (
+	RGBA32F Format = iota + 1
+	RG32F
+	R32F
+	RGBA16F
+	RG16F
+	R16F
+	R11G11B10F
+	RGBA16
+	RG16
+	R16
+	RGB10A2
+	RGBA8
+	RG8
+	R8
+	RGBA16Snorm
+	RG16Snorm
+	R16Snorm
+	RGBA8Snorm
+	RG8Snorm
+	R8Snorm
+	RGBA32I
+	RG32I
+	R32I
+	RGBA16I
+	RG16I
+	R16I
+	RGBA8I
+	RG8I
+	R8I
+	RGBA32UI
+	RG32UI
+	R32UI
+	RGBA16UI
+	RG16UI
+	R16UI
+	RGBA8UI
+	RG8UI
+	R8UI
+	RGB10A2UI
+)
+
+// Formats that programs only sample.
+const (
+	SRGB8A8 Format = iota + firstSampled
+	Depth16
+	Depth32F
+)
+
+const firstSampled = RGB10A2UI + 1
+
+// encoding is how a component is stored.
+type encoding uint8
+
+const (
+	float            encoding = iota
+	normalized                // an unsigned integer that stands for 0 to 1
+	signedNormalized          // a signed integer that stands for -1 to 1
+	signed
+	unsigned
+)
+
+// formatClass is a class of image formats that GL may alias (table 8.27).
+type formatClass uint8
+
+const (
+	noClass formatClass = iota
+	class4x32
+	class2x32
+	class1x32
+	class4x16
+	class2x16
+	class1x16
+	class4x8
+	class2x8
+	class1x8
+	class11_11_10
+	class10_10_10_2
+)
+
+// formatInfo describes a format. Texels have no padding: a texel is that many
+// components of the Go type, or one where the components are packed into a word.
+type formatInfo struct {
+	name       string // in GL
+	qualifier  string // of an image in GLSL; "" where it can only be sampled
+	bytes      int    // of a texel
+	components int
+	goType     string // of a component, or of a packed texel
+	encoding   encoding
+	class      formatClass
+}
+
+// formats has every format.
+var formats = [...]formatInfo{
+	RGBA32F:     {"GL_RGBA32F", "rgba32f", 16, 4, "float32", float, class4x32},
+	RG32F:       {"GL_RG32F", "rg32f", 8, 2, "float32", float, class2x32},
+	R32F:        {"GL_R32F", "r32f", 4, 1, "float32", float, class1x32},
+	RGBA16F:     {"GL_RGBA16F", "rgba16f", 8, 4, "uint16", float, class4x16},
+	RG16F:       {"GL_RG16F", "rg16f", 4, 2, "uint16", float, class2x16},
+	R16F:        {"GL_R16F", "r16f", 2, 1, "uint16", float, class1x16},
+	R11G11B10F:  {"GL_R11F_G11F_B10F", "r11f_g11f_b10f", 4, 3, "uint32", float, class11_11_10},
+	RGBA16:      {"GL_RGBA16", "rgba16", 8, 4, "uint16", normalized, class4x16},
+	RG16:        {"GL_RG16", "rg16", 4, 2, "uint16", normalized, class2x16},
+	R16:         {"GL_R16", "r16", 2, 1, "uint16", normalized, class1x16},
+	RGB10A2:     {"GL_RGB10_A2", "rgb10_a2", 4, 4, "uint32", normalized, class10_10_10_2},
+	RGBA8:       {"GL_RGBA8", "rgba8", 4, 4, "uint8", normalized, class4x8},
+	RG8:         {"GL_RG8", "rg8", 2, 2, "uint8", normalized, class2x8},
+	R8:          {"GL_R8", "r8", 1, 1, "uint8", normalized, class1x8},
+	RGBA16Snorm: {"GL_RGBA16_SNORM", "rgba16_snorm", 8, 4, "int16", signedNormalized, class4x16},
+	RG16Snorm:   {"GL_RG16_SNORM", "rg16_snorm", 4, 2, "int16", signedNormalized, class2x16},
+	R16Snorm:    {"GL_R16_SNORM", "r16_snorm", 2, 1, "int16", signedNormalized, class1x16},
+	RGBA8Snorm:  {"GL_RGBA8_SNORM", "rgba8_snorm", 4, 4, "int8", signedNormalized, class4x8},
+	RG8Snorm:    {"GL_RG8_SNORM", "rg8_snorm", 2, 2, "int8", signedNormalized, class2x8},
+	R8Snorm:     {"GL_R8_SNORM", "r8_snorm", 1, 1, "int8", signedNormalized, class1x8},
+	RGBA32I:     {"GL_RGBA32I", "rgba32i", 16, 4, "int32", signed, class4x32},
+	RG32I:       {"GL_RG32I", "rg32i", 8, 2, "int32", signed, class2x32},
+	R32I:        {"GL_R32I", "r32i", 4, 1, "int32", signed, class1x32},
+	RGBA16I:     {"GL_RGBA16I", "rgba16i", 8, 4, "int16", signed, class4x16},
+	RG16I:       {"GL_RG16I", "rg16i", 4, 2, "int16", signed, class2x16},
+	R16I:        {"GL_R16I", "r16i", 2, 1, "int16", signed, class1x16},
+	RGBA8I:      {"GL_RGBA8I", "rgba8i", 4, 4, "int8", signed, class4x8},
+	RG8I:        {"GL_RG8I", "rg8i", 2, 2, "int8", signed, class2x8},
+	R8I:         {"GL_R8I", "r8i", 1, 1, "int8", signed, class1x8},
+	RGBA32UI:    {"GL_RGBA32UI", "rgba32ui", 16, 4, "uint32", unsigned, class4x32},
+	RG32UI:      {"GL_RG32UI", "rg32ui", 8, 2, "uint32", unsigned, class2x32},
+	R32UI:       {"GL_R32UI", "r32ui", 4, 1, "uint32", unsigned, class1x32},
+	RGBA16UI:    {"GL_RGBA16UI", "rgba16ui", 8, 4, "uint16", unsigned, class4x16},
+	RG16UI:      {"GL_RG16UI", "rg16ui", 4, 2, "uint16", unsigned, class2x16},
+	R16UI:       {"GL_R16UI", "r16ui", 2, 1, "uint16", unsigned, class1x16},
+	RGBA8UI:     {"GL_RGBA8UI", "rgba8ui", 4, 4, "uint8", unsigned, class4x8},
+	RG8UI:       {"GL_RG8UI", "rg8ui", 2, 2, "uint8", unsigned, class2x8},
+	R8UI:        {"GL_R8UI", "r8ui", 1, 1, "uint8", unsigned, class1x8},
+	RGB10A2UI:   {"GL_RGB10_A2UI", "rgb10_a2ui", 4, 4, "uint32", unsigned, class10_10_10_2},
+	SRGB8A8:     {"GL_SRGB8_ALPHA8", "", 4, 4, "uint8", normalized, noClass},
+	Depth16:     {"GL_DEPTH_COMPONENT16", "", 2, 1, "uint16", normalized, noClass},
+	Depth32F:    {"GL_DEPTH_COMPONENT32F", "", 4, 1, "float32", float, noClass},
+}
+
+// Formats returns every format, those of images first.
+func Formats() []Format {
+	var list []Format
+	for f := RGBA32F; int(f) < len(formats); f++ {
+		list = append(list, f)
+	}
+	return list
+}
+
+// FormatOf returns the format of a format qualifier of GLSL, 0 for a word that is none.
+func FormatOf(qualifier string) Format {
+	for f := RGBA32F; f < firstSampled; f++ {
+		if formats[f].qualifier == qualifier {
+			return f
+		}
+	}
+	return 0
+}
+
+// Known reports whether f is one of the formats.
+func (f Format) Known() bool { return f > 0 && int(f) < len(formats) }
+
+// info returns the description of f; that of no format where f is not known.
+func (f Format) info() *formatInfo {
+	if !f.Known() {
+		return &formats[0]
+	}
+	return &formats[f]
+}
+
+// String returns the name in GL, such as GL_RGBA8.
+func (f Format) String() string {
+	if !f.Known() {
+		return fmt.Sprintf("format %d", uint8(f))
+	}
+	return formats[f].name
+}
+
+// Qualifier returns the layout qualifier of an image in GLSL, such as "rgba8", and ""
+// for a format that can only be sampled.
+func (f Format) Qualifier() string { return f.info().qualifier }
+
+// Bytes returns the size of a texel.
+func (f Format) Bytes() int { return f.info().bytes }
+
+// Components returns the number of components of a texel.
+func (f Format) Components() int { return f.info().components }
+
+// GoType returns the type of a component in a slice of texels: "uint16" for half
+// floats, and "uint32" for texels that are one word.
+func (f Format) GoType() string { return f.info().goType }
+
+// Base returns the type that a program reads: image2D and sampler2D are for
+// shader.FloatBase, iimage2D and isampler2D for shader.IntBase, uimage2D and usampler2D
+// for shader.UintBase.
+func (f Format) Base() shader.Base {
+	switch f.info().encoding {
+	case signed:
+		return shader.IntBase
+	case unsigned:
+		return shader.UintBase
+	}
+	return shader.FloatBase
+}
+
+// Depth reports whether the format is one of depths, which a shadow sampler compares.
+func (f Format) Depth() bool { return f == Depth16 || f == Depth32F }
+
+// Datum returns the bytes of what a transfer has to be aligned to.
+func (f Format) Datum() int {
+	switch f.info().goType {
+	case "uint8", "int8":
+		return 1
+	case "uint16", "int16":
+		return 2
+	}
+	return 4
+}
+
+// Aliases reports whether an image of format g may be bound to a texture of format f: f
+// itself, or one of the same size or, byClass as some drivers have it, of the same class, whose
+// bits are then read as another type.
+func (f Format) Aliases(g Format, byClass bool) bool {
+	a, b := f.info(), g.info()
+	if a == b {
+		return a.qualifier != ""
+	}
+	if a.class == noClass || b.class == noClass || byClass && a.class != b.class {
+		return false
+	}
+	return a.bytes == b.bytes
+}
