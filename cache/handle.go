@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/shadercache/shadercache/job"
@@ -78,6 +79,20 @@ func (h *Handle) Release() {
 	if h != nil && h.share != nil && !h.released.Swap(true) {
 		h.share.release()
 	}
+}
+
+// CheckHandle returns the error of a job that has h as its program, and nil where it is a
+// handle of c: job.ErrReleased, or job.ErrInvalid for one of another cache.
+func (c *Cache) CheckHandle(h *Handle) error {
+	switch {
+	case h == nil || h.share == nil:
+		return job.Foreign(nil)
+	case h.released.Load():
+		return fmt.Errorf("program %s: %w", h.share.entry.name, job.ErrReleased)
+	case h.share.entry.clock != c.clock:
+		return job.Foreign(h)
+	}
+	return nil
 }
 
 func (h *Handle) entry() *entry {

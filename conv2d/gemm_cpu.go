@@ -9,8 +9,8 @@ import (
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/conv2d/internal/parallel"
 	"github.com/shadercache/shadercache/conv2d/internal/sgemm"
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // gemmCPUAlgorithm computes a matrix product by package sgemm, in the mapped memory of its
@@ -57,7 +57,7 @@ func gemmCPUSequence(p GEMMProblem, on device, roles productRoles) (kernel.Seque
 		return kernel.Sequence{}, fmt.Errorf("conv2d: gemm_cpu computes %v only where the driver runs kernels on a CPU with AVX2 and FMA", p)
 	}
 	bindings := roles.bound(microOperand{role: roles.a}, microOperand{role: roles.b}, p.Bias)
-	call := &executor.HostCall{Name: "gemm_cpu", Call: func(memory [][]byte) error {
+	call := &job.HostCall{Name: "gemm_cpu", Call: func(memory [][]byte) error {
 		t := GEMMTensors{A: glctx.Floats(memory[0]), B: glctx.Floats(memory[1]), C: glctx.Floats(memory[2])}
 		if p.Bias != NoBias {
 			t.Bias = glctx.Floats(memory[3])

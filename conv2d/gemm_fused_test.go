@@ -204,8 +204,8 @@ func TestFusedJobsOfOnePlanTakeTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	shared := 0
-	for _, b := range run[0].Memory {
-		if (b.Memory == p.workspace || b.Memory == p.semaphores) && !b.ReadOnly {
+	for _, b := range run[0].Buffers {
+		if (b.Buffer == p.workspace || b.Buffer == p.semaphores) && !b.ReadOnly {
 			shared++
 		}
 	}

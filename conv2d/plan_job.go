@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -153,14 +153,14 @@ func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memo
 		for _, b := range s.Bindings {
 			covered[b.Index] = true
 			if m := memory[b.Role]; m != nil {
-				d.Memory = append(d.Memory, executor.Bound{
-					Binding: b.Index, Memory: m, Size: 4 * need[b.Role],
+				d.Buffers = append(d.Buffers, executor.Bound{
+					Binding: b.Index, Buffer: m, Size: 4 * need[b.Role],
 					ReadOnly: b.Role == kernel.Input || b.Role == kernel.Weights || b.Role == kernel.Bias,
 				})
 			}
 		}
 		if d.Program != nil {
-			d.Memory = append(d.Memory, idle(d.Program, covered, o.Weights, packed)...)
+			d.Buffers = append(d.Buffers, idle(d.Program, covered, o.Weights, packed)...)
 		}
 		list = append(list, d)
 	}
@@ -169,7 +169,7 @@ func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memo
 
 // idle binds memory to the storage blocks that a program declares and does not use,
 // which some drivers list nevertheless.
-func idle(program *cache.Handle, covered map[uint32]bool, candidates ...*executor.Memory) []executor.Bound {
+func idle(program job.Program, covered map[uint32]bool, candidates ...*executor.Memory) []executor.Bound {
 	var list []executor.Bound
 	for _, r := range program.Interface().Resources {
 		if r.Kind != shader.StorageBuffer || covered[uint32(r.Binding)] {
@@ -177,7 +177,7 @@ func idle(program *cache.Handle, covered map[uint32]bool, candidates ...*executo
 		}
 		for _, m := range candidates {
 			if m != nil {
-				list = append(list, executor.Bound{Binding: uint32(r.Binding), Memory: m, ReadOnly: true})
+				list = append(list, executor.Bound{Binding: uint32(r.Binding), Buffer: m, ReadOnly: true})
 				break
 			}
 		}

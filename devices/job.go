@@ -54,7 +54,8 @@ func (g *Group) submit(ctx context.Context, j *job.Job, want *member) (*pending,
 
 // home returns the member that the buffers of a job are on, or nil.
 func (g *Group) home(j *job.Job) (home *member, err error) {
-	for d := range j.Dispatches() {
+	for i := range j.Count() {
+		d := j.At(i)
 		if p, ok := d.Program.(*program); !ok || p.group != g {
 			return nil, job.Foreign(d.Program)
 		}
@@ -125,7 +126,8 @@ func (g *Group) choose(j *job.Job, failed map[*member]bool) (*member, error) {
 // where it never will.
 func (g *Group) hasPrograms(j *job.Job, m *member) (bool, error) {
 	all := true
-	for d := range j.Dispatches() {
+	for i := range j.Count() {
+		d := j.At(i)
 		has, err := d.Program.(*program).has(m.rank)
 		if err != nil {
 			return false, err
@@ -191,7 +193,8 @@ func cloneJob(j *job.Job) *job.Job {
 			in.Data = slices.Clone(in.Data)
 		}
 	}
-	for d := range to.Dispatches() {
+	for i := range to.Count() {
+		d := to.At(i)
 		d.Buffers, d.Uniforms, d.Params = slices.Clone(d.Buffers), slices.Clone(d.Uniforms), slices.Clone(d.Params)
 	}
 	return &to

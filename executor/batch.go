@@ -7,6 +7,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/internal/futex"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -92,7 +93,7 @@ type output struct {
 // command is one dispatch.
 type command struct {
 	program    uint32
-	host       *HostCall // nil: program
+	host       *job.HostCall // nil: program
 	groups     [3]uint32
 	indirect   *Memory // holds the group counts at offset; nil: groups
 	offset     int
@@ -190,13 +191,13 @@ func (b *batch) open(s *slot, sequence uint64) {
 
 // addJob appends a job that fits. It returns the job's index and the offset of its
 // inputs in the slot. Executor.mu is held.
-func (b *batch) addJob(job *Job, l *layout) (index, up int) {
+func (b *batch) addJob(j *Job, l *layout) (index, up int) {
 	s := b.slot
 	index, up = len(b.jobs), s.upUsed
 	first := len(b.outputs)
-	b.addOutputs(job, l, s.downUsed)
+	b.addOutputs(j, l, s.downUsed)
 	b.jobs = append(b.jobs, jobResult{firstOutput: first, outputs: len(b.outputs) - first})
-	b.addCommands(job, l, index)
+	b.addCommands(j, l, index)
 	b.addCopies(l, up, s.downUsed)
 	b.addBinds(l, up, s.downUsed)
 	b.addValues(l)
@@ -209,35 +210,35 @@ func (b *batch) addJob(job *Job, l *layout) (index, up int) {
 }
 
 // addOutputs appends the destinations of a job whose results start at down.
-func (b *batch) addOutputs(job *Job, l *layout, down int) {
+func (b *batch) addOutputs(j *Job, l *layout, down int) {
 	for i, place := range l.outputs {
-		out := &job.Outputs[i]
+		out := &j.Outputs[i]
 		b.zeroes = b.zeroes || !out.Dirty
 		b.outputs = append(b.outputs, output{span: place.shift(down), to: out.To, read: out.Read})
 	}
 	for i := range l.textureOutputs {
-		out, place := &job.TextureOutputs[i], &l.textureOutputs[i]
+		out, place := &j.TextureOutputs[i], &l.textureOutputs[i]
 		b.outputs = append(b.outputs, output{
 			span: place.shift(down), to: out.To, read: out.Read,
 			picture: out.Picture, format: place.texture.texture.Format,
 		})
 	}
 	for i, place := range l.counters {
-		if to := job.Counters[i].To; len(to) > 0 {
+		if to := j.Counters[i].To; len(to) > 0 {
 			b.outputs = append(b.outputs, output{span: span{place.down.offset + down, 4 * len(to)}, to: glctx.Bytes(to)})
 		}
 	}
 }
 
 // addCommands appends the commands of a job, before all else that they refer to.
-func (b *batch) addCommands(job *Job, l *layout, index int) {
+func (b *batch) addCommands(j *Job, l *layout, index int) {
 	for i := range l.commands {
 		c := l.commands[i]
-		d := job.dispatch(i)
-		if d.Program != nil {
-			c.program = b.keepProgram(d.Program)
+		d := j.At(i)
+		if h := handleOf(d); h != nil {
+			c.program = b.keepProgram(h)
 		}
-		b.zeroes = b.zeroes || d.mayRunNothing()
+		b.zeroes = b.zeroes || mayRunNothing(d)
 		c.job = index
 		c.binds += len(b.binds)
 		c.values += len(b.values)

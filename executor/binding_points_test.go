@@ -56,7 +56,7 @@ func TestBindingPoints(t *testing.T) {
 			d := Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}}
 			for i, at := range points {
 				m, first := place[i]/places, place[i]%places*words
-				d.Memory = append(d.Memory, Bound{Binding: at, Memory: memories[m].Memory, Offset: 4 * first, Size: 4 * words})
+				d.Buffers = append(d.Buffers, Bound{Binding: at, Buffer: memories[m].Memory, Offset: 4 * first, Size: 4 * words})
 				want[m][first] += uint32(i + 1)
 			}
 			dispatches = append(dispatches, d)
@@ -86,7 +86,7 @@ func BenchmarkBindings(b *testing.B) {
 			for i := range sets {
 				sets[i] = Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}}
 				for _, at := range points {
-					sets[i].Memory = append(sets[i].Memory, f.buffer(make([]uint32, 64)).BindReadOnly(at))
+					sets[i].Buffers = append(sets[i].Buffers, f.buffer(make([]uint32, 64)).BindReadOnly(at))
 				}
 			}
 			job := Job{Dispatch: sets[0]}

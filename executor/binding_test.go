@@ -352,13 +352,13 @@ void main() {
 				job := Job{
 					Dispatch: Dispatch{
 						Program: writes, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{job.Uint("from", number)},
-						Memory: []Bound{{Binding: 0, Memory: device, Offset: max(align, f.info.StorageAlignment) / align * align}},
+						Buffers: []Bound{{Binding: 0, Buffer: device, Offset: max(align, f.info.StorageAlignment) / align * align}},
 					},
 					Then: []Dispatch{{
 						Program: adds, Groups: [3]uint32{1, 1, 1}, Params: block(1), ParamsBinding: 1,
-						Blocks: []Block{{Binding: 2, Data: block(2)}, {Binding: 3, Data: block(number)}, {Binding: 5, Memory: device, Offset: align}},
+						Blocks: []Block{{Binding: 2, Data: block(2)}, {Binding: 3, Data: block(number)}, {Binding: 5, Buffer: device, Offset: align}},
 					}},
-					Counters: []Counter{{Binding: 1, Memory: counters.Memory}},
+					Counters: []Counter{{Binding: 1, Buffer: counters.Memory}},
 					Outputs:  []Output{{Binding: 3, To: glctx.Bytes(got)}},
 				}
 				f.wait(f.submit(job))
@@ -512,14 +512,14 @@ void main() {
 		{"a sampler cannot have", func(j *Job) { j.Textures[0].Sampler.Mip = 7 }},
 		{"the atomic counters at binding 0 are not bound: Job.Counters needs", func(j *Job) { j.Counters = nil }},
 		{"the atomic counters at binding 0 are bound twice", func(j *Job) { j.Counters = append(j.Counters, j.Counters[0]) }},
-		{"counters at binding 0: has Memory beside", func(j *Job) { j.Counters[0] = Counter{Memory: memory.Memory, To: []uint32{0}} }},
-		{"counters at binding 0: offset 2", func(j *Job) { j.Counters[0] = Counter{Memory: memory.Memory, Offset: 2} }},
+		{"counters at binding 0: has Memory beside", func(j *Job) { j.Counters[0] = Counter{Buffer: memory.Memory, To: []uint32{0}} }},
+		{"counters at binding 0: offset 2", func(j *Job) { j.Counters[0] = Counter{Buffer: memory.Memory, Offset: 2} }},
 		{"counters at binding 3: no program", func(j *Job) { j.Counters = append(j.Counters, Counter{Binding: 3}) }},
 		{"uniform block Block (binding 6) has no Params and is not among Blocks", func(j *Job) { j.Blocks = nil }},
 		{"uniform block Block (binding 6) is bound twice", func(j *Job) { j.Params, j.ParamsBinding = make([]byte, 32), 6 }},
 		{"uniform block Block (binding 6) needs 32 bytes and is bound to 16", func(j *Job) { j.Blocks[0].Data = make([]byte, 16) }},
-		{"has both Data and Memory", func(j *Job) { j.Blocks[0].Memory = memory.Memory }},
-		{"offset 4 is not a multiple", func(j *Job) { j.Blocks[0] = Block{Binding: 6, Memory: memory.Memory, Offset: 4} }},
+		{"has both Data and Memory", func(j *Job) { j.Blocks[0].Buffer = memory.Memory }},
+		{"offset 4 is not a multiple", func(j *Job) { j.Blocks[0] = Block{Binding: 6, Buffer: memory.Memory, Offset: 4} }},
 		{"uniform tint has 1 elements of type vec4, 4 components, and was given 3", func(j *Job) { j.Uniforms[0] = job.Floats("tint", 1, 2, 3) }},
 		{"uniform tint has 1 elements of type vec4, 4 components, and was given 8", func(j *Job) { j.Uniforms[0] = job.Floats("tint", make([]float32, 8)...) }},
 		{"uniform tint is of type vec4 and was given int components", func(j *Job) { j.Uniforms[0] = job.Ints("tint", 1, 2, 3, 4) }},
@@ -613,7 +613,7 @@ func BenchmarkTextures(b *testing.B) {
 						continue
 					}
 					last := frames[i-ring].job
-					frames = append(frames, newFrame(b, h, last.TextureInputs[0].Texture, last.TextureOutputs[0].Texture, uint64(i)))
+					frames = append(frames, newFrame(b, h, last.TextureInputs[0].Texture.(*Texture), last.TextureOutputs[0].Texture.(*Texture), uint64(i)))
 				}
 				b.SetBytes(int64(2 * size * size * 4))
 				b.ReportAllocs()
@@ -675,7 +675,7 @@ void main() { if (gl_GlobalInvocationID.x < y.length()) y[gl_GlobalInvocationID.
 		"invocations, this device": func(j *Job) {
 			j.GroupSize = [3]uint32{uint32(f.info.MaxVariableSize[0]), uint32(f.info.MaxVariableSize[1]), 1}
 		},
-		"cannot be dispatched": func(j *Job) { j.Indirect = &Indirect{f.buffer(make([]uint32, 3)).Memory, 0} },
+		"cannot be dispatched": func(j *Job) { j.Indirect = &Indirect{Buffer: f.buffer(make([]uint32, 3)).Memory} },
 	} {
 		j := job
 		change(&j)

@@ -56,11 +56,11 @@ func (b *Buffer[T]) Download(ctx context.Context, offset int, dst []T) error {
 }
 
 // Bind returns the whole buffer at a storage binding, for reads and writes.
-func (b *Buffer[T]) Bind(binding uint32) Bound { return Bound{Binding: binding, Memory: b.Memory} }
+func (b *Buffer[T]) Bind(binding uint32) Bound { return Bound{Binding: binding, Buffer: b.Memory} }
 
 // BindReadOnly returns the whole buffer at a storage binding, for reads.
 func (b *Buffer[T]) BindReadOnly(binding uint32) Bound {
-	return Bound{Binding: binding, Memory: b.Memory, ReadOnly: true}
+	return Bound{Binding: binding, Buffer: b.Memory, ReadOnly: true}
 }
 
 // UploadInPieces is Upload for large values: see [Memory.UploadInPieces].

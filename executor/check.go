@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -14,79 +15,64 @@ const maxOutputs = 64
 
 // checkJob checks a job against its programs, the device and the size of a slot, and
 // fills in its layout. It reads nothing that can change before the job runs.
-func (e *Executor) checkJob(job *Job, l *layout) error {
-	if err := e.placeParts(job, l); err != nil {
+func (e *Executor) checkJob(j *Job, l *layout) error {
+	if err := e.placeParts(j, l); err != nil {
 		return err
 	}
-	for i := range job.dispatches() {
-		d := job.dispatch(i)
+	for i := range j.Count() {
+		d := j.At(i)
 		if d.Host != nil {
-			if err := e.checkHost(job, i, l); err != nil {
+			if err := e.checkHost(j, i, l); err != nil {
 				return fmt.Errorf("executor: %s on the host: %w", d.Host.Name, err)
 			}
 			continue
 		}
-		if d.Program == nil {
-			return fmt.Errorf("executor: dispatch %d has no program", i)
+		h := handleOf(d)
+		if h == nil {
+			return fmt.Errorf("executor: dispatch %d has no program of the executor's cache", i)
 		}
-		if err := e.checkDispatch(job, i, l); err != nil {
-			return fmt.Errorf("executor: program %s: %w", d.Program.Name(), err)
+		if err := e.checkDispatch(j, i, h, l); err != nil {
+			return fmt.Errorf("executor: program %s: %w", h.Name(), err)
 		}
 	}
-	for i := range job.Outputs {
+	for i := range j.Outputs {
 		if l.boundOutputs&(1<<i) == 0 {
-			return noBlock(job.Outputs[i].Binding)
+			return noBlock(j.Outputs[i].Binding)
 		}
 	}
 	return nil
 }
 
-// dispatches returns the number of dispatches in the job.
-func (j *Job) dispatches() int { return 1 + len(j.Then) }
-
-// dispatch returns the i-th dispatch.
-func (j *Job) dispatch(i int) *Dispatch {
-	if i == 0 {
-		return &j.Dispatch
-	}
-	return &j.Then[i-1]
-}
-
-// mayRunNothing reports whether a dispatch may be one of no groups.
-func (d *Dispatch) mayRunNothing() bool {
-	return d.Indirect != nil || d.Host == nil && d.Groups == [3]uint32{}
-}
-
 // placeParts gives everything that a job copies its place.
-func (e *Executor) placeParts(job *Job, l *layout) error {
-	if len(job.Outputs) > maxOutputs {
-		return fmt.Errorf("executor: %d outputs, at most %d can be", len(job.Outputs), maxOutputs)
+func (e *Executor) placeParts(j *Job, l *layout) error {
+	if len(j.Outputs) > maxOutputs {
+		return fmt.Errorf("executor: %d outputs, at most %d can be", len(j.Outputs), maxOutputs)
 	}
-	for i := range job.Inputs {
-		size, err := job.Inputs[i].Len()
+	for i := range j.Inputs {
+		size, err := j.Inputs[i].Len()
 		if err != nil {
 			return fmt.Errorf("executor: %w", err)
 		}
 		l.inputs = append(l.inputs, l.addUp(size, e.align))
 	}
-	for i := range job.dispatches() {
-		d := job.dispatch(i)
+	for i := range j.Count() {
+		d := j.At(i)
 		l.params = append(l.params, l.addUp(len(d.Params), e.align))
 		for k := range d.Blocks {
 			l.blocks = append(l.blocks, l.addUp(len(d.Blocks[k].Data), e.align))
 		}
 	}
-	for i := range job.Outputs {
-		size, err := job.Outputs[i].Len()
+	for i := range j.Outputs {
+		size, err := j.Outputs[i].Len()
 		if err != nil {
 			return fmt.Errorf("executor: %w", err)
 		}
 		l.outputs = append(l.outputs, l.addDown(size, e.align))
 	}
-	if err := e.placeTextures(job, l); err != nil {
+	if err := e.placeTextures(j, l); err != nil {
 		return err
 	}
-	if err := e.placeCounters(job, l); err != nil {
+	if err := e.placeCounters(j, l); err != nil {
 		return err
 	}
 	if max(l.upBytes, l.downBytes) > e.options.SlotBytes {
@@ -97,19 +83,19 @@ func (e *Executor) placeParts(job *Job, l *layout) error {
 }
 
 // checkDispatch checks the i-th dispatch and adds its command to the layout.
-func (e *Executor) checkDispatch(job *Job, i int, l *layout) error {
-	d := job.dispatch(i)
-	if err := e.checkGroups(d); err != nil {
+func (e *Executor) checkDispatch(j *Job, i int, h *cache.Handle, l *layout) error {
+	d := j.At(i)
+	if err := e.checkGroups(d, h); err != nil {
 		return err
 	}
-	for k := range d.Memory {
-		if err := e.checkBound(&d.Memory[k]); err != nil {
-			return fmt.Errorf("memory at binding %d: %w", d.Memory[k].Binding, err)
+	for k := range d.Buffers {
+		if err := e.checkBound(&d.Buffers[k]); err != nil {
+			return fmt.Errorf("memory at binding %d: %w", d.Buffers[k].Binding, err)
 		}
 	}
-	resources := d.Program.Interface().Resources
+	resources := h.Interface().Resources
 	for k := range resources {
-		if err := e.bindResource(job, i, &resources[k], l); err != nil {
+		if err := e.bindResource(j, i, h, &resources[k], l); err != nil {
 			return err
 		}
 	}
@@ -117,25 +103,25 @@ func (e *Executor) checkDispatch(job *Job, i int, l *layout) error {
 		groups: d.Groups, size: d.GroupSize, chained: i > 0, operations: d.Operations,
 		binds: len(l.binds), values: len(l.values), images: len(l.images), textures: len(l.textures),
 	}
-	c.barriers = l.barriersOf(job, &c)
+	c.barriers = l.barriersOf(j, &c)
 	if d.Indirect != nil {
-		c.indirect, c.offset = d.Indirect.Memory, d.Indirect.Offset
+		c.indirect, c.offset = memoryOf(d.Indirect.Buffer), d.Indirect.Offset
 	}
 	l.commands = append(l.commands, c)
 	return nil
 }
 
-func (e *Executor) checkGroups(d *Dispatch) error {
-	if err := e.checkGroupSize(d); err != nil {
+func (e *Executor) checkGroups(d *Dispatch, h *cache.Handle) error {
+	if err := e.checkGroupSize(d, h); err != nil {
 		return err
 	}
 	if in := d.Indirect; in != nil {
-		if err := e.checkMemory(in.Memory); err != nil {
+		if err := e.checkMemory(memoryOf(in.Buffer)); err != nil {
 			return fmt.Errorf("indirect work groups: %w", err)
 		}
-		if in.Offset < 0 || in.Offset%4 != 0 || in.Offset+12 > in.Memory.Size() {
+		if in.Offset < 0 || in.Offset%4 != 0 || in.Offset+12 > in.Buffer.Size() {
 			return fmt.Errorf("indirect work groups at byte %d of %d: three words at a multiple of 4 are needed",
-				in.Offset, in.Memory.Size())
+				in.Offset, in.Buffer.Size())
 		}
 		return nil
 	}
@@ -169,37 +155,29 @@ func (e *Executor) checkBound(b *Bound) error { return e.checkRange(b, e.info.St
 
 // checkRange checks a range of memory whose offset has to be aligned.
 func (e *Executor) checkRange(b *Bound, align int) error {
-	if err := e.checkMemory(b.Memory); err != nil {
+	if err := e.checkMemory(memoryOf(b.Buffer)); err != nil {
 		return err
 	}
 	if b.Offset < 0 || b.Offset%align != 0 {
 		return fmt.Errorf("offset %d is not a multiple of %d", b.Offset, align)
 	}
-	if n := b.bytes(); n <= 0 || n > b.Memory.Size()-b.Offset {
-		return fmt.Errorf("bytes %d to %d of %d", b.Offset, b.Offset+b.bytes(), b.Memory.Size())
+	if n := b.Len(); n <= 0 || n > b.Buffer.Size()-b.Offset {
+		return fmt.Errorf("bytes %d to %d of %d", b.Offset, b.Offset+b.Len(), b.Buffer.Size())
 	}
 	return nil
 }
 
-// bytes returns Size, or the rest of the memory where Size is 0.
-func (b *Bound) bytes() int {
-	if b.Size == 0 {
-		return b.Memory.Size() - b.Offset
-	}
-	return b.Size
-}
-
 // bindResource checks that one resource of a program is provided and adds its
 // binding or value to the layout.
-func (e *Executor) bindResource(job *Job, dispatch int, r *shader.Resource, l *layout) error {
-	d := job.dispatch(dispatch)
+func (e *Executor) bindResource(j *Job, dispatch int, h *cache.Handle, r *shader.Resource, l *layout) error {
+	d := j.At(dispatch)
 	switch r.Kind {
 	case shader.StorageBuffer:
-		return l.bindStorage(job, d, r, e.info.MaxStorage)
+		return l.bindStorage(j, d, r, e.info.MaxStorage)
 	case shader.UniformBuffer:
-		return e.bindBlock(job, dispatch, r, l)
+		return e.bindBlock(j, dispatch, r, l)
 	case shader.AtomicCounter:
-		return e.bindCounters(job, r, l)
+		return e.bindCounters(j, r, l)
 	}
 	if r.Binding < 0 {
 		return nil // has no location: atomic counters, and built-in variables that some drivers list
@@ -210,11 +188,11 @@ func (e *Executor) bindResource(job *Job, dispatch int, r *shader.Resource, l *l
 	case shader.SamplerOpaque:
 		return e.bindTextures(d, r, l)
 	}
-	return l.setUniform(d, r)
+	return l.setUniform(d, h, r)
 }
 
-func (l *layout) bindStorage(job *Job, d *Dispatch, r *shader.Resource, limit int64) error {
-	b, given := l.storage(job, d, uint32(r.Binding))
+func (l *layout) bindStorage(j *Job, d *Dispatch, r *shader.Resource, limit int64) error {
+	b, given := l.storage(j, d, uint32(r.Binding))
 	if given == 0 {
 		return fmt.Errorf("storage block %s (binding %d) is not bound", r.Name, r.Binding)
 	}
@@ -247,21 +225,22 @@ func checkSize(r *shader.Resource, size int, whole bool) error {
 }
 
 // checkOperand checks an input or output, of size bytes, that is bound as memory.
-func (j *Job) checkOperand(binding uint32, size int, output bool) error {
+func checkOperand(j *Job, binding uint32, size int, output bool) error {
 	used := false
-	for i := range j.dispatches() {
-		d := j.dispatch(i)
-		if !d.UsesStorage(binding) || slices.ContainsFunc(d.Memory, func(b Bound) bool { return b.Binding == binding }) {
+	for i := range j.Count() {
+		d := j.At(i)
+		if !usesStorage(d, binding) || slices.ContainsFunc(d.Buffers, func(b Bound) bool { return b.Binding == binding }) {
 			continue
 		}
 		used = true
 		if d.Host != nil {
 			continue
 		}
-		for _, r := range d.Program.Interface().Resources {
+		h := handleOf(d)
+		for _, r := range h.Interface().Resources {
 			if r.Kind == shader.StorageBuffer && r.Binding == int32(binding) {
 				if err := checkSize(&r, size, true); err != nil {
-					return fmt.Errorf("executor: program %s: %w", d.Program.Name(), err)
+					return fmt.Errorf("executor: program %s: %w", h.Name(), err)
 				}
 			}
 		}

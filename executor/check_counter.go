@@ -4,29 +4,30 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // placeCounters gives the atomic counters of a job their places. The size of a buffer in
 // a slot is the largest that a program of the job needs.
-func (e *Executor) placeCounters(job *Job, l *layout) error {
-	for i := range job.Counters {
-		c := &job.Counters[i]
-		if c.Memory != nil {
+func (e *Executor) placeCounters(j *Job, l *layout) error {
+	for i := range j.Counters {
+		c := &j.Counters[i]
+		if c.Buffer != nil {
 			if c.Start != nil || c.To != nil {
 				return fmt.Errorf("executor: counters at binding %d: has Memory beside Start or To", c.Binding)
 			}
-			if err := e.checkRange(&Bound{Memory: c.Memory, Offset: c.Offset}, 4); err != nil {
+			if err := e.checkRange(&Bound{Buffer: c.Buffer, Offset: c.Offset}, 4); err != nil {
 				return fmt.Errorf("executor: counters at binding %d: %w", c.Binding, err)
 			}
 			l.counters = append(l.counters, counter{})
 			continue
 		}
 		size := 4 * max(len(c.Start), len(c.To))
-		for k := range job.dispatches() {
-			if d := job.dispatch(k); d.Program != nil {
-				size = max(size, counterBytes(d.Program.Interface().Resources, c.Binding))
+		for k := range j.Count() {
+			if h := handleOf(j.At(k)); h != nil {
+				size = max(size, counterBytes(h.Interface().Resources, c.Binding))
 			}
 		}
 		if size == 0 {
@@ -48,10 +49,10 @@ func counterBytes(resources []shader.Resource, binding uint32) int {
 }
 
 // bindCounters binds an atomic counter buffer.
-func (e *Executor) bindCounters(job *Job, r *shader.Resource, l *layout) error {
+func (e *Executor) bindCounters(j *Job, r *shader.Resource, l *layout) error {
 	found := -1
-	for i := range job.Counters {
-		if job.Counters[i].Binding != uint32(r.Binding) {
+	for i := range j.Counters {
+		if j.Counters[i].Binding != uint32(r.Binding) {
 			continue
 		}
 		if found >= 0 {
@@ -62,9 +63,9 @@ func (e *Executor) bindCounters(job *Job, r *shader.Resource, l *layout) error {
 	if found < 0 {
 		return fmt.Errorf("the atomic counters at binding %d are not bound: Job.Counters needs a Counter there", r.Binding)
 	}
-	c, b := &job.Counters[found], bind{from: slotCounters, binding: uint32(r.Binding), span: l.counters[found].down}
-	if c.Memory != nil {
-		b.from, b.memory, b.span = deviceCounters, c.Memory, span{c.Offset, c.Memory.Size() - c.Offset}
+	c, b := &j.Counters[found], bind{from: slotCounters, binding: uint32(r.Binding), span: l.counters[found].down}
+	if c.Buffer != nil {
+		b.from, b.memory, b.span = deviceCounters, memoryOf(c.Buffer), span{c.Offset, c.Buffer.Size() - c.Offset}
 	}
 	if b.size < int(r.Bytes) {
 		return fmt.Errorf("the atomic counters at binding %d need %d bytes and are bound to %d", r.Binding, r.Bytes, b.size)
@@ -76,8 +77,8 @@ func (e *Executor) bindCounters(job *Job, r *shader.Resource, l *layout) error {
 
 // checkGroupSize checks the size of work groups, which only programs with
 // local_size_variable leave to the dispatch.
-func (e *Executor) checkGroupSize(d *Dispatch) error {
-	isVariable := d.Program.WorkGroup()[0] == 0
+func (e *Executor) checkGroupSize(d *Dispatch, h *cache.Handle) error {
+	isVariable := h.WorkGroup()[0] == 0
 	if !isVariable {
 		if d.GroupSize != [3]uint32{} {
 			return errors.New("has a GroupSize and the program declares its own: local_size_variable leaves it to the dispatch")
@@ -101,8 +102,8 @@ func (e *Executor) checkGroupSize(d *Dispatch) error {
 }
 
 // barriersOf returns the kinds of barrier that a command adds to those for storage.
-func (l *layout) barriersOf(job *Job, c *command) (kinds uint32) {
-	if len(l.images)+len(l.textures)+len(job.TextureInputs)+len(job.TextureOutputs) > 0 {
+func (l *layout) barriersOf(j *Job, c *command) (kinds uint32) {
+	if len(l.images)+len(l.textures)+len(j.TextureInputs)+len(j.TextureOutputs) > 0 {
 		kinds = glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate
 	}
 	for i := range l.binds[:c.binds] {

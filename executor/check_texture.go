@@ -8,14 +8,15 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // placeTextures gives the texels of a job their places.
-func (e *Executor) placeTextures(job *Job, l *layout) error {
-	for i := range job.TextureInputs {
-		in := &job.TextureInputs[i]
+func (e *Executor) placeTextures(j *Job, l *layout) error {
+	for i := range j.TextureInputs {
+		in := &j.TextureInputs[i]
 		x, err := e.textureTransfer(in.Texture, in.Region, in.Picture, in.Picture != nil, len(in.Texels), in.Texels != nil, in.Fill != nil)
 		if err != nil {
 			return fmt.Errorf("executor: texture input %d: %w", i, err)
@@ -23,8 +24,8 @@ func (e *Executor) placeTextures(job *Job, l *layout) error {
 		x.span = l.addUp(x.size, e.align)
 		l.textureInputs = append(l.textureInputs, x)
 	}
-	for i := range job.TextureOutputs {
-		out := &job.TextureOutputs[i]
+	for i := range j.TextureOutputs {
+		out := &j.TextureOutputs[i]
 		x, err := e.textureTransfer(out.Texture, out.Region, out.Picture, out.Picture != nil, len(out.To), out.To != nil, out.Read != nil)
 		if err != nil {
 			return fmt.Errorf("executor: texture output %d: %w", i, err)
@@ -38,7 +39,8 @@ func (e *Executor) placeTextures(job *Job, l *layout) error {
 
 // textureTransfer checks the texels that are copied to or from a region. n is the length
 // of a slice; the flags tell which of a picture, a slice and a function were given.
-func (e *Executor) textureTransfer(t *Texture, r texel.Region, picture image.Image, isPicture bool, n int, isSlice, isFunction bool) (transfer, error) {
+func (e *Executor) textureTransfer(of job.Texture, r texel.Region, picture image.Image, isPicture bool, n int, isSlice, isFunction bool) (transfer, error) {
+	t := textureOf(of)
 	if err := e.checkTexture(t); err != nil {
 		return transfer{}, err
 	}
@@ -161,12 +163,13 @@ func (e *Executor) bindImages(d *Dispatch, r *shader.Resource, l *layout) error 
 }
 
 // imageBind checks an image against the uniform that it is for.
-func (e *Executor) imageBind(im *Image, r *shader.Resource) (imageBind, error) {
-	if err := e.checkTexture(im.Texture); err != nil {
+func (e *Executor) imageBind(im *job.Image, r *shader.Resource) (imageBind, error) {
+	own := textureOf(im.Texture)
+	if err := e.checkTexture(own); err != nil {
 		return imageBind{}, err
 	}
-	t := &im.Texture.texture
-	b := imageBind{texture: im.Texture, level: im.Level, layer: texel.AllLayers, access: im.Access, format: im.Format}
+	t := &own.texture
+	b := imageBind{texture: own, level: im.Level, layer: texel.AllLayers, access: im.Access, format: im.Format}
 	if b.format == 0 {
 		b.format = t.Format
 	}
@@ -239,20 +242,20 @@ func (e *Executor) bindTextures(d *Dispatch, r *shader.Resource, l *layout) erro
 		if err := e.checkSampled(s, r); err != nil {
 			return fmt.Errorf("sampler %s (%s, unit %d): %w", elementName(r, k), r.Type, unit, err)
 		}
-		l.textures = append(l.textures, textureBind{unit, s.Texture, s.Sampler})
+		l.textures = append(l.textures, textureBind{unit, textureOf(s.Texture), s.Sampler})
 	}
 	return nil
 }
 
 // checkSampled checks a texture and its sampler against the uniform that they are for.
-func (e *Executor) checkSampled(s *Sampled, r *shader.Resource) error {
-	if err := e.checkTexture(s.Texture); err != nil {
+func (e *Executor) checkSampled(s *job.Sampled, r *shader.Resource) error {
+	if err := e.checkTexture(textureOf(s.Texture)); err != nil {
 		return err
 	}
 	if err := s.Sampler.Check(); err != nil {
 		return err
 	}
-	t, compares := &s.Texture.texture, s.Sampler.Compare != texel.NoCompare
+	t, compares := &textureOf(s.Texture).texture, s.Sampler.Compare != texel.NoCompare
 	switch {
 	case t.Dim != r.Type.Dim():
 		return fmt.Errorf("the texture is %s", t.Dim)

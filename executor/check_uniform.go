@@ -4,20 +4,21 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // bindBlock binds a uniform block to the Params or one of the Blocks of a dispatch.
-func (e *Executor) bindBlock(job *Job, dispatch int, r *shader.Resource, l *layout) error {
-	d := job.dispatch(dispatch)
+func (e *Executor) bindBlock(j *Job, dispatch int, r *shader.Resource, l *layout) error {
+	d := j.At(dispatch)
 	b, given := bind{from: slotParams, span: l.params[dispatch]}, 0
 	if d.Params != nil && d.ParamsBinding == uint32(r.Binding) {
 		given++
 	}
 	first := 0 // of the dispatch in l.blocks
 	for i := range dispatch {
-		first += len(job.dispatch(i).Blocks)
+		first += len(j.At(i).Blocks)
 	}
 	for i := range d.Blocks {
 		if d.Blocks[i].Binding != uint32(r.Binding) {
@@ -44,22 +45,22 @@ func (e *Executor) bindBlock(job *Job, dispatch int, r *shader.Resource, l *layo
 }
 
 // blockRange checks a block and returns what it is bound to.
-func (e *Executor) blockRange(block *Block, place span) (bind, error) {
-	if block.Memory == nil {
+func (e *Executor) blockRange(block *job.Block, place span) (bind, error) {
+	if block.Buffer == nil {
 		return bind{from: slotParams, span: place}, nil
 	}
 	if block.Data != nil {
 		return bind{}, fmt.Errorf("has both Data and Memory")
 	}
-	bound := Bound{Memory: block.Memory, Offset: block.Offset, Size: block.Size}
+	bound := Bound{Buffer: block.Buffer, Offset: block.Offset, Size: block.Size}
 	if err := e.checkRange(&bound, e.info.UniformAlignment); err != nil {
 		return bind{}, err
 	}
-	return bind{from: deviceBlock, readOnly: true, memory: block.Memory, span: span{block.Offset, bound.bytes()}}, nil
+	return bind{from: deviceBlock, readOnly: true, memory: memoryOf(block.Buffer), span: span{block.Offset, bound.Len()}}, nil
 }
 
 // setUniform adds the value of a uniform.
-func (l *layout) setUniform(d *Dispatch, r *shader.Resource) error {
+func (l *layout) setUniform(d *Dispatch, h *cache.Handle, r *shader.Resource) error {
 	if r.Type.Bytes() == 0 {
 		return fmt.Errorf("uniform %s is of %s, which cannot be set: put it into a uniform block", r.Name, r.Type)
 	}
@@ -75,7 +76,7 @@ func (l *layout) setUniform(d *Dispatch, r *shader.Resource) error {
 		l.words = u.AppendTo(l.words)
 		return nil
 	}
-	return fmt.Errorf("uniform %s is not set; it is of type %s%s", r.Name, r.Type, d.unknownUniforms())
+	return fmt.Errorf("uniform %s is not set; it is of type %s%s", r.Name, r.Type, unknownUniforms(d, h))
 }
 
 // checkUniform returns an error where the value is not one of the uniform's type. A driver may
@@ -96,11 +97,11 @@ func checkUniform(u *job.Uniform, r *shader.Resource) error {
 
 // unknownUniforms returns text that lists the given uniforms which the program does
 // not have: a uniform that is not set may be among them under a wrong name.
-func (d *Dispatch) unknownUniforms() string {
+func unknownUniforms(d *Dispatch, h *cache.Handle) string {
 	var unknown []string
 	for _, u := range d.Uniforms {
 		known := false
-		for _, r := range d.Program.Interface().Resources {
+		for _, r := range h.Interface().Resources {
 			known = known || r.Kind == shader.Uniform && isNamed(u.Name, &r)
 		}
 		if !known {

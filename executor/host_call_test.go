@@ -87,13 +87,13 @@ func TestHostCallsAreOrdered(t *testing.T) {
 			for i := range tasks {
 				k := newTask(h, uint32(i), hostWords)
 				groups := k.job.Groups
-				k.job.Memory = []Bound{{Binding: 1, Memory: first, Size: 4 * hostWords}}
+				k.job.Buffers = []Bound{{Binding: 1, Buffer: first, Size: 4 * hostWords}}
 				k.job.Then = []Dispatch{
-					{Host: hostAffine(3, uint32(i)), Memory: []Bound{
-						{Binding: 0, Memory: first, Size: 4 * hostWords, ReadOnly: true}, {Binding: 1, Memory: second, Size: 4 * hostWords},
+					{Host: hostAffine(3, uint32(i)), Buffers: []Bound{
+						{Binding: 0, Buffer: first, Size: 4 * hostWords, ReadOnly: true}, {Binding: 1, Buffer: second, Size: 4 * hostWords},
 					}},
 					{Program: h, Groups: groups, Uniforms: []job.Uniform{job.Uint("a", 5), job.Uint("b", 1)},
-						Memory: []Bound{{Binding: 0, Memory: second, Size: 4 * hostWords, ReadOnly: true}}},
+						Buffers: []Bound{{Binding: 0, Buffer: second, Size: 4 * hostWords, ReadOnly: true}}},
 				}
 				tasks[i], k.pending = k, f.submit(k.job)
 			}
@@ -158,7 +158,7 @@ func TestHostCallsAreChecked(t *testing.T) {
 		"what only programs use":           func(j *Job) { j.Groups[1] = 1 },
 		"binding 0 is bound 0 times":       func(j *Job) { j.Inputs = nil },
 		"binding 1 is bound 2 times":       func(j *Job) { j.Outputs = append(j.Outputs, j.Outputs[0]) },
-		"memory at binding 4: there is no": func(j *Job) { j.Memory = []Bound{{Binding: 4}} },
+		"memory at binding 4: there is no": func(j *Job) { j.Buffers = []Bound{{Binding: 4}} },
 		"output at binding 9":              func(j *Job) { j.Outputs = append(j.Outputs, Output{Binding: 9, To: make([]byte, 4)}) },
 		glctx.ErrNotSoftware.Error():       func(*Job) { f.info.GPU = "a GPU" },
 	} {
@@ -170,12 +170,12 @@ func TestHostCallsAreChecked(t *testing.T) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
 	}
-	job := good()
+	job, task := good(), newTask(h, 1, 8)
 	for binding, want := range []bool{true, true, false} {
-		if got := job.UsesStorage(uint32(binding)); got != want {
+		if got := usesStorage(&job.Dispatch, uint32(binding)); got != want {
 			t.Errorf("a call uses binding %d: %v", binding, got)
 		}
-		if got := newTask(h, 1, 8).job.UsesStorage(uint32(binding)); got != want {
+		if got := usesStorage(&task.job.Dispatch, uint32(binding)); got != want {
 			t.Errorf("a kernel uses binding %d: %v", binding, got)
 		}
 	}

@@ -90,10 +90,10 @@ func padded(n, align int) int { return (n + align - 1) / align * align }
 // storage returns what a storage binding of a dispatch is bound to, and the number
 // of buffers that are given for it, which must be one. Memory of the dispatch takes
 // precedence over inputs and outputs of the job.
-func (l *layout) storage(job *Job, d *Dispatch, binding uint32) (b bind, given int) {
-	for i := range d.Memory {
-		if m := &d.Memory[i]; m.Binding == binding {
-			b = bind{from: deviceMemory, readOnly: m.ReadOnly, memory: m.Memory, span: span{m.Offset, m.bytes()}}
+func (l *layout) storage(j *Job, d *Dispatch, binding uint32) (b bind, given int) {
+	for i := range d.Buffers {
+		if m := &d.Buffers[i]; m.Binding == binding {
+			b = bind{from: deviceMemory, readOnly: m.ReadOnly, memory: memoryOf(m.Buffer), span: span{m.Offset, m.Len()}}
 			b.zero = m.Zero && !l.isBound(&b)
 			given++
 		}
@@ -101,14 +101,14 @@ func (l *layout) storage(job *Job, d *Dispatch, binding uint32) (b bind, given i
 	if given > 0 {
 		return b, given
 	}
-	for i := range job.Inputs {
-		if job.Inputs[i].Binding == binding {
+	for i := range j.Inputs {
+		if j.Inputs[i].Binding == binding {
 			b = bind{from: slotInputs, span: l.inputs[i]}
 			given++
 		}
 	}
-	for i := range job.Outputs {
-		if job.Outputs[i].Binding == binding {
+	for i := range j.Outputs {
+		if j.Outputs[i].Binding == binding {
 			b = bind{from: slotOutputs, span: l.outputs[i]}
 			l.boundOutputs |= 1 << i
 			given++

@@ -507,13 +507,13 @@ func TestStagesWithoutInputsOrOutputs(t *testing.T) {
 		k := newTask(h, uint32(i), 64)
 		j := k.job
 		if i%2 == 1 {
-			j.Outputs, j.Memory = nil, []Bound{state.Bind(1)}
+			j.Outputs, j.Buffers = nil, []Bound{state.Bind(1)}
 		}
 		if i%4 >= 2 {
-			j.Inputs, j.Memory = nil, append(j.Memory, state.BindReadOnly(0))
+			j.Inputs, j.Buffers = nil, append(j.Buffers, state.BindReadOnly(0))
 		}
 		if i%4 == 3 {
-			j.Memory = []Bound{{Binding: 0, Memory: state.Memory}, {Binding: 1, Memory: state.Memory}}
+			j.Buffers = []Bound{{Binding: 0, Buffer: state.Memory}, {Binding: 1, Buffer: state.Memory}}
 		}
 		k.pending = f.submit(j)
 		tasks = append(tasks, k)

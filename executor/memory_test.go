@@ -52,7 +52,7 @@ func TestJobsOnTheSameMemoryAreOrdered(t *testing.T) {
 				expected = mixed(expected, key)
 				return Dispatch{
 					Program: h, Groups: [3]uint32{(n + 63) / 64, 1, 1}, Uniforms: []job.Uniform{job.Uint("key", key)},
-					Memory: []Bound{from.BindReadOnly(0), to.Bind(1)},
+					Buffers: []Bound{from.BindReadOnly(0), to.Bind(1)},
 				}
 			}
 			var pending []*Pending
@@ -65,7 +65,7 @@ func TestJobsOnTheSameMemoryAreOrdered(t *testing.T) {
 			}
 			chain := Job{Dispatch: step(a, b, 100), Then: []Dispatch{step(b, a, 101), step(a, b, 102), step(b, a, 103)}}
 			last := step(a, b, 104)
-			last.Memory = last.Memory[:1]
+			last.Buffers = last.Buffers[:1]
 			chain.Then = append(chain.Then, last)
 			out := make([]uint32, n)
 			chain.Outputs = []Output{{Binding: 1, To: glctx.Bytes(out)}}
@@ -95,7 +95,7 @@ func TestReadersNeedNoBarrier(t *testing.T) {
 		from.ReadOnly = readOnly
 		return Job{Dispatch: Dispatch{
 			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{job.Uint("key", 1)},
-			Memory: []Bound{from, to.Bind(1)},
+			Buffers: []Bound{from, to.Bind(1)},
 		}}
 	}
 	var targets []*Buffer[uint32]
@@ -139,9 +139,9 @@ void main() { atomicAdd(hits[gl_WorkGroupID.x], 1u); }`
 		f.wait(f.submit(Job{
 			Dispatch: Dispatch{
 				Program: first, Groups: [3]uint32{1, 1, 1},
-				Memory: []Bound{counts.Bind(0)}, Uniforms: []job.Uniform{job.Uint("groups", groups)},
+				Buffers: []Bound{counts.Bind(0)}, Uniforms: []job.Uniform{job.Uint("groups", groups)},
 			},
-			Then: []Dispatch{{Program: second, Indirect: &Indirect{counts.Memory, 4}, Memory: []Bound{hits.Bind(1)}}},
+			Then: []Dispatch{{Program: second, Indirect: &Indirect{Buffer: counts.Memory, Offset: 4}, Buffers: []Bound{hits.Bind(1)}}},
 		}))
 		for i := range groups {
 			want[i]++
@@ -170,7 +170,7 @@ func TestMemoryLivesAsLongAsJobsUseIt(t *testing.T) {
 	out := make([]uint32, 4)
 	p := f.submit(Job{
 		Dispatch: Dispatch{
-			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{job.Uint("key", 9)}, Memory: []Bound{from.BindReadOnly(0)},
+			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{job.Uint("key", 9)}, Buffers: []Bound{from.BindReadOnly(0)},
 		},
 		Outputs: []Output{{Binding: 1, To: glctx.Bytes(out)}},
 	})
@@ -250,7 +250,7 @@ func TestMemoryAccessWaitsForJobs(t *testing.T) {
 	h := f.program("mix", mix, nil)
 	from, to := f.buffer([]uint32{1, 2, 3, 4}), f.buffer(make([]uint32, 4))
 	p := f.submit(Job{Dispatch: Dispatch{
-		Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{job.Uint("key", 1)}, Memory: []Bound{from.BindReadOnly(0), to.Bind(1)},
+		Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{job.Uint("key", 1)}, Buffers: []Bound{from.BindReadOnly(0), to.Bind(1)},
 	}})
 	got := make([]uint32, 4)
 	ended, end := context.WithCancel(t.Context())

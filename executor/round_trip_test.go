@@ -62,7 +62,7 @@ func (r *roundTrip) verify(b *testing.B) {
 
 // job returns the job of a dispatch.
 func (r *roundTrip) job() Job {
-	return Job{Dispatch: Dispatch{Program: r.program, Groups: [3]uint32{1, 1, 1}, Memory: []Bound{r.count.Bind(0)}}}
+	return Job{Dispatch: Dispatch{Program: r.program, Groups: [3]uint32{1, 1, 1}, Buffers: []Bound{r.count.Bind(0)}}}
 }
 
 // onThread measures calls on the GL thread.

@@ -59,8 +59,8 @@ func (s *Spill) Move(ctx context.Context, e *Executor, j *Job, newMemory func(si
 // small operands.
 func (e *Executor) hasRoom(j *Job) bool {
 	in, out := 0, 0
-	for i := range j.dispatches() {
-		in += len(j.dispatch(i).Params)
+	for i := range j.Count() {
+		in += len(j.At(i).Params)
 	}
 	for i := range j.Inputs {
 		in += operandSize(j.Inputs[i].Data, j.Inputs[i].Size)
@@ -75,7 +75,7 @@ func (e *Executor) hasRoom(j *Job) bool {
 func operandSize(slice []byte, size int) int { return max(len(slice), size) }
 
 func (s *Spill) moveInput(ctx context.Context, j *Job, in *Input, newMemory func(int) (*Memory, error)) error {
-	if err := j.checkOperand(in.Binding, operandSize(in.Data, in.Size), false); err != nil {
+	if err := checkOperand(j, in.Binding, operandSize(in.Data, in.Size), false); err != nil {
 		return err
 	}
 	data, err := in.Bytes()
@@ -86,12 +86,12 @@ func (s *Spill) moveInput(ctx context.Context, j *Job, in *Input, newMemory func
 	if err != nil {
 		return err
 	}
-	j.bind(Bound{Binding: in.Binding, Memory: m, ReadOnly: true})
+	bindAll(j, Bound{Binding: in.Binding, Buffer: m, ReadOnly: true})
 	return nil
 }
 
 func (s *Spill) moveOutput(j *Job, out *Output, newMemory func(int) (*Memory, error)) error {
-	if err := j.checkOperand(out.Binding, operandSize(out.To, out.Size), true); err != nil {
+	if err := checkOperand(j, out.Binding, operandSize(out.To, out.Size), true); err != nil {
 		return err
 	}
 	to, err := out.Bytes()
@@ -103,7 +103,7 @@ func (s *Spill) moveOutput(j *Job, out *Output, newMemory func(int) (*Memory, er
 		return err
 	}
 	s.late[len(s.late)-1].read = out.Read
-	j.bind(Bound{Binding: out.Binding, Memory: m})
+	bindAll(j, Bound{Binding: out.Binding, Buffer: m})
 	return nil
 }
 
@@ -160,19 +160,19 @@ func (s *Spill) Release() {
 
 // BindOperand binds memory in place of an input or output, for every dispatch that has nothing
 // of its own at the binding. It returns the error of Submit for an operand of that size.
-func (j *Job) BindOperand(b Bound, output bool) error {
-	if err := j.checkOperand(b.Binding, b.Size, output); err != nil {
+func BindOperand(j *Job, b Bound, output bool) error {
+	if err := checkOperand(j, b.Binding, b.Size, output); err != nil {
 		return err
 	}
-	j.bind(b)
+	bindAll(j, b)
 	return nil
 }
 
-func (j *Job) bind(b Bound) {
-	for i := range j.dispatches() {
-		d := j.dispatch(i)
-		if !slices.ContainsFunc(d.Memory, func(other Bound) bool { return other.Binding == b.Binding }) {
-			d.Memory = append(slices.Clip(d.Memory), b)
+func bindAll(j *Job, b Bound) {
+	for i := range j.Count() {
+		d := j.At(i)
+		if !slices.ContainsFunc(d.Buffers, func(other Bound) bool { return other.Binding == b.Binding }) {
+			d.Buffers = append(slices.Clip(d.Buffers), b)
 		}
 	}
 }

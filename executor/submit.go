@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -39,23 +40,23 @@ func (e *Executor) SubmitInto(ctx context.Context, job Job, p *Pending) error {
 }
 
 // submit fills p in and returns it.
-func (e *Executor) submit(ctx context.Context, job *Job, p *Pending) (*Pending, error) {
+func (e *Executor) submit(ctx context.Context, j *Job, p *Pending) (*Pending, error) {
 	if trace.IsOn(e.options.Tracer) {
 		region := trace.Begin(e.options.Tracer, trace.Executor, 0, trace.Submit)
 		defer region.End()
-		return e.submitJob(ctx, job, p, region.Task())
+		return e.submitJob(ctx, j, p, region.Task())
 	}
-	return e.submitJob(ctx, job, p, 0)
+	return e.submitJob(ctx, j, p, 0)
 }
 
 // submitJob is submit within the region of a task.
-func (e *Executor) submitJob(ctx context.Context, job *Job, p *Pending, task uint64) (*Pending, error) {
+func (e *Executor) submitJob(ctx context.Context, j *Job, p *Pending, task uint64) (*Pending, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	l := newLayout()
 	defer l.release()
-	if err := e.checkJob(job, l); err != nil {
+	if err := e.checkJob(j, l); err != nil {
 		return nil, err
 	}
 	if !e.hostAccess.begin() {
@@ -65,7 +66,7 @@ func (e *Executor) submitJob(ctx context.Context, job *Job, p *Pending, task uin
 	if e.staged && (l.upBytes+l.downBytes >= largeBytes || e.options.test.staged) {
 		e.copierOnce.Do(e.loadCopier)
 	}
-	b, index, up, err := e.reserve(ctx, job, l, task)
+	b, index, up, err := e.reserve(ctx, j, l, task)
 	if err != nil {
 		return nil, err
 	}
@@ -73,13 +74,13 @@ func (e *Executor) submitJob(ctx context.Context, job *Job, p *Pending, task uin
 	p.batch, p.index = b, index
 	fill := trace.Begin(e.options.Tracer, trace.Executor, task, trace.Fill)
 	defer fill.End() // even if a Fill panics
-	b.write(job, l, index, up)
+	b.write(j, l, index, up)
 	return p, nil
 }
 
 // reserve waits for room for a job and adds it to the open batch. It returns what
 // batch.addJob returns.
-func (e *Executor) reserve(ctx context.Context, job *Job, l *layout, task uint64) (b *batch, index, up int, err error) {
+func (e *Executor) reserve(ctx context.Context, j *Job, l *layout, task uint64) (b *batch, index, up int, err error) {
 	var pending <-chan struct{}
 	for asked := false; ; {
 		e.mu.Lock()
@@ -88,7 +89,7 @@ func (e *Executor) reserve(ctx context.Context, job *Job, l *layout, task uint64
 			return nil, 0, 0, err
 		}
 		if b := e.openBatchFor(l); b != nil {
-			index, up = b.addJob(job, l)
+			index, up = b.addJob(j, l)
 			e.unlock()
 			return b, index, up, nil
 		}
@@ -189,7 +190,7 @@ const largeBytes = 256 << 10
 
 // write copies a job's inputs and parameters into mapped memory. The batch can start
 // afterwards even if a Fill panics, because it holds other jobs too.
-func (b *batch) write(job *Job, l *layout, index, up int) {
+func (b *batch) write(j *Job, l *layout, index, up int) {
 	written := false
 	defer func() {
 		if !written {
@@ -200,15 +201,15 @@ func (b *batch) write(job *Job, l *layout, index, up int) {
 	}()
 	data := b.slot.up.Data[up : up+l.upBytes]
 	for i, place := range l.inputs {
-		if fill := job.Inputs[i].Fill; fill != nil {
+		if fill := j.Inputs[i].Fill; fill != nil {
 			fill(place.of(data))
 		} else {
-			hostCopy(place.of(data), job.Inputs[i].Data)
+			hostCopy(place.of(data), j.Inputs[i].Data)
 		}
 	}
 	block := 0
 	for i, place := range l.params {
-		d := job.dispatch(i)
+		d := j.At(i)
 		copy(place.of(data), d.Params)
 		for k := range d.Blocks {
 			copy(l.blocks[block].of(data), d.Blocks[k].Data)
@@ -216,17 +217,17 @@ func (b *batch) write(job *Job, l *layout, index, up int) {
 		}
 	}
 	for i := range l.textureInputs {
-		job.TextureInputs[i].write(&l.textureInputs[i], data)
+		writeTexels(&j.TextureInputs[i], &l.textureInputs[i], data)
 	}
 	for i, place := range l.counters {
 		clear(place.up.of(data))
-		copy(place.up.of(data), glctx.Bytes(job.Counters[i].Start))
+		copy(place.up.of(data), glctx.Bytes(j.Counters[i].Start))
 	}
 	written = true
 }
 
-// write puts the texels at their place in mapped memory.
-func (in *TextureInput) write(x *transfer, data []byte) {
+// writeTexels puts the texels at their place in mapped memory.
+func writeTexels(in *job.TextureInput, x *transfer, data []byte) {
 	switch {
 	case in.Fill != nil:
 		in.Fill(x.of(data))

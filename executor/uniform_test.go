@@ -27,7 +27,7 @@ void main() { result = k + uint(ADD); }`, shader.Defines{"ADD": add}))
 			t.Fatal(err)
 		}
 		defer results[i].Release()
-		*j.dispatch(i) = Dispatch{Program: h, Groups: [3]uint32{1, 1, 1}, Memory: []Bound{results[i].Bind(0)},
+		*j.At(i) = Dispatch{Program: h, Groups: [3]uint32{1, 1, 1}, Buffers: []Bound{results[i].Bind(0)},
 			Uniforms: []job.Uniform{job.Uint("k", 40)}}
 	}
 	p := f.submit(j)

@@ -57,7 +57,7 @@ func TestOutputsStartAsZeros(t *testing.T) {
 func (f *fixture) submitParts(words int, together bool) (tasks []*task) {
 	part, none := f.program("every_third", everyThird, nil), f.buffer(make([]uint32, 3))
 	once := Dispatch{Program: part, Groups: [3]uint32{uint32(words+191) / 192, 1, 1}}
-	never := Dispatch{Program: part, Indirect: &Indirect{Memory: none.Memory}}
+	never := Dispatch{Program: part, Indirect: &Indirect{Buffer: none.Memory}}
 	for i, dispatches := range [][]Dispatch{{once}, {never}, {once, once}} {
 		whole, k := newTask(f.affine(), uint32(i), words), newTask(nil, 0, words)
 		k.job.Dispatch, k.job.Then, k.job.Inputs = dispatches[0], dispatches[1:], nil
@@ -131,11 +131,11 @@ func TestBoundMemoryIsSetToZero(t *testing.T) {
 		old[i] = poisonWord
 	}
 	m := f.buffer(old)
-	bound := []Bound{{Binding: 1, Memory: m.Memory, Offset: at, Size: 4 * words, Zero: true}}
-	kernel := Dispatch{Program: f.program("every_third", everyThird, nil), Groups: [3]uint32{6, 1, 1}, Memory: bound}
+	bound := []Bound{{Binding: 1, Buffer: m.Memory, Offset: at, Size: 4 * words, Zero: true}}
+	kernel := Dispatch{Program: f.program("every_third", everyThird, nil), Groups: [3]uint32{6, 1, 1}, Buffers: bound}
 	host := kernel
 	if f.info.Software() {
-		host = Dispatch{Host: &HostCall{Bindings: []uint32{1}, Call: addToThirds}, Memory: bound}
+		host = Dispatch{Host: &HostCall{Bindings: []uint32{1}, Call: addToThirds}, Buffers: bound}
 	}
 	for range 2 {
 		for _, job := range []Job{{Dispatch: kernel, Then: []Dispatch{host, kernel}}, {Dispatch: host, Then: []Dispatch{kernel, host}}} {

@@ -57,8 +57,9 @@ type Device interface {
 type Program interface {
 	Name() string
 	Key() shader.Key
-	WorkGroup() [3]uint32 // the size of a work group in x, y and z
-	Origin() Origin       // where the program came from when Get returned it
+	WorkGroup() [3]uint32        // the size of a work group in x, y and z
+	Interface() shader.Interface // what jobs bind; its resources are shared, and not to be changed
+	Origin() Origin              // where the program came from when Get returned it
 
 	// Release ends the use of the program, which stays in the cache. Jobs that were
 	// submitted end first. It may be called again.
@@ -67,7 +68,7 @@ type Program interface {
 
 // Buffer is memory on the GPU that persists between jobs.
 type Buffer interface {
-	Size() int // bytes
+	Bindable
 
 	// Version returns the version that the buffer had when it was opened: 0 where it was
 	// never written. Each write, also of a job that binds the buffer and not as read-only,

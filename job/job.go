@@ -3,53 +3,109 @@ package job
 import "fmt"
 
 // Job is one unit of work: inputs, one dispatch or a chain of them, outputs. A Job and its
-// slices may be reused when Submit has returned, except for an Output's To, which is
-// written until Wait has returned.
+// slices may be reused when Submit has returned, except for the To and Read of outputs, which
+// are used until Wait has returned.
 type Job struct {
 	Dispatch
 	Then    []Dispatch // further dispatches, each after the writes of the one before
 	Inputs  []Input    // bound for every dispatch of the job
 	Outputs []Output   // bound for every dispatch of the job
+
+	TextureInputs  []TextureInput  // copied to textures before the first dispatch
+	TextureOutputs []TextureOutput // copied from textures after the last dispatch
+	Counters       []Counter       // bound for every dispatch of the job
 }
 
-// Dispatches is an iterator over the dispatches of the job, in their order.
-func (j *Job) Dispatches() func(yield func(*Dispatch) bool) {
-	return func(yield func(*Dispatch) bool) {
-		if !yield(&j.Dispatch) {
-			return
-		}
-		for i := range j.Then {
-			if !yield(&j.Then[i]) {
-				return
-			}
-		}
+// Count returns the number of dispatches in the job.
+func (j *Job) Count() int { return 1 + len(j.Then) }
+
+// At returns the i-th dispatch.
+func (j *Job) At(i int) *Dispatch {
+	if i == 0 {
+		return &j.Dispatch
 	}
+	return &j.Then[i-1]
 }
 
-// Dispatch is one dispatch of a program. Every storage block and uniform block of the
-// program must be bound, and every uniform set.
+// Dispatch is one dispatch of a program. Every block, image, sampler and atomic counter
+// buffer of the program must be bound, and every uniform set: bindings of other jobs are
+// never used. Bindings and uniforms that the program does not use are ignored, since
+// drivers differ in what they optimise away.
 type Dispatch struct {
+	// Program stays resident while the job is in flight. The caller may release it once
+	// Submit has returned.
 	Program Program
-	Groups  [3]uint32 // work groups along x, y and z, each at least 1
 
-	// Buffers are bound for this dispatch. They take precedence over inputs and outputs.
+	// Host, if set, replaces Program: the host computes this part of the job. It excludes
+	// all fields but Buffers.
+	Host *HostCall
+
+	// Groups is the number of work groups along x, y and z, each at least 1: {n, 1, 1} for
+	// one dimension. Where a dispatch has Images or Textures, three zeros run nothing and make
+	// the driver ready for them, as Get does for programs without.
+	Groups [3]uint32
+
+	// GroupSize is the number of invocations of a work group, for a program with
+	// local_size_variable only, which cannot be Indirect.
+	GroupSize [3]uint32
+
+	// Indirect, if set, replaces Groups by counts in device memory. Where one is 0 nothing
+	// runs, which is no error: outputs are then as other dispatches left them.
+	Indirect *Indirect
+
+	// Buffers are bound for this dispatch. They take precedence over inputs and outputs of
+	// the job with the same binding.
 	Buffers []Bound
 
 	// Uniforms are the values of uniforms outside any block.
 	Uniforms []Uniform
 
-	// Params is the content of the uniform block at ParamsBinding.
+	// Params is the content of the uniform block at ParamsBinding, Blocks that of
+	// others.
 	Params        []byte
 	ParamsBinding uint32
+	Blocks        []Block
+
+	// Operations is how many arithmetic operations the dispatch performs, for the
+	// GFLOP/s that "shadercache list" shows of its program. Default: 0, not known.
+	Operations float64
+
+	Images   []Image   // of image uniforms
+	Textures []Sampled // of sampler uniforms
+}
+
+// Indirect is the location of three uint32 work group counts in device memory.
+// Counts beyond the device's limits are not detected.
+type Indirect struct {
+	Buffer Bindable
+	Offset int // bytes, a multiple of 4
+}
+
+// Bindable is memory on the GPU that a job binds: a [Buffer], or memory of the executor that
+// the job goes to.
+type Bindable interface {
+	Size() int // bytes
 }
 
 // Bound is a buffer at a storage binding.
 type Bound struct {
 	Binding  uint32
-	Buffer   Buffer
+	Buffer   Bindable
 	Offset   int  // bytes, a multiple of the GPU's alignment: 256 always is
 	Size     int  // bytes; 0 is the rest of the buffer
-	ReadOnly bool // the program only reads it
+	ReadOnly bool // the program only reads it: no barrier is needed between readers
+
+	// Zero sets the range to zero before the first dispatch of the job that uses it, after
+	// the jobs submitted before.
+	Zero bool
+}
+
+// Len returns Size, or the rest of the buffer where Size is 0.
+func (b *Bound) Len() int {
+	if b.Size == 0 {
+		return b.Buffer.Size() - b.Offset
+	}
+	return b.Size
 }
 
 // Input is data for the storage block at Binding: Data, or written by Fill.

@@ -30,7 +30,7 @@ func (s *session) useInPlace(r *running, b *wire.Binding, size int, output bool)
 	if len(r.request.Inputs)+len(r.request.Outputs) > maxInPlace || !r.isApart(b, output) {
 		return false
 	}
-	bound := executor.Bound{Binding: b.Binding, Memory: m.pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output, Zero: output}
+	bound := executor.Bound{Binding: b.Binding, Buffer: m.pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output, Zero: output}
 	r.inPlace = append(r.inPlace, placed{bound, output})
 	if output {
 		r.bytes.out += size
@@ -71,7 +71,7 @@ func (o *objects) overlap(a, b *wire.Operand) bool {
 // bindInPlace binds the operands that are used in place, when the dispatches are there.
 func (r *running) bindInPlace() error {
 	for i := range r.inPlace {
-		if err := r.job.BindOperand(r.inPlace[i].bound, r.inPlace[i].output); err != nil {
+		if err := executor.BindOperand(&r.job, r.inPlace[i].bound, r.inPlace[i].output); err != nil {
 			return err
 		}
 	}

@@ -399,9 +399,9 @@ func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Disp
 		if !bound.ReadOnly {
 			r.writes = append(r.writes, b.Buffer)
 		}
-		r.bounds = append(r.bounds, executor.Bound{Binding: bound.Binding, Memory: b.Memory, Offset: int(bound.Operand.Offset), Size: int(bound.Operand.Size), ReadOnly: bound.ReadOnly})
+		r.bounds = append(r.bounds, executor.Bound{Binding: bound.Binding, Buffer: b.Memory, Offset: int(bound.Operand.Offset), Size: int(bound.Operand.Size), ReadOnly: bound.ReadOnly})
 	}
-	d.Memory = r.bounds[first:]
+	d.Buffers = r.bounds[first:]
 	return d, nil
 }
 

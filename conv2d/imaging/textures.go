@@ -151,18 +151,18 @@ func (t *textureFilter) submit(ctx context.Context, p *texturePair, picture imag
 		Dispatch: executor.Dispatch{
 			Program:  t.program,
 			Groups:   [3]uint32{uint32(t.size.X+15) / 16, uint32(s.rows+7) / 8, 1},
-			Textures: []executor.Sampled{{Binding: 0, Texture: p.from}},
-			Images:   []executor.Image{{Binding: 0, Texture: p.to, Access: texel.WriteOnly}},
+			Textures: []job.Sampled{{Binding: 0, Texture: p.from}},
+			Images:   []job.Image{{Binding: 0, Texture: p.to, Access: texel.WriteOnly}},
 			Uniforms: []job.Uniform{
 				job.Ints("valid", int32(t.size.X), int32(below-above)), job.Int("top", int32(s.first-above)),
 				job.Int("rows", int32(s.rows)), job.Floats("weights", t.filter.Weights...),
 			},
 		},
-		TextureInputs: []executor.TextureInput{{
+		TextureInputs: []job.TextureInput{{
 			Texture: p.from, Region: texel.Region{Width: t.size.X, Height: below - above},
 			Fill: func(dst []byte) { t.encode(dst, picture, s.picture, above, below) },
 		}},
-		TextureOutputs: []executor.TextureOutput{{Texture: p.to, Picture: target}},
+		TextureOutputs: []job.TextureOutput{{Texture: p.to, Picture: target}},
 	}, &p.pending)
 }
 

@@ -92,18 +92,6 @@ func (d *Device) err() error {
 	return nil
 }
 
-// ownProgram is a program of a GPU of this process.
-type ownProgram struct {
-	device   *Device
-	handle   cache.Handle
-	name     string
-	key      shader.Key
-	group    [3]uint32
-	origin   job.Origin
-	beyond   string // what jobs of a Device cannot bind; "" for nothing
-	released atomic.Bool
-}
-
 func (d *Device) Get(ctx context.Context, source *shader.Source) (job.Program, error) {
 	if err := d.err(); err != nil {
 		return nil, err
@@ -112,35 +100,22 @@ func (d *Device) Get(ctx context.Context, source *shader.Source) (job.Program, e
 	if err != nil {
 		return nil, deviceError(err)
 	}
-	p := &ownProgram{device: d, name: handle.Name(), key: handle.Key(), group: handle.WorkGroup(), origin: handle.Origin(), beyond: handle.Interface().BeyondBlocks(handle.Name())}
-	handle.RetainInto(&p.handle) // one allocation instead of two
-	handle.Release()
-	return p, nil
+	return handle, nil
 }
 
-func (p *ownProgram) Name() string         { return p.name }
-func (p *ownProgram) Key() shader.Key      { return p.key }
-func (p *ownProgram) WorkGroup() [3]uint32 { return p.group }
-func (p *ownProgram) Origin() job.Origin   { return p.origin }
-
-func (p *ownProgram) Release() {
-	if !p.released.Swap(true) {
-		p.handle.Release()
+// checkProgram returns an error for a program that jobs of the device cannot run.
+func (d *Device) checkProgram(p job.Program) error {
+	handle, ok := p.(*cache.Handle)
+	if !ok {
+		return job.Foreign(p)
 	}
-}
-
-// program returns the handle of a dispatch's program.
-func (d *Device) program(of job.Program) (*cache.Handle, error) {
-	p, ok := of.(*ownProgram)
-	switch {
-	case !ok || p.device != d:
-		return nil, job.Foreign(of)
-	case p.released.Load():
-		return nil, fmt.Errorf("program %s: %w", p.name, job.ErrReleased)
-	case p.beyond != "":
-		return nil, fmt.Errorf("%w: %s", job.ErrInvalid, p.beyond)
+	if err := d.Programs.CheckHandle(handle); err != nil {
+		return err
 	}
-	return &p.handle, nil
+	if beyond := handle.Interface().BeyondBlocks(handle.Name()); beyond != "" {
+		return fmt.Errorf("%w: %s", job.ErrInvalid, beyond)
+	}
+	return nil
 }
 
 // ownBuffer is one use of a buffer.
@@ -295,14 +270,15 @@ func BufferOf(b job.Buffer) (*named.Buffer, error) {
 	return own.Buffer, nil
 }
 
-// bound returns the memory of a buffer at a binding.
-func (d *Device) bound(of *job.Bound) (executor.Bound, error) {
+// checkBuffer returns the buffer at a binding, or an error for one that jobs of the device
+// cannot bind.
+func (d *Device) checkBuffer(of *job.Bound) (*named.Buffer, error) {
 	b, ok := of.Buffer.(*ownBuffer)
 	if !ok || b.device != d {
-		return executor.Bound{}, job.ForeignBuffer(of.Binding)
+		return nil, job.ForeignBuffer(of.Binding)
 	}
 	if b.released.Load() {
-		return executor.Bound{}, fmt.Errorf("buffer at binding %d: %w", of.Binding, job.ErrReleased)
+		return nil, fmt.Errorf("buffer at binding %d: %w", of.Binding, job.ErrReleased)
 	}
-	return executor.Bound{Binding: of.Binding, Memory: b.Memory, Offset: of.Offset, Size: of.Size, ReadOnly: of.ReadOnly}, nil
+	return b.Buffer, nil
 }

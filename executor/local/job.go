@@ -23,22 +23,35 @@ func (d *Device) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
 	if err := d.err(); err != nil {
 		return nil, err
 	}
-	own, err := d.jobOf(j)
+	writes, err := d.check(j)
 	if err != nil {
 		return nil, jobError(err)
 	}
-	var writes named.Writes
-	for each := range j.Dispatches() {
-		for i := range each.Buffers {
-			if b := &each.Buffers[i]; !b.ReadOnly {
-				writes = append(writes, b.Buffer.(*ownBuffer).Buffer)
+	return d.SubmitJob(ctx, *j, writes...)
+}
+
+// check returns the buffers that a job writes, or an error where a program or a buffer is not
+// of the device.
+func (d *Device) check(j *job.Job) (writes named.Writes, err error) {
+	for i := range j.Count() {
+		each := j.At(i)
+		if err := d.checkProgram(each.Program); err != nil {
+			return nil, err
+		}
+		for k := range each.Buffers {
+			b, err := d.checkBuffer(&each.Buffers[k])
+			if err != nil {
+				return nil, err
+			}
+			if !each.Buffers[k].ReadOnly {
+				writes = append(writes, b)
 			}
 		}
 	}
-	return d.SubmitJob(ctx, own, writes...)
+	return writes, nil
 }
 
-// SubmitJob submits a job of the executor, as [Device] submits one: a deadline of ctx is
+// SubmitJob submits a job with memory of the executor, as [Device] submits one: a deadline of ctx is
 // the deadline of the job, and operands that do not fit into a slot get memory of their
 // own on the GPU. It counts a write of each of writes.
 func (d *Device) SubmitJob(ctx context.Context, j executor.Job, writes ...*named.Buffer) (job.Pending, error) {
@@ -70,41 +83,6 @@ func (d *Device) submit(ctx context.Context, j executor.Job, p *executor.Pending
 func (d *Device) Run(ctx context.Context, j *job.Job) error {
 	pending, err := d.Submit(ctx, j)
 	return job.Wait(ctx, pending, err)
-}
-
-// jobOf returns the executor's job.
-func (d *Device) jobOf(j *job.Job) (to executor.Job, err error) {
-	to.Inputs, to.Outputs = j.Inputs, j.Outputs
-	if to.Dispatch, err = d.dispatch(&j.Dispatch); err != nil {
-		return to, err
-	}
-	for i := range j.Then {
-		next, err := d.dispatch(&j.Then[i])
-		if err != nil {
-			return to, err
-		}
-		to.Then = append(to.Then, next)
-	}
-	return to, nil
-}
-
-func (d *Device) dispatch(of *job.Dispatch) (executor.Dispatch, error) {
-	handle, err := d.program(of.Program)
-	if err != nil {
-		return executor.Dispatch{}, err
-	}
-	to := executor.Dispatch{Program: handle, Groups: of.Groups, Uniforms: of.Uniforms}
-	if len(of.Params) > 0 {
-		to.Params, to.ParamsBinding = of.Params, of.ParamsBinding
-	}
-	for i := range of.Buffers {
-		bound, err := d.bound(&of.Buffers[i])
-		if err != nil {
-			return to, err
-		}
-		to.Memory = append(to.Memory, bound)
-	}
-	return to, nil
 }
 
 func (p *pendingJob) Wait(ctx context.Context) error {

@@ -17,7 +17,7 @@ import (
 // Buffer is memory with a version. Its lock is held from the check of the version until the
 // executor has what changes it, and by readers with the bytes.
 type Buffer struct {
-	Memory  *executor.Memory
+	*executor.Memory
 	Version uint64 // guarded by the lock
 
 	context *glctx.Context
@@ -31,9 +31,6 @@ var buffers atomic.Uint64
 func NewBuffer(m *executor.Memory, c *glctx.Context) *Buffer {
 	return &Buffer{Memory: m, context: c, number: buffers.Add(1)}
 }
-
-// Size returns the number of bytes.
-func (b *Buffer) Size() int { return b.Memory.Size() }
 
 // Bytes and Free are for a Registry.
 func (b *Buffer) Bytes() int64 { return int64(b.Size()) }

@@ -221,7 +221,7 @@ func (w *World) submitCommands(ctx context.Context, commands [][]uint32, then []
 		Dispatch: executor.Dispatch{
 			Program:  w.programs.command,
 			Groups:   [3]uint32{uint32(len(commands)+63) / 64, 1, 1},
-			Memory:   w.buffers.bound(),
+			Buffers:  w.buffers.bound(),
 			Uniforms: append(w.uniforms(), job.Uint("count", uint32(len(commands))), job.Uint("relist", relist)),
 		},
 		Then:    then,

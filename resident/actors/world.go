@@ -168,8 +168,8 @@ func (w *World) ticks(n int) (all []executor.Dispatch) {
 	for i := range n {
 		all = append(all, executor.Dispatch{
 			Program:  w.programs.tick,
-			Indirect: &executor.Indirect{Memory: w.buffers.world.Memory, Offset: tickGroupsAt},
-			Memory:   append(w.buffers.bound(), w.options.Memory...),
+			Indirect: &job.Indirect{Buffer: w.buffers.world.Memory, Offset: tickGroupsAt},
+			Buffers:  append(w.buffers.bound(), w.options.Memory...),
 			Uniforms: append(w.uniforms(), w.options.Uniforms...),
 		})
 		all = append(all, w.sweepAndPlan(false, i == n-1)...)
@@ -191,9 +191,9 @@ func (w *World) sweepAndPlan(afterCommands, last bool) []executor.Dispatch {
 	return []executor.Dispatch{
 		{
 			Program: w.programs.sweep, Groups: [3]uint32{uint32(w.options.Slots+63) / 64, 1, 1},
-			Memory: w.buffers.bound(), Uniforms: uniforms,
+			Buffers: w.buffers.bound(), Uniforms: uniforms,
 		},
-		{Program: w.programs.plan, Groups: [3]uint32{1, 1, 1}, Memory: w.buffers.bound(), Uniforms: uniforms},
+		{Program: w.programs.plan, Groups: [3]uint32{1, 1, 1}, Buffers: w.buffers.bound(), Uniforms: uniforms},
 	}
 }
 

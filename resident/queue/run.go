@@ -8,6 +8,7 @@ import (
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // maxIdleSubmissions is the number of successive submissions in which no item finishes
@@ -94,7 +95,7 @@ func (q *Queue) roundsJob(n int, up upload, report []uint32) executor.Job {
 		all = append(all, executor.Dispatch{
 			Program: q.programs.push,
 			Groups:  [3]uint32{uint32(up.longest+63) / 64, uint32(q.options.Levels), 1},
-			Memory:  []executor.Bound{q.buffers.state.Bind(0), q.buffers.pushed.Bind(2)},
+			Buffers: []executor.Bound{q.buffers.state.Bind(0), q.buffers.pushed.Bind(2)},
 		})
 	}
 	all = append(all, q.planAndGather()...)
@@ -115,11 +116,11 @@ func (q *Queue) planAndGather() []executor.Dispatch {
 	before, next := q.buffers.items[q.parity], q.buffers.items[1-q.parity]
 	q.parity = 1 - q.parity
 	return []executor.Dispatch{
-		{Program: q.programs.plan, Groups: [3]uint32{1, 1, 1}, Memory: []executor.Bound{q.buffers.state.Bind(0)}},
+		{Program: q.programs.plan, Groups: [3]uint32{1, 1, 1}, Buffers: []executor.Bound{q.buffers.state.Bind(0)}},
 		{
 			Program:  q.programs.gather,
-			Indirect: &executor.Indirect{Memory: q.buffers.state.Memory, Offset: gatherAt},
-			Memory:   []executor.Bound{q.buffers.state.Bind(0), before.BindReadOnly(1), q.buffers.pushed.BindReadOnly(2), next.Bind(3)},
+			Indirect: &job.Indirect{Buffer: q.buffers.state.Memory, Offset: gatherAt},
+			Buffers:  []executor.Bound{q.buffers.state.Bind(0), before.BindReadOnly(1), q.buffers.pushed.BindReadOnly(2), next.Bind(3)},
 		},
 	}
 }
@@ -129,8 +130,8 @@ func (q *Queue) runDispatch() executor.Dispatch {
 	memory[1] = q.buffers.items[q.parity].BindReadOnly(1)
 	return executor.Dispatch{
 		Program:  q.programs.run,
-		Indirect: &executor.Indirect{Memory: q.buffers.state.Memory, Offset: runGroupsAt},
-		Memory:   memory,
+		Indirect: &job.Indirect{Buffer: q.buffers.state.Memory, Offset: runGroupsAt},
+		Buffers:  memory,
 		Uniforms: q.item.Uniforms,
 	}
 }

@@ -19,7 +19,8 @@ func (c *Client) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
 	p := &Pending{c: c, sent: wire.TypeJob}
 	m := wire.Job{Deadline: deadlineOf(ctx), Dispatches: make([]wire.Dispatch, 0, 1+len(j.Then))}
 	err := p.operands(ctx, &m, j)
-	for d := range j.Dispatches() {
+	for i := range j.Count() {
+		d := j.At(i)
 		if err == nil {
 			err = c.add(&m, d)
 		}

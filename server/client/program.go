@@ -18,6 +18,7 @@ type Program struct {
 	id       uint32
 	name     string
 	reply    wire.ProgramReply
+	bound    shader.Interface
 	released atomic.Bool
 }
 
@@ -50,6 +51,10 @@ func (c *Client) program(ctx context.Context, name string, m *wire.Program) (*Pr
 		}
 		return nil, err
 	}
+	p.bound.WorkGroup = p.reply.WorkGroup
+	for _, r := range p.reply.Resources {
+		p.bound.Resources = append(p.bound.Resources, shader.Resource{Kind: shader.ResourceKind(r.Kind), Name: string(r.Name), Binding: r.Binding, Bytes: int32(r.Bytes)})
+	}
 	return p, nil
 }
 
@@ -58,6 +63,9 @@ func (p *Program) Name() string { return p.name }
 
 // Key returns the key that identifies the program.
 func (p *Program) Key() shader.Key { return shader.Key(p.reply.Key) }
+
+// Interface returns what jobs bind.
+func (p *Program) Interface() shader.Interface { return p.bound }
 
 // WorkGroup returns the size of a work group in x, y and z.
 func (p *Program) WorkGroup() [3]uint32 { return p.reply.WorkGroup }

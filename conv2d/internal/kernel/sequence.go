@@ -44,7 +44,7 @@ type Binding struct {
 // Step is one dispatch, or one call of the host.
 type Step struct {
 	Source   *shader.Source
-	Host     *executor.HostCall // nil: Source. It gets the memory of Bindings, in this order
+	Host     *job.HostCall // nil: Source. It gets the memory of Bindings, in this order
 	Groups   [3]int
 	Uniforms []job.Uniform
 	Bindings []Binding

@@ -43,7 +43,7 @@ func (r *run) jobs(depth int) (err error) {
 		}
 		defer counts[i].Release()
 		jobs[i].Dispatch = executor.Dispatch{
-			Program: r.programs[0], Groups: [3]uint32{1, 1, 1}, Memory: []executor.Bound{counts[i].Bind(0)},
+			Program: r.programs[0], Groups: [3]uint32{1, 1, 1}, Buffers: []executor.Bound{counts[i].Bind(0)},
 		}
 	}
 	j := jobTimes{pending: make([]executor.Pending, window), began: make([]time.Time, window)}

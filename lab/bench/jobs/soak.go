@@ -187,8 +187,8 @@ func (s *soak) newWorker(number int, rounds uint32) (*soakWorker, error) {
 // chain makes the job run its kernel twice, through device memory.
 func (p *place) chain(m *executor.Memory) {
 	second := p.job.Dispatch
-	second.Memory = []executor.Bound{{Binding: 0, Memory: m, ReadOnly: true}}
-	p.job.Dispatch.Memory = []executor.Bound{{Binding: 1, Memory: m}}
+	second.Buffers = []executor.Bound{{Binding: 0, Buffer: m, ReadOnly: true}}
+	p.job.Dispatch.Buffers = []executor.Bound{{Binding: 1, Buffer: m}}
 	p.job.Then = []executor.Dispatch{second}
 	p.does = affine{p.does.a * p.does.a, p.does.a*p.does.c + p.does.c}
 }

@@ -63,7 +63,7 @@ func (s *Sim) poke(ctx context.Context, pokes []Impulse) ([]Ack, error) {
 		return executor.Job{
 			Dispatch: s.tileDispatch(executor.Dispatch{
 				Program: s.programs.excite,
-				Memory: []executor.Bound{
+				Buffers: []executor.Bound{
 					m.fields[now].Bind(0), m.fields[before].Bind(1), m.faces[now].Bind(2), m.faces[before].Bind(3),
 					m.tiles.Bind(5), m.pulse.BindReadOnly(6),
 				},

@@ -30,7 +30,7 @@ func (s *Sim) Tiles(ctx context.Context) ([]TileReport, error) {
 		return executor.Job{
 			Dispatch: s.tileDispatch(executor.Dispatch{
 				Program: s.programs.inspect,
-				Memory: []executor.Bound{
+				Buffers: []executor.Bound{
 					m.fields[now].BindReadOnly(0), m.fields[before].BindReadOnly(1), m.faces[before].BindReadOnly(3), m.tiles.BindReadOnly(5),
 				},
 			}),
@@ -86,7 +86,7 @@ func (s *Sim) Heights(ctx context.Context, cells ...image.Point) ([]float32, err
 			Dispatch: executor.Dispatch{
 				Program: s.programs.read,
 				Groups:  [3]uint32{uint32(len(cells)+63) / 64, 1, 1},
-				Memory:  []executor.Bound{s.memory.fields[s.now].BindReadOnly(0)},
+				Buffers: []executor.Bound{s.memory.fields[s.now].BindReadOnly(0)},
 			},
 			Inputs:  []executor.Input{{Binding: 4, Data: glctx.Bytes(places)}},
 			Outputs: []executor.Output{{Binding: 7, Dirty: true, To: glctx.Bytes(heights)}},

@@ -108,7 +108,7 @@ func (s *Sim) stepDispatch() executor.Dispatch {
 	m := &s.memory
 	return s.tileDispatch(executor.Dispatch{
 		Program: s.programs.step,
-		Memory: []executor.Bound{
+		Buffers: []executor.Bound{
 			m.fields[now].BindReadOnly(0), m.fields[next].Bind(1), m.faces[now].BindReadOnly(2), m.faces[next].Bind(3),
 			m.damping.BindReadOnly(4), m.tiles.Bind(5),
 		},

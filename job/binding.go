@@ -1,4 +1,4 @@
-package executor
+package job
 
 import (
 	"image"
@@ -7,15 +7,20 @@ import (
 	"github.com/shadercache/shadercache/job/texel"
 )
 
+// Texture is texels on the GPU that a job binds.
+type Texture interface {
+	Shape() texel.Shape // without zeros
+}
+
 // Block is the content of the uniform block at Binding: Data, or a range of device
 // memory. std140 is the layout to write.
 type Block struct {
 	Binding uint32
 	Data    []byte
 
-	Memory *Memory // in place of Data
-	Offset int     // bytes, a multiple of Info.UniformAlignment
-	Size   int     // bytes; 0 is the rest of the memory
+	Buffer Bindable // in place of Data
+	Offset int      // bytes, a multiple of the GPU's alignment: 256 always is
+	Size   int      // bytes; 0 is the rest of the memory
 }
 
 // Image is what an image uniform loads from and stores to. It is meant for the uniform
@@ -27,7 +32,7 @@ type Block struct {
 type Image struct {
 	Name    string
 	Binding uint32
-	Texture *Texture
+	Texture Texture
 	Level   int
 	Layer   int          // where the image is one layer of the texture
 	Access  texel.Access // ReadOnly: no barrier is needed between readers
@@ -43,7 +48,7 @@ type Image struct {
 type Sampled struct {
 	Name    string
 	Binding uint32
-	Texture *Texture
+	Texture Texture
 	Sampler texel.Sampler
 }
 
@@ -55,14 +60,14 @@ type Counter struct {
 	Start   []uint32
 	To      []uint32
 
-	Memory *Memory // in place of Start and To
-	Offset int     // bytes, a multiple of 4
+	Buffer Bindable // in place of Start and To
+	Offset int      // bytes, a multiple of 4
 }
 
 // TextureInput is texels for a region of a texture: Texels, Picture, or written by Fill.
 // They are copied before the job's first dispatch, in order with other jobs.
 type TextureInput struct {
-	Texture *Texture
+	Texture Texture
 	Region  texel.Region // the size of a Picture need not be given
 	Texels  []byte       // of the region, without padding
 	Picture image.Image  // see texel.EncodePicture
@@ -75,7 +80,7 @@ type TextureInput struct {
 // TextureOutput is the destination of a region of a texture after the job's last
 // dispatch: it is copied to To or Picture, or passed to Read.
 type TextureOutput struct {
-	Texture *Texture
+	Texture Texture
 	Region  texel.Region // the size of a Picture need not be given
 	To      []byte       // the texels of the region, without padding
 	Picture draw.Image   // see texel.DecodePicture
@@ -83,4 +88,21 @@ type TextureOutput struct {
 	// Read is called by Wait with the texels in mapped memory, which are valid until it
 	// returns.
 	Read func(src []byte)
+}
+
+// HostCall is a part of a job that the host computes, for drivers that run kernels on the
+// CPU (glctx.Info.Software): there a dispatch may cost more than its work. On other drivers
+// and in a server Submit fails.
+type HostCall struct {
+	Name string // in errors and traces
+
+	// Bindings are the storage bindings whose memory Call gets, in this order: memory of the
+	// dispatch, or inputs and outputs of the job, each as long as it was bound.
+	Bindings []uint32
+
+	// Call is called on the GL thread, in the order of the dispatches: it reads what
+	// dispatches before it wrote, and those after it read what it writes. It must not keep
+	// memory, write what is bound as ReadOnly, or use the device. Its error is that of the
+	// job; later dispatches of the job do not run then.
+	Call func(memory [][]byte) error
 }
