@@ -33,7 +33,7 @@ func (g *GPU) AsDevice() Device {
 	if g.Executor == nil {
 		panic("shadercache: AsDevice of a GPU without an executor")
 	}
-	return &ownDevice{local.New(g.Executor, g.Cache, g.Close), g}
+	return &ownDevice{local.New(g.Executor, g.Cache, nil, g.Close), g}
 }
 
 // ownDevice is a GPU of this process as a Device.

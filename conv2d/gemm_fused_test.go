@@ -66,7 +66,7 @@ func (f *inFlight) start(t *testing.T, e *executor.Executor, p *Plan, input []fl
 	f.plan, f.want, f.output = p, want, poisoned(p.OutputLen())
 	job, err := p.Job(input, f.output)
 	if err == nil {
-		err = e.SubmitInto(t.Context(), job, &f.pending)
+		err = e.SubmitInto(t.Context(), &job, &f.pending)
 	}
 	if err != nil {
 		t.Error(err)

@@ -99,7 +99,7 @@ func BenchmarkBindings(b *testing.B) {
 				if p.batch != nil {
 					f.wait(p)
 				}
-				if err := f.SubmitInto(b.Context(), job, p); err != nil {
+				if err := f.SubmitInto(b.Context(), &job, p); err != nil {
 					b.Fatal(err)
 				}
 			}

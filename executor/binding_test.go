@@ -131,7 +131,7 @@ func TestFramesThroughTextures(t *testing.T) {
 				var frames []*frame
 				for i := range 24 {
 					k := newFrame(t, h, from[i%ring], to[i%ring], uint64(i))
-					if err := f.SubmitInto(t.Context(), k.job, &k.pending); err != nil {
+					if err := f.SubmitInto(t.Context(), &k.job, &k.pending); err != nil {
 						t.Fatal(err)
 					}
 					if frames = append(frames, k); i >= 4 {
@@ -582,7 +582,7 @@ func TestTexturesAllocateNothing(t *testing.T) {
 	shape := texel.Shape{Format: texel.RGBA8UI, Width: 8, Height: 8}
 	k := newFrame(t, f.program("filter", filterText, nil), f.texture(shape), f.texture(shape), 1)
 	allocations := testing.AllocsPerRun(200, func() {
-		if err := f.SubmitInto(t.Context(), k.job, &k.pending); err != nil {
+		if err := f.SubmitInto(t.Context(), &k.job, &k.pending); err != nil {
 			panic(err)
 		}
 		if err := k.pending.Wait(t.Context()); err != nil {
@@ -622,7 +622,7 @@ func BenchmarkTextures(b *testing.B) {
 					if k.pending.batch != nil {
 						f.wait(&k.pending)
 					}
-					if err := f.SubmitInto(b.Context(), k.job, &k.pending); err != nil {
+					if err := f.SubmitInto(b.Context(), &k.job, &k.pending); err != nil {
 						b.Fatal(err)
 					}
 				}

@@ -74,7 +74,7 @@ func Example_video() {
 	}
 	start := func(s *slot, number int) {
 		s.frame = panorama.SubImage(image.Rect(4*number, 0, 4*number+width, height))
-		err := gpu.Executor.SubmitInto(context.Background(), executor.Job{
+		err := gpu.Executor.SubmitInto(context.Background(), &executor.Job{
 			Dispatch: executor.Dispatch{
 				Program:  program,
 				Groups:   [3]uint32{(width + 15) / 16, (height + 7) / 8, 1},

@@ -223,7 +223,7 @@ func TestSubmitAllocatesNothing(t *testing.T) {
 	var window [8]Pending
 	allocations = testing.AllocsPerRun(50, func() {
 		for i := range window {
-			if err := f.SubmitInto(ctx, k.job, &window[i]); err != nil {
+			if err := f.SubmitInto(ctx, &k.job, &window[i]); err != nil {
 				panic(err)
 			}
 		}
@@ -242,11 +242,11 @@ func TestSubmitIntoTakesNoPendingJob(t *testing.T) {
 	f := newFixture(t, Options{})
 	k := newTask(f.affine(), 1, 50)
 	var p Pending
-	if err := f.SubmitInto(t.Context(), Job{}, &p); err == nil {
+	if err := f.SubmitInto(t.Context(), &Job{}, &p); err == nil {
 		t.Error("no error for an empty job")
 	}
 	for range 3 {
-		if err := f.SubmitInto(t.Context(), k.job, &p); err != nil {
+		if err := f.SubmitInto(t.Context(), &k.job, &p); err != nil {
 			t.Fatal(err)
 		}
 		func() {
@@ -255,7 +255,7 @@ func TestSubmitIntoTakesNoPendingJob(t *testing.T) {
 					t.Error("no panic for a Pending that is pending")
 				}
 			}()
-			_ = f.SubmitInto(t.Context(), k.job, &p)
+			_ = f.SubmitInto(t.Context(), &k.job, &p)
 		}()
 		f.wait(&p)
 		if err := k.verify(); err != nil {
@@ -276,7 +276,7 @@ func BenchmarkSubmit(b *testing.B) {
 		if p.batch != nil {
 			f.wait(p)
 		}
-		if err := f.SubmitInto(b.Context(), job, p); err != nil {
+		if err := f.SubmitInto(b.Context(), &job, p); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -285,7 +285,7 @@ func TestInvalidArguments(t *testing.T) {
 		t.Errorf("wait for no job: %v", err)
 	}
 	k := newTask(f.affine(), 1, 30)
-	if err := f.SubmitInto(t.Context(), k.job, &p); err != nil {
+	if err := f.SubmitInto(t.Context(), &k.job, &p); err != nil {
 		t.Fatal(err)
 	}
 	k.pending = &p

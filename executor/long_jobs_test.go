@@ -160,7 +160,7 @@ func (l *longJobs) do(n int) {
 		}
 		l.number++
 		k.number = l.number
-		if err := l.f.SubmitInto(l.f.t.Context(), k.job, &k.pending); err != nil {
+		if err := l.f.SubmitInto(l.f.t.Context(), &k.job, &k.pending); err != nil {
 			l.f.t.Fatal(err)
 		}
 	}

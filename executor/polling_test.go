@@ -125,7 +125,7 @@ func benchmarkPaced(b *testing.B, stage time.Duration, o Options) {
 				late = append(late, g.lateness())
 			}
 			if i < n {
-				if err := f.SubmitInto(b.Context(), job, p); err != nil {
+				if err := f.SubmitInto(b.Context(), &job, p); err != nil {
 					b.Fatal(err)
 				}
 			}

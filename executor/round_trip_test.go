@@ -96,7 +96,7 @@ func (r *roundTrip) jobs(b *testing.B) {
 	var p Pending
 	job := r.job()
 	for b.Loop() {
-		if err := r.f.SubmitInto(b.Context(), job, &p); err != nil {
+		if err := r.f.SubmitInto(b.Context(), &job, &p); err != nil {
 			b.Fatal(err)
 		}
 		r.f.wait(&p)

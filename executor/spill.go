@@ -24,35 +24,31 @@ type lateOutput struct {
 }
 
 // Move gives the large operands of a job that does not fit into a slot memory that newMemory
-// makes: inputs are copied there now, outputs from there by Deliver. It changes the job, which
-// is submitted then, and leaves the caller's slices as they are. It returns errors of Submit.
-func (s *Spill) Move(ctx context.Context, e *Executor, j *Job, newMemory func(size int) (*Memory, error)) error {
+// makes: inputs are copied there now, outputs from there by Deliver. It returns the job to
+// submit: j, or a copy of it. It returns errors of Submit.
+func (s *Spill) Move(ctx context.Context, e *Executor, j *Job, newMemory func(size int) (*Memory, error)) (*Job, error) {
 	if e.hasRoom(j) {
-		return nil
+		return j, nil
 	}
-	inputs, outputs := j.Inputs, j.Outputs
-	j.Inputs, j.Outputs, j.Then = nil, nil, slices.Clone(j.Then)
-	for i := range inputs {
-		in := &inputs[i]
+	to := *j
+	to.Inputs, to.Outputs, to.Then = nil, nil, slices.Clone(j.Then)
+	for i := range j.Inputs {
+		in := &j.Inputs[i]
 		if operandSize(in.Data, in.Size) < largeOperand {
-			j.Inputs = append(j.Inputs, *in)
-			continue
-		}
-		if err := s.moveInput(ctx, j, in, newMemory); err != nil {
-			return err
+			to.Inputs = append(to.Inputs, *in)
+		} else if err := s.moveInput(ctx, &to, in, newMemory); err != nil {
+			return nil, err
 		}
 	}
-	for i := range outputs {
-		out := &outputs[i]
+	for i := range j.Outputs {
+		out := &j.Outputs[i]
 		if operandSize(out.To, out.Size) < largeOperand {
-			j.Outputs = append(j.Outputs, *out)
-			continue
-		}
-		if err := s.moveOutput(j, out, newMemory); err != nil {
-			return err
+			to.Outputs = append(to.Outputs, *out)
+		} else if err := s.moveOutput(&to, out, newMemory); err != nil {
+			return nil, err
 		}
 	}
-	return nil
+	return &to, nil
 }
 
 // hasRoom reports whether a job fits into a slot: half of one leaves room for the padding of

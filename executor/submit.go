@@ -30,12 +30,12 @@ func (e *Executor) Submit(ctx context.Context, job Job) (*Pending, error) {
 // SubmitInto is Submit for callers that keep many jobs pending without
 // allocations: it uses the caller's p, which is zero, waited for or released. It
 // panics where p is still pending.
-func (e *Executor) SubmitInto(ctx context.Context, job Job, p *Pending) error {
+func (e *Executor) SubmitInto(ctx context.Context, j *Job, p *Pending) error {
 	if p.batch != nil {
 		panic("executor: SubmitInto was given a Pending that is neither waited for nor released")
 	}
 	*p = Pending{}
-	_, err := e.submit(ctx, &job, p)
+	_, err := e.submit(ctx, j, p)
 	return err
 }
 

@@ -23,7 +23,7 @@ func BenchmarkTripTimes(b *testing.B) {
 	one := func() {
 		submitted := g.now()
 		g.trip = trip{submitted: submitted}
-		if err := f.SubmitInto(b.Context(), job, &p); err != nil {
+		if err := f.SubmitInto(b.Context(), &job, &p); err != nil {
 			b.Fatal(err)
 		}
 		g.trip.queued = g.now() - submitted

@@ -231,10 +231,11 @@ func TestRepliesThatCannotBeSent(t *testing.T) {
 	r.answers(2)
 
 	job := rawCount(1, 1, 0)
-	job.Outputs = validJob(2*ring.MinSize/4, 2).Outputs
-	then := validJob(1, 2).Dispatches[0]
-	then.Buffers = []wire.Binding{{ReadOnly: true, Operand: bufferOperand(1, 0)}}
-	job.Dispatches = append(job.Dispatches, then)
+	job.Out = validJob(2*ring.MinSize/4, 2).Out
+	then := validJob(1, 2).Dispatch
+	then.Buffers = append(then.Buffers, rawBuffer(1))
+	then.Buffers[0].ReadOnly = true
+	job.Then = append(job.Then, then)
 	made.put(frame(wire.TypeJob, 10, job))
 	if h, body := made.next(); h.Type != wire.TypeError {
 		t.Errorf("a reply larger than the ring: %v, %d bytes", h.Type, len(body))

@@ -6,31 +6,16 @@ import (
 	"errors"
 
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/executor/named"
+	"github.com/shadercache/shadercache/executor/local"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
-
-// openBuffer is a buffer that a session uses.
-type openBuffer struct {
-	*named.Buffer
-	named *named.Object[*named.Buffer] // nil: the session's own
-}
 
 // newMemory makes memory of the device, all zero.
 func (s *Server) newMemory(size int) (*executor.Memory, error) {
 	s.watch.begin(onThread)
 	defer s.watch.end(onThread, true)
 	return s.executor.NewMemory(size)
-}
-
-// newBuffer makes a buffer of zeros.
-func (s *Server) newBuffer(size uint64) (*named.Buffer, error) {
-	memory, err := s.newMemory(int(size))
-	if err != nil {
-		return nil, err
-	}
-	return named.NewBuffer(memory, s.context), nil
 }
 
 // buffer makes or opens a buffer.
@@ -44,10 +29,7 @@ func (s *session) buffer(body []byte) (wire.Message, error) {
 	if err := o.admit("buffer", m.ID, taken, len(o.buffers)); err != nil {
 		return nil, err
 	}
-	if err := s.server.checkBuffer(&m); err != nil {
-		return nil, err
-	}
-	b, created, err := s.openBuffer(&m)
+	b, err := s.openBuffer(&m)
 	if err != nil {
 		return nil, err
 	}
@@ -55,55 +37,40 @@ func (s *session) buffer(body []byte) (wire.Message, error) {
 	o.total.Add(1)
 	b.RLock()
 	defer b.RUnlock()
-	return &wire.BufferReply{Size: uint64(b.Size()), Version: b.Version, Created: created}, nil
+	return &wire.BufferReply{Size: uint64(b.Size()), Version: b.Buffer.Version, Created: b.Created()}, nil
 }
 
-func (s *Server) checkBuffer(m *wire.Buffer) error {
-	create := m.Flags&wire.Create != 0
-	switch {
-	case len(m.Name) == 0 && !create:
-		return reject(wire.CodeInvalid, "a buffer without a name can only be created")
-	case create || m.Size != 0:
-		return job.CheckSize(int64(m.Size), s.context.Info().MaxStorage)
+func (s *session) openBuffer(m *wire.Buffer) (*local.Buffer, error) {
+	create, size := m.Flags&wire.Create != 0, int(m.Size)
+	if len(m.Name) > 0 {
+		return s.server.device.OpenBuffer(string(m.Name), size, create, m.Flags&wire.Fresh != 0)
 	}
-	return nil
-}
-
-func (s *session) openBuffer(m *wire.Buffer) (b *openBuffer, created bool, err error) {
-	o := s.objects
-	if len(m.Name) == 0 {
-		if err := o.device.take(m.Size); err != nil {
-			return nil, false, err
-		}
-		made, err := s.server.newBuffer(m.Size)
-		if err != nil {
-			o.device.give(m.Size)
-			return nil, false, err
-		}
-		return &openBuffer{Buffer: made}, true, nil
+	if !create {
+		return nil, reject(wire.CodeInvalid, "a buffer without a name can only be created")
 	}
-	var create func() (*named.Buffer, error)
-	if m.Flags&wire.Create != 0 {
-		create = func() (*named.Buffer, error) { return s.server.newBuffer(m.Size) }
+	if err := job.CheckSize(int64(size), s.server.context.Info().MaxStorage); err != nil {
+		return nil, err
 	}
-	n, created, err := named.OpenBuffer(s.server.buffers, string(m.Name), m.Flags&wire.Fresh != 0, int(m.Size), create)
+	if err := s.objects.device.take(m.Size); err != nil {
+		return nil, err
+	}
+	b, err := s.server.device.NewBuffer(s.ctx, size)
 	if err != nil {
-		return nil, false, err
+		s.objects.device.give(m.Size)
+		return nil, err
 	}
-	return &openBuffer{n.Value, n}, created, nil
+	return b.(*local.Buffer), nil
 }
 
-func (o *objects) closeBuffer(b *openBuffer) {
-	if b.named != nil {
-		o.server.buffers.Leave(b.named)
-		return
+func (o *objects) closeBuffer(b *local.Buffer) {
+	if !b.IsNamed() {
+		o.device.give(uint64(b.Size()))
 	}
-	o.device.give(uint64(b.Size()))
-	b.Free()
+	b.Release()
 }
 
 // bufferRange returns the buffer of an operand and its range.
-func (o *objects) bufferRange(op *wire.Operand) (b *openBuffer, offset, n int, err error) {
+func (o *objects) bufferRange(op *wire.Operand) (b *local.Buffer, offset, n int, err error) {
 	b, ok := o.buffers[op.ID]
 	if !ok {
 		return nil, 0, 0, notFound("buffer", op.ID)

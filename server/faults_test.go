@@ -54,14 +54,36 @@ func slicesConcat(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 // validJob computes 3*x + 4 of n words with program 1.
 func validJob(n int, program uint32) *wire.Job {
 	return &wire.Job{
-		Inputs:  []wire.Binding{{Operand: wire.Operand{Place: wire.PlaceInline, Data: words(n, func(i uint32) uint32 { return i })}}},
-		Outputs: []wire.Binding{{Binding: 1, Operand: wire.Operand{Place: wire.PlaceInline, Size: uint64(4 * n)}}},
-		Dispatches: []wire.Dispatch{{
-			Program: program, Groups: [3]uint32{uint32(n+63) / 64, 1, 1},
-			Uniforms: []wire.Uniform{{Kind: wire.UniformUint, Bits: 3, Name: []byte("a")}, {Kind: wire.UniformUint, Bits: 4, Name: []byte("b")}},
+		In:  []wire.Binding{{Operand: wire.Operand{Place: wire.PlaceInline, Data: words(n, func(i uint32) uint32 { return i })}}},
+		Out: []wire.Binding{{Binding: 1, Operand: wire.Operand{Place: wire.PlaceInline, Size: uint64(4 * n)}}},
+		Job: job.Job{Dispatch: job.Dispatch{
+			Program: rawProgram(program), Groups: [3]uint32{uint32(n+63) / 64, 1, 1},
+			Uniforms: []job.Uniform{job.Uint("a", 3), job.Uint("b", 4)},
 		}},
 	}
 }
+
+// numbered is a program or a buffer by its id in a session.
+type numbered struct {
+	job.Program
+	job.Bindable
+	id uint32
+}
+
+func (n numbered) ID() uint32 { return n.id }
+
+func rawProgram(id uint32) job.Program { return numbered{id: id} }
+
+// rawBuffer is the buffer of an id at binding 0.
+func rawBuffer(id uint32) job.Bound { return job.Bound{Buffer: numbered{id: id}} }
+
+// zeros is a body of so many, and noDispatch that of a job without dispatches.
+type zeros int
+
+const noDispatch = zeros(14)
+
+func (z zeros) Append(b []byte) []byte { return append(b, make([]byte, z)...) }
+func (zeros) Decode([]byte) error      { return nil }
 
 func TestPipelinedRequestsNeedNoReplies(t *testing.T) {
 	r := serve(t, server.Options{}).raw()
@@ -113,7 +135,7 @@ func TestMalformedBytesEndTheirSessionOnly(t *testing.T) {
 		"a second hello":      after(hello),
 		"request 0":           after(frame(wire.TypeStatus, 0, &wire.Empty{})),
 		"a body too long":     after(append(header(1, 13, 0, 2), 7)),
-		"a job of nothing":    after(frame(wire.TypeJob, 2, &wire.Job{})),
+		"a job of nothing":    after(frame(wire.TypeJob, 2, noDispatch)),
 		"a short job":         after(append(header(4, 6, 0, 2), 1, 2, 3, 4)),
 		"memory without file": after(frame(wire.TypeMemory, 2, &wire.Memory{ID: 1, Size: 4096})),
 	} {
@@ -309,8 +331,8 @@ func TestMemoryThatTheClientEmpties(t *testing.T) {
 	_ = r.Write(frame(wire.TypeProgram, 3, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
 	r.want(wire.TypeProgram|wire.ReplyBit, 3)
 	job := validJob(size/4, 1)
-	job.Inputs[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}
-	job.Outputs[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}
+	job.In[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}
+	job.Out[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}
 	for i := range 20 {
 		_ = r.Write(frame(wire.TypeJob, uint64(10+i), job))
 		if err := unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, 0, size); err != nil {
@@ -535,13 +557,13 @@ func TestRequestsKeepTheirOrder(t *testing.T) {
 	const rounds = 500
 	for i := range uint32(rounds) {
 		at := uint64(10 * (i + 1))
-		job := validJob(64, 1)
-		job.Inputs = nil
-		job.Dispatches[0].Buffers = []wire.Binding{{Binding: 0, ReadOnly: true, Operand: wire.Operand{Place: wire.PlaceBuffer, ID: i + 1, Size: 256}}}
+		valid := validJob(64, 1)
+		valid.In = nil
+		valid.Buffers = []job.Bound{{Buffer: numbered{id: i + 1}, Size: 256, ReadOnly: true}}
 		stream = append(stream, frame(wire.TypeBuffer, at, &wire.Buffer{ID: i + 1, Flags: wire.Create, Size: 256})...)
-		stream = append(stream, frame(wire.TypeJob, at+1, job)...)
+		stream = append(stream, frame(wire.TypeJob, at+1, valid)...)
 		stream = append(stream, frame(wire.TypeRelease, at+2, &wire.Release{Kind: wire.KindBuffer, ID: i + 1})...)
-		stream = append(stream, frame(wire.TypeJob, at+3, job)...) // its buffer is gone
+		stream = append(stream, frame(wire.TypeJob, at+3, valid)...) // its buffer is gone
 	}
 	go func() { _ = r.Write(stream) }()
 	answers := map[uint64]wire.Type{}
@@ -567,9 +589,9 @@ func TestTooManyJobs(t *testing.T) {
 	stream := slicesConcat(hello, frame(wire.TypeProgram, 2, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("slow"), Text: []byte(slow.Text())}))
 	for i := range uint64(4) {
 		stream = append(stream, frame(wire.TypeJob, 10+i, &wire.Job{
-			Outputs: []wire.Binding{{Operand: wire.Operand{Place: wire.PlaceInline, Size: 256 * 16}}},
-			Dispatches: []wire.Dispatch{{
-				Program: 1, Groups: [3]uint32{16, 1, 1}, Uniforms: []wire.Uniform{{Kind: wire.UniformUint, Bits: 1000, Name: []byte("turns")}},
+			Out: []wire.Binding{{Operand: wire.Operand{Place: wire.PlaceInline, Size: 256 * 16}}},
+			Job: job.Job{Dispatch: job.Dispatch{
+				Program: rawProgram(1), Groups: [3]uint32{16, 1, 1}, Uniforms: []job.Uniform{job.Uint("turns", 1000)},
 			}},
 		})...)
 	}

@@ -4,13 +4,14 @@ package server
 
 import (
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // placed is an operand of a job in pinned memory of the client, which kernels read and
 // write in place.
 type placed struct {
-	bound  executor.Bound
+	bound  job.Bound
 	output bool
 }
 
@@ -27,10 +28,10 @@ func (s *session) useInPlace(r *running, b *wire.Binding, size int, output bool)
 	if m.pinned == nil || b.Operand.Offset%uint64(s.server.context.Info().StorageAlignment) != 0 {
 		return false
 	}
-	if len(r.request.Inputs)+len(r.request.Outputs) > maxInPlace || !r.isApart(b, output) {
+	if len(r.request.In)+len(r.request.Out) > maxInPlace || !r.isApart(b, output) {
 		return false
 	}
-	bound := executor.Bound{Binding: b.Binding, Buffer: m.pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output, Zero: output}
+	bound := job.Bound{Binding: b.Binding, Buffer: m.pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output, Zero: output}
 	r.inPlace = append(r.inPlace, placed{bound, output})
 	if output {
 		r.bytes.out += size
@@ -43,14 +44,14 @@ func (s *session) useInPlace(r *running, b *wire.Binding, size int, output bool)
 // isApart reports whether no other operand of the job has the binding of b, and none of
 // which one is an output has a byte of its range.
 func (r *running) isApart(b *wire.Binding, output bool) bool {
-	for i := range r.request.Inputs {
-		other := &r.request.Inputs[i]
+	for i := range r.request.In {
+		other := &r.request.In[i]
 		if other != b && (other.Binding == b.Binding || output && r.task.s.objects.overlap(&other.Operand, &b.Operand)) {
 			return false
 		}
 	}
-	for i := range r.request.Outputs {
-		other := &r.request.Outputs[i]
+	for i := range r.request.Out {
+		other := &r.request.Out[i]
 		if other != b && (other.Binding == b.Binding || r.task.s.objects.overlap(&other.Operand, &b.Operand)) {
 			return false
 		}
@@ -71,7 +72,7 @@ func (o *objects) overlap(a, b *wire.Operand) bool {
 // bindInPlace binds the operands that are used in place, when the dispatches are there.
 func (r *running) bindInPlace() error {
 	for i := range r.inPlace {
-		if err := executor.BindOperand(&r.job, r.inPlace[i].bound, r.inPlace[i].output); err != nil {
+		if err := executor.BindOperand(&r.request.Job, r.inPlace[i].bound, r.inPlace[i].output); err != nil {
 			return err
 		}
 	}

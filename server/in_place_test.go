@@ -239,9 +239,9 @@ func TestAClientThatDiesWhileItsMemoryIsPinned(t *testing.T) {
 		_ = socket.Unmap(memory) // what is mapped is the server's
 		r := f.raw()
 		j := &wire.Job{
-			Outputs: []wire.Binding{{Binding: 0, Operand: wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}}},
-			Dispatches: []wire.Dispatch{{
-				Program: 1, Groups: [3]uint32{size / 256, 1, 1}, Uniforms: []wire.Uniform{{Kind: wire.UniformUint, Name: []byte("turns"), Bits: 2000}},
+			Out: []wire.Binding{{Binding: 0, Operand: wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}}},
+			Job: job.Job{Dispatch: job.Dispatch{
+				Program: rawProgram(1), Groups: [3]uint32{size / 256, 1, 1}, Uniforms: []job.Uniform{job.Uint("turns", 2000)},
 			}},
 		}
 		err = errors.Join(
@@ -325,7 +325,7 @@ func TestOneMemoryByTwoIds(t *testing.T) {
 
 	copy(memory, words(2048, func(i uint32) uint32 { return i }))
 	job := validJob(2048, 1)
-	job.Inputs[0].Operand, job.Outputs[0].Operand = of(1, 8192), of(2, 8192)
+	job.In[0].Operand, job.Out[0].Operand = of(1, 8192), of(2, 8192)
 	r.pipeline(10, rawRequest(wire.TypeJob, job))
 	r.want(wire.TypeJob|wire.ReplyBit, 10)
 	if !bytes.Equal(memory, words(2048, func(i uint32) uint32 { return 3*i + 4 })) {

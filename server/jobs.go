@@ -5,12 +5,10 @@ package server
 import (
 	"context"
 	"errors"
-	"math"
 	"sync"
 	"time"
 
-	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/executor/named"
+	"github.com/shadercache/shadercache/executor/local"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
@@ -18,7 +16,7 @@ import (
 // running is a job from its submission to its reply. It is reused.
 type running struct {
 	task    *task
-	pending executor.Pending
+	pending local.Pending
 	entered bool          // the session's pace and outbox count it
 	weight  int64         // of its turn
 	start   time.Duration // of its submission, since the server's
@@ -28,59 +26,31 @@ type running struct {
 	inPlace []placed // operands that are not copied
 	inline  []byte
 	held    []*sharedMemory // written when the job is done
-	writes  named.Writes    // whose versions rise when the executor has the job
-	spill   executor.Spill  // memory of this job alone, for operands that are too large for a slot
 
-	request  wire.Job // storage of the decoder
-	job      executor.Job
-	uniforms []job.Uniform     // of all dispatches, each of which has a part
-	bounds   []executor.Bound  // likewise
-	names    map[string]string // of uniforms, so that they are not allocated for each job
+	request wire.Job // that was decoded, and is submitted
+	run     job.Job  // that is submitted for a run
 }
 
 // jobBytes counts the bytes of the operands of a job.
 type jobBytes struct{ in, out, copied int }
 
-var runnings = sync.Pool{New: func() any { return &running{names: map[string]string{}} }}
-
-// maxNames is the number of names that a running keeps.
-const maxNames = 256
+var runnings = sync.Pool{New: func() any { return new(running) }}
 
 // release frees what the job held and makes r reusable.
 func (r *running) release() {
 	for _, m := range r.held {
 		m.release()
 	}
-	r.spill.Release()
+	r.pending.Release()
 	clear(r.held)
-	clear(r.writes)
 	clear(r.inPlace)
-	clear(r.job.Inputs)
-	clear(r.job.Outputs)
-	clear(r.job.Then)
-	clear(r.uniforms)
-	clear(r.bounds)
-	r.uniforms, r.bounds = r.uniforms[:0], r.bounds[:0]
-	r.held, r.writes, r.inPlace = r.held[:0], r.writes[:0], r.inPlace[:0]
-	r.job = executor.Job{Inputs: r.job.Inputs[:0], Outputs: r.job.Outputs[:0], Then: r.job.Then[:0]}
+	r.request.Reset()
+	r.held, r.inPlace, r.run = r.held[:0], r.inPlace[:0], job.Job{}
 	r.task, r.entered, r.in, r.out, r.unread, r.weight, r.bytes = nil, false, 0, 0, 0, 0, jobBytes{}
-	if len(r.names) > maxNames {
-		clear(r.names)
-	}
 	if cap(r.inline) > maxKeptBody {
 		r.inline = nil
 	}
 	runnings.Put(r)
-}
-
-// name returns a name as a string.
-func (r *running) name(b []byte) string {
-	name, ok := r.names[string(b)]
-	if !ok {
-		name = string(b)
-		r.names[name] = name
-	}
-	return name
 }
 
 // launch gives the executor the job or run of a request, by way of submit. complete answers
@@ -101,8 +71,12 @@ func (s *session) launch(t *task, submit func(*session, *running) error) error {
 
 // submitJob submits a job.
 func (s *session) submitJob(r *running) error {
+	r.request.Objects = s.objects
 	if err := r.request.Decode(r.task.body); err != nil {
 		return err
+	}
+	if r.task.times != nil {
+		r.task.program = r.request.Program.Name()
 	}
 	if err := s.prepare(r); err != nil {
 		return err
@@ -128,11 +102,11 @@ func (s *session) enter(r *running, inline int) error {
 
 // submit gives a job to the executor, and then to the goroutine that answers it.
 func (s *session) submit(r *running) error {
-	if !r.writes.Lock(r.task.isQueued()) { // the goroutine that reads requests does not wait
+	if !r.pending.Writes.Lock(r.task.isQueued()) { // the goroutine that reads requests does not wait
 		return errBusy
 	}
 	err := s.submitLocked(r)
-	r.writes.Unlock()
+	r.pending.Writes.Unlock()
 	if err != nil {
 		return err
 	}
@@ -161,7 +135,7 @@ func (s *session) submitLocked(r *running) (err error) {
 		err = context.Canceled
 	} else {
 		s.server.watch.begin(onGPU)
-		if err = s.server.executor.SubmitInto(s.ctx, r.job, &r.pending); err != nil {
+		if err = r.pending.Start(s.ctx); err != nil {
 			s.server.watch.end(onGPU, false)
 		}
 	}
@@ -169,7 +143,6 @@ func (s *session) submitLocked(r *running) (err error) {
 		s.server.turns.release(r.weight)
 		return err
 	}
-	r.writes.Raise()
 	return nil
 }
 
@@ -236,11 +209,7 @@ func (s *session) completeJob(r *running) {
 
 // finish delivers the outputs of a job and answers it.
 func (s *session) finish(r *running) {
-	err := r.pending.Wait(context.Background())
-	if err == nil {
-		err = r.spill.Deliver(context.Background())
-	}
-	if err != nil {
+	if err := r.pending.Wait(context.Background()); err != nil {
 		r.task.fail(err, wire.CodeInternal)
 		return
 	}
@@ -249,7 +218,7 @@ func (s *session) finish(r *running) {
 	r.task.reply(&wire.Data{Data: r.inline})
 }
 
-// prepare makes the executor's job of a request.
+// prepare makes a request a job of the device.
 func (s *session) prepare(r *running) error {
 	if err := s.prepareInputs(r); err != nil {
 		return err
@@ -257,35 +226,27 @@ func (s *session) prepare(r *running) error {
 	if err := s.prepareOutputs(r); err != nil {
 		return err
 	}
-	for i := range r.request.Dispatches {
-		d, err := s.prepareDispatch(r, &r.request.Dispatches[i])
-		if err != nil {
-			return err
-		}
-		if i == 0 {
-			r.job.Dispatch = d
-		} else {
-			r.job.Then = append(r.job.Then, d)
-		}
+	if err := s.server.device.Check(&r.request.Job, &r.pending); err != nil {
+		return err
 	}
 	if err := r.bindInPlace(); err != nil {
 		return err
 	}
-	return s.moveLarge(r)
+	return s.moveLarge(r, &r.request.Job)
 }
 
 // moveLarge gives the large operands of a job that does not fit into a slot memory of its own.
-func (s *session) moveLarge(r *running) error {
+func (s *session) moveLarge(r *running, j *job.Job) error {
 	// More has only a job whose operands are the same bytes many times.
 	if limit := max(s.server.options.Limits.Memory, 2*wire.MaxBody); uint64(r.in)+uint64(r.out) > limit {
 		return reject(wire.CodeQuota, "a job that copies %d bytes in and %d out: %d are possible together", r.in, r.out, limit)
 	}
-	return r.spill.Move(s.ctx, s.server.executor, &r.job, s.server.newMemory)
+	return s.server.device.Prepare(s.ctx, j, &r.pending)
 }
 
 func (s *session) prepareInputs(r *running) error {
-	for i := range r.request.Inputs {
-		in := &r.request.Inputs[i]
+	for i := range r.request.In {
+		in := &r.request.In[i]
 		data := in.Operand.Data
 		switch in.Operand.Place {
 		case wire.PlaceInline:
@@ -300,7 +261,7 @@ func (s *session) prepareInputs(r *running) error {
 		default:
 			return reject(wire.CodeInvalid, "input at binding %d is neither inline nor in memory", in.Binding)
 		}
-		r.job.Inputs = append(r.job.Inputs, job.Input{Binding: in.Binding, Data: data})
+		r.request.Inputs = append(r.request.Inputs, job.Input{Binding: in.Binding, Data: data})
 		r.addIn(len(data))
 	}
 	return nil
@@ -308,8 +269,8 @@ func (s *session) prepareInputs(r *running) error {
 
 func (s *session) prepareOutputs(r *running) error {
 	inline := 0
-	for i := range r.request.Outputs {
-		if o := &r.request.Outputs[i].Operand; o.Place == wire.PlaceInline {
+	for i := range r.request.Out {
+		if o := &r.request.Out[i].Operand; o.Place == wire.PlaceInline {
 			inline += int(o.Size)
 		}
 	}
@@ -318,8 +279,8 @@ func (s *session) prepareOutputs(r *running) error {
 	}
 	r.inline = resized(r.inline, inline)
 	rest := r.inline
-	for i := range r.request.Outputs {
-		out := &r.request.Outputs[i]
+	for i := range r.request.Out {
+		out := &r.request.Out[i]
 		var to []byte
 		switch out.Operand.Place {
 		case wire.PlaceInline:
@@ -339,7 +300,7 @@ func (s *session) prepareOutputs(r *running) error {
 		default:
 			return reject(wire.CodeInvalid, "output at binding %d is neither inline nor in memory", out.Binding)
 		}
-		r.job.Outputs = append(r.job.Outputs, job.Output{Binding: out.Binding, To: to})
+		r.request.Outputs = append(r.request.Outputs, job.Output{Binding: out.Binding, To: to})
 		r.addOut(len(to))
 	}
 	return nil
@@ -364,53 +325,4 @@ func resized(b []byte, n int) []byte {
 		return b[:n]
 	}
 	return make([]byte, n)
-}
-
-func (s *session) prepareDispatch(r *running, m *wire.Dispatch) (d executor.Dispatch, err error) {
-	program, ok := s.objects.programs[m.Program]
-	if !ok {
-		return d, notFound("program", m.Program)
-	}
-	if beyond := program.Interface().BeyondBlocks(program.Name()); beyond != "" {
-		return d, reject(wire.CodeInvalid, "%s", beyond)
-	}
-	if r.task.times != nil && r.task.program == "" {
-		r.task.program = program.Name()
-	}
-	d = executor.Dispatch{Program: program, Groups: m.Groups}
-	if len(m.Params) > 0 {
-		d.Params, d.ParamsBinding = m.Params, m.ParamsBinding
-	}
-	first := len(r.uniforms)
-	for _, u := range m.Uniforms {
-		r.uniforms = append(r.uniforms, uniformOf(r.name(u.Name), u))
-	}
-	d.Uniforms = r.uniforms[first:]
-	first = len(r.bounds)
-	for i := range m.Buffers {
-		bound := &m.Buffers[i]
-		if bound.Operand.Place != wire.PlaceBuffer {
-			return d, reject(wire.CodeInvalid, "binding %d of a dispatch is not a buffer", bound.Binding)
-		}
-		b, ok := s.objects.buffers[bound.Operand.ID]
-		if !ok {
-			return d, notFound("buffer", bound.Operand.ID)
-		}
-		if !bound.ReadOnly {
-			r.writes = append(r.writes, b.Buffer)
-		}
-		r.bounds = append(r.bounds, executor.Bound{Binding: bound.Binding, Buffer: b.Memory, Offset: int(bound.Operand.Offset), Size: int(bound.Operand.Size), ReadOnly: bound.ReadOnly})
-	}
-	d.Buffers = r.bounds[first:]
-	return d, nil
-}
-
-func uniformOf(name string, u wire.Uniform) job.Uniform {
-	switch u.Kind {
-	case wire.UniformInt:
-		return job.Int(name, int32(u.Bits))
-	case wire.UniformUint:
-		return job.Uint(name, u.Bits)
-	}
-	return job.Float(name, math.Float32frombits(u.Bits))
 }

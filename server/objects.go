@@ -7,8 +7,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/local"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
 )
@@ -16,9 +17,9 @@ import (
 // objects are what a session has made or opened, by id. One goroutine uses them.
 type objects struct {
 	server   *Server
-	programs map[uint32]*cache.Handle
+	programs map[uint32]job.Program
 	memories map[uint32]*sharedMemory
-	buffers  map[uint32]*openBuffer
+	buffers  map[uint32]*local.Buffer
 	plans    map[uint32]*openPlan
 
 	memory, device quota // shared memory; buffers and plans without a name
@@ -29,13 +30,31 @@ type objects struct {
 
 func newObjects(server *Server) *objects {
 	o := &objects{
-		server: server, programs: map[uint32]*cache.Handle{}, memories: map[uint32]*sharedMemory{},
-		buffers: map[uint32]*openBuffer{}, plans: map[uint32]*openPlan{},
+		server: server, programs: map[uint32]job.Program{}, memories: map[uint32]*sharedMemory{},
+		buffers: map[uint32]*local.Buffer{}, plans: map[uint32]*openPlan{},
 	}
 	limits := &server.options.Limits
 	o.memory = quota{what: "shared memory", limit: limits.Memory, all: &o.bytes}
 	o.device = quota{what: "buffers and plans", limit: limits.Buffers, all: &o.bytes}
 	return o
+}
+
+// Program returns a program of the session, for a job.
+func (o *objects) Program(id uint32) (job.Program, error) {
+	p, ok := o.programs[id]
+	if !ok {
+		return nil, notFound("program", id)
+	}
+	return p, nil
+}
+
+// Buffer returns a buffer of the session, for a job.
+func (o *objects) Buffer(id uint32) (job.Bindable, error) {
+	b, ok := o.buffers[id]
+	if !ok {
+		return nil, notFound("buffer", id)
+	}
+	return b, nil
 }
 
 // admit returns an error where id cannot be the next object in a map of n.
@@ -54,9 +73,9 @@ func (o *objects) drop(kind wire.Kind, id uint32) error {
 	found := false
 	switch kind {
 	case wire.KindProgram:
-		var h *cache.Handle
-		if h, found = o.programs[id]; found {
-			h.Release()
+		var p job.Program
+		if p, found = o.programs[id]; found {
+			p.Release()
 			delete(o.programs, id)
 		}
 	case wire.KindMemory:
@@ -67,7 +86,7 @@ func (o *objects) drop(kind wire.Kind, id uint32) error {
 			delete(o.memories, id)
 		}
 	case wire.KindBuffer:
-		var b *openBuffer
+		var b *local.Buffer
 		if b, found = o.buffers[id]; found {
 			o.closeBuffer(b)
 			delete(o.buffers, id)

@@ -315,10 +315,13 @@ func (s *session) submitRun(r *running) error {
 	if err := s.prepareRun(r, &m, p); err != nil {
 		return err
 	}
+	if err := s.moveLarge(r, &r.run); err != nil {
+		return err
+	}
 	return s.submit(r)
 }
 
-// prepareRun makes the executor's job of a run. p.mu is held.
+// prepareRun makes the job of a run. p.mu is held.
 func (s *session) prepareRun(r *running, m *wire.Run, p *openPlan) error {
 	if p.mu.version == 0 {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
@@ -344,10 +347,8 @@ func (s *session) prepareRun(r *running, m *wire.Run, p *openPlan) error {
 	r.addIn(len(input))
 	r.addOut(len(output))
 	if input != nil && output != nil {
-		if r.job, err = p.network.JobOfBytes(input, output); err != nil {
-			return err
-		}
-		return s.moveLarge(r)
+		r.run, err = p.network.JobOfBytes(input, output)
+		return err
 	}
 	return s.prepareRunOnDevice(r, m, p, input, output, false)
 }
@@ -405,7 +406,7 @@ func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input
 	if err != nil {
 		return err
 	}
-	r.job = conv2d.JobOf(dispatches...)
+	r.run = conv2d.JobOf(dispatches...)
 	return nil
 }
 
@@ -420,9 +421,9 @@ func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written, 
 			return nil, reject(wire.CodeInvalid, "a run needs an input and an output")
 		}
 		if written {
-			return r.spill.Download(bytes, s.server.newMemory)
+			return r.pending.Spill.Download(bytes, s.server.newMemory)
 		}
-		return r.spill.Upload(s.ctx, bytes, s.server.newMemory)
+		return r.pending.Spill.Upload(s.ctx, bytes, s.server.newMemory)
 	}
 	b, offset, _, err := s.objects.bufferRange(o)
 	if err != nil {
@@ -432,7 +433,7 @@ func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written, 
 		return nil, reject(wire.CodeInvalid, "a plan uses a buffer from its first byte")
 	}
 	if written {
-		r.writes = append(r.writes, b.Buffer)
+		r.pending.Writes = append(r.pending.Writes, b.Buffer)
 	}
 	return b.Memory, nil
 }

@@ -69,17 +69,19 @@ func (s *session) program(t *task, b []byte) (wire.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	handle, err := watched{s.server.cache, s.server.watch}.Get(t.ctx, source)
+	s.server.watch.begin(compiling)
+	program, err := s.server.device.Get(t.ctx, source)
+	s.server.watch.end(compiling, true)
 	if err != nil {
 		return nil, err
 	}
 	if m.Form != wire.FormName {
 		s.server.library.add(source)
 	}
-	o.programs[m.ID] = handle
+	o.programs[m.ID] = program
 	o.total.Add(1)
-	reply := &wire.ProgramReply{Key: handle.Key(), Origin: uint8(handle.Origin()), WorkGroup: handle.WorkGroup()}
-	for _, r := range handle.Interface().Resources {
+	reply := &wire.ProgramReply{Key: program.Key(), Origin: uint8(program.Origin()), WorkGroup: program.WorkGroup()}
+	for _, r := range program.Interface().Resources {
 		reply.Resources = append(reply.Resources, wire.Resource{
 			Kind: uint8(r.Kind), Binding: int32(r.Binding), Bytes: uint64(r.Bytes), Name: []byte(r.Name),
 		})

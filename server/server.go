@@ -14,6 +14,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/local"
 	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/server/internal/wire"
@@ -26,6 +27,7 @@ type Server struct {
 	context  *glctx.Context
 	cache    *cache.Cache
 	executor *executor.Executor
+	device   *local.Device // that has both
 	options  Options
 	turns    *turns
 	library  *library
@@ -74,6 +76,8 @@ func New(c *glctx.Context, programs *cache.Cache, e *executor.Executor, o Option
 	s.zeroCopy = c.Info().PinnedMemory() && !o.CopyMemory
 	s.turns = newTurns(e)
 	s.buffers = named.NewRegistry[*named.Buffer]("buffer", int64(o.Limits.Named), o.NamedTime, o.Names)
+	s.device = local.New(e, programs, s.buffers, nil)
+	s.device.NewMemory = s.newMemory
 	s.plans = named.NewRegistry[*plan]("plan", int64(o.Limits.Named), o.NamedTime, nil)
 	s.watch = newWatchdog(o.HangTime, o.CompileTime, s.lose)
 	s.mu.sessions = map[*session]struct{}{}

@@ -54,8 +54,8 @@ func TestCopiesBothWays(t *testing.T) {
 					from, to = to, from
 				}
 				job := rawCount(words/64, uint32(1000*n+round), 0)
-				job.Dispatches[0].Uniforms[0].Name = []byte("value")
-				job.Dispatches[0].Buffers[0].Operand.ID = to
+				job.Uniforms[0].Name = "value"
+				job.Buffers[0] = rawBuffer(to)
 				r.pipeline(100,
 					rawRequest(wire.TypeCopy, &wire.Copy{From: bufferOperand(from, 0), To: bufferOperand(to, 0)}),
 					rawRequest(wire.TypeJob, job),

@@ -28,11 +28,11 @@ func TestOneMemoryAsManyOperands(t *testing.T) {
 	}
 	for i, many := range []int{1, 100} {
 		job := validJob(size/4, 1)
-		job.Inputs = make([]wire.Binding, many)
-		for k := range job.Inputs {
-			job.Inputs[k] = wire.Binding{Binding: uint32(k * 2), Operand: operand(0)} // all but the first are of no block
+		job.In = make([]wire.Binding, many)
+		for k := range job.In {
+			job.In[k] = wire.Binding{Binding: uint32(k * 2), Operand: operand(0)} // all but the first are of no block
 		}
-		job.Outputs[0].Operand = operand(size)
+		job.Out[0].Operand = operand(size)
 		r.pipeline(uint64(10+i), rawRequest(wire.TypeJob, job))
 	}
 	for request, a := range r.answers(2) {

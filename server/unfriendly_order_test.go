@@ -91,7 +91,7 @@ func TestRequestsAfterTheLast(t *testing.T) {
 		unlock := f.LockBuffer("counter")
 		r.send(
 			frame(wire.TypeCopy, 10, f.waitingCopy()),
-			frame(wire.TypeJob, 11, &wire.Job{}), // malformed
+			frame(wire.TypeJob, 11, noDispatch), // malformed
 			frame(wire.TypeWeights, 12, &wire.Weights{Plan: 1, Version: 99, Weights: wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 16)}}),
 			frame(wire.TypeCopy, 13, f.waitingCopy()),
 			frame(wire.TypeJob, 14, rawCount(1, 1, 0)),

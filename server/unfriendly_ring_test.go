@@ -160,8 +160,8 @@ func TestRingsThatChange(t *testing.T) {
 		r.pipeline(4, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
 		r.want(wire.TypeProgram|wire.ReplyBit, 4)
 		job := validJob(64, 1)
-		job.Inputs[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: 256}
-		job.Outputs[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: 4096, Size: 256}
+		job.In[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: 256}
+		job.Out[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: 4096, Size: 256}
 		b := frame(wire.TypeJob, 10, job)
 		for start, n := time.Now(), uint64(10); time.Since(start) < 20*time.Millisecond; n++ {
 			binary.LittleEndian.PutUint64(b[8:], n)

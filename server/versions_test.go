@@ -174,9 +174,9 @@ func (r *raw) openCounter() {
 
 // rawCount is a job of slowCount after openCounter.
 func rawCount(groups, turns uint32, deadline time.Duration) *wire.Job {
-	return &wire.Job{Deadline: uint64(deadline), Dispatches: []wire.Dispatch{{
-		Program: 1, Groups: [3]uint32{groups, 1, 1}, Uniforms: []wire.Uniform{{Kind: wire.UniformUint, Bits: turns, Name: []byte("turns")}},
-		Buffers: []wire.Binding{{Operand: bufferOperand(1, 0)}},
+	return &wire.Job{Deadline: uint64(deadline), Job: job.Job{Dispatch: job.Dispatch{
+		Program: rawProgram(1), Groups: [3]uint32{groups, 1, 1}, Uniforms: []job.Uniform{job.Uint("turns", turns)},
+		Buffers: []job.Bound{rawBuffer(1)},
 	}}}
 }
 

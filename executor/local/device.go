@@ -22,20 +22,24 @@ type Device struct {
 	Executor *executor.Executor
 	Programs *cache.Cache
 
-	close func() error
+	// NewMemory makes the memory of buffers and of large operands. New sets it to that of the
+	// executor.
+	NewMemory func(size int) (*executor.Memory, error)
 
+	close  func() error
 	named  *named.Registry[*named.Buffer]
 	closed atomic.Bool
 }
 
 var _ job.Device = (*Device)(nil)
 
-// New returns a device. Its Close calls closeGPU, once.
-func New(e *executor.Executor, programs *cache.Cache, closeGPU func() error) *Device {
-	return &Device{
-		Executor: e, Programs: programs, close: closeGPU,
-		named: named.NewRegistry[*named.Buffer]("buffer", math.MaxInt64, 0, nil),
+// New returns a device. Its Close calls closeGPU, once. buffers are those that it has by
+// name; nil: of this process alone, without a limit.
+func New(e *executor.Executor, programs *cache.Cache, buffers *named.Registry[*named.Buffer], closeGPU func() error) *Device {
+	if buffers == nil {
+		buffers = named.NewRegistry[*named.Buffer]("buffer", math.MaxInt64, 0, nil)
 	}
+	return &Device{Executor: e, Programs: programs, NewMemory: e.NewMemory, named: buffers, close: closeGPU}
 }
 
 // Own returns the device, also of what embeds it: for plans, which have jobs of the executor.
@@ -118,8 +122,8 @@ func (d *Device) checkProgram(p job.Program) error {
 	return nil
 }
 
-// ownBuffer is one use of a buffer.
-type ownBuffer struct {
+// Buffer is one use of a buffer: a job.Buffer.
+type Buffer struct {
 	*named.Buffer
 	device   *Device
 	named    *named.Object[*named.Buffer] // nil: it has no name
@@ -136,15 +140,18 @@ func (d *Device) NewBuffer(_ context.Context, size int) (job.Buffer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ownBuffer{Buffer: b, device: d, created: true}, nil
+	return d.use(b), nil
 }
+
+// use returns the first use of a buffer without a name.
+func (d *Device) use(b *named.Buffer) *Buffer { return &Buffer{Buffer: b, device: d, created: true} }
 
 // newBuffer makes a buffer that is all zero.
 func (d *Device) newBuffer(size int) (*named.Buffer, error) {
 	if err := d.checkSize(size); err != nil {
 		return nil, err
 	}
-	memory, err := d.Executor.NewMemory(size)
+	memory, err := d.NewMemory(size)
 	if err != nil {
 		return nil, deviceError(err)
 	}
@@ -164,26 +171,44 @@ func (d *Device) NewMapped(size int, written bool) (job.Buffer, []byte, error) {
 	if err != nil {
 		return nil, nil, deviceError(err)
 	}
-	return &ownBuffer{Buffer: named.NewBuffer(memory, d.Executor.Context()), device: d, created: true}, mapping, nil
+	return d.use(named.NewBuffer(memory, d.Executor.Context())), mapping, nil
 }
 
 func (d *Device) NamedBuffer(_ context.Context, name string, size int) (job.Buffer, error) {
-	if err := d.err(); err != nil {
-		return nil, err
-	}
 	if name == "" {
 		return nil, fmt.Errorf("%w: a named buffer without a name", job.ErrInvalid)
 	}
-	if err := d.checkSize(size); err != nil {
-		return nil, err
-	}
-	n, created, err := named.OpenBuffer(d.named, name, false, size, func() (*named.Buffer, error) { return d.newBuffer(size) })
+	b, err := d.OpenBuffer(name, size, true, false)
 	if err != nil {
 		return nil, err
 	}
-	n.Value.RLock()
-	defer n.Value.RUnlock()
-	return &ownBuffer{Buffer: n.Value, device: d, named: n, opened: n.Value.Version, created: created}, nil
+	b.RLock()
+	defer b.RUnlock()
+	b.opened = b.Buffer.Version
+	return b, nil
+}
+
+// OpenBuffer opens the buffer of a name, of any size where size is 0. create makes it where
+// there is none; fresh fails with job.ErrExists where there is one. It does not wait for copies,
+// as the version does, which the caller reads.
+func (d *Device) OpenBuffer(name string, size int, create, fresh bool) (*Buffer, error) {
+	if err := d.err(); err != nil {
+		return nil, err
+	}
+	if create || size != 0 {
+		if err := d.checkSize(size); err != nil {
+			return nil, err
+		}
+	}
+	var made func() (*named.Buffer, error)
+	if create {
+		made = func() (*named.Buffer, error) { return d.newBuffer(size) }
+	}
+	n, created, err := named.OpenBuffer(d.named, name, fresh, size, made)
+	if err != nil {
+		return nil, err
+	}
+	return &Buffer{Buffer: n.Value, device: d, named: n, created: created}, nil
 }
 
 func (d *Device) DeleteBuffer(_ context.Context, name string) error {
@@ -193,10 +218,13 @@ func (d *Device) DeleteBuffer(_ context.Context, name string) error {
 	return d.named.Delete(name)
 }
 
-func (b *ownBuffer) Version() uint64 { return b.opened }
-func (b *ownBuffer) Created() bool   { return b.created }
+func (b *Buffer) Version() uint64 { return b.opened }
+func (b *Buffer) Created() bool   { return b.created }
 
-func (b *ownBuffer) Release() {
+// IsNamed reports whether others may have the buffer too.
+func (b *Buffer) IsNamed() bool { return b.named != nil }
+
+func (b *Buffer) Release() {
 	switch {
 	case b.released.Swap(true):
 	case b.named != nil:
@@ -207,7 +235,7 @@ func (b *ownBuffer) Release() {
 }
 
 // check returns an error for a range that the buffer has not.
-func (b *ownBuffer) check(offset, n int) error {
+func (b *Buffer) check(offset, n int) error {
 	switch err := b.device.err(); {
 	case err != nil:
 		return err
@@ -217,16 +245,16 @@ func (b *ownBuffer) check(offset, n int) error {
 	return job.CheckRange(b.Size(), offset, n)
 }
 
-func (b *ownBuffer) Write(ctx context.Context, offset int, data []byte) (uint64, error) {
+func (b *Buffer) Write(ctx context.Context, offset int, data []byte) (uint64, error) {
 	return b.write(ctx, offset, data, 0, func() error { return nil })
 }
 
-func (b *ownBuffer) Replace(ctx context.Context, offset int, data []byte, expected, next uint64) (uint64, error) {
+func (b *Buffer) Replace(ctx context.Context, offset int, data []byte, expected, next uint64) (uint64, error) {
 	return b.write(ctx, offset, data, next, func() error { return b.Expect(expected) })
 }
 
 // write copies data where expect allows it, and sets the version to next; 0: the next one.
-func (b *ownBuffer) write(ctx context.Context, offset int, data []byte, next uint64, expect func() error) (uint64, error) {
+func (b *Buffer) write(ctx context.Context, offset int, data []byte, next uint64, expect func() error) (uint64, error) {
 	if err := b.check(offset, len(data)); err != nil {
 		return 0, err
 	}
@@ -245,7 +273,7 @@ func (b *ownBuffer) write(ctx context.Context, offset int, data []byte, next uin
 	return b.Buffer.Version, nil
 }
 
-func (b *ownBuffer) Read(ctx context.Context, offset int, dst []byte) (uint64, error) {
+func (b *Buffer) Read(ctx context.Context, offset int, dst []byte) (uint64, error) {
 	if err := b.check(offset, len(dst)); err != nil {
 		return 0, err
 	}
@@ -260,7 +288,7 @@ func (b *ownBuffer) Read(ctx context.Context, offset int, dst []byte) (uint64, e
 // BufferOf returns the memory of a buffer for a job of the executor. One of another device of
 // this process is refused by the executor.
 func BufferOf(b job.Buffer) (*named.Buffer, error) {
-	own, ok := b.(*ownBuffer)
+	own, ok := b.(*Buffer)
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("%w: a buffer of another device", job.ErrInvalid)
@@ -273,7 +301,7 @@ func BufferOf(b job.Buffer) (*named.Buffer, error) {
 // checkBuffer returns the buffer at a binding, or an error for one that jobs of the device
 // cannot bind.
 func (d *Device) checkBuffer(of *job.Bound) (*named.Buffer, error) {
-	b, ok := of.Buffer.(*ownBuffer)
+	b, ok := of.Buffer.(*Buffer)
 	if !ok || b.device != d {
 		return nil, job.ForeignBuffer(of.Binding)
 	}

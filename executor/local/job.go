@@ -10,82 +10,104 @@ import (
 	"github.com/shadercache/shadercache/job"
 )
 
-// pendingJob is a job of a GPU of this process.
-type pendingJob struct {
-	pending  executor.Pending
+// Pending is a job of the device: a job.Pending. One that was waited for or released may be
+// used again, by Check or Prepare, as the zero Pending is. It must not be copied.
+type Pending struct {
+	executor.Pending
+
+	// Writes are the buffers whose versions Start raises.
+	Writes named.Writes
+
+	// Spill has memory of this job alone, for operands that are too large for a slot.
+	Spill executor.Spill
+
+	device   *Device
+	job      *job.Job  // that Start submits
 	deadline time.Time // zero: none
-	spill    executor.Spill
 	done     bool
 	err      error
 }
 
 func (d *Device) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
-	if err := d.err(); err != nil {
-		return nil, err
-	}
-	writes, err := d.check(j)
-	if err != nil {
-		return nil, jobError(err)
-	}
-	return d.SubmitJob(ctx, *j, writes...)
-}
-
-// check returns the buffers that a job writes, or an error where a program or a buffer is not
-// of the device.
-func (d *Device) check(j *job.Job) (writes named.Writes, err error) {
-	for i := range j.Count() {
-		each := j.At(i)
-		if err := d.checkProgram(each.Program); err != nil {
-			return nil, err
-		}
-		for k := range each.Buffers {
-			b, err := d.checkBuffer(&each.Buffers[k])
-			if err != nil {
-				return nil, err
-			}
-			if !each.Buffers[k].ReadOnly {
-				writes = append(writes, b)
-			}
-		}
-	}
-	return writes, nil
+	p := new(Pending)
+	p.deadline, _ = ctx.Deadline()
+	return p.submit(ctx, d, j, d.Check(j, p))
 }
 
 // SubmitJob submits a job with memory of the executor, as [Device] submits one: a deadline of ctx is
 // the deadline of the job, and operands that do not fit into a slot get memory of their
 // own on the GPU. It counts a write of each of writes.
-func (d *Device) SubmitJob(ctx context.Context, j executor.Job, writes ...*named.Buffer) (job.Pending, error) {
-	p := &pendingJob{}
+func (d *Device) SubmitJob(ctx context.Context, j job.Job, writes ...*named.Buffer) (job.Pending, error) {
+	p := &Pending{Writes: writes}
 	p.deadline, _ = ctx.Deadline()
-	err := p.spill.Move(ctx, d.Executor, &j, d.Executor.NewMemory)
+	return p.submit(ctx, d, &j, d.err())
+}
+
+// submit prepares and starts a job, unless its check failed with err.
+func (p *Pending) submit(ctx context.Context, d *Device, j *job.Job, err error) (job.Pending, error) {
 	if err == nil {
-		err = d.submit(ctx, j, &p.pending, writes)
+		err = d.Prepare(ctx, j, p)
+	}
+	if err == nil {
+		p.Writes.Lock(true)
+		err = p.Start(ctx)
+		p.Writes.Unlock()
 	}
 	if err != nil {
-		p.spill.Release()
-		return nil, jobError(err)
+		p.Spill.Release()
+		return nil, err
 	}
 	return p, nil
 }
 
-// submit submits a job that writes buffers, and counts the writes: nothing else changes one
-// between the change of its bytes, in the executor's order, and that of its version.
-func (d *Device) submit(ctx context.Context, j executor.Job, p *executor.Pending, writes named.Writes) error {
-	writes.Lock(true)
-	defer func() { writes.Unlock() }() // the list is shorter where one was twice in it
-	err := d.Executor.SubmitInto(ctx, j, p)
-	if err == nil {
-		writes.Raise()
+// Check returns an error where a program or a buffer of a job is not of the device, and
+// collects the buffers that the job writes.
+func (d *Device) Check(j *job.Job, p *Pending) error {
+	if err := d.err(); err != nil {
+		return err
 	}
-	return err
+	p.done, p.err = false, nil
+	for i := range j.Count() {
+		each := j.At(i)
+		if err := d.checkProgram(each.Program); err != nil {
+			return err
+		}
+		for k := range each.Buffers {
+			b, err := d.checkBuffer(&each.Buffers[k])
+			if err != nil {
+				return err
+			}
+			if !each.Buffers[k].ReadOnly {
+				p.Writes = append(p.Writes, b)
+			}
+		}
+	}
+	return nil
 }
 
-func (d *Device) Run(ctx context.Context, j *job.Job) error {
-	pending, err := d.Submit(ctx, j)
-	return job.Wait(ctx, pending, err)
+// Prepare gives operands of a job that do not fit into a slot memory of their own. Start
+// submits the job, which is not to be changed before; Release ends one that is not started.
+func (d *Device) Prepare(ctx context.Context, j *job.Job, p *Pending) (err error) {
+	p.device, p.done, p.err = d, false, nil
+	p.job, err = p.Spill.Move(ctx, d.Executor, j, d.NewMemory)
+	return jobError(err)
 }
 
-func (p *pendingJob) Wait(ctx context.Context) error {
+// Start submits a job that was prepared, and counts its writes. Writes is locked: nothing else
+// changes a buffer between the change of its bytes, in the executor's order, and that of its
+// version.
+func (p *Pending) Start(ctx context.Context) error {
+	err := p.device.Executor.SubmitInto(ctx, p.job, &p.Pending)
+	p.job = nil
+	if err != nil {
+		return jobError(err)
+	}
+	p.Writes.Raise()
+	return nil
+}
+
+// Wait waits for the job and delivers its outputs: see job.Pending.
+func (p *Pending) Wait(ctx context.Context) error {
 	if p.done {
 		return p.err
 	}
@@ -95,9 +117,9 @@ func (p *pendingJob) Wait(ctx context.Context) error {
 		limited, cancel = context.WithDeadline(ctx, p.deadline)
 		defer cancel()
 	}
-	err := p.pending.Wait(limited)
+	err := p.Pending.Wait(limited)
 	if err == nil {
-		err = p.spill.Deliver(limited)
+		err = p.Spill.Deliver(limited)
 	}
 	expired := !p.deadline.IsZero() && !time.Now().Before(p.deadline)
 	if err != nil && !expired && errors.Is(err, ctx.Err()) {
@@ -107,15 +129,24 @@ func (p *pendingJob) Wait(ctx context.Context) error {
 	return p.err
 }
 
-func (p *pendingJob) Release() {
+// Release discards the result, and ends the use of a job that was not started.
+func (p *Pending) Release() {
 	if !p.done {
-		p.end(job.ErrReleased)
+		p.err = job.ErrReleased
 	}
+	p.end(p.err)
 }
 
 // end ends the use of the job, whose result is err.
-func (p *pendingJob) end(err error) {
+func (p *Pending) end(err error) {
 	p.done, p.err = true, err
-	p.pending.Release()
-	p.spill.Release()
+	p.Pending.Release()
+	p.Spill.Release()
+	clear(p.Writes)
+	p.Writes, p.job = p.Writes[:0], nil
+}
+
+func (d *Device) Run(ctx context.Context, j *job.Job) error {
+	pending, err := d.Submit(ctx, j)
+	return job.Wait(ctx, pending, err)
 }

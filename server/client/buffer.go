@@ -75,6 +75,9 @@ func (c *Client) deleteName(ctx context.Context, m *wire.Delete) error {
 	return c.do(ctx, wire.TypeDelete, m, &wire.Empty{})
 }
 
+// ID returns the number of the buffer in the session.
+func (b *Buffer) ID() uint32 { return b.id }
+
 // Size returns the number of bytes.
 func (b *Buffer) Size() int { return int(b.reply.Size) }
 

@@ -58,6 +58,9 @@ func (c *Client) program(ctx context.Context, name string, m *wire.Program) (*Pr
 	return p, nil
 }
 
+// ID returns the number of the program in the session.
+func (p *Program) ID() uint32 { return p.id }
+
 // Name returns the name of the program.
 func (p *Program) Name() string { return p.name }
 

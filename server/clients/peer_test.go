@@ -115,7 +115,7 @@ func doubled(body []byte) (wire.Message, error) {
 		return nil, err
 	}
 	var out []byte
-	for in := job.Inputs[0].Operand.Data; len(in) >= 4; in = in[4:] {
+	for in := job.In[0].Operand.Data; len(in) >= 4; in = in[4:] {
 		out = append(out, floats(2*math.Float32frombits(binary.LittleEndian.Uint32(in)))...)
 	}
 	return &wire.Data{Data: out}, nil

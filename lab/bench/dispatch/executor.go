@@ -83,7 +83,7 @@ func (r *run) jobRound(e *executor.Executor, jobs []executor.Job, j *jobTimes) (
 			continue
 		}
 		j.began[at] = time.Now()
-		if err := e.SubmitInto(r.ctx, jobs[i%len(jobs)], &j.pending[at]); err != nil {
+		if err := e.SubmitInto(r.ctx, &jobs[i%len(jobs)], &j.pending[at]); err != nil {
 			return 0, err
 		}
 		j.submits = append(j.submits, time.Since(j.began[at]))

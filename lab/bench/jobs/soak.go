@@ -210,7 +210,7 @@ func (w *soakWorker) work() error {
 			}
 			w.number++
 			p.begin(w.number)
-			if err := w.executor.SubmitInto(w.ctx, p.job, &p.pending); err != nil {
+			if err := w.executor.SubmitInto(w.ctx, &p.job, &p.pending); err != nil {
 				return err
 			}
 			p.busy = true

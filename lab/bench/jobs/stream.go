@@ -108,7 +108,7 @@ func (r *run) turn(e *executor.Executor, places []place, number uint32, n int, s
 		if s.due(i) {
 			began = time.Now()
 		}
-		if err := e.SubmitInto(r.ctx, p.job, &p.pending); err != nil {
+		if err := e.SubmitInto(r.ctx, &p.job, &p.pending); err != nil {
 			return 0, err
 		}
 		p.busy = true

@@ -8,5 +8,5 @@
 // of bytes are parts of the body. Decode reuses the slices of the message that it fills, so
 // that a server decodes a job without allocations.
 //
-// The package is pure Go and imports nothing of the project.
+// The package is pure Go. A job is a job.Job on both sides: here is its encoding alone.
 package wire

@@ -1,126 +1,228 @@
 package wire
 
-// Job runs programs: inputs go to the device, the dispatches run in order, outputs come
-// back. Its reply is a [Data] with the inline outputs, one after the other.
+import (
+	"math"
+
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// Job is a job.Job on its way: its inputs and outputs are operands, its programs and buffers
+// go by their ids. Its reply is a [Data] with the inline outputs, one after the other.
 type Job struct {
-	Deadline   uint64 // nanoseconds from its receipt; 0: Limits.Deadline
-	Inputs     []Binding
-	Outputs    []Binding
-	Dispatches []Dispatch
+	Deadline uint64 // nanoseconds from its receipt; 0: Limits.Deadline
+	In, Out  []Binding
+
+	// Job has the dispatches. Its Inputs and Outputs are not sent; Decode leaves them as they
+	// are, and reuses the other slices until Reset.
+	job.Job
+
+	Objects Objects // where Decode finds programs and buffers; nil: it leaves them out
+
+	names map[string]string // of uniforms, so that they are not allocated for each job
 }
 
-// Binding is an operand at a storage block's binding. Inputs and outputs of a job are
-// inline or in shared memory, those of a dispatch are buffers.
+// Binding is an operand at a storage block's binding, inline or in shared memory.
 type Binding struct {
-	Binding  uint32
-	ReadOnly bool // of a buffer: the program only reads it
-	Operand  Operand
+	Binding uint32
+	Operand Operand
 }
 
-// Dispatch is one dispatch of a program.
-type Dispatch struct {
-	Program       uint32
-	Groups        [3]uint32
-	ParamsBinding uint32
-	Params        []byte // the uniform block at ParamsBinding; empty: none
-	Uniforms      []Uniform
-	Buffers       []Binding
+// Objects are the programs and buffers of a session, by the ids of its client. An error is the
+// answer to the job.
+type Objects interface {
+	Program(id uint32) (job.Program, error)
+	Buffer(id uint32) (job.Bindable, error)
 }
 
-// Uniform is the value of a uniform outside any block.
-type Uniform struct {
-	Kind UniformKind
-	Bits uint32 // of the value
-	Name []byte
-}
+// Object is a program or a buffer of a client: its number in the session.
+type Object interface{ ID() uint32 }
 
-// UniformKind is the type of a uniform.
-type UniformKind uint8
+func idOf(object any) uint32 {
+	o, _ := object.(Object)
+	if o == nil {
+		return 0
+	}
+	return o.ID()
+}
 
 // The types of uniforms.
 const (
-	UniformInt UniformKind = iota + 1
-	UniformUint
-	UniformFloat
+	uniformInt = iota + 1
+	uniformUint
+	uniformFloat
 )
 
-// Append appends the body to b.
+// Append appends the body to b. The job has been checked.
 func (m *Job) Append(b []byte) []byte {
 	b = appendU64(b, m.Deadline)
-	b = appendBindings(b, m.Inputs, true)
-	b = appendBindings(b, m.Outputs, false)
-	b = appendU16(b, uint16(len(m.Dispatches)))
-	for i := range m.Dispatches {
-		b = m.Dispatches[i].append(b)
+	b = appendBindings(b, m.In, true)
+	b = appendBindings(b, m.Out, false)
+	b = appendU16(b, uint16(m.Count()))
+	for i := range m.Count() {
+		b = appendDispatch(b, m.At(i))
 	}
 	return b
 }
 
-func (d *Dispatch) append(b []byte) []byte {
-	b = appendU32(b, d.Program)
+func appendDispatch(b []byte, d *job.Dispatch) []byte {
+	b = appendU32(b, idOf(d.Program))
 	for _, n := range d.Groups {
 		b = appendU32(b, n)
 	}
 	b = appendU32(b, d.ParamsBinding)
 	b = appendData(b, d.Params)
 	b = appendU16(b, uint16(len(d.Uniforms)))
-	for _, u := range d.Uniforms {
-		b = append(b, byte(u.Kind))
-		b = appendU32(b, u.Bits)
-		b = appendText(b, u.Name)
+	for i := range d.Uniforms {
+		b = appendUniform(b, &d.Uniforms[i])
 	}
-	return appendBindings(b, d.Buffers, false)
+	b = appendU16(b, uint16(len(d.Buffers)))
+	for i := range d.Buffers {
+		bound := &d.Buffers[i]
+		b = appendBool(appendU32(b, bound.Binding), bound.ReadOnly)
+		operand := Operand{Place: PlaceBuffer, ID: idOf(bound.Buffer), Offset: uint64(bound.Offset), Size: uint64(bound.Size)}
+		b = operand.append(b, false)
+	}
+	return b
+}
+
+func appendUniform(b []byte, u *job.Uniform) []byte {
+	kind, bits := byte(uniformInt), uint32(0)
+	switch u.Base() {
+	case shader.UintBase:
+		kind = uniformUint
+	case shader.FloatBase:
+		kind = uniformFloat
+	}
+	bits, _ = u.One()
+	return appendText(appendU32(append(b, kind), bits), u.Name)
 }
 
 func appendBindings(b []byte, list []Binding, read bool) []byte {
 	b = appendU16(b, uint16(len(list)))
 	for i := range list {
-		b = appendU32(b, list[i].Binding)
-		b = appendBool(b, list[i].ReadOnly)
+		b = appendBool(appendU32(b, list[i].Binding), false)
 		b = list[i].Operand.append(b, read)
 	}
 	return b
 }
 
-// Decode fills m in from a body.
+// Decode fills m in from a body. An error of Objects is returned where nothing is malformed.
 func (m *Job) Decode(body []byte) error {
-	f := fields{rest: body}
+	f := jobFields{fields: fields{rest: body}, job: m}
 	m.dropLong()
 	m.Deadline = f.u64()
-	m.Inputs = f.bindings(m.Inputs, true)
-	m.Outputs = f.bindings(m.Outputs, false)
+	m.In = f.bindings(m.In, true)
+	m.Out = f.bindings(m.Out, false)
 	n := f.count(28)
-	m.Dispatches = resized(m.Dispatches, n)
-	for i := range m.Dispatches {
-		f.dispatch(&m.Dispatches[i])
-	}
 	if n == 0 {
 		f.fail("a job without dispatches")
 	}
-	return f.end()
+	m.Then = resized(m.Then, max(0, n-1))
+	for i := range n {
+		f.dispatch(m.At(i))
+	}
+	if err := f.end(); err != nil {
+		return err
+	}
+	return f.missing
 }
 
-func (f *fields) dispatch(d *Dispatch) {
-	d.Program = f.u32()
+// Reset drops what the job refers to, and keeps its storage.
+func (m *Job) Reset() {
+	for i := range m.Count() {
+		d := m.At(i)
+		clear(d.Buffers)
+		clear(d.Uniforms)
+		d.Program, d.Params = nil, nil
+	}
+	clear(m.Inputs)
+	clear(m.Outputs)
+	m.Inputs, m.Outputs, m.Objects = short(m.Inputs[:0]), short(m.Outputs[:0]), nil
+}
+
+// jobFields reads the fields of a job.
+type jobFields struct {
+	fields
+	job     *Job
+	missing error // the first of Objects
+}
+
+func (f *jobFields) dispatch(d *job.Dispatch) {
+	*d = job.Dispatch{Buffers: d.Buffers[:0], Uniforms: d.Uniforms[:0]}
+	id := f.u32()
+	d.Program = find(f, Objects.Program, id)
 	for i := range d.Groups {
 		d.Groups[i] = f.u32()
 	}
-	d.ParamsBinding, d.Params = f.u32(), f.data()
-	d.Uniforms = d.Uniforms[:0]
-	for range f.count(7) {
-		u := Uniform{UniformKind(f.u8()), f.u32(), f.text(MaxText)}
-		if u.Kind < UniformInt || u.Kind > UniformFloat {
-			f.fail("a kind %d of uniform", u.Kind)
-		}
-		d.Uniforms = append(d.Uniforms, u)
+	if d.ParamsBinding, d.Params = f.u32(), f.data(); len(d.Params) == 0 {
+		d.Params = nil
 	}
-	d.Buffers = f.bindings(d.Buffers, false)
+	for range f.count(7) {
+		d.Uniforms = append(d.Uniforms, f.uniform())
+	}
+	for range f.count(6) {
+		d.Buffers = append(d.Buffers, f.bound())
+	}
+}
+
+// find returns the object of an id, and notes the error of the first that is not there.
+func find[T any](f *jobFields, of func(Objects, uint32) (T, error), id uint32) (object T) {
+	if f.job.Objects == nil || f.err != nil || f.missing != nil {
+		return object
+	}
+	object, f.missing = of(f.job.Objects, id)
+	return object
+}
+
+func (f *jobFields) uniform() job.Uniform {
+	kind, bits, name := f.u8(), f.u32(), f.name()
+	switch kind {
+	case uniformInt:
+		return job.Int(name, int32(bits))
+	case uniformUint:
+		return job.Uint(name, bits)
+	case uniformFloat:
+	default:
+		f.fail("a kind %d of uniform", kind)
+	}
+	return job.Float(name, math.Float32frombits(bits))
+}
+
+// maxNames is the number of names that a Job keeps.
+const maxNames = 256
+
+// name reads a text that many jobs have.
+func (f *jobFields) name() string {
+	text := f.text(MaxText)
+	name, ok := f.job.names[string(text)]
+	if !ok {
+		if name = string(text); f.job.names == nil || len(f.job.names) >= maxNames {
+			f.job.names = map[string]string{}
+		}
+		f.job.names[name] = name
+	}
+	return name
+}
+
+func (f *jobFields) bound() (b job.Bound) {
+	var o Operand
+	b.Binding, b.ReadOnly = f.u32(), f.flag()
+	if f.operand(&o, false); f.err == nil && o.Place != PlaceBuffer {
+		f.fail("binding %d of a dispatch is not a buffer", b.Binding)
+	}
+	b.Offset, b.Size = int(o.Offset), int(o.Size)
+	b.Buffer = find(f, Objects.Buffer, o.ID)
+	return b
 }
 
 func (f *fields) bindings(list []Binding, read bool) []Binding {
 	list = resized(list, f.count(6))
 	for i := range list {
-		list[i].Binding, list[i].ReadOnly = f.u32(), f.flag()
+		list[i].Binding = f.u32()
+		if f.flag() {
+			f.fail("an operand that is read only")
+		}
 		f.operand(&list[i].Operand, read)
 	}
 	return list
@@ -132,8 +234,9 @@ const maxReused = 64
 
 // dropLong frees the storage of long lists, also of dispatches that the last body did not have.
 func (m *Job) dropLong() {
-	m.Inputs, m.Outputs, m.Dispatches = short(m.Inputs), short(m.Outputs), short(m.Dispatches)
-	all := m.Dispatches[:cap(m.Dispatches)]
+	m.In, m.Out, m.Then = short(m.In), short(m.Out), short(m.Then)
+	m.Uniforms, m.Buffers = short(m.Uniforms), short(m.Buffers)
+	all := m.Then[:cap(m.Then)]
 	for i := range all {
 		all[i].Uniforms, all[i].Buffers = short(all[i].Uniforms), short(all[i].Buffers)
 	}
