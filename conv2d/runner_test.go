@@ -12,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -88,7 +89,7 @@ func TestRunnerRefusesBadInput(t *testing.T) {
 
 func TestTasksRefuseTensorsPastTheStorageLimit(t *testing.T) {
 	s := Problem{N: 1, C: 1, H: 10, W: 30, K: 1, R: 1, S: 1}.Shape()
-	info := glctx.Info{MaxStorage: 1000, MaxInvocations: 64, MaxGroups: guaranteed.maxGroups}
+	info := glctx.Info{Limits: job.Limits{MaxGroups: guaranteed.maxGroups, MaxStorage: 1000}, MaxInvocations: 64}
 	if _, err := newTask(s, info); err == nil || !strings.Contains(err.Error(), "1456 bytes, this device allows 1000: split the problem") {
 		t.Errorf("error is %v", err)
 	}

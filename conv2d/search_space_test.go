@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // TestSearchStartsWithTheShippedChoice has the choice of the shipped table first, and once,
@@ -13,7 +14,7 @@ import (
 func TestSearchStartsWithTheShippedChoice(t *testing.T) {
 	info := glctx.Info{
 		GPU: "NVIDIA H200/PCIe/SSE2", MaxSharedBytes: hardware.sharedBytes, MaxInvocations: int32(hardware.maxInvocations),
-		MaxGroups: hardware.maxGroups, MaxStorage: 1 << 31,
+		Limits: job.Limits{MaxGroups: hardware.maxGroups, MaxStorage: 1 << 31},
 	}
 	for _, name := range []string{"conv2d:32x256x56x56-64,1x1", "gemm:8192x8192x8192", "gemm:512x512x512,relu"} {
 		shape, err := ParseShape(name)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 func mustShape(t *testing.T, text string) Shape {
@@ -99,7 +100,7 @@ func TestShippedByModel(t *testing.T) {
 		{"NVIDIA C/PCIe/SSE2", "gemm:256x256x256", 0},
 		{"Another", "gemm:512x512x512", 0},
 	} {
-		info := glctx.Info{GPU: c.gpu, MaxSharedBytes: hardware.sharedBytes, MaxInvocations: int32(hardware.maxInvocations), MaxGroups: hardware.maxGroups, MaxStorage: 1 << 31}
+		info := glctx.Info{GPU: c.gpu, MaxSharedBytes: hardware.sharedBytes, MaxInvocations: int32(hardware.maxInvocations), Limits: job.Limits{MaxGroups: hardware.maxGroups, MaxStorage: 1 << 31}}
 		task, err := newTask(mustShape(t, c.problem), info)
 		if err != nil {
 			t.Fatal(err)

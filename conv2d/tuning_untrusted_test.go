@@ -9,6 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // oneTuning has one choice, for every problem.
@@ -24,7 +25,7 @@ func (oneTuning) PutTuning(binary.Tuning) error { return nil }
 func fuzzTasks(tb testing.TB) (tasks []task, infos []glctx.Info) {
 	tb.Helper()
 	for _, gpu := range []string{"NVIDIA H200", "llvmpipe (LLVM 15.0.6, 256 bits)"} {
-		info := glctx.Info{GPU: gpu, MaxInvocations: 1024, MaxSharedBytes: 48 << 10, MaxGroups: [3]int32{65535, 65535, 65535}, MaxStorage: 1 << 31}
+		info := glctx.Info{GPU: gpu, MaxInvocations: 1024, MaxSharedBytes: 48 << 10, Limits: job.Limits{MaxGroups: [3]int32{65535, 65535, 65535}, MaxStorage: 1 << 31}}
 		for _, word := range []string{"gemm:70x50x33,ta,row-bias,relu", "gemm:2x256x64,beta1", "conv2d:1x5x14x12-7,3x3,p1,bias", "conv2d:2x32x9x9-32,3x3,g32"} {
 			s, err := ParseShape(word)
 			if err != nil {

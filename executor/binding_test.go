@@ -518,7 +518,7 @@ void main() {
 		{"uniform block Block (binding 6) has no Params and is not among Blocks", func(j *Job) { j.Blocks = nil }},
 		{"uniform block Block (binding 6) is bound twice", func(j *Job) { j.Params, j.ParamsBinding = make([]byte, 32), 6 }},
 		{"uniform block Block (binding 6) needs 32 bytes and is bound to 16", func(j *Job) { j.Blocks[0].Data = make([]byte, 16) }},
-		{"has both Data and Memory", func(j *Job) { j.Blocks[0].Buffer = memory.Memory }},
+		{"has both Data and Buffer", func(j *Job) { j.Blocks[0].Buffer = memory.Memory }},
 		{"offset 4 is not a multiple", func(j *Job) { j.Blocks[0] = Block{Binding: 6, Buffer: memory.Memory, Offset: 4} }},
 		{"uniform tint has 1 elements of type vec4, 4 components, and was given 3", func(j *Job) { j.Uniforms[0] = job.Floats("tint", 1, 2, 3) }},
 		{"uniform tint has 1 elements of type vec4, 4 components, and was given 8", func(j *Job) { j.Uniforms[0] = job.Floats("tint", make([]float32, 8)...) }},

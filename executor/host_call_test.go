@@ -170,13 +170,4 @@ func TestHostCallsAreChecked(t *testing.T) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
 	}
-	job, task := good(), newTask(h, 1, 8)
-	for binding, want := range []bool{true, true, false} {
-		if got := usesStorage(&job.Dispatch, uint32(binding)); got != want {
-			t.Errorf("a call uses binding %d: %v", binding, got)
-		}
-		if got := usesStorage(&task.job.Dispatch, uint32(binding)); got != want {
-			t.Errorf("a kernel uses binding %d: %v", binding, got)
-		}
-	}
 }

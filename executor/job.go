@@ -1,11 +1,8 @@
 package executor
 
 import (
-	"slices"
-
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/job"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // What a job is: see package job. Here its programs are handles of the executor's cache, its
@@ -55,15 +52,4 @@ func textureOf(t job.Texture) *Texture {
 // mayRunNothing reports whether a dispatch may be one of no groups.
 func mayRunNothing(d *Dispatch) bool {
 	return d.Indirect != nil || d.Host == nil && d.Groups == [3]uint32{}
-}
-
-// usesStorage reports whether a dispatch uses what is bound to a storage binding.
-func usesStorage(d *Dispatch, binding uint32) bool {
-	if d.Host != nil {
-		return slices.Contains(d.Host.Bindings, binding)
-	}
-	h := handleOf(d)
-	return h != nil && slices.ContainsFunc(h.Interface().Resources, func(r shader.Resource) bool {
-		return r.Kind == shader.StorageBuffer && r.Binding == int32(binding)
-	})
 }

@@ -3,6 +3,8 @@ package executor
 import (
 	"slices"
 	"sync"
+
+	"github.com/shadercache/shadercache/job"
 )
 
 // layout is the place of each part of a job in a slot, and what its programs are
@@ -34,7 +36,7 @@ type layout struct {
 	textures []textureBind
 	words    []byte // of the values
 
-	boundOutputs uint64 // one bit for each output that a program is bound to
+	uses []job.Use // of the dispatch that is checked
 }
 
 // span is a range of bytes.
@@ -65,7 +67,7 @@ func (l *layout) release() {
 		inputs: l.inputs[:0], params: l.params[:0], blocks: l.blocks[:0], outputs: l.outputs[:0],
 		textureInputs: l.textureInputs[:0], textureOutputs: l.textureOutputs[:0], counters: l.counters[:0],
 		commands: l.commands[:0], binds: l.binds[:0], values: l.values[:0],
-		images: l.images[:0], textures: l.textures[:0], words: l.words[:0],
+		images: l.images[:0], textures: l.textures[:0], words: l.words[:0], uses: l.uses[:0],
 	}
 	layouts.Put(l)
 }
@@ -86,36 +88,6 @@ func (l *layout) addDown(size, align int) span {
 
 // padded returns n rounded up to a multiple of align.
 func padded(n, align int) int { return (n + align - 1) / align * align }
-
-// storage returns what a storage binding of a dispatch is bound to, and the number
-// of buffers that are given for it, which must be one. Memory of the dispatch takes
-// precedence over inputs and outputs of the job.
-func (l *layout) storage(j *Job, d *Dispatch, binding uint32) (b bind, given int) {
-	for i := range d.Buffers {
-		if m := &d.Buffers[i]; m.Binding == binding {
-			b = bind{from: deviceMemory, readOnly: m.ReadOnly, memory: memoryOf(m.Buffer), span: span{m.Offset, m.Len()}}
-			b.zero = m.Zero && !l.isBound(&b)
-			given++
-		}
-	}
-	if given > 0 {
-		return b, given
-	}
-	for i := range j.Inputs {
-		if j.Inputs[i].Binding == binding {
-			b = bind{from: slotInputs, span: l.inputs[i]}
-			given++
-		}
-	}
-	for i := range j.Outputs {
-		if j.Outputs[i].Binding == binding {
-			b = bind{from: slotOutputs, span: l.outputs[i]}
-			l.boundOutputs |= 1 << i
-			given++
-		}
-	}
-	return b, given
-}
 
 // isBound reports whether an earlier dispatch of the job uses the same range of memory.
 func (l *layout) isBound(b *bind) bool {

@@ -3,6 +3,8 @@ package executor
 import (
 	"context"
 	"slices"
+
+	"github.com/shadercache/shadercache/job"
 )
 
 // largeOperand is the size from which an operand of a job that does not fit into a slot gets
@@ -29,6 +31,9 @@ type lateOutput struct {
 func (s *Spill) Move(ctx context.Context, e *Executor, j *Job, newMemory func(size int) (*Memory, error)) (*Job, error) {
 	if e.hasRoom(j) {
 		return j, nil
+	}
+	if err := job.Check(j, &e.info.Limits); err != nil {
+		return nil, err
 	}
 	to := *j
 	to.Inputs, to.Outputs, to.Then = nil, nil, slices.Clone(j.Then)
@@ -71,9 +76,6 @@ func (e *Executor) hasRoom(j *Job) bool {
 func operandSize(slice []byte, size int) int { return max(len(slice), size) }
 
 func (s *Spill) moveInput(ctx context.Context, j *Job, in *Input, newMemory func(int) (*Memory, error)) error {
-	if err := checkOperand(j, in.Binding, operandSize(in.Data, in.Size), false); err != nil {
-		return err
-	}
 	data, err := in.Bytes()
 	if err != nil {
 		return err
@@ -82,14 +84,11 @@ func (s *Spill) moveInput(ctx context.Context, j *Job, in *Input, newMemory func
 	if err != nil {
 		return err
 	}
-	bindAll(j, Bound{Binding: in.Binding, Buffer: m, ReadOnly: true})
+	BindOperand(j, Bound{Binding: in.Binding, Buffer: m, ReadOnly: true})
 	return nil
 }
 
 func (s *Spill) moveOutput(j *Job, out *Output, newMemory func(int) (*Memory, error)) error {
-	if err := checkOperand(j, out.Binding, operandSize(out.To, out.Size), true); err != nil {
-		return err
-	}
 	to, err := out.Bytes()
 	if err != nil {
 		return err
@@ -99,7 +98,7 @@ func (s *Spill) moveOutput(j *Job, out *Output, newMemory func(int) (*Memory, er
 		return err
 	}
 	s.late[len(s.late)-1].read = out.Read
-	bindAll(j, Bound{Binding: out.Binding, Buffer: m})
+	BindOperand(j, Bound{Binding: out.Binding, Buffer: m})
 	return nil
 }
 
@@ -155,16 +154,8 @@ func (s *Spill) Release() {
 }
 
 // BindOperand binds memory in place of an input or output, for every dispatch that has nothing
-// of its own at the binding. It returns the error of Submit for an operand of that size.
-func BindOperand(j *Job, b Bound, output bool) error {
-	if err := checkOperand(j, b.Binding, b.Size, output); err != nil {
-		return err
-	}
-	bindAll(j, b)
-	return nil
-}
-
-func bindAll(j *Job, b Bound) {
+// of its own at the binding. The job was checked with the operand.
+func BindOperand(j *Job, b Bound) {
 	for i := range j.Count() {
 		d := j.At(i)
 		if !slices.ContainsFunc(d.Buffers, func(other Bound) bool { return other.Binding == b.Binding }) {

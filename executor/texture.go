@@ -44,6 +44,9 @@ func (e *Executor) NewTexture(shape texel.Shape) (*Texture, error) {
 // Shape returns what the texture was made as, without zeros.
 func (t *Texture) Shape() texel.Shape { return t.texture.Shape }
 
+// Aliases reports whether an image of a format may be bound to the texture: see texel.Format.
+func (t *Texture) Aliases(f texel.Format) bool { return t.texture.Aliases(f) }
+
 // Upload copies texels without padding to a region, after the jobs submitted so far that
 // use the texture.
 func (t *Texture) Upload(ctx context.Context, r texel.Region, texels []byte) error {

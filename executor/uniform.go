@@ -3,7 +3,6 @@ package executor
 import (
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // SetUniform sets the uniform in program, which is current, for callers that dispatch
@@ -19,10 +18,4 @@ func SetUniform(gl *glctx.GL, program uint32, u job.Uniform) {
 	} else {
 		panic("executor: uniform " + u.Name + " is of type " + t.String() + " and was given " + u.Base().String() + " components")
 	}
-}
-
-// isNamed reports whether a name that a caller gives is that of a resource: the name of
-// an array may lack its "[0]".
-func isNamed(name string, r *shader.Resource) bool {
-	return name == r.Name || len(r.Name) == len(name)+len("[0]") && r.Name[:len(name)] == name && r.Name[len(name):] == "[0]"
 }

@@ -110,7 +110,7 @@ func (c *Context) pollWaiting() {
 	}
 }
 
-func (c *Context) runWaiting(j job) {
+func (c *Context) runWaiting(j callback) {
 	defer func() {
 		v := recover()
 		if v == nil {
@@ -145,7 +145,7 @@ func (c *Context) enterPoll() {
 }
 
 // requeue puts jobs before all that are queued.
-func (c *Context) requeue(jobs []job) {
+func (c *Context) requeue(jobs []callback) {
 	if len(jobs) == 0 {
 		return
 	}
@@ -208,7 +208,7 @@ func isCurrent() bool { return gl45.GetString(gl45.VERSION) != nil }
 // runs the queued callbacks and deletes the objects that setUp made. On other threads
 // the next Poll does that, if there is one.
 func (c *Context) closeAdopted() {
-	c.put(job{post: func(gl *GL) { c.tearDown() }})
+	c.put(callback{post: func(gl *GL) { c.tearDown() }})
 	c.queue.close()
 	if here := threadID(); c.adoptedThread.Load() == here && c.thread.Load() != here {
 		c.pollWaiting()

@@ -171,7 +171,7 @@ func (c *Context) run(started chan<- error) {
 	if err != nil {
 		return
 	}
-	var batch []job
+	var batch []callback
 	for {
 		var open bool
 		if batch, open = c.queue.take(batch); !open {
@@ -226,17 +226,17 @@ func (c *Context) tearDown() {
 	c.gl.stopDebugOutput()
 }
 
-func (c *Context) runBatch(batch []job) {
+func (c *Context) runBatch(batch []callback) {
 	for i, j := range batch {
 		c.runJob(j)
-		batch[i] = job{}
+		batch[i] = callback{}
 	}
 }
 
 // longCallback is the time above which a callback of Do is an event.
 const longCallback = 100 * time.Microsecond
 
-func (c *Context) runJob(j job) {
+func (c *Context) runJob(j callback) {
 	c.gl.callbacks++
 	if j.post != nil {
 		j.post(c.gl)
@@ -273,7 +273,7 @@ func (c *Context) Do(fn func(gl *GL) error) error {
 		return err
 	}
 	call := newCall()
-	open, slept := c.put(job{fn: fn, call: call})
+	open, slept := c.put(callback{fn: fn, call: call})
 	if !open {
 		calls.Put(call)
 		return shader.ErrClosed
@@ -301,12 +301,12 @@ func (c *Context) Post(fn func(gl *GL)) {
 	if fn == nil {
 		panic("glctx: Post was given no function")
 	}
-	c.put(job{post: fn})
+	c.put(callback{post: fn})
 }
 
 // put queues a job and reports whether the queue was open, and whether the GL thread
 // slept.
-func (c *Context) put(j job) (open, slept bool) {
+func (c *Context) put(j callback) (open, slept bool) {
 	open, slept = c.queue.put(j)
 	if open && c.schedule != nil {
 		c.requestPoll()

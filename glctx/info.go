@@ -6,6 +6,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/job/texel"
 )
 
@@ -18,26 +19,18 @@ type Info struct {
 	Major       int
 	Minor       int
 
-	MaxGroups      [3]int32 // work groups in a dispatch, each axis
+	job.Limits // of jobs
+
 	MaxGroupSize   [3]int32 // invocations in a work group, each axis
 	MaxInvocations int32    // invocations in a work group, all axes
 	MaxSharedBytes int      // shared memory of a work group
-	MaxStorage     int64    // bytes of one shader storage block
 	MaxBindings    int      // shader storage bindings
 
 	Textures       texel.Limits
-	UniformBlocks  int   // of one compute program
-	MaxUniform     int64 // bytes of one uniform block
-	CounterBuffers int   // atomic counter bindings
-	MaxCounters    int64 // bytes of one atomic counter buffer
+	UniformBlocks  int // of one compute program
+	CounterBuffers int // atomic counter bindings
 
-	// Limits of programs with local_size_variable, zero where VariableGroups is not set.
-	VariableGroups         bool     // GL_ARB_compute_variable_group_size
-	MaxVariableSize        [3]int32 // invocations in a work group, each axis
-	MaxVariableInvocations int32    // invocations in a work group, all axes
-
-	StorageAlignment int // of offsets into a storage buffer, bytes
-	UniformAlignment int // of offsets into a uniform buffer, bytes
+	VariableGroups bool // GL_ARB_compute_variable_group_size
 
 	ParallelCompile bool // GL_KHR_parallel_shader_compile: the driver compiles on its own threads
 	ResetNotice     bool // a reset of the GPU is reported
@@ -63,22 +56,24 @@ func (i Info) PinnedMemory() bool { return i.Has("GL_AMD_pinned_memory") }
 func (gl *GL) readInfo() Info {
 	api, version := gl.parseVersion()
 	info := Info{
-		GPU:              gl.text(gl45.RENDERER),
-		Driver:           gl.text(gl45.VENDOR) + " " + gl.text(gl45.VERSION),
-		API:              api,
-		Major:            version[0],
-		Minor:            version[1],
-		MaxInvocations:   gl.integer(gl45.MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
-		MaxSharedBytes:   int(gl.integer(gl45.MAX_COMPUTE_SHARED_MEMORY_SIZE)),
-		MaxBindings:      int(gl.integer(gl45.MAX_SHADER_STORAGE_BUFFER_BINDINGS)),
-		Textures:         gl.readTextureLimits(),
-		UniformBlocks:    int(gl.integer(gl45.MAX_COMPUTE_UNIFORM_BLOCKS)),
-		MaxUniform:       int64(gl.integer(gl45.MAX_UNIFORM_BLOCK_SIZE)),
-		CounterBuffers:   int(gl.integer(gl45.MAX_ATOMIC_COUNTER_BUFFER_BINDINGS)),
-		MaxCounters:      int64(gl.integer(gl45.MAX_ATOMIC_COUNTER_BUFFER_SIZE)),
-		StorageAlignment: int(gl.integer(gl45.SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT)),
-		UniformAlignment: int(gl.integer(gl45.UNIFORM_BUFFER_OFFSET_ALIGNMENT)),
-		extensions:       map[string]bool{},
+		GPU:            gl.text(gl45.RENDERER),
+		Driver:         gl.text(gl45.VENDOR) + " " + gl.text(gl45.VERSION),
+		API:            api,
+		Major:          version[0],
+		Minor:          version[1],
+		MaxInvocations: gl.integer(gl45.MAX_COMPUTE_WORK_GROUP_INVOCATIONS),
+		MaxSharedBytes: int(gl.integer(gl45.MAX_COMPUTE_SHARED_MEMORY_SIZE)),
+		MaxBindings:    int(gl.integer(gl45.MAX_SHADER_STORAGE_BUFFER_BINDINGS)),
+		Textures:       gl.readTextureLimits(),
+		UniformBlocks:  int(gl.integer(gl45.MAX_COMPUTE_UNIFORM_BLOCKS)),
+		CounterBuffers: int(gl.integer(gl45.MAX_ATOMIC_COUNTER_BUFFER_BINDINGS)),
+		Limits: job.Limits{
+			MaxUniform:       int64(gl.integer(gl45.MAX_UNIFORM_BLOCK_SIZE)),
+			MaxCounters:      int64(gl.integer(gl45.MAX_ATOMIC_COUNTER_BUFFER_SIZE)),
+			StorageAlignment: int(gl.integer(gl45.SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT)),
+			UniformAlignment: int(gl.integer(gl45.UNIFORM_BUFFER_OFFSET_ALIGNMENT)),
+		},
+		extensions: map[string]bool{},
 	}
 	gl45.GetInteger64v(gl45.MAX_SHADER_STORAGE_BLOCK_SIZE, &info.MaxStorage)
 	for axis := range uint32(3) {

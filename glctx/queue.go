@@ -20,8 +20,8 @@ const (
 	callerSpin = 30 * time.Microsecond
 )
 
-// job is one queued callback: fn with its call for a Do, post for a Post.
-type job struct {
+// callback is one queued callback: fn with its call for a Do, post for a Post.
+type callback struct {
 	fn   func(*GL) error
 	post func(*GL)
 	call *call
@@ -38,7 +38,7 @@ type queue struct {
 
 	mu struct {
 		sync.Mutex
-		jobs     []job
+		jobs     []callback
 		sleeping bool
 		asleep   time.Time     // when the GL thread began to sleep
 		slept    time.Duration // until a job came; waking up takes longer
@@ -51,7 +51,7 @@ func newQueue() *queue { return new(queue) }
 
 // put appends a job and reports whether the queue was open, and whether the GL thread
 // slept.
-func (q *queue) put(j job) (open, slept bool) {
+func (q *queue) put(j callback) (open, slept bool) {
 	q.mu.Lock()
 	if q.mu.closed {
 		q.mu.Unlock()
@@ -71,7 +71,7 @@ func (q *queue) put(j job) (open, slept bool) {
 }
 
 // putFirst puts jobs back before all others, also when the queue is closed.
-func (q *queue) putFirst(jobs []job) {
+func (q *queue) putFirst(jobs []callback) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.mu.jobs = append(slices.Clone(jobs), q.mu.jobs...)
@@ -82,7 +82,7 @@ func (q *queue) putFirst(jobs []job) {
 // closed and empty; or the callbacks of timers whose time has come. It spins before it
 // sleeps where jobs come closely, unless expectIdle is set, which it resets. spare is reused
 // for later jobs.
-func (q *queue) take(spare []job) ([]job, bool) {
+func (q *queue) take(spare []callback) ([]callback, bool) {
 	for {
 		due, next := q.dueTimers(spare[:0])
 		if len(due) > 0 {
@@ -105,7 +105,7 @@ func (q *queue) take(spare []job) ([]job, bool) {
 
 // takeOrSleep returns what take returns, or reports that the GL thread is to sleep until the
 // next timer.
-func (q *queue) takeOrSleep(spare []job, next time.Duration) (batch []job, open, ready bool) {
+func (q *queue) takeOrSleep(spare []callback, next time.Duration) (batch []callback, open, ready bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.slept > 0 {
@@ -132,7 +132,7 @@ func (q *queue) awake() {
 }
 
 // tryTake is take without the wait.
-func (q *queue) tryTake(spare []job) []job {
+func (q *queue) tryTake(spare []callback) []callback {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	batch := q.mu.jobs

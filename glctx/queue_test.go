@@ -11,7 +11,7 @@ func TestQueueKeepsOrderInBatches(t *testing.T) {
 	q := newQueue()
 	var got []int
 	for i := range 5 {
-		q.put(job{post: func(*GL) { got = append(got, i) }})
+		q.put(callback{post: func(*GL) { got = append(got, i) }})
 	}
 	batch, open := q.take(nil)
 	if !open || len(batch) != 5 {
@@ -34,7 +34,7 @@ func TestQueueLosesNoWakeup(t *testing.T) {
 	for range producers {
 		wg.Go(func() {
 			for range each {
-				if open, _ := q.put(job{}); !open {
+				if open, _ := q.put(callback{}); !open {
 					t.Error("the queue was closed early")
 				}
 			}
@@ -42,7 +42,7 @@ func TestQueueLosesNoWakeup(t *testing.T) {
 	}
 	go func() { wg.Wait(); q.close() }()
 	taken := 0
-	var batch []job
+	var batch []callback
 	for {
 		var open bool
 		if batch, open = q.take(batch); !open {
@@ -53,7 +53,7 @@ func TestQueueLosesNoWakeup(t *testing.T) {
 	if taken != producers*each {
 		t.Errorf("took %d of %d", taken, producers*each)
 	}
-	if open, _ := q.put(job{}); open {
+	if open, _ := q.put(callback{}); open {
 		t.Error("a closed queue accepted a job")
 	}
 	if q.close() {
@@ -104,7 +104,7 @@ func TestCallWaitsForItsCallback(t *testing.T) {
 func TestQueueExpectsIdleOnce(t *testing.T) {
 	q := newQueue()
 	q.expectIdle = true
-	go q.put(job{post: func(*GL) {}})
+	go q.put(callback{post: func(*GL) {}})
 	if batch, open := q.take(nil); len(batch) != 1 || !open {
 		t.Errorf("took %d, open %v", len(batch), open)
 	}

@@ -62,7 +62,7 @@ func (t *Timer) Close() {
 
 // dueTimers appends the callbacks of the timers whose time has come, and returns the time
 // until the next one, or futex.NoLimit. The GL thread calls it.
-func (q *queue) dueTimers(due []job) ([]job, time.Duration) {
+func (q *queue) dueTimers(due []callback) ([]callback, time.Duration) {
 	next := futex.NoLimit
 	for _, t := range q.timers {
 		if t.at.IsZero() {
@@ -73,7 +73,7 @@ func (q *queue) dueTimers(due []job) ([]job, time.Duration) {
 			continue
 		}
 		t.at = time.Time{}
-		due = append(due, job{post: t.fn})
+		due = append(due, callback{post: t.fn})
 	}
 	return due, next
 }

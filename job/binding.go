@@ -9,7 +9,8 @@ import (
 
 // Texture is texels on the GPU that a job binds.
 type Texture interface {
-	Shape() texel.Shape // without zeros
+	Shape() texel.Shape          // without zeros
+	Aliases(f texel.Format) bool // the driver takes an image of the format: see texel.Format
 }
 
 // Block is the content of the uniform block at Binding: Data, or a range of device
@@ -21,6 +22,14 @@ type Block struct {
 	Buffer Bindable // in place of Data
 	Offset int      // bytes, a multiple of the GPU's alignment: 256 always is
 	Size   int      // bytes; 0 is the rest of the memory
+}
+
+// Len returns Size, or the rest of the buffer where Size is 0.
+func (b *Block) Len() int {
+	if b.Size == 0 {
+		return b.Buffer.Size() - b.Offset
+	}
+	return b.Size
 }
 
 // Image is what an image uniform loads from and stores to. It is meant for the uniform
@@ -40,6 +49,14 @@ type Image struct {
 	// Format, if set, reads the bits of the texels as another format of the same size.
 	// Default: the texture's. Either has to be the one that the program declares.
 	Format texel.Format
+}
+
+// TexelFormat returns Format, or that of the texture.
+func (im *Image) TexelFormat() texel.Format {
+	if im.Format == 0 {
+		return im.Texture.Shape().Format
+	}
+	return im.Format
 }
 
 // Sampled is what a sampler uniform reads from, and how. It is meant for the uniform of

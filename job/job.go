@@ -162,6 +162,9 @@ func (out *Output) Bytes() ([]byte, error) {
 	return make([]byte, n), nil
 }
 
+func (in *Input) size() int   { return max(len(in.Data), in.Size) }
+func (out *Output) size() int { return max(len(out.To), out.Size) }
+
 // Len returns the number of bytes of the input, or ErrInvalid for none.
 func (in *Input) Len() (int, error) {
 	n, fault := hostLen(in.Data, in.Size, in.Fill != nil, "Data", "Fill")

@@ -3,6 +3,8 @@
 package server
 
 import (
+	"slices"
+
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
@@ -13,6 +15,7 @@ import (
 type placed struct {
 	bound  job.Bound
 	output bool
+	index  int // in the inputs or outputs of the job
 }
 
 // maxInPlace is the most operands of a job of which any is used in place: each is compared
@@ -23,7 +26,7 @@ const maxInPlace = 64
 // place, and reports whether that is possible. Otherwise it is copied: where the memory is
 // not pinned or the range is not aligned, and where kernels that write an output would
 // change an operand that they also read or write under another binding.
-func (s *session) useInPlace(r *running, b *wire.Binding, size int, output bool) bool {
+func (s *session) useInPlace(r *running, b *wire.Binding, index, size int, output bool) bool {
 	m := s.objects.memories[b.Operand.ID]
 	if m.pinned == nil || b.Operand.Offset%uint64(s.server.context.Info().StorageAlignment) != 0 {
 		return false
@@ -32,7 +35,7 @@ func (s *session) useInPlace(r *running, b *wire.Binding, size int, output bool)
 		return false
 	}
 	bound := job.Bound{Binding: b.Binding, Buffer: m.pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output, Zero: output}
-	r.inPlace = append(r.inPlace, placed{bound, output})
+	r.inPlace = append(r.inPlace, placed{bound, output, index})
 	if output {
 		r.bytes.out += size
 	} else {
@@ -69,11 +72,22 @@ func (o *objects) overlap(a, b *wire.Operand) bool {
 	return x != nil && y != nil && x.inode == y.inode && a.Offset < b.Offset+b.Size && b.Offset < a.Offset+a.Size
 }
 
-// bindInPlace binds the operands that are used in place, when the dispatches are there.
-func (r *running) bindInPlace() error {
-	for i := range r.inPlace {
-		if err := executor.BindOperand(&r.request.Job, r.inPlace[i].bound, r.inPlace[i].output); err != nil {
-			return err
+// bindInPlace binds the operands that are used in place, and takes them from the inputs and
+// outputs, with which the job is checked before.
+func (r *running) bindInPlace(l *job.Limits) error {
+	if len(r.inPlace) == 0 {
+		return nil
+	}
+	j := &r.request.Job
+	if err := job.Check(j, l); err != nil {
+		return err
+	}
+	for _, p := range slices.Backward(r.inPlace) {
+		executor.BindOperand(j, p.bound)
+		if p.output {
+			j.Outputs = slices.Delete(j.Outputs, p.index, p.index+1)
+		} else {
+			j.Inputs = slices.Delete(j.Inputs, p.index, p.index+1)
 		}
 	}
 	return nil

@@ -229,7 +229,7 @@ func (s *session) prepare(r *running) error {
 	if err := s.server.device.Check(&r.request.Job, &r.pending); err != nil {
 		return err
 	}
-	if err := r.bindInPlace(); err != nil {
+	if err := r.bindInPlace(&s.server.limits); err != nil {
 		return err
 	}
 	return s.moveLarge(r, &r.request.Job)
@@ -255,7 +255,8 @@ func (s *session) prepareInputs(r *running) error {
 			if data, err = s.memoryRange(&in.Operand); err != nil {
 				return err
 			}
-			if s.useInPlace(r, in, len(data), false) {
+			if s.useInPlace(r, in, i, len(data), false) {
+				r.request.Inputs = append(r.request.Inputs, job.Input{Binding: in.Binding, Data: data})
 				continue
 			}
 		default:
@@ -291,7 +292,8 @@ func (s *session) prepareOutputs(r *running) error {
 			if to, err = s.memoryRange(&out.Operand); err != nil {
 				return err
 			}
-			if s.useInPlace(r, out, len(to), true) {
+			if s.useInPlace(r, out, i, len(to), true) {
+				r.request.Outputs = append(r.request.Outputs, job.Output{Binding: out.Binding, To: to})
 				continue
 			}
 			m := s.objects.memories[out.Operand.ID]

@@ -80,13 +80,7 @@ func (s *session) program(t *task, b []byte) (wire.Message, error) {
 	}
 	o.programs[m.ID] = program
 	o.total.Add(1)
-	reply := &wire.ProgramReply{Key: program.Key(), Origin: uint8(program.Origin()), WorkGroup: program.WorkGroup()}
-	for _, r := range program.Interface().Resources {
-		reply.Resources = append(reply.Resources, wire.Resource{
-			Kind: uint8(r.Kind), Binding: int32(r.Binding), Bytes: uint64(r.Bytes), Name: []byte(r.Name),
-		})
-	}
-	return reply, nil
+	return &wire.ProgramReply{Key: program.Key(), Origin: uint8(program.Origin()), Interface: program.Interface()}, nil
 }
 
 // sourceOf returns the source that a request gives or names.

@@ -17,6 +17,7 @@ import (
 	"github.com/shadercache/shadercache/executor/local"
 	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
 )
@@ -39,6 +40,7 @@ type Server struct {
 	failures failures
 	started  time.Time
 
+	limits   job.Limits
 	zeroCopy bool // jobs use the memory of clients in place
 
 	lastDone atomic.Int64 // see pace
@@ -73,6 +75,7 @@ type counts struct {
 func New(c *glctx.Context, programs *cache.Cache, e *executor.Executor, o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{context: c, cache: programs, executor: e, options: o, started: time.Now(), library: newLibrary(), lobby: socket.NewLobby()}
+	s.limits = c.Info().Limits
 	s.zeroCopy = c.Info().PinnedMemory() && !o.CopyMemory
 	s.turns = newTurns(e)
 	s.buffers = named.NewRegistry[*named.Buffer]("buffer", int64(o.Limits.Named), o.NamedTime, o.Names)

@@ -124,6 +124,7 @@ func (s *Server) welcome(session uint64) *wire.Welcome {
 		Server: short(s.options.Version), Device: short(info.GPU), Label: short(info.Fingerprint.Label()),
 		Fingerprint: info.Fingerprint.Digest(), Limits: s.options.Limits, ZeroCopy: s.zeroCopy, Ended: short(s.options.Ended),
 		Number: uint32(s.options.Device.Number), Devices: uint32(s.options.Device.Count), UUID: short(s.options.Device.UUID),
+		Jobs: info.Limits,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // asFloats returns expected values as a GPU has them.
@@ -65,7 +66,7 @@ func TestProjection(t *testing.T) {
 // TestRowChecker compares its rows with the whole reference.
 func TestRowChecker(t *testing.T) {
 	seed := newSeed(t)
-	info := glctx.Info{MaxStorage: 1 << 30, MaxInvocations: 1024, MaxGroups: [3]int32{65535, 65535, 65535}}
+	info := glctx.Info{Limits: job.Limits{MaxGroups: [3]int32{65535, 65535, 65535}, MaxStorage: 1 << 30}, MaxInvocations: 1024}
 	for _, s := range sampleShapes {
 		space, err := conv2d.NewSearchSpace(s, info, conv2d.Restriction{})
 		if err != nil {

@@ -22,10 +22,6 @@ type Device struct {
 
 	// Open opens the device, and fails the test where it cannot. It has the test close it.
 	Open func(t *testing.T) job.Device
-
-	// Late is set for a device that checks a job against its programs when it has the job, as
-	// a server does: Wait returns what Submit returns elsewhere.
-	Late bool
 }
 
 // testCase is one line of the table.
@@ -56,7 +52,7 @@ func (c *testCase) run(t *testing.T, devices []Device, opened []job.Device) {
 		var first []string
 		for i, d := range devices {
 			t.Run(d.Name, func(t *testing.T) {
-				r := &run{T: t, late: d.Late}
+				r := &run{T: t}
 				if c.fresh {
 					r.Device = d.Open(t)
 				} else {
@@ -77,7 +73,6 @@ func (c *testCase) run(t *testing.T, devices []Device, opened []job.Device) {
 type run struct {
 	*testing.T
 	job.Device
-	late  bool
 	lines []string // what it did, the same on every device
 }
 
@@ -117,16 +112,11 @@ func plain(err error) string { return prefixes.ReplaceAllString(err.Error(), "")
 // refuse submits a job that has to be refused, and then one that is computed.
 func (r *run) refuse(j *job.Job, want error, says ...string) {
 	r.Helper()
-	at := "Submit"
 	pending, err := r.Submit(r.Context(), j)
 	if err == nil {
-		if !r.late {
-			r.Error("Submit took the job")
-		}
-		err = pending.Wait(r.Context())
 		pending.Release()
 	}
-	r.fails(at, err, want, says...)
+	r.fails("Submit", err, want, says...)
 	r.scale(100)
 }
 

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) { gltest.Main(m) }
 
 var all = []jobtest.Device{
 	{Name: "own", Open: func(t *testing.T) job.Device { return own(t) }},
-	{Name: "socket", Late: true, Open: func(t *testing.T) job.Device { return served(t, 0) }},
-	{Name: "ring", Late: true, Open: func(t *testing.T) job.Device { return served(t, 64<<10) }},
+	{Name: "socket", Open: func(t *testing.T) job.Device { return served(t, 0) }},
+	{Name: "ring", Open: func(t *testing.T) job.Device { return served(t, 64<<10) }},
 	{Name: "group", Open: group},
 }
 

@@ -42,7 +42,7 @@ func TestAServerThatStopsAnswering(t *testing.T) {
 	defer l.Close()
 	welcome := &wire.Welcome{Version: wire.Version, Limits: wire.Limits{
 		Jobs: 4, Objects: 4, Memory: 1, Buffers: 1, Named: 1, Deadline: uint64(time.Millisecond), Longest: uint64(time.Minute),
-	}}
+	}, Jobs: oneGroup}
 	frame, err := wire.AppendFrame(nil, wire.TypeHello|wire.ReplyBit, 1, welcome)
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestAServerThatStopsAnswering(t *testing.T) {
 	if _, err := c.Get(cancelled(t), shader.MustSource("p", "layout(local_size_x = 1) in;\nvoid main() {}", nil)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err) // its reply is due in minutes, that of the job before
 	}
-	pending, err := c.Submit(t.Context(), &job.Job{Dispatch: job.Dispatch{Program: &Program{c: c, id: 1}, Groups: [3]uint32{1, 1, 1}}})
+	pending, err := c.Submit(t.Context(), &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 4)}, {Binding: 1, To: make([]byte, 4)}}})
 	if err != nil {
 		t.Fatal(err)
 	}

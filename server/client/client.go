@@ -94,6 +94,7 @@ type Welcome struct {
 	Number      int    // of the session's device in the server, from 0
 	Devices     int    // that the server has
 	UUID        string // of the device, 32 hexadecimal digits; "" where the driver has none
+	Jobs        job.Limits
 }
 
 // Dial connects to a server. It returns job.ErrNoServer where none listens, ErrVersion,
@@ -200,8 +201,9 @@ func (c *Client) hello(o *Options) error {
 	c.mu.request = 1
 	c.welcome = Welcome{
 		m.Session, m.Generation, string(m.Server), string(m.Device), string(m.Label), m.Fingerprint, m.Limits, m.ZeroCopy, string(m.Ended),
-		int(m.Number), int(m.Devices), string(m.UUID),
+		int(m.Number), int(m.Devices), string(m.UUID), m.Jobs,
 	}
+	c.welcome.Jobs.StorageAlignment, c.welcome.Jobs.UniformAlignment = max(1, m.Jobs.StorageAlignment), max(1, m.Jobs.UniformAlignment)
 	return nil
 }
 

@@ -70,8 +70,8 @@ func (p *Pending) operands(ctx context.Context, m *wire.Job) error {
 	return nil
 }
 
-// check returns an error where a program or a buffer of a job is not of the session, or the
-// protocol has no place for a uniform.
+// check returns an error where a program or a buffer of a job is not of the session, the
+// protocol has no place for what it binds, or it does not fit its programs and the GPU.
 func (c *Client) check(j *job.Job) error {
 	for i := range j.Count() {
 		d := j.At(i)
@@ -81,6 +81,10 @@ func (c *Client) check(j *job.Job) error {
 			return job.Foreign(d.Program)
 		case program.released.Load():
 			return fmt.Errorf("client: program %s: %w", program.name, job.ErrReleased)
+		case program.beyond != "":
+			return fmt.Errorf("%w: %s", job.ErrInvalid, program.beyond)
+		case d.Host != nil || d.Indirect != nil || len(d.Blocks)+len(d.Images)+len(d.Textures) > 0:
+			return fmt.Errorf("%w: program %s: a server takes no Host, Indirect, Blocks, Images or Textures", job.ErrInvalid, program.name)
 		}
 		for k := range d.Uniforms {
 			u := &d.Uniforms[k]
@@ -102,5 +106,8 @@ func (c *Client) check(j *job.Job) error {
 			}
 		}
 	}
-	return nil
+	if len(j.TextureInputs)+len(j.TextureOutputs)+len(j.Counters) > 0 {
+		return fmt.Errorf("%w: a server takes no TextureInputs, TextureOutputs or Counters", job.ErrInvalid)
+	}
+	return job.Check(j, &c.welcome.Jobs)
 }

@@ -18,7 +18,7 @@ type Program struct {
 	id       uint32
 	name     string
 	reply    wire.ProgramReply
-	bound    shader.Interface
+	beyond   string // what jobs of a server cannot bind; "" for nothing
 	released atomic.Bool
 }
 
@@ -51,10 +51,7 @@ func (c *Client) program(ctx context.Context, name string, m *wire.Program) (*Pr
 		}
 		return nil, err
 	}
-	p.bound.WorkGroup = p.reply.WorkGroup
-	for _, r := range p.reply.Resources {
-		p.bound.Resources = append(p.bound.Resources, shader.Resource{Kind: shader.ResourceKind(r.Kind), Name: string(r.Name), Binding: r.Binding, Bytes: int32(r.Bytes)})
-	}
+	p.beyond = p.Interface().BeyondBlocks(name)
 	return p, nil
 }
 
@@ -68,10 +65,10 @@ func (p *Program) Name() string { return p.name }
 func (p *Program) Key() shader.Key { return shader.Key(p.reply.Key) }
 
 // Interface returns what jobs bind.
-func (p *Program) Interface() shader.Interface { return p.bound }
+func (p *Program) Interface() shader.Interface { return p.reply.Interface }
 
 // WorkGroup returns the size of a work group in x, y and z.
-func (p *Program) WorkGroup() [3]uint32 { return p.reply.WorkGroup }
+func (p *Program) WorkGroup() [3]uint32 { return p.reply.Interface.WorkGroup }
 
 // Origin returns where the server had the program from.
 func (p *Program) Origin() job.Origin { return job.Origin(p.reply.Origin) }

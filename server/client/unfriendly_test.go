@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // unfriendly is a client of a server that welcomes it and answers each request with what answer
@@ -49,7 +50,7 @@ func unfriendly(t *testing.T, answer func(h wire.Header) (wire.Type, wire.Messag
 			if h.Type == wire.TypeHello {
 				typ, m = h.Type|wire.ReplyBit, &wire.Welcome{Version: wire.Version, Limits: wire.Limits{
 					Jobs: 4, Objects: 4, Memory: 1, Buffers: 1, Named: 1, Deadline: 1e9, Longest: 1e9,
-				}}
+				}, Jobs: oneGroup}
 			}
 			frame, err := wire.AppendFrame(nil, typ, h.Request, m)
 			if err != nil || conn.Write(frame) != nil {
@@ -65,12 +66,22 @@ func unfriendly(t *testing.T, answer func(h wire.Header) (wire.Type, wire.Messag
 	return c
 }
 
+// oneGroup allows a work group along each axis, and a page of storage.
+var oneGroup = job.Limits{MaxGroups: [3]int32{1, 1, 1}, MaxStorage: 4096}
+
+// madeProgram is a program that writes the blocks at 0 and 1.
+func madeProgram(c *Client) *Program {
+	return &Program{c: c, id: 1, reply: wire.ProgramReply{Interface: shader.Interface{
+		WorkGroup: [3]uint32{1, 1, 1}, Resources: []shader.Resource{{Kind: shader.StorageBuffer, Name: "A"}, {Kind: shader.StorageBuffer, Name: "B", Binding: 1}},
+	}}}
+}
+
 // TestRepliesThatDoNotFit: of another type, with fewer outputs than were asked for, and with none
 // of the fields. Each is ErrMalformed, and nothing is taken for a result.
 func TestRepliesThatDoNotFit(t *testing.T) {
 	submit := func(c *Client) error {
 		pending, err := c.Submit(t.Context(), &job.Job{
-			Dispatch: job.Dispatch{Program: &Program{c: c, id: 1}, Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 8)}, {Binding: 1, To: make([]byte, 8)}},
+			Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 8)}, {Binding: 1, To: make([]byte, 8)}},
 		})
 		if err != nil {
 			return err

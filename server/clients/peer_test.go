@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/server/internal/wire"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // peer answers a frame. It writes what the client gets instead of the right answer, or
@@ -88,8 +89,8 @@ func rightReply(typ wire.Type, body []byte) (wire.Message, error) {
 			Limits: wire.Limits{Jobs: 256, Objects: 1024, Deadline: 60e9, Longest: 60e9},
 		}, nil
 	case wire.TypeProgram:
-		storage := wire.Resource{Kind: 1, Binding: 0, Name: []byte("In")}
-		return &wire.ProgramReply{Origin: 4, WorkGroup: [3]uint32{64, 1, 1}, Resources: []wire.Resource{storage, storage}}, nil
+		storage := shader.Resource{Kind: shader.StorageBuffer, Name: "In"}
+		return &wire.ProgramReply{Origin: 4, Interface: shader.Interface{WorkGroup: [3]uint32{64, 1, 1}, Resources: []shader.Resource{storage, storage}}}, nil
 	case wire.TypeBuffer:
 		return &wire.BufferReply{Size: 4096, Version: 1}, nil
 	case wire.TypeCopy:

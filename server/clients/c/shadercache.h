@@ -39,7 +39,7 @@ extern "C" {
 #endif
 
 /* The version of the protocol that this file speaks. */
-#define SHC_PROTOCOL_VERSION 2
+#define SHC_PROTOCOL_VERSION 3
 
 /* A frame's limit: more bytes than about this, of all inline inputs or outputs of one
  * request together, must be in an shc_memory. */
@@ -1237,6 +1237,7 @@ static int shc__read_welcome(shc_client *c, const shc__frame *f) {
     c->info.number = shc__get32(&r);
     c->info.devices = shc__get32(&r);
     shc__get_text(&r, c->info.uuid);
+    shc__take(&r, 60); /* what the GPU allows jobs: the server checks it */
     return shc__read_all(c, &r);
 }
 
@@ -1358,6 +1359,8 @@ static void shc__skip_resources(shc__reader *r) {
     for (; n > 0 && !r->bad; n--) {
         size_t size;
         shc__take(r, 13);
+        shc__get_data(r, 2, &size);
+        shc__take(r, 20);
         shc__get_data(r, 2, &size);
     }
 }

@@ -69,7 +69,7 @@ __all__ = [
     "uint",
 ]
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 MAX_BODY = 1 << 20
 _INLINE = 64 << 10  # more bytes of one input or output go through shared memory
 _INLINE_SUM = 512 << 10  # likewise, of one request
@@ -455,6 +455,8 @@ class Program(_Object):
         for _ in range(r.unpack("<H", 2)[0]):
             kind, binding, size = r.unpack("<BiQ", 13)
             self.resources.append(Resource(kind, binding, size, r.text(4096)))
+            r.take(20)  # what a client needs that checks jobs itself
+            r.text()
         return self
 
     def _is_wide(self) -> bool:
@@ -989,6 +991,7 @@ class Client:
         self.ended = r.text()
         self.number, self.devices = r.unpack("<2I", 8)
         self.uuid = r.text()
+        r.take(60)  # what the GPU allows jobs: the server checks it
 
     def __enter__(self) -> "Client":
         return self

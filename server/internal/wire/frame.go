@@ -8,7 +8,7 @@ import (
 
 // Version is the version of the protocol that this package speaks. A server accepts a
 // client if Version is within the range that the client's Hello gives.
-const Version = 2
+const Version = 3
 
 // Limits of the protocol, in bytes. Both sides refuse what exceeds them before they
 // allocate memory for it.

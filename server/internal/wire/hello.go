@@ -1,6 +1,10 @@
 package wire
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/shadercache/shadercache/job"
+)
 
 // Magic is the first field of a Hello, "SHDC" in the order of bytes.
 const Magic = 0x43444853
@@ -71,6 +75,7 @@ type Welcome struct {
 	Number      uint32 // of the session's device in the server, from 0
 	Devices     uint32 // that the server has
 	UUID        []byte // of the device, 32 hexadecimal digits; empty where the driver has none
+	Jobs        job.Limits
 }
 
 // Limits are the quotas of a session.
@@ -101,7 +106,36 @@ func (m *Welcome) Append(b []byte) []byte {
 	b = appendBool(b, m.ZeroCopy)
 	b = appendText(b, m.Ended)
 	b = appendU32(appendU32(b, m.Number), m.Devices)
-	return appendText(b, m.UUID)
+	return appendLimits(appendText(b, m.UUID), &m.Jobs)
+}
+
+// appendLimits appends what the GPU allows jobs.
+func appendLimits(b []byte, l *job.Limits) []byte {
+	for _, n := range l.MaxGroups {
+		b = appendU32(b, uint32(n))
+	}
+	for _, n := range []int64{l.MaxStorage, l.MaxUniform, l.MaxCounters} {
+		b = appendU64(b, uint64(n))
+	}
+	b = appendU32(appendU32(b, uint32(l.StorageAlignment)), uint32(l.UniformAlignment))
+	for _, n := range l.MaxVariableSize {
+		b = appendU32(b, uint32(n))
+	}
+	return appendU32(b, uint32(l.MaxVariableInvocations))
+}
+
+func (f *fields) limits(l *job.Limits) {
+	for i := range l.MaxGroups {
+		l.MaxGroups[i] = int32(f.u32())
+	}
+	for _, n := range []*int64{&l.MaxStorage, &l.MaxUniform, &l.MaxCounters} {
+		*n = int64(f.u64())
+	}
+	l.StorageAlignment, l.UniformAlignment = int(f.u32()), int(f.u32())
+	for i := range l.MaxVariableSize {
+		l.MaxVariableSize[i] = int32(f.u32())
+	}
+	l.MaxVariableInvocations = int32(f.u32())
 }
 
 // Decode fills m in from a body.
@@ -118,6 +152,7 @@ func (m *Welcome) Decode(body []byte) error {
 	m.Ended = f.text(MaxText)
 	m.Number, m.Devices = f.u32(), f.u32()
 	m.UUID = f.text(MaxText)
+	f.limits(&m.Jobs)
 	return f.end()
 }
 

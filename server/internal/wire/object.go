@@ -1,5 +1,11 @@
 package wire
 
+import (
+	"math"
+
+	"github.com/shadercache/shadercache/shader"
+)
+
 // Kind is a kind of object that a session has. Ids are chosen by the client, each kind
 // has its own.
 type Kind uint8
@@ -78,47 +84,61 @@ func (m *Program) Decode(body []byte) error {
 type ProgramReply struct {
 	Key       [32]byte // SHA-256, as package shader computes it
 	Origin    uint8    // 1 compiled, 2 from disk, 3 from memory, 4 resident
-	WorkGroup [3]uint32
-	Resources []Resource
-}
-
-// Resource is one input or output of a program.
-type Resource struct {
-	Kind    uint8 // 1 storage buffer, 2 uniform buffer, 3 atomic counter, 4 uniform
-	Binding int32 // or the location of a uniform
-	Bytes   uint64
-	Name    []byte
+	Interface shader.Interface
 }
 
 // Append appends the body to b.
 func (m *ProgramReply) Append(b []byte) []byte {
 	b = append(b, m.Key[:]...)
 	b = append(b, m.Origin)
-	for _, n := range m.WorkGroup {
+	for _, n := range m.Interface.WorkGroup {
 		b = appendU32(b, n)
 	}
-	b = appendU16(b, uint16(len(m.Resources)))
-	for _, r := range m.Resources {
-		b = append(b, r.Kind)
-		b = appendU32(b, uint32(r.Binding))
-		b = appendU64(b, r.Bytes)
-		b = appendText(b, r.Name)
+	b = appendU16(b, uint16(len(m.Interface.Resources)))
+	for i := range m.Interface.Resources {
+		b = appendResource(b, &m.Interface.Resources[i])
 	}
 	return b
+}
+
+func appendResource(b []byte, r *shader.Resource) []byte {
+	b = append(b, byte(r.Kind))
+	b = appendU32(b, uint32(r.Binding))
+	b = appendU64(b, uint64(uint32(r.Bytes)))
+	b = appendText(b, r.Name)
+	for _, n := range [...]int32{r.Declared, r.Stride, r.Offset, int32(r.Type), r.Unit} {
+		b = appendU32(b, uint32(n))
+	}
+	return appendText(b, r.Format)
 }
 
 // Decode fills m in from a body.
 func (m *ProgramReply) Decode(body []byte) error {
 	f := fields{rest: body}
 	m.Key, m.Origin = f.bytes32(), f.u8()
-	for i := range m.WorkGroup {
-		m.WorkGroup[i] = f.u32()
+	for i := range m.Interface.WorkGroup {
+		m.Interface.WorkGroup[i] = f.u32()
 	}
-	m.Resources = m.Resources[:0]
-	for range f.count(15) {
-		m.Resources = append(m.Resources, Resource{f.u8(), int32(f.u32()), f.u64(), f.text(maxDefine)})
+	m.Interface.Resources = m.Interface.Resources[:0]
+	for range f.count(37) {
+		m.Interface.Resources = append(m.Interface.Resources, f.resource())
 	}
 	return f.end()
+}
+
+func (f *fields) resource() (r shader.Resource) {
+	r.Kind, r.Binding = shader.ResourceKind(f.u8()), int32(f.u32())
+	if n := f.u64(); n > math.MaxUint32 {
+		f.fail("a resource of %d bytes", n)
+	} else {
+		r.Bytes = int32(n)
+	}
+	r.Name = string(f.text(maxDefine))
+	for _, n := range [...]*int32{&r.Declared, &r.Stride, &r.Offset} {
+		*n = int32(f.u32())
+	}
+	r.Type, r.Unit, r.Format = shader.Type(f.u32()), int32(f.u32()), string(f.text(MaxText))
+	return r
 }
 
 // Memory shares memory with the server. The frame carries the descriptor of a memfd of at

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // samples has one message of each kind, with every field set, and its name.
@@ -25,6 +26,7 @@ func samples() map[string]Message {
 		"welcome": &Welcome{
 			Number: 1, Devices: 2, UUID: []byte("4d4929459f0adf5948c77a1e106e4b42"), Version: 1, Session: 2, Generation: 3, Server: []byte("v1"), Device: []byte("llvmpipe"), Label: []byte("Mesa"),
 			Fingerprint: [32]byte{1, 31: 2}, Limits: Limits{1, 2, 3, 4, 5, 6, 7}, Ended: []byte("killed"),
+			Jobs: job.Limits{MaxGroups: [3]int32{1, 2, 3}, MaxStorage: 4, MaxUniform: 5, MaxCounters: 6, StorageAlignment: 7, UniformAlignment: 8, MaxVariableSize: [3]int32{9, 10, 11}, MaxVariableInvocations: 12},
 		},
 		"error": &Error{CodeQuota, "too much", "release some"},
 		"program": &Program{
@@ -32,8 +34,10 @@ func samples() map[string]Message {
 			Defines: []Define{{[]byte("A"), []byte("1")}, {[]byte("B"), []byte{}}},
 		},
 		"program reply": &ProgramReply{
-			Key: [32]byte{9}, Origin: 2, WorkGroup: [3]uint32{64, 1, 1},
-			Resources: []Resource{{1, 3, 16, []byte("Values")}, {4, -1, 1, []byte("n")}},
+			Key: [32]byte{9}, Origin: 2, Interface: shader.Interface{WorkGroup: [3]uint32{64, 1, 1}, Resources: []shader.Resource{
+				{Kind: shader.StorageBuffer, Name: "Values", Binding: 3, Bytes: 20, Declared: 17, Stride: 4, Offset: 16},
+				{Kind: shader.Uniform, Name: "to[0]", Binding: -1, Bytes: 2, Type: 0x904D, Unit: 5, Format: "rgba8"},
+			}},
 		},
 		"memory":        &Memory{3, 1 << 20},
 		"release":       &Release{KindBuffer, 4},
