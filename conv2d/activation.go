@@ -27,8 +27,8 @@ var activations = [...]struct{ name, define string }{
 	Sigmoid: {"sigmoid", "ACTIVATION_SIGMOID"},
 }
 
-// Activations are all activations, in order.
-func Activations() []Activation { return []Activation{None, ReLU, Tanh, SiLU, Sigmoid} }
+// allActivations are all activations, in order.
+func allActivations() []Activation { return []Activation{None, ReLU, Tanh, SiLU, Sigmoid} }
 
 func (a Activation) valid() bool { return a >= 0 && int(a) < len(activations) }
 

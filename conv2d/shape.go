@@ -270,7 +270,7 @@ func eachPart(parts []string, read func(text string) (name string, err error)) e
 }
 
 func parseActivation(text string) (Activation, bool) {
-	for _, a := range Activations() {
+	for _, a := range allActivations() {
 		if a != None && a.String() == text {
 			return a, true
 		}

@@ -20,7 +20,7 @@ var namedWorkloads = map[string]func() []Shape{
 // WorkloadNames returns the names of the workloads, sorted.
 func WorkloadNames() []string { return slices.Sorted(maps.Keys(namedWorkloads)) }
 
-// Workload returns a list of problems by its name:
+// workload returns a list of problems by its name:
 //
 //	resnet    14 convolutions of ResNet, for 1 and 32 images, with 3x3 at 224x224
 //	seed      12 convolutions that the project began with
@@ -28,7 +28,7 @@ func WorkloadNames() []string { return slices.Sorted(maps.Keys(namedWorkloads)) 
 //	odd       matrix products of 1, 17, 129, 1000 and 1031 in every dimension
 //	skinny    matrix products with one short side
 //	epilogue  a matrix product of 1024 with each of its options
-func Workload(name string) ([]Shape, error) {
+func workload(name string) ([]Shape, error) {
 	list, ok := namedWorkloads[name]
 	if !ok {
 		return nil, fmt.Errorf("conv2d: there is no workload %q (there are %s)", name, strings.Join(WorkloadNames(), ", "))

@@ -117,9 +117,7 @@ const (
 	BarrierMapped   uint32 = gl45.CLIENT_MAPPED_BUFFER_BARRIER_BIT // by the host through a mapping
 	// BarrierTextureUpdate is for UploadTexture, DownloadTexture and other copies of texels.
 	BarrierTextureUpdate uint32 = gl45.TEXTURE_UPDATE_BARRIER_BIT
-	// BarrierPixelBuffer is for the buffers of CopyToTexture and CopyFromTexture.
-	BarrierPixelBuffer uint32 = gl45.PIXEL_BUFFER_BARRIER_BIT
-	BarrierAllKinds    uint32 = gl45.ALL_BARRIER_BITS
+	BarrierAllKinds      uint32 = gl45.ALL_BARRIER_BITS
 )
 
 // UseProgram makes a program current; 0 makes none current.

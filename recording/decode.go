@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Decode returns the program of a file's content. It returns an error that matches
+// decodeProgram returns the program of a file's content. It returns an error that matches
 // ErrDamaged for content that no recorder writes, and for a tag of a later version. What
 // it returns may be given to a driver, whose compiler checks the texts.
-func Decode(data []byte) (*Program, error) {
+func decodeProgram(data []byte) (*Program, error) {
 	if len(data) > maxFileBytes {
 		return nil, damaged("it has %d bytes, and at most %d are possible", len(data), maxFileBytes)
 	}

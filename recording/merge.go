@@ -38,7 +38,7 @@ func (r *Recording) Merge(from *Recording, progress func(done, total int)) (m Me
 		log, err := from.read(name, maxLogBytes)
 		base := strings.TrimSuffix(path.Base(name), processExt)
 		if err == nil {
-			_, err = DecodeProcess(base, log)
+			_, err = decodeProcess(base, log)
 		}
 		if err != nil || !isLogName(base) {
 			m.Damaged = append(m.Damaged, fmt.Errorf("recording: %s: %w", name, orDamaged(err)))
@@ -56,7 +56,7 @@ func (r *Recording) Merge(from *Recording, progress func(done, total int)) (m Me
 func (r *Recording) mergeProgram(from *Recording, d shader.Digest, m *MergeReport) error {
 	content, err := from.programFile(d)
 	if err == nil {
-		_, err = Decode(content)
+		_, err = decodeProgram(content)
 	}
 	if err != nil {
 		m.Damaged = append(m.Damaged, fmt.Errorf("recording: program %s: %w", d.Short(), err))

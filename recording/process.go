@@ -64,10 +64,10 @@ type Lost struct {
 // processVersion is the version of the log that this package reads.
 const processVersion = 1
 
-// DecodeProcess returns the process of a log. It returns an error that matches ErrDamaged
+// decodeProcess returns the process of a log. It returns an error that matches ErrDamaged
 // where the first line is not that of a log, or of a later version. Other lines that it
 // cannot read are counted.
-func DecodeProcess(name string, log []byte) (*Process, error) {
+func decodeProcess(name string, log []byte) (*Process, error) {
 	p := &Process{Name: name}
 	first, rest, whole := bytes.Cut(log, []byte("\n"))
 	if !whole {

@@ -75,7 +75,7 @@ func (r *Recording) Program(d shader.Digest) (*Program, error) {
 	data, err := r.programFile(d)
 	var p *Program
 	if err == nil {
-		p, err = Decode(data)
+		p, err = decodeProgram(data)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("recording: program %s: %w", d.Short(), err)
@@ -101,7 +101,7 @@ func (r *Recording) Processes() iter.Seq2[*Process, error] {
 			log, err := r.read(name, maxLogBytes)
 			var p *Process
 			if err == nil {
-				p, err = DecodeProcess(strings.TrimSuffix(path.Base(name), processExt), log)
+				p, err = decodeProcess(strings.TrimSuffix(path.Base(name), processExt), log)
 			}
 			if err != nil {
 				err = fmt.Errorf("recording: %s: %w", path.Base(name), err)

@@ -47,7 +47,7 @@ func TestProgramsComeBackAsTheyWere(t *testing.T) {
 	created := compute(1)
 	created.Created, created.Separable = true, true
 	for _, p := range []*Program{everything(), compute(0), created} {
-		got, err := Decode(p.Encode())
+		got, err := decodeProgram(p.Encode())
 		if err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("%+v, %v; want %+v", got, err, p)
 		}
@@ -100,7 +100,7 @@ func TestDecodeRefusesWhatNoRecorderWrites(t *testing.T) {
 		"created with a zero":   {begin + field(tagCreated, 1) + field(tagStage, uint32(Compute), formGLSL, 0x20002020), "zero byte"},
 		"a part of a word":      {begin + string(words(tagStage, 41, uint32(Compute), formSPIRV, 4, 0x6e69616d, 0, spirvMagic, 0, 0, 0, 0)) + "x", "no module"},
 	} {
-		p, err := Decode([]byte(test.content))
+		p, err := decodeProgram([]byte(test.content))
 		if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), test.reason) {
 			t.Errorf("%s: %+v, %v; want %q", name, p, err, test.reason)
 		}
@@ -116,11 +116,11 @@ func TestDecodeHasLimits(t *testing.T) {
 		"field 4 has 67108865 bytes, and at most 67108864": long,
 		"it has 268435457 bytes, and at most 268435456":    make([]byte, maxFileBytes+1),
 	} {
-		if _, err := Decode(content); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), want) {
+		if _, err := decodeProgram(content); !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %q", err, want)
 		}
 	}
-	if p, err := Decode(append(long[:len(context):len(context)], words(tagStage, 12, uint32(Compute), formGLSL, 0x20202020)...)); err != nil || len(p.Stages) != 1 {
+	if p, err := decodeProgram(append(long[:len(context):len(context)], words(tagStage, 12, uint32(Compute), formGLSL, 0x20202020)...)); err != nil || len(p.Stages) != 1 {
 		t.Errorf("below the limits: %v", err)
 	}
 }
@@ -134,26 +134,26 @@ func TestAFileTakesNoMoreMemoryThanItHas(t *testing.T) {
 	first := "process\t0\t1\t/usr/bin/app\t123\n"
 	for name, decode := range map[string]func() error{
 		"names of feedback": func() error {
-			_, err := Decode([]byte(context + stage + string(words(tagFeedback, 4+size, 0x8C8C)) + strings.Repeat("\x00", size)))
+			_, err := decodeProgram([]byte(context + stage + string(words(tagFeedback, 4+size, 0x8C8C)) + strings.Repeat("\x00", size)))
 			return err
 		},
 		"stages": func() error {
-			_, err := Decode([]byte(context + strings.Repeat(stage, size/len(stage))))
+			_, err := decodeProgram([]byte(context + strings.Repeat(stage, size/len(stage))))
 			return err
 		},
 		"a log of tabs": func() error {
-			_, err := DecodeProcess("x", []byte(strings.Repeat("\t", size)+"\n"))
+			_, err := decodeProcess("x", []byte(strings.Repeat("\t", size)+"\n"))
 			return err
 		},
 		"a line of tabs": func() error {
-			p, err := DecodeProcess("x", []byte(first+strings.Repeat("\t", size)+"\n"))
+			p, err := decodeProcess("x", []byte(first+strings.Repeat("\t", size)+"\n"))
 			if err == nil && p.Unread == 1 {
 				err = ErrDamaged
 			}
 			return err
 		},
 		"a version that is long": func() error {
-			_, err := DecodeProcess("x", []byte("process\t0\t"+strings.Repeat("1", size)+"\tx\t1\n"))
+			_, err := decodeProcess("x", []byte("process\t0\t"+strings.Repeat("1", size)+"\tx\t1\n"))
 			return err
 		},
 	} {
@@ -196,14 +196,14 @@ func FuzzDecode(f *testing.F) {
 	f.Add(everything().Encode())
 	f.Add(compute(0).Encode())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := Decode(data)
+		p, err := decodeProgram(data)
 		if err != nil {
 			if !errors.Is(err, ErrDamaged) {
 				t.Errorf("another error: %v", err)
 			}
 			return
 		}
-		again, err := Decode(p.Encode())
+		again, err := decodeProgram(p.Encode())
 		if err != nil || !reflect.DeepEqual(p, again) {
 			t.Errorf("%+v became %+v, %v", p, again, err)
 		}
@@ -225,7 +225,7 @@ func TestLogsComeBackAsTheyWere(t *testing.T) {
 	p.Failed = []Event{{99, shader.Digest{2}}}
 	p.Binaries = []BinaryLoad{{5, 0x875F, 4096}}
 	p.Lost = []Lost{{6, "the volume is full"}}
-	got, err := DecodeProcess("1-2", p.Encode())
+	got, err := decodeProcess("1-2", p.Encode())
 	if err != nil || !reflect.DeepEqual(got, p) {
 		t.Errorf("%+v, %v; want %+v", got, err, p)
 	}
@@ -245,13 +245,13 @@ func TestBadLines(t *testing.T) {
 		"an empty line":    first + "\n",
 		"bits beyond time": first + "use\t9223372036854775808\t" + digest + "\n",
 	} {
-		p, err := DecodeProcess("x", []byte(log))
+		p, err := decodeProcess("x", []byte(log))
 		if err != nil || p.Unread != 1 || len(p.Uses)+len(p.Links)+len(p.Contexts) > 0 {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}
 	}
 	for _, log := range []string{"", "process\t0\t1\t/bin/x", "process\t0\t2\t/bin/x\t1\n", "use\t5\t" + digest + "\n", "process\t0\t1\tx\tsoon\n"} {
-		if p, err := DecodeProcess("x", []byte(log)); !errors.Is(err, ErrDamaged) {
+		if p, err := decodeProcess("x", []byte(log)); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%q: %+v, %v", log, p, err)
 		}
 	}
@@ -261,11 +261,11 @@ func FuzzDecodeProcess(f *testing.F) {
 	f.Add(process("x", shader.Digest{1}).Encode())
 	f.Add([]byte("process\t0\t1\tx\t1\nlost\t1\tno room\nbinary\t1\t2\t3\nfailed\t1\tx\n"))
 	f.Fuzz(func(t *testing.T, log []byte) {
-		p, err := DecodeProcess("x", log)
+		p, err := decodeProcess("x", log)
 		if err != nil {
 			return
 		}
-		again, err := DecodeProcess("x", p.Encode())
+		again, err := decodeProcess("x", p.Encode())
 		p.Unread = 0
 		if err != nil || !reflect.DeepEqual(p, again) {
 			t.Errorf("%+v became %+v, %v", p, again, err)

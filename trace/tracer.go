@@ -116,9 +116,8 @@ const (
 	FrontEnd       = "front end"    // glCompileShader and glLinkProgram
 	BackEnd        = "back end"     // until the driver has compiled and linked
 	Prime          = "prime"        // machine code, by a dispatch of no groups
-	FirstDispatch  = "first dispatch"
-	BinaryOut      = "read binary" // glGetProgramBinary
-	Callback       = "callback"    // of Context.Do, where it took over 0.1 ms
+	BinaryOut      = "read binary"  // glGetProgramBinary
+	Callback       = "callback"     // of Context.Do, where it took over 0.1 ms
 
 	// Writes.
 	Write  = "write"  // to the store

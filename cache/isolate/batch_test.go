@@ -203,7 +203,7 @@ func TestRequestsThatLeaveABatch(t *testing.T) {
 	each(t, dir, func(store *binary.Store) error {
 		return errors.Join(err, store.Refuse(binary.Quarantined{Key: list[2].Key(), Action: binary.ActionLoad, Suspect: true}))
 	})
-	requests := []string{"no source", EncodeSource(list[0]), EncodeSource(list[1]), EncodeSource(list[2])}
+	requests := []string{"no source", encodeSource(list[0]), encodeSource(list[1]), encodeSource(list[2])}
 	got := loadBatch(c, requests)
 	if len(got) != 4 || got[0] != nil || got[1] == nil || got[1].Name != "a" || got[2] != nil || got[3] != nil {
 		t.Errorf("%v", got)

@@ -165,7 +165,7 @@ func loadBatch(programs *cache.Cache, requests []string) []*programMessage {
 	var sources []*shader.Source
 	var indices []int // of the requests of sources
 	for i, request := range requests {
-		if source, err := DecodeSource(request); err == nil && isLoadable(programs.Store(), source.Key()) {
+		if source, err := decodeSource(request); err == nil && isLoadable(programs.Store(), source.Key()) {
 			sources, indices = append(sources, source), append(indices, i)
 		}
 	}
@@ -195,7 +195,7 @@ func isLoadable(store cache.Store, key shader.Key) bool {
 // compile compiles the program of a request. What it returns is stored: a crash with the
 // next program loses nothing, and the driver works on one program at a time.
 func compile(programs *cache.Cache, request string) cache.PreloadResult {
-	source, err := DecodeSource(request)
+	source, err := decodeSource(request)
 	if err != nil {
 		return cache.PreloadResult{Err: err}
 	}

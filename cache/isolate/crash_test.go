@@ -230,7 +230,7 @@ func TestChildReportsRequestsThatFail(t *testing.T) {
 			c, err := cache.New(cachetest.NewDevice(), cache.Options{Dir: t.TempDir()})
 			return Opened{Cache: c, Close: func() error { return c.Close() }}, err
 		},
-		In:  strings.NewReader("{}\nno source\n" + EncodeSource(sources("a")[0]) + "\n"),
+		In:  strings.NewReader("{}\nno source\n" + encodeSource(sources("a")[0]) + "\n"),
 		Out: &out,
 	}
 	if err := child.Serve(); err != nil {

@@ -162,7 +162,7 @@ func TestChildrenOutliveAThread(t *testing.T) {
 	}
 	task := fmt.Sprintf("/proc/self/task/%d", s.thread)
 	waitFor(t, "the thread ends", func() bool { _, err := os.Stat(task); return err != nil })
-	program, err := s.child.send(EncodeSource(sources("a")[0]))
+	program, err := s.child.send(encodeSource(sources("a")[0]))
 	if err != nil || program[0].Origin != "compiled" {
 		t.Errorf("%+v, %v", program, err)
 	}

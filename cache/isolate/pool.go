@@ -136,7 +136,7 @@ func (p Pool) withDefaults() Pool {
 }
 
 // Compile compiles sources as Run does, for children that decode requests with
-// DecodeSource, the default. Results have the name and the key of their source.
+// decodeSource, the default. Results have the name and the key of their source.
 func (p *Pool) Compile(ctx context.Context, sources []*shader.Source, done func(Result)) (Report, error) {
 	r := &run{Pool: p.withDefaults(), done: func(r Result) {
 		source := sources[r.Index]
@@ -147,7 +147,7 @@ func (p *Pool) Compile(ctx context.Context, sources []*shader.Source, done func(
 		done(r)
 	}}
 	r.sources = sources
-	r.request = func(i int) string { return EncodeSource(sources[i]) }
+	r.request = func(i int) string { return encodeSource(sources[i]) }
 	r.stored = func(i int) bool { return r.isKnown(sources[i]) }
 	return r.all(ctx, len(sources))
 }

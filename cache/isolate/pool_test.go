@@ -138,15 +138,15 @@ func TestNothingToCompileStartsNothing(t *testing.T) {
 
 func TestSourcesTravelWhole(t *testing.T) {
 	source := shader.MustSource("two\nlines", "void main() {\n}\n", shader.Defines{"TILE": "32"})
-	request := EncodeSource(source)
+	request := encodeSource(source)
 	if strings.Contains(request, "\n") {
 		t.Errorf("%q is no line", request)
 	}
-	got, err := DecodeSource(request)
+	got, err := decodeSource(request)
 	if err != nil || got.Key() != source.Key() || got.Name() != source.Name() || got.Text() != source.Text() || len(got.Files()) != len(source.Files()) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := DecodeSource("conv2d_3x3"); err == nil {
+	if _, err := decodeSource("conv2d_3x3"); err == nil {
 		t.Error("what is no source was decoded")
 	}
 }

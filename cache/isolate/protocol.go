@@ -124,9 +124,9 @@ type sourceRequest struct {
 	Files []string `json:"files,omitempty"`
 }
 
-// EncodeSource returns a request with the whole text of a source, for [DecodeSource].
+// encodeSource returns a request with the whole text of a source, for decodeSource.
 // A check of the source (shader.Source.WithCheck) stays behind.
-func EncodeSource(source *shader.Source) string {
+func encodeSource(source *shader.Source) string {
 	line, err := json.Marshal(sourceRequest{source.Name(), []byte(source.Text()), source.Files()})
 	if err != nil {
 		panic(err) // strings can be encoded
@@ -134,8 +134,8 @@ func EncodeSource(source *shader.Source) string {
 	return string(line)
 }
 
-// DecodeSource returns the source that EncodeSource encoded, with the same key.
-func DecodeSource(request string) (*shader.Source, error) {
+// decodeSource returns the source that encodeSource encoded, with the same key.
+func decodeSource(request string) (*shader.Source, error) {
 	var s sourceRequest
 	if err := json.Unmarshal([]byte(request), &s); err != nil {
 		return nil, fmt.Errorf("isolate: decode a source: %w", err)

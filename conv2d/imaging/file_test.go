@@ -116,7 +116,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(claiming(file.Bytes(), 1<<31-1, 1<<31-1))
 	f.Add([]byte("\xff\xd8\xff\xe0"))
 	f.Fuzz(func(t *testing.T, file []byte) {
-		picture, err := Decode(bytes.NewReader(file))
+		picture, err := decode(bytes.NewReader(file))
 		if err != nil {
 			return
 		}

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"image"
-	_ "image/jpeg" // a format that Decode reads
-	_ "image/png"  // a format that Decode reads
+	_ "image/jpeg" // a format that decode reads
+	_ "image/png"  // a format that decode reads
 	"io"
 	"os"
 )
@@ -15,9 +15,9 @@ import (
 // Limits of a picture. They bound the memory that an untrusted file can take:
 // a picture at the limit takes about 130 MB, its filtered copy as much again.
 const (
-	MaxFileBytes = 256 << 20
-	MaxPixels    = 1 << 25
-	MaxSide      = 65_535 // of JPEG
+	maxFileBytes = 256 << 20
+	maxPixels    = 1 << 25
+	maxSide      = 65_535 // of JPEG
 )
 
 // Load reads a PNG or JPEG file. It fails for a file that is missing, broken, of
@@ -35,22 +35,14 @@ func Load(path string) (image.Image, error) {
 	return picture, nil
 }
 
-// Decode reads a PNG or JPEG picture, as Load does.
-func Decode(r io.Reader) (image.Image, error) {
-	picture, err := decode(r)
-	if err != nil {
-		return nil, fmt.Errorf("imaging: decode: %w", err)
-	}
-	return picture, nil
-}
-
+// decode reads a PNG or JPEG picture.
 func decode(r io.Reader) (image.Image, error) {
-	file, err := io.ReadAll(io.LimitReader(r, MaxFileBytes+1))
+	file, err := io.ReadAll(io.LimitReader(r, maxFileBytes+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(file) > MaxFileBytes {
-		return nil, fmt.Errorf("the file is larger than %d MB", MaxFileBytes>>20)
+	if len(file) > maxFileBytes {
+		return nil, fmt.Errorf("the file is larger than %d MB", maxFileBytes>>20)
 	}
 	config, _, err := image.DecodeConfig(bytes.NewReader(file))
 	if err != nil {
@@ -81,9 +73,9 @@ func checkSize(width, height int) error {
 	if width < 1 || height < 1 {
 		return fmt.Errorf("a picture of %dx%d has no pixels", width, height)
 	}
-	if width > MaxSide || height > MaxSide || width*height > MaxPixels {
+	if width > maxSide || height > maxSide || width*height > maxPixels {
 		return fmt.Errorf("a picture of %dx%d is too large: at most %d million pixels, and %d on a side",
-			width, height, MaxPixels/1_000_000, MaxSide)
+			width, height, maxPixels/1_000_000, maxSide)
 	}
 	return nil
 }

@@ -13,14 +13,14 @@ type Rule string
 
 // The rules.
 const (
-	DivergentBarrier    Rule = "divergent-barrier"
-	ReturnBeforeBarrier Rule = "return-before-barrier"
-	DivergentLoop       Rule = "divergent-loop"
-	SharedRace          Rule = "shared-race"
-	SingleLaneLoop      Rule = "single-lane-loop"
-	UnboundedLoop       Rule = "unbounded-loop"
-	Marker              Rule = "marker"
-	Unreadable          Rule = "unreadable"
+	divergentBarrier    Rule = "divergent-barrier"
+	returnBeforeBarrier Rule = "return-before-barrier"
+	divergentLoop       Rule = "divergent-loop"
+	sharedRace          Rule = "shared-race"
+	singleLaneLoop      Rule = "single-lane-loop"
+	unboundedLoop       Rule = "unbounded-loop"
+	markerRule          Rule = "marker"
+	unreadable          Rule = "unreadable"
 )
 
 // Finding is one mistake.
@@ -40,14 +40,14 @@ func (f Finding) String() string {
 
 // hints is the advice about a finding, by rule.
 var hints = map[Rule]string{
-	DivergentBarrier:    "move the barrier() out of the condition, or make the condition one that all invocations share",
-	ReturnBeforeBarrier: "keep every invocation until the last barrier(): put the work in an if instead of returning",
-	DivergentLoop:       "let one invocation write a shared flag, barrier(), and have all leave by the flag",
-	SharedRace:          "put a barrier() between the reading and the next write",
-	SingleLaneLoop:      "spread the loop over the invocations, or give the reason: // lint:leader REASON",
-	UnboundedLoop:       "count the iterations and leave at a limit, or write what ends the loop: // lint:budget REASON",
-	Marker:              "write // lint:leader REASON or // lint:budget REASON",
-	Unreadable:          "check that the text compiles; simplify deeply nested code",
+	divergentBarrier:    "move the barrier() out of the condition, or make the condition one that all invocations share",
+	returnBeforeBarrier: "keep every invocation until the last barrier(): put the work in an if instead of returning",
+	divergentLoop:       "let one invocation write a shared flag, barrier(), and have all leave by the flag",
+	sharedRace:          "put a barrier() between the reading and the next write",
+	singleLaneLoop:      "spread the loop over the invocations, or give the reason: // lint:leader REASON",
+	unboundedLoop:       "count the iterations and leave at a limit, or write what ends the loop: // lint:budget REASON",
+	markerRule:          "write // lint:leader REASON or // lint:budget REASON",
+	unreadable:          "check that the text compiles; simplify deeply nested code",
 }
 
 // Check returns the mistakes in GLSL text, in the order of the text. name is the
@@ -88,16 +88,16 @@ func newCheck(files []string, text string) *checker {
 	start := shader.Position{Line: 1, Column: 1}
 	if !complete {
 		p.unreadable = nil
-		c.report(Unreadable, start, "macros that grow too large, or #if nested too deeply: not everything was checked")
+		c.report(unreadable, start, "macros that grow too large, or #if nested too deeply: not everything was checked")
 	}
 	for _, at := range p.unreadable {
-		c.report(Unreadable, at, "a bracket without its other half, or code nested too deeply: what follows was not checked")
+		c.report(unreadable, at, "a bracket without its other half, or code nested too deeply: what follows was not checked")
 	}
 	c.program = p
 	c.checkLoopBounds()
 	c.walkProgram()
 	if c.effort.left <= 0 {
-		c.report(Unreadable, start, "too many loops and calls within others, or expressions too long: not everything was checked")
+		c.report(unreadable, start, "too many loops and calls within others, or expressions too long: not everything was checked")
 	}
 	return c
 }

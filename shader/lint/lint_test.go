@@ -125,7 +125,7 @@ func TestUnreadable(t *testing.T) {
 		"macros":   "#define A B B\n#define B C C\n#define C D D\n#define D " + strings.Repeat("x ", 5000) + "\nvoid main() {" + strings.Repeat("A ", 50) + "}",
 	}
 	for name, text := range tests {
-		if findings := Check(name, text); len(findings) != 1 || findings[0].Rule != Unreadable {
+		if findings := Check(name, text); len(findings) != 1 || findings[0].Rule != unreadable {
 			t.Errorf("%s: findings are %v", name, findings)
 		}
 	}
@@ -142,7 +142,7 @@ func TestUnreadableIsFound(t *testing.T) {
 		"void main() {\n if (true) {\n barrier();\n}\n": "1:13",
 	} {
 		findings := Check("a", text)
-		if len(findings) != 1 || findings[0].Rule != Unreadable {
+		if len(findings) != 1 || findings[0].Rule != unreadable {
 			t.Fatalf("%q: findings are %v", text, findings)
 		}
 		if at := fmt.Sprintf("%d:%d", findings[0].Line, findings[0].Column); at != want {

@@ -26,7 +26,7 @@ func (c *checker) checkLoops(list []*statement, readers map[string]bool) {
 			b := &loopBound{program: c.program, readers: readers, changes: changed(s), effort: c.effort}
 			b.trace(s)
 			if !b.ends(s) && c.effort.left > 0 {
-				c.report(UnboundedLoop, s.at, "no counter ends this loop: %s", b.reason(s))
+				c.report(unboundedLoop, s.at, "no counter ends this loop: %s", b.reason(s))
 			}
 		}
 		c.checkLoops(s.body, readers)

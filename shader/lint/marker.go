@@ -32,9 +32,9 @@ func (c *checker) checkMarkers() {
 	for _, m := range c.markers {
 		switch {
 		case m.word != markLeader && m.word != markBudget:
-			c.report(Marker, m.at, "there is no marker lint:%s", m.word)
+			c.report(markerRule, m.at, "there is no marker lint:%s", m.word)
 		case m.reason == "":
-			c.report(Marker, m.at, "lint:%s gives no reason", m.word)
+			c.report(markerRule, m.at, "lint:%s gives no reason", m.word)
 		}
 	}
 }

@@ -160,7 +160,7 @@ func (w *walk) write(name string, at shader.Position, c class) {
 		return
 	}
 	if read, ok := w.flow.read[name]; ok && !m.array {
-		w.reportLast(SharedRace, at, "%s may change while other invocations still read it in %s", name, w.line(read, at))
+		w.reportLast(sharedRace, at, "%s may change while other invocations still read it in %s", name, w.line(read, at))
 	}
 	w.flow.unsynchronized[name] = true
 }

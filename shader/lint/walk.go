@@ -34,7 +34,7 @@ func (c *checker) walkProgram() {
 		}
 	}
 	if w.steps > maxSteps {
-		c.report(Unreadable, shader.Position{Line: 1, Column: 1}, "too many loops within loops: not everything was checked")
+		c.report(unreadable, shader.Position{Line: 1, Column: 1}, "too many loops within loops: not everything was checked")
 	}
 }
 
@@ -216,7 +216,7 @@ func (w *walk) singleLane(s *statement) {
 	for _, c := range w.calls {
 		for _, sc := range c.scopes {
 			if sc.single && !w.excused(markLeader, sc.at) {
-				w.reportLast(SingleLaneLoop, s.at, "one lane runs this loop (%s), the others wait", w.line(sc.at, s.at))
+				w.reportLast(singleLaneLoop, s.at, "one lane runs this loop (%s), the others wait", w.line(sc.at, s.at))
 				return
 			}
 		}
@@ -271,18 +271,18 @@ func (w *walk) barrier(at shader.Position) {
 // reached reports the reasons why part of the group may miss a barrier() in a call.
 func (w *walk) reached(c *call, at shader.Position) {
 	if c.returned != nil {
-		w.reportLast(ReturnBeforeBarrier, *c.returned, "some invocations return here and miss the barrier() in %s", w.line(at, *c.returned))
+		w.reportLast(returnBeforeBarrier, *c.returned, "some invocations return here and miss the barrier() in %s", w.line(at, *c.returned))
 	}
 	for _, s := range c.scopes {
 		switch {
 		case s.kind == loop && s.left != nil:
-			w.reportLast(DivergentLoop, at, "barrier() in a loop that some invocations leave by the break in %s", w.line(*s.left, at))
+			w.reportLast(divergentLoop, at, "barrier() in a loop that some invocations leave by the break in %s", w.line(*s.left, at))
 		case s.kind == loop && s.part:
-			w.reportLast(DivergentLoop, at, "barrier() in a loop (%s) whose condition differs between invocations", w.line(s.at, at))
+			w.reportLast(divergentLoop, at, "barrier() in a loop (%s) whose condition differs between invocations", w.line(s.at, at))
 		case s.missed != nil:
-			w.reportLast(DivergentLoop, at, "some invocations skip this barrier() by %s", w.line(*s.missed, at))
+			w.reportLast(divergentLoop, at, "some invocations skip this barrier() by %s", w.line(*s.missed, at))
 		case s.part:
-			w.reportLast(DivergentBarrier, at, "barrier() under a condition (%s) that differs between invocations", w.line(s.at, at))
+			w.reportLast(divergentBarrier, at, "barrier() under a condition (%s) that differs between invocations", w.line(s.at, at))
 		}
 	}
 }
