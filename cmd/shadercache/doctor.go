@@ -34,14 +34,12 @@ It changes nothing, apart from making the cache directory where it is missing.
 
 The exit code is 1 when something is wrong.`
 
-const doctorExample = `  shadercache doctor --json | jq -r '.findings[] | select(.level == "wrong").mend'`
-
 func (o *options) doctorCommand() cli.Command {
 	return cli.Command{
 		Use:     "doctor [flags]",
 		Short:   "Find what keeps the cache from working",
 		Long:    doctorUsage,
-		Example: doctorExample,
+		Example: `  shadercache doctor --json | jq -r '.findings[] | select(.level == "wrong").mend'`,
 		GPUs:    cli.SeveralGPUs, Result: doctor.Report{},
 		Run: func(*cobra.Command, []string) (cli.Result, error) { return doctor.Examine(&o.Options), nil },
 	}

@@ -27,8 +27,6 @@ has what the file holds for each driver: the GPUs with that folder are served.
 --fingerprint chooses drivers by the name in list, or by the first digits of the
 digest in stats; it may be repeated. --sign takes a private key from keygen.`
 
-const exportExample = `  shadercache export --sign release.key warm.scb`
-
 // exportFlags are the flags of export.
 type exportFlags struct {
 	Drivers       []string `flag:"fingerprint" help:"only this driver (default all)" value:"driver" list:"commas"`
@@ -51,7 +49,7 @@ func (o *options) exportCommand() cli.Command {
 		Use:     "export FILE [--fingerprint DRIVER] [--no-driver-cache] [--no-sources] [--sign KEY]",
 		Short:   "Write the cache into one file",
 		Long:    exportUsage,
-		Example: exportExample,
+		Example: "  shadercache export --sign release.key warm.scb",
 		Args:    cli.OneArgument("name one file"),
 		Flags:   &f, Setup: o.completeFingerprints, Unused: cli.GPUFlags, Result: exportResult{},
 		Check: func(cmd *cobra.Command, _ []string) error { return cli.EmptyFlag(cmd, "sign") },

@@ -34,8 +34,6 @@ the next start merges them. trust is signature, caller (--trust) or none.
 The exit code is 1 when the file was refused, when executable code in it was
 left out, or when all of it is for other drivers.`
 
-const importExample = `  shadercache import --verify release.key.pub warm.scb`
-
 // importFlags are the flags of import.
 type importFlags struct {
 	Verify    string       `flag:"verify" help:"public key that must have signed the file" value:"key"`
@@ -63,7 +61,7 @@ func (o *options) importCommand() cli.Command {
 		Use:     "import FILE [--verify KEY | --trust] [--any-driver] [--max-bytes SIZE]",
 		Short:   "Merge a file that export wrote into the cache",
 		Long:    importUsage,
-		Example: importExample,
+		Example: "  shadercache import --verify release.key.pub warm.scb",
 		Args:    cli.OneArgument("name one file"),
 		Flags:   &f, GPUs: cli.SeveralGPUs, Result: importResult{},
 		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },

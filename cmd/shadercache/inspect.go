@@ -27,8 +27,6 @@ gpu time and rate are those of list.
 
 The exit code is 1 when there is no such program.`
 
-const inspectExample = `  shadercache inspect conv2d_3x3`
-
 // inspectResult is what inspect prints.
 type inspectResult struct {
 	Programs []inspectLine `json:"programs"`          // those that match
@@ -51,7 +49,7 @@ func (o *options) inspectCommand() cli.Command {
 		Use:      "inspect KEY|NAME|PROBLEM",
 		Short:    "Show everything about a program on disk",
 		Long:     inspectUsage,
-		Example:  inspectExample,
+		Example:  "  shadercache inspect conv2d_3x3",
 		Args:     cli.OneArgument("name one program: a key, its first digits, a name, or a problem"),
 		Complete: o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
 		Unused:   cli.GPUFlags, Result: inspectResult{},

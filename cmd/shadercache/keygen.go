@@ -21,9 +21,6 @@ the format of openssl. No file is replaced.
 With --root it is a root key: it signs the list of keys of a remote, see remote
 keys, and nothing else. Keep it on a machine without a network.`
 
-const keygenExample = `  shadercache keygen release.key
-  shadercache keygen --root root.key`
-
 // keygenResult is what keygen prints.
 type keygenResult struct {
 	Private string `json:"private"`
@@ -38,7 +35,7 @@ func (o *options) keygenCommand() cli.Command {
 		Use:     "keygen [--root] FILE",
 		Short:   "Make a key pair for signing exports",
 		Long:    keygenUsage,
-		Example: keygenExample,
+		Example: "  shadercache keygen release.key\n  shadercache keygen --root root.key",
 		Args:    cli.OneArgument("name one file"),
 		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags, Result: keygenResult{},
 		Check: func(cmd *cobra.Command, args []string) error { return cli.NoStdout(cmd, args[0]) },

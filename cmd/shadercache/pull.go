@@ -32,8 +32,6 @@ that and goes on.
 
 The exit code is 1 when the remote has nothing for this driver.`
 
-const pullExample = `  shadercache pull --verify release.key.pub https://cache.example.com/app`
-
 // pullFlags are the flags of pull.
 type pullFlags struct {
 	remoteFlags
@@ -55,7 +53,7 @@ func (o *options) pullCommand() cli.Command {
 		Use:     "pull [--verify KEY|--trust] [--any-driver] [--again] [--max-bytes SIZE] [URL]",
 		Short:   "Bring what a remote has into the cache",
 		Long:    pullUsage,
-		Example: pullExample,
+		Example: "  shadercache pull --verify release.key.pub https://cache.example.com/app",
 		Args:    maybeURL,
 		Flags:   &f, GPUs: cli.EachModel, Result: pullResult{},
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) { return o.pull(cmd, args, f) },

@@ -41,8 +41,6 @@ Without --recording it needs no OpenGL, but for a cache that exec alone filled:
 no program in it names the driver. A push that is interrupted leaves the
 remote as it was.`
 
-const pushExample = `  shadercache push --sign release.key s3://bucket/app`
-
 // pushFlags are the flags of push.
 type pushFlags struct {
 	Drivers    []string `flag:"fingerprint" help:"only this driver (default all)" value:"driver" list:"commas"`
@@ -68,7 +66,7 @@ func (o *options) pushCommand() cli.Command {
 		Use:     "push [--sign KEY] [--sources] [--fingerprint DRIVER] [--recording DIR] [--replace] [--refresh] [URL]",
 		Short:   "Send the cache to a remote, for other machines",
 		Long:    pushUsage,
-		Example: pushExample,
+		Example: "  shadercache push --sign release.key s3://bucket/app",
 		Args:    maybeURL,
 		Flags:   &f, Setup: o.completeFingerprints, Result: pushResult{},
 		Check: func(cmd *cobra.Command, _ []string) error {

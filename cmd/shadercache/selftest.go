@@ -37,8 +37,6 @@ warm.
 
 The exit code is 1 when the cache does not hit, or when a result was wrong.`
 
-const selftestExample = `  shadercache selftest || shadercache doctor`
-
 // selftestPrograms is enough to distinguish some from all.
 const selftestPrograms = 3
 
@@ -87,7 +85,7 @@ func (o *options) selftestCommand() cli.Command {
 		Use:     "selftest [flags]",
 		Short:   "Check that the cache hits on this machine",
 		Long:    selftestUsage,
-		Example: selftestExample,
+		Example: "  shadercache selftest || shadercache doctor",
 		GPUs:    cli.EachGPU, Result: selftestResult{},
 		Run: func(*cobra.Command, []string) (cli.Result, error) {
 			ctx, stop := cli.Interruptible()

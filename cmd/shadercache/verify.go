@@ -29,8 +29,6 @@ is healthy as far as is known, and the next start tries it.
 The exit code is 1 when something is damaged or in quarantine and was not
 repaired.`
 
-const verifyExample = `  shadercache verify || shadercache verify --repair`
-
 // verifyResult is what verify prints.
 type verifyResult struct {
 	Dir      string `json:"dir"`
@@ -47,7 +45,7 @@ func (o *options) verifyCommand() cli.Command {
 		Use:     "verify [--repair]",
 		Short:   "Check every byte on disk",
 		Long:    verifyUsage,
-		Example: verifyExample,
+		Example: "  shadercache verify || shadercache verify --repair",
 		Flags:   &f, Unused: cli.GPUFlags, Result: verifyResult{},
 		Run: func(*cobra.Command, []string) (cli.Result, error) { return o.verify(f.Repair) },
 	}

@@ -28,8 +28,6 @@ Of a folder or manifest, what cannot be read is reported after the others, and
 the exit code is 1. Programs of $SHADERCACHE_UPSTREAM are included. It needs
 OpenGL, compiles nothing, and changes no program on disk.`
 
-const whyExample = `  shadercache why kernels/blur.comp -D RADIUS=3`
-
 // whyResult is what why prints.
 type whyResult struct {
 	Driver   string            `json:"driver"`
@@ -44,7 +42,7 @@ func (o *options) whyCommand() cli.Command {
 		Use:      "why FILE.comp|NAME|KEY [-D NAME=VALUE] [-I DIR]",
 		Short:    "Explain why a program is found or not",
 		Long:     whyUsage,
-		Example:  whyExample,
+		Example:  "  shadercache why kernels/blur.comp -D RADIUS=3",
 		Args:     cli.OneArgument("name one program: a file, a name, or a key"),
 		Complete: o.completePrograms(cobra.ShellCompDirectiveDefault),
 		Flags:    &f, GPUs: cli.EachModel, Result: whyResult{},
