@@ -2,7 +2,9 @@ package cli
 
 import (
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/spf13/cobra"
 )
@@ -95,8 +97,8 @@ func (o *Options) addResults(cmd *cobra.Command, c Command) {
 	if c.Result != nil {
 		o.addResult(cmd, "", c.Result)
 	}
-	for flag, result := range c.FlagResult {
-		o.addResult(cmd, flag, result)
+	for _, flag := range slices.Sorted(maps.Keys(c.FlagResult)) {
+		o.addResult(cmd, flag, c.FlagResult[flag])
 	}
 	if c.GPUs == EachGPU || c.GPUs == EachModel {
 		o.addResult(cmd, "--device of several", TurnsResult{})
