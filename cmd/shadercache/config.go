@@ -1,14 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -69,10 +67,10 @@ func (o *options) configSetCommand() cli.Command {
 		Long:    "Store max-bytes, max-files or max-age in the cache directory, which is made if\nit is missing. See config --help.",
 		Example: configExample,
 		Args:    cli.Arguments(2, "name a setting and its value, as in config set max-bytes 4G"),
-		Words:   settingNames,
+		Words:   limitNames(),
 		Unused:  cli.GPUFlags, Result: configResult{},
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
-			return o.changeSetting(cmd, args[0], func(s storedSetting) error { return s.set(args[1]) })
+			return o.changeLimit(cmd, args[0], func(l limit, s *binary.Settings) error { return l.store(s, args[1]) })
 		},
 	}
 }
@@ -84,72 +82,66 @@ func (o *options) configUnsetCommand() cli.Command {
 		Long:    "Remove max-bytes, max-files or max-age from the cache directory. See\nconfig --help.",
 		Example: "  shadercache config unset max-bytes",
 		Args:    cli.OneArgument("name one setting"),
-		Words:   settingNames,
+		Words:   limitNames(),
 		Unused:  cli.GPUFlags, Result: configResult{},
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
-			return o.changeSetting(cmd, args[0], func(s storedSetting) error { s.clear(); return nil })
+			return o.changeLimit(cmd, args[0], func(l limit, s *binary.Settings) error { return l.set(s, "0") })
 		},
 	}
 }
 
-var settingNames = []string{"max-bytes", "max-age", "max-files"}
-
-// storedSetting is a setting in the cache directory.
-type storedSetting struct {
-	set   func(text string) error
-	clear func()
+// limit is a setting that a cache directory stores.
+type limit struct {
+	name  string
+	must  string                                         // what its value must be
+	set   func(s *binary.Settings, text string) error    // "0" removes it
+	value func(s binary.Settings) (text string, is bool) // it is stored, or a default
 }
 
-func stored(s *binary.Settings) map[string]storedSetting {
-	return map[string]storedSetting{
-		"max-bytes": {
-			func(text string) error {
-				var size cli.ByteSize
-				err := size.Set(text)
-				if err == nil && size == 0 {
-					err = errors.New("max-bytes must be above 0; config unset restores the default")
-				}
-				s.MaxBytes = int64(size)
-				return err
-			},
-			func() { s.MaxBytes = 0 },
-		},
-		"max-files": {
-			func(text string) error {
-				n, err := strconv.Atoi(text)
-				if err != nil || n <= 0 {
-					err = errors.New("max-files must be a number above 0; config unset restores the default")
-				}
-				s.MaxFiles = n
-				return err
-			},
-			func() { s.MaxFiles = 0 },
-		},
-		"max-age": {
-			func(text string) error {
-				var age cli.Age
-				err := age.Set(text)
-				if err == nil && age == 0 {
-					err = errors.New("max-age must be above 0; config unset restores the default")
-				}
-				s.MaxAge = time.Duration(age)
-				return err
-			},
-			func() { s.MaxAge = 0 },
-		},
+var limits = []limit{
+	{"max-bytes", "above 0", func(s *binary.Settings, text string) error {
+		return (*cli.ByteSize)(&s.MaxBytes).Set(text)
+	}, func(s binary.Settings) (string, bool) { return strconv.FormatInt(s.MaxBytes, 10), s.MaxBytes > 0 }},
+	{"max-age", "above 0", func(s *binary.Settings, text string) error {
+		return (*cli.Age)(&s.MaxAge).Set(text)
+	}, func(s binary.Settings) (string, bool) { return s.MaxAge.String(), s.MaxAge > 0 }},
+	{"max-files", "a number above 0", func(s *binary.Settings, text string) error {
+		s.MaxFiles, _ = strconv.Atoi(text) // 0 for what is no number
+		return nil
+	}, func(s binary.Settings) (string, bool) { return strconv.Itoa(s.MaxFiles), s.MaxFiles > 0 }},
+}
+
+// limitNames returns the names of all limits.
+func limitNames() (names []string) {
+	for _, l := range limits {
+		names = append(names, l.name)
 	}
+	return names
 }
 
-func (o *options) changeSetting(cmd *cobra.Command, name string, change func(storedSetting) error) (*configResult, error) {
-	if !slices.Contains(settingNames, name) {
-		return nil, cli.Usage(cmd, fmt.Errorf("%q is not a setting that can be stored: %s are", name, strings.Join(settingNames, ", ")))
+// store sets the limit to what a user gave.
+func (l limit) store(s *binary.Settings, text string) error {
+	if err := l.set(s, text); err != nil {
+		return err
+	}
+	if _, is := l.value(*s); !is {
+		return fmt.Errorf("%s must be %s; config unset restores the default", l.name, l.must)
+	}
+	return nil
+}
+
+// changeLimit changes a limit that is stored, and returns the settings that apply then.
+func (o *options) changeLimit(cmd *cobra.Command, name string, change func(l limit, s *binary.Settings) error) (*configResult, error) {
+	i := slices.Index(limitNames(), name)
+	if i < 0 {
+		return nil, cli.Usage(cmd, fmt.Errorf("%q is not a setting that can be stored: %s are", name, strings.Join(limitNames(), ", ")))
 	}
 	path, err := o.Directory()
 	if err != nil {
 		return nil, err
 	}
 	var settings binary.Settings
-	if err := change(stored(&settings)[name]); err != nil { // before a directory is made
+	if err := change(limits[i], &settings); err != nil { // before a directory is made
 		return nil, cli.Usage(cmd, err)
 	}
 	dir, err := cli.OpenDir(path)
@@ -159,7 +151,7 @@ func (o *options) changeSetting(cmd *cobra.Command, name string, change func(sto
 	if settings, err = dir.Settings(); err != nil {
 		o.Logger().Warn("the stored settings could not be read and are replaced", "reason", err)
 	}
-	if err := change(stored(&settings)[name]); err != nil {
+	if err := change(limits[i], &settings); err != nil {
 		return nil, cli.Usage(cmd, err)
 	}
 	if err := dir.PutSettings(settings); err != nil {
@@ -267,28 +259,23 @@ func (o *options) addLimits(r *configResult) error {
 	if err != nil {
 		return err
 	}
-	var limits binary.Settings
+	var stored binary.Settings
 	file := ""
 	if dir != nil {
-		if limits, err = dir.Settings(); err != nil {
+		if stored, err = dir.Settings(); err != nil {
 			return cli.Hint(err, "shadercache config unset max-bytes replaces the file")
 		}
 		file = dir.SettingsPath()
 	}
-	defaults := binary.Settings{}.WithDefaults()
-	bytes := settingLine{settingNames[0], strconv.FormatInt(defaults.MaxBytes, 10), fromDefault, ""}
-	age := settingLine{settingNames[1], "", fromDefault, ""}
-	files := settingLine{settingNames[2], strconv.Itoa(defaults.MaxFiles), fromDefault, ""}
-	if limits.MaxBytes > 0 {
-		bytes = settingLine{bytes.Name, strconv.FormatInt(limits.MaxBytes, 10), fromStored, file}
+	for _, l := range limits {
+		line := settingLine{Name: l.name, Source: fromDefault}
+		if text, is := l.value(stored); is {
+			line = settingLine{l.name, text, fromStored, file}
+		} else if text, is := l.value(binary.Settings{}.WithDefaults()); is {
+			line.Value = text
+		}
+		r.Settings = append(r.Settings, line)
 	}
-	if limits.MaxAge > 0 {
-		age = settingLine{age.Name, limits.MaxAge.String(), fromStored, file}
-	}
-	if limits.MaxFiles > 0 {
-		files = settingLine{files.Name, strconv.Itoa(limits.MaxFiles), fromStored, file}
-	}
-	r.Settings = append(r.Settings, bytes, age, files)
 	return nil
 }
 
@@ -314,7 +301,7 @@ func (r *configResult) Print(w io.Writer) {
 		if value == "" {
 			value = "-"
 		}
-		if s.Name == settingNames[0] && s.Value != "" {
+		if s.Name == "max-bytes" && s.Value != "" {
 			if n, err := strconv.ParseInt(s.Value, 10, 64); err == nil {
 				value = cli.ReadableBytes(n)
 			}
