@@ -3,6 +3,7 @@
 package server_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -156,5 +157,33 @@ func TestQuotasAreGivenBack(t *testing.T) {
 	f.wantLeft(before)
 	if value, version := read(t, b); uint64(value) > version {
 		t.Errorf("%d in version %d", value, version)
+	}
+}
+
+// TestMemoryThatIsReleasedWithAJob releases the memory of an output while the job runs: the
+// server writes there when it is done, as nothing else is mapped there meanwhile.
+func TestMemoryThatIsReleasedWithAJob(t *testing.T) {
+	f := serve(t, server.Options{CopyMemory: true})
+	r := f.rawSession()
+	_, memory := r.share(2, 1, 4096)
+	j := validJob(64, 1)
+	j.Out[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: 256}
+	first := rawCount(64, 60_000, 0)
+	first.Buffers[0] = rawBuffer(2)
+	r.pipeline(3,
+		rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}),
+		rawRequest(wire.TypeProgram, &wire.Program{ID: 2, Form: wire.FormFinal, Name: []byte("slow"), Text: []byte(slowCount.Text())}),
+		rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 2, Flags: wire.Create, Size: 8}))
+	r.answers(3)
+	first.Program = rawProgram(2)
+	release := rawRequest(wire.TypeRelease, &wire.Release{Kind: wire.KindMemory, ID: 1})
+	r.pipeline(10, rawRequest(wire.TypeJob, first), rawRequest(wire.TypeJob, j), release)
+	for request, a := range r.answers(3) {
+		if a.Code != 0 {
+			t.Errorf("request %d: %v", request, a.Code)
+		}
+	}
+	if want := words(64, func(i uint32) uint32 { return 3*i + 4 }); !bytes.Equal(memory[:256], want) {
+		t.Error("the output is not there")
 	}
 }

@@ -15,6 +15,7 @@ import (
 func TestRequestsThatAreRefused(t *testing.T) {
 	f := serve(t, server.Options{Limits: wire.Limits{Buffers: 1 << 50}})
 	r := f.rawSession()
+	r.share(100, 1, 4096)
 	inline := wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 16)}
 	r.pipeline(2,
 		rawRequest(wire.TypePlan, &wire.Plan{ID: 1, Flags: wire.Create, Name: []byte("plan"), Spec: []byte("gemm:2x2x2")}),
@@ -38,6 +39,10 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		return rawRequest(wire.TypeRun, &wire.Run{Plan: 1, Input: in, Output: out})
 	}
 	at := func(offset uint64) wire.Operand { return wire.Operand{Place: wire.PlaceBuffer, ID: 1, Offset: offset} }
+	memory := func(offset, size uint64) request {
+		from := wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: offset, Size: size}
+		return rawRequest(wire.TypeCopy, &wire.Copy{From: from, To: at(0)})
+	}
 	define := wire.Define{Name: []byte("A"), Value: []byte("1")}
 	for want, c := range map[string]struct {
 		request
@@ -59,6 +64,11 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"a plan uses a buffer from its first":  {run(at(16), at(0)), wire.CodeInvalid},
 		"a run needs an input and an output":   {run(wire.Operand{}, at(0)), wire.CodeInvalid},
 		"the session has no memory 7":          {run(wire.Operand{Place: wire.PlaceMemory, ID: 7, Size: 16}, at(0)), wire.CodeNotFound},
+		"bytes 4088 to 4104 of memory of 4096": {memory(4088, 16), wire.CodeInvalid},
+		"bytes 4096 to 4112 of memory of 4096": {memory(4096, 16), wire.CodeInvalid},
+		"bytes 8192 to 8208 of memory of 4096": {memory(8192, 16), wire.CodeInvalid},
+		"bytes 64 to 64 of buffer 1 of 64":     {rawRequest(wire.TypeCopy, &wire.Copy{From: wire.Operand{Place: wire.PlaceInline}, To: at(64)}), wire.CodeInvalid},
+		"8 bytes in and 0 out":                 {run(wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 8)}, at(0)), wire.CodeInvalid},
 		"16 bytes of weights and 16 of bias":   {rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 2, Weights: inline, Bias: inline}), wire.CodeInvalid},
 	} {
 		r.pipeline(10, c.request)
