@@ -18,25 +18,27 @@
 // The table has what follows for the program, and the file. A program is compiled
 // unless it says otherwise.
 //
-//	a blob is damaged              find.go: it is moved to rejected/ and counted
+//	a blob is damaged              find.go counts it, binary/store.go moves it to rejected/
 //	the driver refuses a blob      load.go: the same
 //	a blob makes another program   load.go: the same
 //	a blob gave a wrong answer     load.go: the same; make.go, check.go: the check is run
 //	                               again, and a WrongAnswerError where that fails too
-//	a source failed before         policy.go: its error again, from memory, or with
-//	                               Options.KeepCompileErrors from the directory
+//	a source failed before         policy.go: its error again, from memory; from the directory,
+//	                               for 30 days, with Options.KeepCompileErrors alone
 //	the process died meanwhile     crash_guard.go: a suspect; policy.go: a child tries it
 //	                               (trial.go), or this process, alone; what crashed the
 //	                               driver is refused for a day
-//	a child dies                   isolate: the program is tried once more or refused, and
-//	                               the others go on with the next child
+//	a child dies                   isolate/verdict.go: the program is tried once more, refused
+//	                               or an error, and the others go on with the next child
 //	the context of a Get ends      flight.go: the flight goes on, for the next Get
-//	two want one program           flight.go: goroutines, devices and processes that share
-//	                               make it once; processes that do not, each, and the
-//	                               last write stays
-//	memory of the GPU is short     load.go: programs without handles go, once more; then an error
+//	two want one program           flight.go: goroutines and devices make it once; so do
+//	                               processes with Options.ShareCompiles, others each, and
+//	                               the last write stays
+//	memory of the GPU is short     load.go, make.go: programs without handles go, once more; a
+//	                               load that fails then is compiled, a compile an error
 //	the disk is full               writer.go: counted, and logged once; the next start compiles
-//	a record cannot be read        binary: it is as if it was not there
+//	a record cannot be read        binary/records.go: it is as if it was not there
 //	a pack arrives late            before_first.go: the first request waits for
-//	                               Options.BeforeFirst; later misses find it
+//	                               Options.BeforeFirst, a pull within its budget
+//	                               (fleet/start.go); later misses find it
 package cache

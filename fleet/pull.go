@@ -54,9 +54,9 @@ var errOff = errors.New("remote: the mode is off")
 // or pack that is not used, or an error of the store. What was installed before an error
 // stays.
 //
-// It verifies the head's signature (verifyHead), form and driver (Head.check) and sequence
-// (checkSequence); that the packs fit MaxBytes; of each pack the size and the SHA-256 that the
-// head has (installPack), then its seal, manifest and each file, as package pack does for Expect.
+// It verifies that a known key has signed the head, of this remote and driver, later than those
+// seen before, and not ended (trust.go, key_list.go); that the packs fit MaxBytes; of each pack
+// the size, digest and driver that the head has (pack/expected.go), and each file (pack/unpacker.go).
 func (r *Remote) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 	ctx, end := r.patient(ctx)
 	defer end()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // DirCounters returns the sum of the counters of all remotes in a directory. It asks none
@@ -37,6 +38,32 @@ func stateDirs(dir *binary.Dir) (all []stateDir) {
 	for _, e := range osfile.List(folder) {
 		if e.IsDir() {
 			all = append(all, stateDir{filepath.Join(folder, e.Name())})
+		}
+	}
+	return all
+}
+
+// Seen is the latest signed head of a driver that this machine has seen in a remote. Machines
+// that see others under one number are shown other remotes.
+type Seen struct {
+	Remote   string        `json:"remote"` // the name of its folder: see Folder
+	Driver   shader.Digest `json:"driver"`
+	Epoch    uint64        `json:"epoch"`
+	Sequence uint64        `json:"sequence"`
+	Head     shader.Digest `json:"head"`
+}
+
+// DirSeen returns the heads that a machine has seen, of all remotes in a directory.
+func DirSeen(dir *binary.Dir) (all []Seen) {
+	for _, d := range stateDirs(dir) {
+		for _, e := range osfile.List(d.path) {
+			var of shader.Digest
+			if of.UnmarshalText([]byte(e.Name())) != nil {
+				continue
+			}
+			if s := d.driver(of); s.Sequence > 0 {
+				all = append(all, Seen{filepath.Base(d.path), of, s.Epoch, s.Sequence, s.Head})
+			}
 		}
 	}
 	return all

@@ -31,6 +31,12 @@ func (r *statsResult) writePrometheus(w io.Writer) error {
 	m.Add("suspect_programs", "gauge", "Programs to be tried: a process ended while the driver had them.", float64(len(r.Suspects)))
 	r.counters.EachMetric(func(name, help string, value float64) { m.Add(name, "counter", help, value) })
 	addLevels(&m, r.Levels)
+	if len(r.Seen) > 0 {
+		m.Begin("remote_head", "gauge", "Number of the latest signed head that was seen; digest tells heads of one number apart.")
+	}
+	for _, s := range r.Seen {
+		m.Sample("remote_head", float64(s.Sequence), "remote", s.Remote, "fingerprint", s.Driver.Short(), "digest", s.Head.Short())
+	}
 	_, err := m.WriteTo(w)
 	return err
 }

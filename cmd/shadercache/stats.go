@@ -79,6 +79,7 @@ type statsResult struct {
 	Starts           startsLine        `json:"starts"`             // what starts did since a time
 	Lifetime         lifetimeLine      `json:"lifetime"`           // everything since the directory was made, or since --zero
 	Levels           []levelLine       `json:"levels"`             // that requests go through, the same time as lifetime
+	Seen             []fleet.Seen      `json:"seen,omitempty"`     // the latest heads of remotes
 	Zeroed           bool              `json:"zeroed"`             // --zero made the figures begin again
 	Exec             execLine          `json:"exec"`               // runs of exec --report since the same time as starts
 
@@ -253,7 +254,7 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 		return nil, err
 	}
 	r.counters, r.Lifetime = lifetime, newLifetimeLine(lifetime)
-	r.Levels = newLevels(lifetime, fleet.DirCounters(dir))
+	r.Levels, r.Seen = newLevels(lifetime, fleet.DirCounters(dir)), fleet.DirSeen(dir)
 	begin := beginOf(dir, since)
 	r.Starts, r.Exec = newStartsLine(dir, begin), newExecLine(dir.Runs(begin))
 	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
