@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // Layer is one problem of a network, with its weights. The output of a layer is the
@@ -114,24 +115,24 @@ func (n *Network) OutputLen() int { return n.last().OutputLen() }
 
 // Job is one run of all layers: input goes up and output comes down with the job.
 // It fails for slices of other lengths, and where KeepsOutput.
-func (n *Network) Job(input, output []float32) (executor.Job, error) {
+func (n *Network) Job(input, output []float32) (job.Job, error) {
 	if n.KeepsOutput() {
-		return executor.Job{}, n.errKeepsOutput()
+		return job.Job{}, n.errKeepsOutput()
 	}
 	if err := checkAll(length{"input", len(input), n.InputLen()}, length{"output", len(output), n.OutputLen()}); err != nil {
-		return executor.Job{}, err
+		return job.Job{}, err
 	}
 	dispatches, err := n.dispatches(nil, nil)
 	if err != nil {
-		return executor.Job{}, err
+		return job.Job{}, err
 	}
-	job := JobOf(dispatches...)
+	j := JobOf(dispatches...)
 	if binding, ok := n.first().sequence.IndexOf(kernel.Input); ok {
-		job.Inputs = []executor.Input{{Binding: binding, Data: glctx.Bytes(input)}}
+		j.Inputs = []job.Input{{Binding: binding, Data: glctx.Bytes(input)}}
 	}
 	binding, _ := n.last().sequence.IndexOf(kernel.Output)
-	job.Outputs = []executor.Output{{Binding: binding, Dirty: true, To: glctx.Bytes(output)}}
-	return job, nil
+	j.Outputs = []job.Output{{Binding: binding, Dirty: true, To: glctx.Bytes(output)}}
+	return j, nil
 }
 
 // KeepsOutput reports whether the values of the output from before matter: the last layer
@@ -153,8 +154,8 @@ func (n *Network) first() *Plan { return n.plans[0] }
 func (n *Network) last() *Plan  { return n.plans[len(n.plans)-1] }
 
 // dispatches returns one run of all layers. A nil input or output is left to the job.
-func (n *Network) dispatches(input, output *executor.Memory) ([]executor.Dispatch, error) {
-	var all []executor.Dispatch
+func (n *Network) dispatches(input, output *executor.Memory) ([]job.Dispatch, error) {
+	var all []job.Dispatch
 	for i, p := range n.plans {
 		o := Operands{Input: input, Output: output}
 		if i > 0 {

@@ -35,39 +35,39 @@ type Operands struct {
 // To produce the input, or to take the output, in the executor's own memory, replace
 // Data of Inputs[0] by Fill, or To of Outputs[0] by Read. A job must fit into the
 // executor's Options.SlotBytes.
-func (p *Plan) Job(input, output []float32) (executor.Job, error) {
+func (p *Plan) Job(input, output []float32) (job.Job, error) {
 	if p.keepsOutput {
-		return executor.Job{}, fmt.Errorf("conv2d: %v changes an output that is there: make a job of Plan.Dispatches", p.shape)
+		return job.Job{}, fmt.Errorf("conv2d: %v changes an output that is there: make a job of Plan.Dispatches", p.shape)
 	}
 	if err := checkAll(length{"input", len(input), p.input}, length{"output", len(output), p.output}); err != nil {
-		return executor.Job{}, err
+		return job.Job{}, err
 	}
 	chain, err := p.chain(Operands{})
 	if err != nil {
-		return executor.Job{}, err
+		return job.Job{}, err
 	}
-	job := JobOf(chain...)
+	j := JobOf(chain...)
 	if binding, ok := p.sequence.IndexOf(kernel.Input); ok {
-		job.Inputs = []executor.Input{{Binding: binding, Data: glctx.Bytes(input)}}
+		j.Inputs = []job.Input{{Binding: binding, Data: glctx.Bytes(input)}}
 	}
 	binding, _ := p.sequence.IndexOf(kernel.Output)
-	job.Outputs = []executor.Output{{Binding: binding, Dirty: true, To: glctx.Bytes(output)}}
-	return job, nil
+	j.Outputs = []job.Output{{Binding: binding, Dirty: true, To: glctx.Bytes(output)}}
+	return j, nil
 }
 
 // JobOf returns a job without inputs and outputs of its own that makes dispatches in
 // order, each after the writes of the one before: chains of several plans on device
 // memory. It panics without dispatches.
-func JobOf(dispatches ...executor.Dispatch) executor.Job {
+func JobOf(dispatches ...job.Dispatch) job.Job {
 	if len(dispatches) == 0 {
 		panic("conv2d: a job without dispatches")
 	}
-	return executor.Job{Dispatch: dispatches[0], Then: dispatches[1:]}
+	return job.Job{Dispatch: dispatches[0], Then: dispatches[1:]}
 }
 
 // Dispatches returns one run of the plan on device memory, for a job of one or
 // several layers. It fails for memory that is too small, and without weights.
-func (p *Plan) Dispatches(o Operands) ([]executor.Dispatch, error) {
+func (p *Plan) Dispatches(o Operands) ([]job.Dispatch, error) {
 	for _, m := range []struct {
 		name   string
 		memory *executor.Memory
@@ -94,7 +94,7 @@ func (p *Plan) Dispatches(o Operands) ([]executor.Dispatch, error) {
 
 // chain returns one run. Roles that o leaves out are left to inputs and outputs of
 // the job.
-func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
+func (p *Plan) chain(o Operands) ([]job.Dispatch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.released {
@@ -123,7 +123,7 @@ func (p *Plan) chain(o Operands) ([]executor.Dispatch, error) {
 
 // steps returns the dispatches of one run after its preparation. One that does all of it
 // performs the operations of the problem; of several, the share of each is not known.
-func (p *Plan) steps(o Operands, packed *executor.Memory) []executor.Dispatch {
+func (p *Plan) steps(o Operands, packed *executor.Memory) []job.Dispatch {
 	list := p.dispatches(p.sequence.Steps, o, packed)
 	if len(list) == 1 {
 		list[0].Operations = float64(p.flops)
@@ -132,7 +132,7 @@ func (p *Plan) steps(o Operands, packed *executor.Memory) []executor.Dispatch {
 }
 
 // dispatches returns steps with their programs and memory.
-func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memory) []executor.Dispatch {
+func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memory) []job.Dispatch {
 	memory := map[kernel.Role]*executor.Memory{
 		kernel.Input: o.Input, kernel.Output: o.Output, kernel.Weights: o.Weights, kernel.Bias: o.Bias,
 		kernel.Packed: packed, kernel.Workspace: p.workspace, kernel.Semaphores: p.semaphores,
@@ -141,9 +141,9 @@ func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memo
 		kernel.Input: p.input, kernel.Output: p.output, kernel.Weights: p.weights, kernel.Bias: p.bias,
 		kernel.Packed: p.sequence.PackedLen, kernel.Workspace: p.sequence.WorkspaceLen, kernel.Semaphores: p.sequence.SemaphoreCount,
 	}
-	list := make([]executor.Dispatch, 0, len(steps))
+	list := make([]job.Dispatch, 0, len(steps))
 	for _, s := range steps {
-		d := executor.Dispatch{Host: s.Host}
+		d := job.Dispatch{Host: s.Host}
 		if s.Host == nil {
 			d.Program = p.programs[s.Source.Key()]
 			d.Groups = [3]uint32{uint32(s.Groups[0]), uint32(s.Groups[1]), uint32(s.Groups[2])}
@@ -153,7 +153,7 @@ func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memo
 		for _, b := range s.Bindings {
 			covered[b.Index] = true
 			if m := memory[b.Role]; m != nil {
-				d.Buffers = append(d.Buffers, executor.Bound{
+				d.Buffers = append(d.Buffers, job.Bound{
 					Binding: b.Index, Buffer: m, Size: 4 * need[b.Role],
 					ReadOnly: b.Role == kernel.Input || b.Role == kernel.Weights || b.Role == kernel.Bias,
 				})
@@ -169,15 +169,15 @@ func (p *Plan) dispatches(steps []kernel.Step, o Operands, packed *executor.Memo
 
 // idle binds memory to the storage blocks that a program declares and does not use,
 // which some drivers list nevertheless.
-func idle(program job.Program, covered map[uint32]bool, candidates ...*executor.Memory) []executor.Bound {
-	var list []executor.Bound
+func idle(program job.Program, covered map[uint32]bool, candidates ...*executor.Memory) []job.Bound {
+	var list []job.Bound
 	for _, r := range program.Interface().Resources {
 		if r.Kind != shader.StorageBuffer || covered[uint32(r.Binding)] {
 			continue
 		}
 		for _, m := range candidates {
 			if m != nil {
-				list = append(list, executor.Bound{Binding: uint32(r.Binding), Buffer: m, ReadOnly: true})
+				list = append(list, job.Bound{Binding: uint32(r.Binding), Buffer: m, ReadOnly: true})
 				break
 			}
 		}
@@ -186,7 +186,7 @@ func idle(program job.Program, covered map[uint32]bool, candidates ...*executor.
 }
 
 // run submits dispatches as one job and waits for it.
-func (p *Plan) run(ctx context.Context, dispatches []executor.Dispatch) error {
+func (p *Plan) run(ctx context.Context, dispatches []job.Dispatch) error {
 	pending, err := p.e.Submit(ctx, JobOf(dispatches...))
 	if err != nil {
 		return err
@@ -204,14 +204,14 @@ func (p *Plan) Run(ctx context.Context, input, output []float32) error {
 
 // runTimed is Run, and adds its cost to t.
 func (p *Plan) runTimed(ctx context.Context, input, output []float32, t *Timing) error {
-	dispatches := func(in, out *executor.Memory) ([]executor.Dispatch, error) {
+	dispatches := func(in, out *executor.Memory) ([]job.Dispatch, error) {
 		return p.Dispatches(Operands{Input: in, Output: out})
 	}
 	return runOnce(ctx, p, p, dispatches, input, output, t)
 }
 
 // runOnce runs the dispatches from the input of one plan to the output of another.
-func runOnce(ctx context.Context, first, last *Plan, dispatches func(in, out *executor.Memory) ([]executor.Dispatch, error), input, output []float32, t *Timing) error {
+func runOnce(ctx context.Context, first, last *Plan, dispatches func(in, out *executor.Memory) ([]job.Dispatch, error), input, output []float32, t *Timing) error {
 	err := checkAll(length{"input", len(input), first.input}, length{"output", len(output), last.output})
 	if err != nil {
 		return err

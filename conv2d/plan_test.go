@@ -10,6 +10,7 @@ import (
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -135,7 +136,7 @@ func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in kernel.Ten
 	checkOutput(t, name+", Dispatches", out, want, p.Tolerance())
 }
 
-func submit(t *testing.T, e *executor.Executor, job executor.Job) {
+func submit(t *testing.T, e *executor.Executor, job job.Job) {
 	t.Helper()
 	pending, err := e.Submit(t.Context(), job)
 	if err != nil {

@@ -191,7 +191,7 @@ func (b *batch) open(s *slot, sequence uint64) {
 
 // addJob appends a job that fits. It returns the job's index and the offset of its
 // inputs in the slot. Executor.mu is held.
-func (b *batch) addJob(j *Job, l *layout) (index, up int) {
+func (b *batch) addJob(j *job.Job, l *layout) (index, up int) {
 	s := b.slot
 	index, up = len(b.jobs), s.upUsed
 	first := len(b.outputs)
@@ -210,7 +210,7 @@ func (b *batch) addJob(j *Job, l *layout) (index, up int) {
 }
 
 // addOutputs appends the destinations of a job whose results start at down.
-func (b *batch) addOutputs(j *Job, l *layout, down int) {
+func (b *batch) addOutputs(j *job.Job, l *layout, down int) {
 	for i, place := range l.outputs {
 		out := &j.Outputs[i]
 		b.zeroes = b.zeroes || !out.Dirty
@@ -231,7 +231,7 @@ func (b *batch) addOutputs(j *Job, l *layout, down int) {
 }
 
 // addCommands appends the commands of a job, before all else that they refer to.
-func (b *batch) addCommands(j *Job, l *layout, index int) {
+func (b *batch) addCommands(j *job.Job, l *layout, index int) {
 	for i := range l.commands {
 		c := l.commands[i]
 		d := j.At(i)

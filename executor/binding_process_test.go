@@ -99,8 +99,8 @@ func runBindings(dir string) (r bindingRun, err error) {
 	}
 	r.Result = bytes.Repeat([]byte{0xd5}, 64)
 	var counted [1]uint32
-	pending, err := gpu.Executor.Submit(ctx, executor.Job{
-		Dispatch: executor.Dispatch{
+	pending, err := gpu.Executor.Submit(ctx, job.Job{
+		Dispatch: job.Dispatch{
 			Program: h, Groups: [3]uint32{1, 1, 1},
 			Textures: []executor.Sampled{{Name: "from", Texture: from}, {Name: "ids", Texture: ids}},
 			Images:   []executor.Image{{Name: "to", Texture: to, Access: texel.WriteOnly}},

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // Number is the element type of a Buffer.
@@ -56,11 +57,13 @@ func (b *Buffer[T]) Download(ctx context.Context, offset int, dst []T) error {
 }
 
 // Bind returns the whole buffer at a storage binding, for reads and writes.
-func (b *Buffer[T]) Bind(binding uint32) Bound { return Bound{Binding: binding, Buffer: b.Memory} }
+func (b *Buffer[T]) Bind(binding uint32) job.Bound {
+	return job.Bound{Binding: binding, Buffer: b.Memory}
+}
 
 // BindReadOnly returns the whole buffer at a storage binding, for reads.
-func (b *Buffer[T]) BindReadOnly(binding uint32) Bound {
-	return Bound{Binding: binding, Buffer: b.Memory, ReadOnly: true}
+func (b *Buffer[T]) BindReadOnly(binding uint32) job.Bound {
+	return job.Bound{Binding: binding, Buffer: b.Memory, ReadOnly: true}
 }
 
 // UploadInPieces is Upload for large values: see [Memory.UploadInPieces].

@@ -8,15 +8,13 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/job/texel"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // checkJob checks a job against its programs, the device and the size of a slot, and
 // fills in its layout. It reads nothing that can change before the job runs.
-func (e *Executor) checkJob(j *Job, l *layout) error {
+func (e *Executor) checkJob(j *job.Job, l *layout) error {
 	c := job.Checker{Job: j, Limits: &e.info.Limits, Uses: &l.uses}
-	if err := c.CheckOutputs(); err != nil {
-		return fmt.Errorf("executor: %w", err)
-	}
 	if err := e.placeParts(j, l); err != nil {
 		return err
 	}
@@ -43,7 +41,7 @@ func (e *Executor) checkJob(j *Job, l *layout) error {
 }
 
 // placeParts gives everything that a job copies its place.
-func (e *Executor) placeParts(j *Job, l *layout) error {
+func (e *Executor) placeParts(j *job.Job, l *layout) error {
 	for i := range j.Inputs {
 		size, err := j.Inputs[i].Len()
 		if err != nil {
@@ -122,7 +120,7 @@ func (l *layout) addCommand(c command) *command {
 }
 
 // checkObjects checks that what a dispatch binds is of the executor.
-func (e *Executor) checkObjects(d *Dispatch) error {
+func (e *Executor) checkObjects(d *job.Dispatch) error {
 	for k := range d.Buffers {
 		if err := e.checkMemory(memoryOf(d.Buffers[k].Buffer)); err != nil {
 			return fmt.Errorf("memory at binding %d: %w", d.Buffers[k].Binding, err)
@@ -178,20 +176,63 @@ func (e *Executor) checkMemory(m *Memory) error {
 func (l *layout) bindUses(c *job.Checker) {
 	for i := range l.uses {
 		u := &l.uses[i]
-		switch d := c.Job.At(u.Dispatch); u.From {
-		case job.FromUniform:
-			v := &d.Uniforms[u.Index]
-			l.values = append(l.values, value{u.Resource.Binding, u.Resource.Type, span{len(l.words), v.Bytes()}})
-			l.words = v.AppendTo(l.words)
-		case job.FromImage:
+		d, r := c.Job.At(u.Dispatch), u.Resource
+		switch {
+		case r == nil || r.Kind == shader.StorageBuffer:
+			l.bindStorage(d, u)
+		case r.Kind == shader.UniformBuffer:
+			l.bindBlock(c, d, u)
+		case r.Kind == shader.AtomicCounter:
+			l.bindCounters(c, u)
+		case r.Opaque() == shader.ImageOpaque:
 			l.bindImage(&d.Images[u.Index], u)
-		case job.FromTexture:
-			l.textures = append(l.textures, textureBind{u.Binding, textureOf(d.Textures[u.Index].Texture), d.Textures[u.Index].Sampler})
+		case r.Opaque() == shader.SamplerOpaque:
+			of := &d.Textures[u.Index]
+			l.textures = append(l.textures, textureBind{u.Binding, textureOf(of.Texture), of.Sampler})
 		default:
-			l.bindBytes(c, d, u)
+			v := &d.Uniforms[u.Index]
+			l.values = append(l.values, value{r.Binding, r.Type, span{len(l.words), v.Bytes()}})
+			l.words = v.AppendTo(l.words)
 		}
 	}
 	l.uses = l.uses[:0]
+}
+
+func (l *layout) bindStorage(d *job.Dispatch, u *job.Use) {
+	b := bind{binding: u.Binding}
+	switch {
+	case u.Input:
+		b.from, b.span = slotInputs, l.inputs[u.Index]
+	case u.Output:
+		b.from, b.span = slotOutputs, l.outputs[u.Index]
+	default:
+		of := &d.Buffers[u.Index]
+		b.from, b.readOnly, b.memory, b.span = deviceMemory, of.ReadOnly, memoryOf(of.Buffer), span{of.Offset, of.Len()}
+		b.zero = of.Zero && !l.isBound(&b)
+	}
+	l.binds = append(l.binds, b)
+}
+
+func (l *layout) bindBlock(c *job.Checker, d *job.Dispatch, u *job.Use) {
+	b := bind{binding: u.Binding, from: slotParams}
+	if u.Index < 0 {
+		b.span = l.params[u.Dispatch]
+	} else if of := &d.Blocks[u.Index]; of.Buffer != nil {
+		b.from, b.readOnly, b.memory, b.span = deviceBlock, true, memoryOf(of.Buffer), blockSpan(of)
+	} else {
+		b.span = l.blocks[firstBlock(c.Job, u.Dispatch)+u.Index]
+	}
+	b.size = min(b.size, int(max(c.Limits.MaxUniform, int64(u.Resource.Bytes))))
+	l.binds = append(l.binds, b)
+}
+
+func (l *layout) bindCounters(c *job.Checker, u *job.Use) {
+	b := bind{binding: u.Binding, from: slotCounters, span: l.counters[u.Index].down}
+	if of := &c.Job.Counters[u.Index]; of.Buffer != nil {
+		b.from, b.memory, b.span = deviceCounters, memoryOf(of.Buffer), span{of.Offset, of.Buffer.Size() - of.Offset}
+	}
+	b.size = min(b.size, int(max(c.Limits.MaxCounters, int64(u.Resource.Bytes))))
+	l.binds = append(l.binds, b)
 }
 
 func (l *layout) bindImage(im *job.Image, u *job.Use) {
@@ -202,39 +243,13 @@ func (l *layout) bindImage(im *job.Image, u *job.Use) {
 	l.images = append(l.images, b)
 }
 
-// bindBytes adds what a block or a buffer of counters is bound to.
-func (l *layout) bindBytes(c *job.Checker, d *Dispatch, u *job.Use) {
-	b := bind{binding: u.Binding}
-	switch u.From {
-	case job.FromInput:
-		b.from, b.span = slotInputs, l.inputs[u.Index]
-	case job.FromOutput:
-		b.from, b.span = slotOutputs, l.outputs[u.Index]
-	case job.FromBuffer:
-		of := &d.Buffers[u.Index]
-		b.from, b.readOnly, b.memory, b.span = deviceMemory, of.ReadOnly, memoryOf(of.Buffer), span{of.Offset, of.Len()}
-		b.zero = of.Zero && !l.isBound(&b)
-	case job.FromParams:
-		b.from, b.span = slotParams, l.params[u.Dispatch]
-		b.size = min(b.size, int(max(c.Limits.MaxUniform, int64(u.Resource.Bytes))))
-	case job.FromBlock:
-		b.from, b.span = slotParams, l.blocks[firstBlock(c.Job, u.Dispatch)+u.Index]
-		if of := &d.Blocks[u.Index]; of.Buffer != nil {
-			b.from, b.readOnly, b.memory, b.span = deviceBlock, true, memoryOf(of.Buffer), span{of.Offset, of.Len()}
-		}
-		b.size = min(b.size, int(max(c.Limits.MaxUniform, int64(u.Resource.Bytes))))
-	case job.FromCounter:
-		b.from, b.span = slotCounters, l.counters[u.Index].down
-		if of := &c.Job.Counters[u.Index]; of.Buffer != nil {
-			b.from, b.memory, b.span = deviceCounters, memoryOf(of.Buffer), span{of.Offset, of.Buffer.Size() - of.Offset}
-		}
-		b.size = min(b.size, int(max(c.Limits.MaxCounters, int64(u.Resource.Bytes))))
-	}
-	l.binds = append(l.binds, b)
+func blockSpan(of *job.Block) span {
+	bound := job.Bound{Buffer: of.Buffer, Offset: of.Offset, Size: of.Size}
+	return span{of.Offset, bound.Len()}
 }
 
 // firstBlock returns the place of a dispatch's first block in layout.blocks.
-func firstBlock(j *Job, dispatch int) (n int) {
+func firstBlock(j *job.Job, dispatch int) (n int) {
 	for i := range dispatch {
 		n += len(j.At(i).Blocks)
 	}

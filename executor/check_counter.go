@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // placeCounters gives the atomic counters of a job their places. The size of a buffer in
 // a slot is the largest that a program of the job needs.
-func (e *Executor) placeCounters(j *Job, l *layout) error {
+func (e *Executor) placeCounters(j *job.Job, l *layout) error {
 	for i := range j.Counters {
 		c := &j.Counters[i]
 		if c.Buffer != nil {
@@ -47,7 +48,7 @@ func counterBytes(resources []shader.Resource, binding uint32) int {
 }
 
 // barriersOf returns the kinds of barrier that a command adds to those for storage.
-func (l *layout) barriersOf(j *Job, c *command) (kinds uint32) {
+func (l *layout) barriersOf(j *job.Job, c *command) (kinds uint32) {
 	if len(l.images)+len(l.textures)+len(j.TextureInputs)+len(j.TextureOutputs) > 0 {
 		kinds = glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // placeTextures gives the texels of a job their places.
-func (e *Executor) placeTextures(j *Job, l *layout) error {
+func (e *Executor) placeTextures(j *job.Job, l *layout) error {
 	for i := range j.TextureInputs {
 		in := &j.TextureInputs[i]
 		x, err := e.textureTransfer(in.Texture, in.Region, in.Picture, in.Picture != nil, len(in.Texels), in.Texels != nil, in.Fill != nil)

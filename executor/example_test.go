@@ -57,18 +57,18 @@ func Example() {
 	panorama := scenetest.Render(width+frames, height)
 	strongest := make([]byte, frames)
 	submit := func(frame int) (*executor.Pending, error) {
-		return gpu.Executor.Submit(context.Background(), executor.Job{
-			Dispatch: executor.Dispatch{
+		return gpu.Executor.Submit(context.Background(), job.Job{
+			Dispatch: job.Dispatch{
 				Program:  program,
 				Groups:   [3]uint32{(width + 7) / 8, (height + 7) / 8, 1},
 				Uniforms: []job.Uniform{job.Int("width", width), job.Int("height", height)},
 			},
-			Inputs: []executor.Input{{Binding: 0, Size: frameBytes, Fill: func(dst []byte) {
+			Inputs: []job.Input{{Binding: 0, Size: frameBytes, Fill: func(dst []byte) {
 				for y := range height { // the only copy of the frame
 					copy(dst[4*width*y:][:4*width], panorama.Pix[y*panorama.Stride+4*frame:])
 				}
 			}}},
-			Outputs: []executor.Output{{Binding: 1, Size: frameBytes, Read: func(src []byte) {
+			Outputs: []job.Output{{Binding: 1, Size: frameBytes, Read: func(src []byte) {
 				for i := 0; i < len(src); i += 4 {
 					strongest[frame] = max(strongest[frame], src[i])
 				}

@@ -74,8 +74,8 @@ func Example_video() {
 	}
 	start := func(s *slot, number int) {
 		s.frame = panorama.SubImage(image.Rect(4*number, 0, 4*number+width, height))
-		err := gpu.Executor.SubmitInto(context.Background(), &executor.Job{
-			Dispatch: executor.Dispatch{
+		err := gpu.Executor.SubmitInto(context.Background(), &job.Job{
+			Dispatch: job.Dispatch{
 				Program:  program,
 				Groups:   [3]uint32{(width + 15) / 16, (height + 7) / 8, 1},
 				Textures: []executor.Sampled{{Name: "frame", Texture: s.in, Sampler: texel.Sampler{Min: texel.Linear, Mag: texel.Linear, Mip: texel.NoMipmaps}}},

@@ -2,8 +2,13 @@ package executor
 
 import "github.com/shadercache/shadercache/job"
 
-// The types of package job that only tests name here, whose variables are named job.
+// The types of package job that tests name here, whose variables are named job.
 type (
+	Job           = job.Job
+	Dispatch      = job.Dispatch
+	Bound         = job.Bound
+	Input         = job.Input
+	Output        = job.Output
 	HostCall      = job.HostCall
 	Sampled       = job.Sampled
 	Image         = job.Image

@@ -28,7 +28,7 @@ type lateOutput struct {
 // Move gives the large operands of a job that does not fit into a slot memory that newMemory
 // makes: inputs are copied there now, outputs from there by Deliver. It returns the job to
 // submit: j, or a copy of it. It returns errors of Submit.
-func (s *Spill) Move(ctx context.Context, e *Executor, j *Job, newMemory func(size int) (*Memory, error)) (*Job, error) {
+func (s *Spill) Move(ctx context.Context, e *Executor, j *job.Job, newMemory func(size int) (*Memory, error)) (*job.Job, error) {
 	if e.hasRoom(j) {
 		return j, nil
 	}
@@ -58,7 +58,7 @@ func (s *Spill) Move(ctx context.Context, e *Executor, j *Job, newMemory func(si
 
 // hasRoom reports whether a job fits into a slot: half of one leaves room for the padding of
 // small operands.
-func (e *Executor) hasRoom(j *Job) bool {
+func (e *Executor) hasRoom(j *job.Job) bool {
 	in, out := 0, 0
 	for i := range j.Count() {
 		in += len(j.At(i).Params)
@@ -75,7 +75,7 @@ func (e *Executor) hasRoom(j *Job) bool {
 // operandSize returns the size of a slice, or else of what a function fills or reads.
 func operandSize(slice []byte, size int) int { return max(len(slice), size) }
 
-func (s *Spill) moveInput(ctx context.Context, j *Job, in *Input, newMemory func(int) (*Memory, error)) error {
+func (s *Spill) moveInput(ctx context.Context, j *job.Job, in *job.Input, newMemory func(int) (*Memory, error)) error {
 	data, err := in.Bytes()
 	if err != nil {
 		return err
@@ -84,11 +84,11 @@ func (s *Spill) moveInput(ctx context.Context, j *Job, in *Input, newMemory func
 	if err != nil {
 		return err
 	}
-	BindOperand(j, Bound{Binding: in.Binding, Buffer: m, ReadOnly: true})
+	BindOperand(j, job.Bound{Binding: in.Binding, Buffer: m, ReadOnly: true})
 	return nil
 }
 
-func (s *Spill) moveOutput(j *Job, out *Output, newMemory func(int) (*Memory, error)) error {
+func (s *Spill) moveOutput(j *job.Job, out *job.Output, newMemory func(int) (*Memory, error)) error {
 	to, err := out.Bytes()
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (s *Spill) moveOutput(j *Job, out *Output, newMemory func(int) (*Memory, er
 		return err
 	}
 	s.late[len(s.late)-1].read = out.Read
-	BindOperand(j, Bound{Binding: out.Binding, Buffer: m})
+	BindOperand(j, job.Bound{Binding: out.Binding, Buffer: m})
 	return nil
 }
 
@@ -155,10 +155,10 @@ func (s *Spill) Release() {
 
 // BindOperand binds memory in place of an input or output, for every dispatch that has nothing
 // of its own at the binding. The job was checked with the operand.
-func BindOperand(j *Job, b Bound) {
+func BindOperand(j *job.Job, b job.Bound) {
 	for i := range j.Count() {
 		d := j.At(i)
-		if !slices.ContainsFunc(d.Buffers, func(other Bound) bool { return other.Binding == b.Binding }) {
+		if !slices.ContainsFunc(d.Buffers, func(other job.Bound) bool { return other.Binding == b.Binding }) {
 			d.Buffers = append(slices.Clip(d.Buffers), b)
 		}
 	}

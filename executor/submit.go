@@ -21,16 +21,16 @@ import (
 // It returns an error that names the binding for a job that does not fit its
 // programs, the device or a slot; and ErrFull, ErrClosed, shader.ErrContextLost,
 // shader.ErrClosed or ctx.Err(). After an error nothing was queued.
-func (e *Executor) Submit(ctx context.Context, job Job) (*Pending, error) {
+func (e *Executor) Submit(ctx context.Context, j job.Job) (*Pending, error) {
 	// One call only, so that Submit is inlined and the compiler can put the
 	// Pending on the caller's stack.
-	return e.submit(ctx, &job, new(Pending))
+	return e.submit(ctx, &j, new(Pending))
 }
 
 // SubmitInto is Submit for callers that keep many jobs pending without
 // allocations: it uses the caller's p, which is zero, waited for or released. It
 // panics where p is still pending.
-func (e *Executor) SubmitInto(ctx context.Context, j *Job, p *Pending) error {
+func (e *Executor) SubmitInto(ctx context.Context, j *job.Job, p *Pending) error {
 	if p.batch != nil {
 		panic("executor: SubmitInto was given a Pending that is neither waited for nor released")
 	}
@@ -40,7 +40,7 @@ func (e *Executor) SubmitInto(ctx context.Context, j *Job, p *Pending) error {
 }
 
 // submit fills p in and returns it.
-func (e *Executor) submit(ctx context.Context, j *Job, p *Pending) (*Pending, error) {
+func (e *Executor) submit(ctx context.Context, j *job.Job, p *Pending) (*Pending, error) {
 	if trace.IsOn(e.options.Tracer) {
 		region := trace.Begin(e.options.Tracer, trace.Executor, 0, trace.Submit)
 		defer region.End()
@@ -50,7 +50,7 @@ func (e *Executor) submit(ctx context.Context, j *Job, p *Pending) (*Pending, er
 }
 
 // submitJob is submit within the region of a task.
-func (e *Executor) submitJob(ctx context.Context, j *Job, p *Pending, task uint64) (*Pending, error) {
+func (e *Executor) submitJob(ctx context.Context, j *job.Job, p *Pending, task uint64) (*Pending, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (e *Executor) submitJob(ctx context.Context, j *Job, p *Pending, task uint6
 
 // reserve waits for room for a job and adds it to the open batch. It returns what
 // batch.addJob returns.
-func (e *Executor) reserve(ctx context.Context, j *Job, l *layout, task uint64) (b *batch, index, up int, err error) {
+func (e *Executor) reserve(ctx context.Context, j *job.Job, l *layout, task uint64) (b *batch, index, up int, err error) {
 	var pending <-chan struct{}
 	for asked := false; ; {
 		e.mu.Lock()
@@ -190,7 +190,7 @@ const largeBytes = 256 << 10
 
 // write copies a job's inputs and parameters into mapped memory. The batch can start
 // afterwards even if a Fill panics, because it holds other jobs too.
-func (b *batch) write(j *Job, l *layout, index, up int) {
+func (b *batch) write(j *job.Job, l *layout, index, up int) {
 	written := false
 	defer func() {
 		if !written {

@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -35,10 +36,10 @@ func TestCloseAfterTheContextWasDestroyed(t *testing.T) {
 	}()
 	<-gpu.Pending() // the compile is queued
 	var out [4]uint32
-	_, err = jobs.Submit(t.Context(), executor.Job{
-		Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
-		Inputs:   []executor.Input{{Binding: 0, Data: glctx.Bytes([]uint32{1, 2, 3, 4})}},
-		Outputs:  []executor.Output{{Binding: 1, To: glctx.Bytes(out[:])}},
+	_, err = jobs.Submit(t.Context(), job.Job{
+		Dispatch: job.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
+		Inputs:   []job.Input{{Binding: 0, Data: glctx.Bytes([]uint32{1, 2, 3, 4})}},
+		Outputs:  []job.Output{{Binding: 1, To: glctx.Bytes(out[:])}},
 	})
 	wantNoError(t, err)
 	destroy()

@@ -112,10 +112,10 @@ func TestExecutorOnTheThreadOfAnAdoptedContext(t *testing.T) {
 			pending = pending[1:]
 		}
 		outputs[i] = [4]uint32{^uint32(0), ^uint32(0), ^uint32(0), ^uint32(0)}
-		p, err := jobs.Submit(t.Context(), executor.Job{
-			Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
-			Inputs:   []executor.Input{{Binding: 0, Data: glctx.Bytes([]uint32{uint32(i), 1, 2, 3})}},
-			Outputs:  []executor.Output{{Binding: 1, To: glctx.Bytes(outputs[i][:])}},
+		p, err := jobs.Submit(t.Context(), job.Job{
+			Dispatch: job.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
+			Inputs:   []job.Input{{Binding: 0, Data: glctx.Bytes([]uint32{uint32(i), 1, 2, 3})}},
+			Outputs:  []job.Output{{Binding: 1, To: glctx.Bytes(outputs[i][:])}},
 		})
 		wantNoError(t, err)
 		pending = append(pending, p)
@@ -294,10 +294,10 @@ func TestWaitingInACallbackPanics(t *testing.T) {
 	} {
 		err := gpu.Do(func(*glctx.GL) error {
 			// The executor's pump does not run before the end of this callback.
-			p, err := jobs.Submit(t.Context(), executor.Job{
-				Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
-				Inputs:   []executor.Input{{Binding: 0, Data: make([]byte, 16)}},
-				Outputs:  []executor.Output{{Binding: 1, To: make([]byte, 16)}},
+			p, err := jobs.Submit(t.Context(), job.Job{
+				Dispatch: job.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
+				Inputs:   []job.Input{{Binding: 0, Data: make([]byte, 16)}},
+				Outputs:  []job.Output{{Binding: 1, To: make([]byte, 16)}},
 			})
 			if err != nil {
 				return err

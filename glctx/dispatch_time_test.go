@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -118,10 +119,10 @@ func TestOperationsOfAJobAreRecorded(t *testing.T) {
 	program, err := programs.Get(t.Context(), shader.MustSource("increment", increment, nil))
 	noError(t, err)
 	var out [4]uint32
-	pending, err := jobs.Submit(t.Context(), executor.Job{
-		Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}, Operations: 1e9},
-		Inputs:   []executor.Input{{Binding: 0, Data: glctx.Bytes([]uint32{1, 2, 3, 4})}},
-		Outputs:  []executor.Output{{Binding: 1, To: glctx.Bytes(out[:])}},
+	pending, err := jobs.Submit(t.Context(), job.Job{
+		Dispatch: job.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}, Operations: 1e9},
+		Inputs:   []job.Input{{Binding: 0, Data: glctx.Bytes([]uint32{1, 2, 3, 4})}},
+		Outputs:  []job.Output{{Binding: 1, To: glctx.Bytes(out[:])}},
 	})
 	noError(t, err)
 	noError(t, pending.Wait(t.Context()))

@@ -66,7 +66,8 @@ func (gl *GL) NewTexture(shape texel.Shape) (Texture, error) {
 
 // allocate gives the texture its storage.
 func (t *Texture) allocate() {
-	w, h, d, levels, internal := int32(t.Width), int32(t.Height), int32(t.Depth), int32(t.Levels), formats[t.Format].internal
+	internal, _, _ := t.Format.GL()
+	w, h, d, levels := int32(t.Width), int32(t.Height), int32(t.Depth), int32(t.Levels)
 	switch t.Dim {
 	case shader.Dim1D:
 		gl45.TextureStorage1D(t.ID, levels, internal, w)

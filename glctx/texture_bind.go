@@ -16,7 +16,8 @@ func (gl *GL) BindImage(unit uint32, t Texture, level, layer int, access texel.A
 	if level < 0 || level >= t.Levels || layer < texel.AllLayers || layer >= depth || !t.Aliases(format) {
 		panic("glctx: BindImage was given a level, layer or format that the texture does not have")
 	}
-	gl45.BindImageTexture(unit, t.ID, int32(level), layer == texel.AllLayers, int32(max(layer, 0)), accesses[access], formats[format].internal)
+	internal, _, _ := format.GL()
+	gl45.BindImageTexture(unit, t.ID, int32(level), layer == texel.AllLayers, int32(max(layer, 0)), accesses[access], internal)
 	gl.debugCheck("glBindImageTexture")
 }
 

@@ -206,18 +206,18 @@ func (p *pixelStore) reset() {
 // unpack copies from p to a texture.
 func (gl *GL) unpack(t Texture, x *transfer, p pixels) {
 	unpackStore.set(x, t.Dim == shader.Dim1DArray)
-	f := formats[t.Format]
+	_, client, clientType := t.Format.GL()
 	sides, at, n := t.glBox(x.region)
 	level := int32(x.region.Level)
 	switch {
 	case p.host == nil:
-		gl45.TextureSubImageOffset(sides, t.ID, level, at[0], at[1], at[2], n[0], n[1], n[2], f.client, f.clientType, p.offset)
+		gl45.TextureSubImageOffset(sides, t.ID, level, at[0], at[1], at[2], n[0], n[1], n[2], client, clientType, p.offset)
 	case sides == 1:
-		gl45.TextureSubImage1D(t.ID, level, at[0], n[0], f.client, f.clientType, p.host)
+		gl45.TextureSubImage1D(t.ID, level, at[0], n[0], client, clientType, p.host)
 	case sides == 2:
-		gl45.TextureSubImage2D(t.ID, level, at[0], at[1], n[0], n[1], f.client, f.clientType, p.host)
+		gl45.TextureSubImage2D(t.ID, level, at[0], at[1], n[0], n[1], client, clientType, p.host)
 	default:
-		gl45.TextureSubImage3D(t.ID, level, at[0], at[1], at[2], n[0], n[1], n[2], f.client, f.clientType, p.host)
+		gl45.TextureSubImage3D(t.ID, level, at[0], at[1], at[2], n[0], n[1], n[2], client, clientType, p.host)
 	}
 	gl.debugCheck("glTextureSubImage")
 	unpackStore.reset()
@@ -226,12 +226,13 @@ func (gl *GL) unpack(t Texture, x *transfer, p pixels) {
 // pack copies from a texture to p, which has n bytes.
 func (gl *GL) pack(t Texture, x *transfer, n int, p pixels) {
 	packStore.set(x, t.Dim == shader.Dim1DArray)
-	f, level, size := formats[t.Format], int32(x.region.Level), int32(min(n, maxTransfer))
+	_, client, clientType := t.Format.GL()
+	level, size := int32(x.region.Level), int32(min(n, maxTransfer))
 	_, at, side := t.glBox(x.region)
 	if p.host == nil {
-		gl45.GetTextureSubImageOffset(t.ID, level, at[0], at[1], at[2], side[0], side[1], side[2], f.client, f.clientType, size, p.offset)
+		gl45.GetTextureSubImageOffset(t.ID, level, at[0], at[1], at[2], side[0], side[1], side[2], client, clientType, size, p.offset)
 	} else {
-		gl45.GetTextureSubImage(t.ID, level, at[0], at[1], at[2], side[0], side[1], side[2], f.client, f.clientType, size, p.host)
+		gl45.GetTextureSubImage(t.ID, level, at[0], at[1], at[2], side[0], side[1], side[2], client, clientType, size, p.host)
 	}
 	gl.debugCheck("glGetTextureSubImage")
 	packStore.reset()
@@ -284,9 +285,9 @@ func (gl *GL) ClearTexture(t Texture, r texel.Region, value []byte) error {
 	if err != nil {
 		return fmt.Errorf("glctx: %w", err)
 	}
-	f := formats[t.Format]
+	_, client, clientType := t.Format.GL()
 	_, at, n := t.glBox(r)
-	gl45.ClearTexSubImage(t.ID, int32(r.Level), at[0], at[1], at[2], n[0], n[1], n[2], f.client, f.clientType,
+	gl45.ClearTexSubImage(t.ID, int32(r.Level), at[0], at[1], at[2], n[0], n[1], n[2], client, clientType,
 		unsafe.Pointer(unsafe.SliceData(value)))
 	gl.debugCheck("glClearTexSubImage")
 	return nil

@@ -68,7 +68,7 @@ func TestImageFormats(t *testing.T) {
 	c := gltest.Open(t)
 	const width, height, padding = 13, 9, 24
 	images := 0
-	for _, f := range texel.Formats() {
+	for f := texel.RGBA32F; f.Known(); f++ {
 		t.Run(f.String(), func(t *testing.T) {
 			var program uint32
 			if f.Qualifier() != "" {

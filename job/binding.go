@@ -24,14 +24,6 @@ type Block struct {
 	Size   int      // bytes; 0 is the rest of the memory
 }
 
-// Len returns Size, or the rest of the buffer where Size is 0.
-func (b *Block) Len() int {
-	if b.Size == 0 {
-		return b.Buffer.Size() - b.Offset
-	}
-	return b.Size
-}
-
 // Image is what an image uniform loads from and stores to. It is meant for the uniform
 // of that Name, "list[2]" for an element of an array, or without a name for the one at
 // the image unit Binding, which layout(binding = N) sets.

@@ -22,32 +22,20 @@ type Limits struct {
 	MaxVariableInvocations int32    // invocations in a work group, all axes
 }
 
-// MaxOutputs is the number of outputs that a job may have.
-const MaxOutputs = 64
-
-// Source is where a job has what a resource of a program is bound to.
-type Source uint8
-
-// The sources.
-const (
-	FromInput   Source = iota // Job.Inputs
-	FromOutput                // Job.Outputs
-	FromBuffer                // Dispatch.Buffers
-	FromParams                // Dispatch.Params
-	FromBlock                 // Dispatch.Blocks
-	FromUniform               // Dispatch.Uniforms
-	FromImage                 // Dispatch.Images
-	FromTexture               // Dispatch.Textures
-	FromCounter               // Job.Counters
-)
+// maxOutputs is the number of outputs that a job may have.
+const maxOutputs = 64
 
 // Use is one resource of a dispatch with what the job binds to it.
 type Use struct {
 	Dispatch int
-	Resource *shader.Resource // nil: a binding of a HostCall
+	Resource *shader.Resource // nil: a storage binding of a HostCall
 	Binding  uint32           // of a block; the unit of an image or a sampler
-	From     Source
-	Index    int // in the list of From
+
+	// Index is the place in Buffers of the dispatch, or in Inputs or Outputs of the job where
+	// one of these is set; of other resources that in Blocks, Uniforms, Images, Textures or
+	// Counters, where -1 is Params.
+	Index         int
+	Input, Output bool
 }
 
 // Checker checks a job against its programs and a GPU, and says what is bound to what: the
@@ -88,14 +76,6 @@ func (c *Checker) operands() error {
 			return err
 		}
 	}
-	return c.CheckOutputs()
-}
-
-// CheckOutputs returns an error for more outputs than a job may have.
-func (c *Checker) CheckOutputs() error {
-	if n := len(c.Job.Outputs); n > MaxOutputs {
-		return fmt.Errorf("%w: %d outputs, at most %d can be", ErrInvalid, n, MaxOutputs)
-	}
 	return nil
 }
 
@@ -113,6 +93,9 @@ func (c *Checker) End() error {
 // name of the program nor the kind.
 func (c *Checker) Dispatch(i int, of *shader.Interface) error {
 	d := c.Job.At(i)
+	if n := len(c.Job.Outputs); n > maxOutputs {
+		return fmt.Errorf("%d outputs, at most %d can be", n, maxOutputs)
+	}
 	if err := c.groups(d, of.WorkGroup[0] == 0); err != nil {
 		return err
 	}
@@ -141,17 +124,17 @@ func (c *Checker) Host(i int) error {
 		return err
 	}
 	for _, binding := range d.Host.Bindings {
-		from, index, given := c.storage(d, binding)
-		if given != 1 {
+		u := Use{Dispatch: i, Binding: binding}
+		if given := c.storage(d, &u); given != 1 {
 			return fmt.Errorf("binding %d is bound %d times, not once", binding, given)
 		}
-		c.use(Use{i, nil, binding, from, index})
+		c.use(u)
 	}
 	return nil
 }
 
 func (c *Checker) use(u Use) {
-	if u.From == FromOutput {
+	if u.Output {
 		c.outputs |= 1 << u.Index
 	}
 	if c.Uses != nil {
@@ -256,57 +239,57 @@ func (c *Checker) resource(i int, r *shader.Resource, of *shader.Interface) erro
 	return c.uniform(i, d, r, of)
 }
 
-// storage returns where a storage binding of a dispatch is bound, and how often, which must be
-// once. Buffers of the dispatch take precedence over inputs and outputs of the job.
-func (c *Checker) storage(d *Dispatch, binding uint32) (from Source, index, given int) {
+// storage sets what a storage binding of a dispatch is bound to, and returns how often, which
+// must be once. Buffers of the dispatch take precedence over inputs and outputs of the job.
+func (c *Checker) storage(d *Dispatch, u *Use) (given int) {
 	for i := range d.Buffers {
-		if d.Buffers[i].Binding == binding {
-			from, index = FromBuffer, i
+		if d.Buffers[i].Binding == u.Binding {
+			u.Index = i
 			given++
 		}
 	}
 	if given > 0 {
-		return from, index, given
+		return given
 	}
 	for i := range c.Job.Inputs {
-		if c.Job.Inputs[i].Binding == binding {
-			from, index = FromInput, i
+		if c.Job.Inputs[i].Binding == u.Binding {
+			u.Index, u.Input = i, true
 			given++
 		}
 	}
 	for i := range c.Job.Outputs {
-		if c.Job.Outputs[i].Binding == binding {
-			from, index = FromOutput, i
+		if c.Job.Outputs[i].Binding == u.Binding {
+			u.Index, u.Output = i, true
 			given++
 		}
 	}
-	return from, index, given
+	return given
 }
 
 func (c *Checker) storageBlock(i int, d *Dispatch, r *shader.Resource) error {
-	from, index, given := c.storage(d, uint32(r.Binding))
-	if given == 0 {
+	u := Use{Dispatch: i, Resource: r, Binding: uint32(r.Binding)}
+	switch given := c.storage(d, &u); {
+	case given == 0:
 		return fmt.Errorf("storage block %s (binding %d) is not bound", r.Name, r.Binding)
-	}
-	if given > 1 {
+	case given > 1:
 		return fmt.Errorf("storage block %s (binding %d) is bound twice", r.Name, r.Binding)
 	}
 	size := 0
-	switch from {
-	case FromInput:
-		size = c.Job.Inputs[index].size()
-	case FromOutput:
-		size = c.Job.Outputs[index].size()
+	switch {
+	case u.Input:
+		size = c.Job.Inputs[u.Index].size()
+	case u.Output:
+		size = c.Job.Outputs[u.Index].size()
 	default:
-		size = d.Buffers[index].Len()
+		size = d.Buffers[u.Index].Len()
 	}
-	if err := checkBlock(r, size, from != FromBuffer); err != nil {
+	if err := checkBlock(r, size, u.Input || u.Output); err != nil {
 		return err
 	}
 	if limit := c.Limits.MaxStorage; int64(size) > limit {
 		return fmt.Errorf("storage block %s (binding %d) is bound to %d bytes, this device allows %d", r.Name, r.Binding, size, limit)
 	}
-	c.use(Use{i, r, uint32(r.Binding), from, index})
+	c.use(u)
 	return nil
 }
 

@@ -77,7 +77,7 @@ func (c *Checker) images(i int, d *Dispatch, r *shader.Resource) error {
 		if err := checkImage(&d.Images[found], r); err != nil {
 			return fmt.Errorf("image %s (%s, unit %d): %w", elementName(r, k), r.Type, unit, err)
 		}
-		c.use(Use{i, r, unit, FromImage, int(found)})
+		c.use(Use{Dispatch: i, Resource: r, Binding: unit, Index: int(found)})
 	}
 	return nil
 }
@@ -155,7 +155,7 @@ func (c *Checker) textures(i int, d *Dispatch, r *shader.Resource) error {
 		if err := checkSampled(&d.Textures[found], r); err != nil {
 			return fmt.Errorf("sampler %s (%s, unit %d): %w", elementName(r, k), r.Type, unit, err)
 		}
-		c.use(Use{i, r, unit, FromTexture, int(found)})
+		c.use(Use{Dispatch: i, Resource: r, Binding: unit, Index: int(found)})
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 // uniformBlock checks that a uniform block has the Params or one of the Blocks of a dispatch.
 func (c *Checker) uniformBlock(i int, d *Dispatch, r *shader.Resource) error {
-	u, size, given := Use{Dispatch: i, Resource: r, Binding: uint32(r.Binding), From: FromParams}, len(d.Params), 0
+	index, size, given := -1, len(d.Params), 0
 	if d.Params != nil && d.ParamsBinding == uint32(r.Binding) {
 		given++
 	}
@@ -20,14 +20,16 @@ func (c *Checker) uniformBlock(i int, d *Dispatch, r *shader.Resource) error {
 			continue
 		}
 		given++
-		u.From, u.Index, size = FromBlock, k, len(b.Data)
+		index, size = k, len(b.Data)
 		if b.Buffer == nil {
 			continue
 		}
 		if err := c.checkBlock(b); err != nil {
 			return fmt.Errorf("uniform block %s (binding %d): %w", r.Name, r.Binding, err)
 		}
-		size = b.Len()
+		if size = b.Size; size == 0 {
+			size = b.Buffer.Size() - b.Offset
+		}
 	}
 	switch {
 	case given == 0:
@@ -37,7 +39,7 @@ func (c *Checker) uniformBlock(i int, d *Dispatch, r *shader.Resource) error {
 	case size < int(r.Bytes):
 		return fmt.Errorf("uniform block %s (binding %d) needs %d bytes and is bound to %d", r.Name, r.Binding, r.Bytes, size)
 	}
-	c.use(u)
+	c.use(Use{Dispatch: i, Resource: r, Binding: uint32(r.Binding), Index: index})
 	return nil
 }
 
@@ -61,7 +63,7 @@ func (c *Checker) uniform(i int, d *Dispatch, r *shader.Resource, of *shader.Int
 		if err := checkUniform(u, r); err != nil {
 			return err
 		}
-		c.use(Use{i, r, 0, FromUniform, k})
+		c.use(Use{Dispatch: i, Resource: r, Index: k})
 		return nil
 	}
 	return fmt.Errorf("uniform %s is not set; it is of type %s%s", r.Name, r.Type, unknownUniforms(d, of))
@@ -131,6 +133,6 @@ func (c *Checker) counters(i int, r *shader.Resource) error {
 			return fmt.Errorf("the atomic counters at binding %d need %d bytes and are bound to %d", r.Binding, r.Bytes, size)
 		}
 	}
-	c.use(Use{i, r, uint32(r.Binding), FromCounter, found})
+	c.use(Use{Dispatch: i, Resource: r, Binding: uint32(r.Binding), Index: found})
 	return nil
 }

@@ -7,9 +7,17 @@ import (
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/executor/local"
+	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
+
+// openBuffer is a buffer that a session uses.
+type openBuffer struct {
+	*named.Buffer
+	use job.Buffer // of the device
+	own bool       // the session's, without a name
+}
 
 // newMemory makes memory of the device, all zero.
 func (s *Server) newMemory(size int) (*executor.Memory, error) {
@@ -37,40 +45,49 @@ func (s *session) buffer(body []byte) (wire.Message, error) {
 	o.total.Add(1)
 	b.RLock()
 	defer b.RUnlock()
-	return &wire.BufferReply{Size: uint64(b.Size()), Version: b.Buffer.Version, Created: b.Created()}, nil
+	return &wire.BufferReply{Size: uint64(b.Size()), Version: b.Version, Created: b.use.Created()}, nil
 }
 
-func (s *session) openBuffer(m *wire.Buffer) (*local.Buffer, error) {
+func (s *session) openBuffer(m *wire.Buffer) (*openBuffer, error) {
 	create, size := m.Flags&wire.Create != 0, int(m.Size)
 	if len(m.Name) > 0 {
-		return s.server.device.OpenBuffer(string(m.Name), size, create, m.Flags&wire.Fresh != 0)
+		return opened(s.server.device.OpenBuffer(string(m.Name), size, create, m.Flags&wire.Fresh != 0))
 	}
 	if !create {
 		return nil, reject(wire.CodeInvalid, "a buffer without a name can only be created")
 	}
-	if err := job.CheckSize(int64(size), s.server.context.Info().MaxStorage); err != nil {
+	if err := job.CheckSize(int64(size), s.server.limits.MaxStorage); err != nil {
 		return nil, err
 	}
 	if err := s.objects.device.take(m.Size); err != nil {
 		return nil, err
 	}
-	b, err := s.server.device.NewBuffer(s.ctx, size)
+	b, err := opened(s.server.device.NewBuffer(s.ctx, size))
 	if err != nil {
 		s.objects.device.give(m.Size)
 		return nil, err
 	}
-	return b.(*local.Buffer), nil
+	b.own = true
+	return b, nil
 }
 
-func (o *objects) closeBuffer(b *local.Buffer) {
-	if !b.IsNamed() {
+func opened(use job.Buffer, err error) (*openBuffer, error) {
+	if err != nil {
+		return nil, err
+	}
+	b, err := local.BufferOf(use)
+	return &openBuffer{Buffer: b, use: use}, err
+}
+
+func (o *objects) closeBuffer(b *openBuffer) {
+	if b.own {
 		o.device.give(uint64(b.Size()))
 	}
-	b.Release()
+	b.use.Release()
 }
 
 // bufferRange returns the buffer of an operand and its range.
-func (o *objects) bufferRange(op *wire.Operand) (b *local.Buffer, offset, n int, err error) {
+func (o *objects) bufferRange(op *wire.Operand) (b *openBuffer, offset, n int, err error) {
 	b, ok := o.buffers[op.ID]
 	if !ok {
 		return nil, 0, 0, notFound("buffer", op.ID)

@@ -4,7 +4,6 @@ package server
 
 import (
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/executor/local"
 	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
@@ -71,8 +70,8 @@ func (s *session) inTurn(t *task, n int, kind work, fn func() (wire.CopyReply, e
 // copySource is what a copy to a buffer reads: bytes of the client, or a range of a buffer.
 type copySource struct {
 	data   []byte
-	buffer *local.Buffer // nil: data
-	offset int           // in the buffer
+	buffer *openBuffer // nil: data
+	offset int         // in the buffer
 	size   int
 }
 
@@ -125,7 +124,7 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 		}
 	}
 	return s.inTurn(t, n, onThread, func() (reply wire.CopyReply, err error) {
-		to.Buffer.Version++ // also where the driver fails: which bytes it has written is unknown
+		to.Version++ // also where the driver fails: which bytes it has written is unknown
 		if from.buffer != nil {
 			err = to.Memory.CopyFrom(s.ctx, offset, from.buffer.Memory, from.offset, n)
 		} else {
@@ -133,9 +132,9 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 			s.server.counts.bytesIn.Add(uint64(n))
 		}
 		if err == nil && m.Version != 0 {
-			to.Buffer.Version = m.Version
+			to.Version = m.Version
 		}
-		reply.Version = to.Buffer.Version
+		reply.Version = to.Version
 		return reply, err
 	}, used...)
 }
@@ -169,7 +168,7 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 		if m.To.Place == wire.PlaceInline {
 			reply.Data = dst
 		}
-		reply.Version = from.Buffer.Version
+		reply.Version = from.Version
 		s.server.counts.bytesOut.Add(uint64(n))
 		return reply, s.download(from, offset, dst, &m.To)
 	}, from.Buffer)
@@ -177,24 +176,24 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 
 // upload copies the bytes of an operand of the client to a buffer: in pieces where no other
 // session can find a part of them.
-func (s *session) upload(to *local.Buffer, offset int, data []byte, from *wire.Operand) error {
+func (s *session) upload(to *openBuffer, offset int, data []byte, from *wire.Operand) error {
 	if pinned := s.pinned(from); pinned != nil {
 		return to.Memory.CopyFrom(s.ctx, offset, pinned, int(from.Offset), len(data))
 	}
 	s.server.counts.bytesCopied.Add(uint64(len(data)))
-	if to.IsNamed() {
+	if !to.own {
 		return to.Memory.Upload(s.ctx, offset, data)
 	}
 	return to.Memory.UploadInPieces(s.ctx, offset, data)
 }
 
 // download copies a buffer to an operand of the client: likewise.
-func (s *session) download(from *local.Buffer, offset int, dst []byte, to *wire.Operand) error {
+func (s *session) download(from *openBuffer, offset int, dst []byte, to *wire.Operand) error {
 	if pinned := s.pinned(to); pinned != nil {
 		return pinned.CopyFrom(s.ctx, int(to.Offset), from.Memory, offset, len(dst))
 	}
 	s.server.counts.bytesCopied.Add(uint64(len(dst)))
-	if from.IsNamed() {
+	if !from.own {
 		return from.Memory.Download(s.ctx, offset, dst)
 	}
 	return from.Memory.DownloadInPieces(s.ctx, offset, dst)

@@ -8,7 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/executor/local"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/server/socket"
@@ -19,7 +18,7 @@ type objects struct {
 	server   *Server
 	programs map[uint32]job.Program
 	memories map[uint32]*sharedMemory
-	buffers  map[uint32]*local.Buffer
+	buffers  map[uint32]*openBuffer
 	plans    map[uint32]*openPlan
 
 	memory, device quota // shared memory; buffers and plans without a name
@@ -31,7 +30,7 @@ type objects struct {
 func newObjects(server *Server) *objects {
 	o := &objects{
 		server: server, programs: map[uint32]job.Program{}, memories: map[uint32]*sharedMemory{},
-		buffers: map[uint32]*local.Buffer{}, plans: map[uint32]*openPlan{},
+		buffers: map[uint32]*openBuffer{}, plans: map[uint32]*openPlan{},
 	}
 	limits := &server.options.Limits
 	o.memory = quota{what: "shared memory", limit: limits.Memory, all: &o.bytes}
@@ -54,7 +53,7 @@ func (o *objects) Buffer(id uint32) (job.Bindable, error) {
 	if !ok {
 		return nil, notFound("buffer", id)
 	}
-	return b, nil
+	return b.use, nil
 }
 
 // admit returns an error where id cannot be the next object in a map of n.
@@ -86,7 +85,7 @@ func (o *objects) drop(kind wire.Kind, id uint32) error {
 			delete(o.memories, id)
 		}
 	case wire.KindBuffer:
-		var b *local.Buffer
+		var b *openBuffer
 		if b, found = o.buffers[id]; found {
 			o.closeBuffer(b)
 			delete(o.buffers, id)

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
@@ -111,10 +110,10 @@ func (f *fixture) benchmarkExecutor(b *testing.B) {
 	defer p.Release()
 	_, got, want := affineJob(nil, 1024, 3, 4)
 	in := words(1024, func(i uint32) uint32 { return i*2654435761 + 3 })
-	job := executor.Job{
-		Dispatch: executor.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}, Uniforms: []job.Uniform{job.Uint("a", 3), job.Uint("b", 4)}},
-		Inputs:   []executor.Input{{Binding: 0, Data: in}},
-		Outputs:  []executor.Output{{Binding: 1, To: got}},
+	job := job.Job{
+		Dispatch: job.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}, Uniforms: []job.Uniform{job.Uint("a", 3), job.Uint("b", 4)}},
+		Inputs:   []job.Input{{Binding: 0, Data: in}},
+		Outputs:  []job.Output{{Binding: 1, To: got}},
 	}
 	var trips roundTrips
 	for b.Loop() {

@@ -132,13 +132,10 @@ func (t Type) Shadow() bool { return t.info().shadow }
 // Types of values that code names.
 const (
 	FloatType  Type = 0x1406
-	Vec2Type   Type = 0x8B50
 	Vec3Type   Type = 0x8B51
 	Vec4Type   Type = 0x8B52
-	IntType    Type = 0x1404
 	UintType   Type = 0x1405
 	Mat3Type   Type = 0x8B5B
-	Mat4Type   Type = 0x8B5C
 	DoubleType Type = 0x140A
 )
 

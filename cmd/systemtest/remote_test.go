@@ -22,6 +22,7 @@ import (
 	"github.com/shadercache/shadercache/fleet/pack"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 )
 
 // fleetVariable makes a process of this test one start of a machine: see runFleetWorker.
@@ -70,10 +71,10 @@ func fleetStart(adopt bool) (stats shadercache.Stats, err error) {
 	}
 	defer program.Release()
 	from, to := []float32{1, 2, 3, 4}, []float32{-1, -1, -1, -1}
-	pending, err := gpu.Executor.Submit(ctx, executor.Job{
-		Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
-		Inputs:   []executor.Input{{Binding: 0, Data: glctx.Bytes(from)}},
-		Outputs:  []executor.Output{{Binding: 1, To: glctx.Bytes(to)}},
+	pending, err := gpu.Executor.Submit(ctx, job.Job{
+		Dispatch: job.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
+		Inputs:   []job.Input{{Binding: 0, Data: glctx.Bytes(from)}},
+		Outputs:  []job.Output{{Binding: 1, To: glctx.Bytes(to)}},
 	})
 	if err == nil {
 		err = pending.Wait(ctx)

@@ -17,6 +17,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -46,10 +47,10 @@ func TestOpenCompilesOnceForAllStarts(t *testing.T) {
 			t.Fatal(err)
 		}
 		from, to := []float32{1, 2, 3, 4}, []float32{-1, -1, -1, -1}
-		pending, err := gpu.Executor.Submit(t.Context(), executor.Job{
-			Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
-			Inputs:   []executor.Input{{Binding: 0, Data: glctx.Bytes(from)}},
-			Outputs:  []executor.Output{{Binding: 1, To: glctx.Bytes(to)}},
+		pending, err := gpu.Executor.Submit(t.Context(), job.Job{
+			Dispatch: job.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
+			Inputs:   []job.Input{{Binding: 0, Data: glctx.Bytes(from)}},
+			Outputs:  []job.Output{{Binding: 1, To: glctx.Bytes(to)}},
 		})
 		if err == nil {
 			err = pending.Wait(t.Context())

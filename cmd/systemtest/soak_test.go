@@ -26,6 +26,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -187,10 +188,10 @@ func (w *soakWorker) compute(n int) error {
 	for i := range from {
 		from[i], to[i] = w.random.Uint32(), 0xDEADBEEF
 	}
-	pending, err := w.gpu.Executor.Submit(context.Background(), executor.Job{
-		Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
-		Inputs:   []executor.Input{{Binding: 0, Data: glctx.Bytes(from)}},
-		Outputs:  []executor.Output{{Binding: 1, To: glctx.Bytes(to)}},
+	pending, err := w.gpu.Executor.Submit(context.Background(), job.Job{
+		Dispatch: job.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
+		Inputs:   []job.Input{{Binding: 0, Data: glctx.Bytes(from)}},
+		Outputs:  []job.Output{{Binding: 1, To: glctx.Bytes(to)}},
 	})
 	if err == nil {
 		err = pending.Wait(context.Background())

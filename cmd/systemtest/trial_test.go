@@ -24,6 +24,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -107,9 +108,9 @@ func runOnce(gpu *shadercache.GPU, source *shader.Source) error {
 	}
 	defer program.Release()
 	word := []uint32{0}
-	pending, err := gpu.Executor.Submit(context.Background(), executor.Job{
-		Dispatch: executor.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
-		Outputs:  []executor.Output{{Binding: 0, To: glctx.Bytes(word)}},
+	pending, err := gpu.Executor.Submit(context.Background(), job.Job{
+		Dispatch: job.Dispatch{Program: program, Groups: [3]uint32{1, 1, 1}},
+		Outputs:  []job.Output{{Binding: 0, To: glctx.Bytes(word)}},
 	})
 	if err == nil {
 		err = pending.Wait(context.Background())

@@ -147,8 +147,8 @@ func (t *textureFilter) submit(ctx context.Context, p *texturePair, picture imag
 	margin, s := t.filter.Side/2, p.strip
 	above, below := max(0, s.first-margin), min(t.size.Y, s.first+s.rows+margin)
 	target := out.SubImage(image.Rect(0, s.first, t.size.X, s.first+s.rows)).(*image.NRGBA)
-	return t.e.SubmitInto(ctx, &executor.Job{
-		Dispatch: executor.Dispatch{
+	return t.e.SubmitInto(ctx, &job.Job{
+		Dispatch: job.Dispatch{
 			Program:  t.program,
 			Groups:   [3]uint32{uint32(t.size.X+15) / 16, uint32(s.rows+7) / 8, 1},
 			Textures: []job.Sampled{{Binding: 0, Texture: p.from}},

@@ -122,8 +122,8 @@ func (d *Device) checkProgram(p job.Program) error {
 	return nil
 }
 
-// Buffer is one use of a buffer: a job.Buffer.
-type Buffer struct {
+// ownBuffer is one use of a buffer.
+type ownBuffer struct {
 	*named.Buffer
 	device   *Device
 	named    *named.Object[*named.Buffer] // nil: it has no name
@@ -144,7 +144,9 @@ func (d *Device) NewBuffer(_ context.Context, size int) (job.Buffer, error) {
 }
 
 // use returns the first use of a buffer without a name.
-func (d *Device) use(b *named.Buffer) *Buffer { return &Buffer{Buffer: b, device: d, created: true} }
+func (d *Device) use(b *named.Buffer) *ownBuffer {
+	return &ownBuffer{Buffer: b, device: d, created: true}
+}
 
 // newBuffer makes a buffer that is all zero.
 func (d *Device) newBuffer(size int) (*named.Buffer, error) {
@@ -178,10 +180,11 @@ func (d *Device) NamedBuffer(_ context.Context, name string, size int) (job.Buff
 	if name == "" {
 		return nil, fmt.Errorf("%w: a named buffer without a name", job.ErrInvalid)
 	}
-	b, err := d.OpenBuffer(name, size, true, false)
+	opened, err := d.OpenBuffer(name, size, true, false)
 	if err != nil {
 		return nil, err
 	}
+	b := opened.(*ownBuffer)
 	b.RLock()
 	defer b.RUnlock()
 	b.opened = b.Buffer.Version
@@ -191,7 +194,7 @@ func (d *Device) NamedBuffer(_ context.Context, name string, size int) (job.Buff
 // OpenBuffer opens the buffer of a name, of any size where size is 0. create makes it where
 // there is none; fresh fails with job.ErrExists where there is one. It does not wait for copies,
 // as the version does, which the caller reads.
-func (d *Device) OpenBuffer(name string, size int, create, fresh bool) (*Buffer, error) {
+func (d *Device) OpenBuffer(name string, size int, create, fresh bool) (job.Buffer, error) {
 	if err := d.err(); err != nil {
 		return nil, err
 	}
@@ -208,7 +211,7 @@ func (d *Device) OpenBuffer(name string, size int, create, fresh bool) (*Buffer,
 	if err != nil {
 		return nil, err
 	}
-	return &Buffer{Buffer: n.Value, device: d, named: n, created: created}, nil
+	return &ownBuffer{Buffer: n.Value, device: d, named: n, created: created}, nil
 }
 
 func (d *Device) DeleteBuffer(_ context.Context, name string) error {
@@ -218,13 +221,10 @@ func (d *Device) DeleteBuffer(_ context.Context, name string) error {
 	return d.named.Delete(name)
 }
 
-func (b *Buffer) Version() uint64 { return b.opened }
-func (b *Buffer) Created() bool   { return b.created }
+func (b *ownBuffer) Version() uint64 { return b.opened }
+func (b *ownBuffer) Created() bool   { return b.created }
 
-// IsNamed reports whether others may have the buffer too.
-func (b *Buffer) IsNamed() bool { return b.named != nil }
-
-func (b *Buffer) Release() {
+func (b *ownBuffer) Release() {
 	switch {
 	case b.released.Swap(true):
 	case b.named != nil:
@@ -235,7 +235,7 @@ func (b *Buffer) Release() {
 }
 
 // check returns an error for a range that the buffer has not.
-func (b *Buffer) check(offset, n int) error {
+func (b *ownBuffer) check(offset, n int) error {
 	switch err := b.device.err(); {
 	case err != nil:
 		return err
@@ -245,16 +245,16 @@ func (b *Buffer) check(offset, n int) error {
 	return job.CheckRange(b.Size(), offset, n)
 }
 
-func (b *Buffer) Write(ctx context.Context, offset int, data []byte) (uint64, error) {
+func (b *ownBuffer) Write(ctx context.Context, offset int, data []byte) (uint64, error) {
 	return b.write(ctx, offset, data, 0, func() error { return nil })
 }
 
-func (b *Buffer) Replace(ctx context.Context, offset int, data []byte, expected, next uint64) (uint64, error) {
+func (b *ownBuffer) Replace(ctx context.Context, offset int, data []byte, expected, next uint64) (uint64, error) {
 	return b.write(ctx, offset, data, next, func() error { return b.Expect(expected) })
 }
 
 // write copies data where expect allows it, and sets the version to next; 0: the next one.
-func (b *Buffer) write(ctx context.Context, offset int, data []byte, next uint64, expect func() error) (uint64, error) {
+func (b *ownBuffer) write(ctx context.Context, offset int, data []byte, next uint64, expect func() error) (uint64, error) {
 	if err := b.check(offset, len(data)); err != nil {
 		return 0, err
 	}
@@ -273,7 +273,7 @@ func (b *Buffer) write(ctx context.Context, offset int, data []byte, next uint64
 	return b.Buffer.Version, nil
 }
 
-func (b *Buffer) Read(ctx context.Context, offset int, dst []byte) (uint64, error) {
+func (b *ownBuffer) Read(ctx context.Context, offset int, dst []byte) (uint64, error) {
 	if err := b.check(offset, len(dst)); err != nil {
 		return 0, err
 	}
@@ -288,7 +288,7 @@ func (b *Buffer) Read(ctx context.Context, offset int, dst []byte) (uint64, erro
 // BufferOf returns the memory of a buffer for a job of the executor. One of another device of
 // this process is refused by the executor.
 func BufferOf(b job.Buffer) (*named.Buffer, error) {
-	own, ok := b.(*Buffer)
+	own, ok := b.(*ownBuffer)
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("%w: a buffer of another device", job.ErrInvalid)
@@ -301,7 +301,7 @@ func BufferOf(b job.Buffer) (*named.Buffer, error) {
 // checkBuffer returns the buffer at a binding, or an error for one that jobs of the device
 // cannot bind.
 func (d *Device) checkBuffer(of *job.Bound) (*named.Buffer, error) {
-	b, ok := of.Buffer.(*Buffer)
+	b, ok := of.Buffer.(*ownBuffer)
 	if !ok || b.device != d {
 		return nil, job.ForeignBuffer(of.Binding)
 	}

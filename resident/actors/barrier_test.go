@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 )
 
 // phaseText counts down some ticks in each phase and waits at its end. Words 0: ticks
@@ -168,7 +169,7 @@ func TestNeighbourhoodBarriers(t *testing.T) {
 	t.Cleanup(values.Release)
 	w := f.world(Options{
 		Handlers: []Handler{{Name: "neighbour", Text: "#define LAST_EPOCH 20\n" + neighbourText}}, Slots: 128,
-		Memory: []executor.Bound{peers.BindReadOnly(5), values.Bind(6)},
+		Memory: []job.Bound{peers.BindReadOnly(5), values.Bind(6)},
 	})
 	all := w.spawnPeers("neighbour", n, peers)
 	apart := false

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 )
 
 // BenchmarkTick measures a tick in which each actor sends two messages and receives
@@ -18,7 +18,7 @@ func BenchmarkTick(b *testing.B) {
 			peers := f.peers(n)
 			w := f.world(Options{
 				Handlers: []Handler{{Name: "storm", Text: "#define LAST_TICK 1000000000\n#define SPREAD 5\n" + stormText}},
-				Slots:    n, Memory: []executor.Bound{peers.BindReadOnly(5)},
+				Slots:    n, Memory: []job.Bound{peers.BindReadOnly(5)},
 			})
 			w.spawnPeers("storm", n, peers)
 			w.step(maxTicks)

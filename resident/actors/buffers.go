@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 )
 
 // Words of the buffers in actors.glsl.
@@ -62,8 +63,8 @@ func (o Options) emptySlots() []uint32 {
 }
 
 // bound returns the buffers with their bindings.
-func (m *worldBuffers) bound() []executor.Bound {
-	return []executor.Bound{m.world.Bind(0), m.slots.Bind(1), m.mail.Bind(2), m.states.Bind(3), m.post.Bind(4)}
+func (m *worldBuffers) bound() []job.Bound {
+	return []job.Bound{m.world.Bind(0), m.slots.Bind(1), m.mail.Bind(2), m.states.Bind(3), m.post.Bind(4)}
 }
 
 func (m *worldBuffers) release() {

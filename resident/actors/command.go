@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
 )
@@ -206,7 +205,7 @@ func (w *World) executeBatch(ctx context.Context, commands [][]uint32) ([]comman
 
 // submitCommands executes commands and then other dispatches, of which the last is a plan,
 // in one submission. mu must be locked.
-func (w *World) submitCommands(ctx context.Context, commands [][]uint32, then []executor.Dispatch) ([]commandResult, error) {
+func (w *World) submitCommands(ctx context.Context, commands [][]uint32, then []job.Dispatch) ([]commandResult, error) {
 	size := 3 + messageHeader + max(w.options.Payload, 4)
 	words := make([]uint32, size*len(commands))
 	for i, command := range commands {
@@ -217,16 +216,16 @@ func (w *World) submitCommands(ctx context.Context, commands [][]uint32, then []
 	if commands[0][0] == commandSend {
 		relist = 0
 	}
-	err := w.submitAndWait(ctx, executor.Job{
-		Dispatch: executor.Dispatch{
+	err := w.submitAndWait(ctx, job.Job{
+		Dispatch: job.Dispatch{
 			Program:  w.programs.command,
 			Groups:   [3]uint32{uint32(len(commands)+63) / 64, 1, 1},
 			Buffers:  w.buffers.bound(),
 			Uniforms: append(w.uniforms(), job.Uint("count", uint32(len(commands))), job.Uint("relist", relist)),
 		},
 		Then:    then,
-		Inputs:  []executor.Input{{Binding: 5, Data: glctx.Bytes(words)}},
-		Outputs: []executor.Output{{Binding: 6, Dirty: true, To: glctx.Bytes(output)}},
+		Inputs:  []job.Input{{Binding: 5, Data: glctx.Bytes(words)}},
+		Outputs: []job.Output{{Binding: 6, Dirty: true, To: glctx.Bytes(output)}},
 	})
 	if err != nil {
 		return nil, err

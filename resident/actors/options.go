@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/job"
 )
 
@@ -48,7 +47,7 @@ type Options struct {
 
 	// Memory is bound to storage blocks of the handlers, from FirstBinding on, and
 	// must outlive the world. Uniforms are the values of their uniforms.
-	Memory   []executor.Bound
+	Memory   []job.Bound
 	Uniforms []job.Uniform
 
 	// Slots is the largest number of actors. Default: 1024; at most 1<<20.

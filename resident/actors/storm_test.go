@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 )
 
 // peers returns a buffer for n addresses, the storage block peers[i] of handlers.
@@ -109,7 +110,7 @@ func TestMessagesMatchTheCPU(t *testing.T) {
 	peers := f.peers(n)
 	w := f.world(Options{
 		Handlers: []Handler{{Name: "storm", Text: "#define LAST_TICK 1000\n#define SPREAD 5\n" + stormText}},
-		Slots:    128, Memory: []executor.Bound{peers.BindReadOnly(5)},
+		Slots:    128, Memory: []job.Bound{peers.BindReadOnly(5)},
 	})
 	all := w.spawnPeers("storm", n, peers)
 	w.step(17) // in parts of other sizes than a submission
@@ -136,7 +137,7 @@ func TestNoMessageIsLostUnderPressure(t *testing.T) {
 	peers := f.peers(n)
 	w := f.world(Options{
 		Handlers: []Handler{{Name: "storm", Text: "#define LAST_TICK 20\n#define SPREAD 0\n" + stormText}},
-		Slots:    128, Memory: []executor.Bound{peers.BindReadOnly(5)},
+		Slots:    128, Memory: []job.Bound{peers.BindReadOnly(5)},
 	})
 	all := w.spawnPeers("storm", n, peers)
 	r := w.step(last + 1) // the last tick receives the messages of the one before
@@ -185,7 +186,7 @@ func TestActorsSpawnActors(t *testing.T) {
 	const levels, nodes = 6, 127
 	for _, slots := range []int{128, 40} { // 64 leaves do not fit into 40
 		visits := f.peers(64)
-		w := f.world(Options{Handlers: []Handler{{Name: "tree", Text: treeText}}, Slots: slots, Memory: []executor.Bound{visits.Bind(5)}})
+		w := f.world(Options{Handlers: []Handler{{Name: "tree", Text: treeText}}, Slots: slots, Memory: []job.Bound{visits.Bind(5)}})
 		w.spawn("tree", levels, 1)
 		r := w.step(1)
 		if r.Live != 2 {

@@ -135,7 +135,7 @@ func (w *World) stepBatch(ctx context.Context, n int) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.ticks(n)
-	return w.submitAndWait(ctx, executor.Job{Dispatch: all[0], Then: all[1:]})
+	return w.submitAndWait(ctx, job.Job{Dispatch: all[0], Then: all[1:]})
 }
 
 // stepSending sends messages and runs a tick, in which they are received: as SendAll and
@@ -145,7 +145,7 @@ func (w *World) stepSending(ctx context.Context, envelopes []Envelope) ([]error,
 	defer w.mu.Unlock()
 	if len(envelopes) == 0 {
 		all := w.ticks(1)
-		return nil, w.submitAndWait(ctx, executor.Job{Dispatch: all[0], Then: all[1:]})
+		return nil, w.submitAndWait(ctx, job.Job{Dispatch: all[0], Then: all[1:]})
 	}
 	commands, err := w.sendCommands(envelopes)
 	if err != nil {
@@ -164,9 +164,9 @@ func (w *World) stepSending(ctx context.Context, envelopes []Envelope) ([]error,
 }
 
 // ticks returns the dispatches of n ticks.
-func (w *World) ticks(n int) (all []executor.Dispatch) {
+func (w *World) ticks(n int) (all []job.Dispatch) {
 	for i := range n {
-		all = append(all, executor.Dispatch{
+		all = append(all, job.Dispatch{
 			Program:  w.programs.tick,
 			Indirect: &job.Indirect{Buffer: w.buffers.world.Memory, Offset: tickGroupsAt},
 			Buffers:  append(w.buffers.bound(), w.options.Memory...),
@@ -179,7 +179,7 @@ func (w *World) ticks(n int) (all []executor.Dispatch) {
 
 // sweepAndPlan returns the sweep and plan dispatches, which end a tick or follow commands
 // of the host. The last plan of a job reports messages.
-func (w *World) sweepAndPlan(afterCommands, last bool) []executor.Dispatch {
+func (w *World) sweepAndPlan(afterCommands, last bool) []job.Dispatch {
 	flag, takes := uint32(0), uint32(0)
 	if afterCommands {
 		flag = 1
@@ -188,7 +188,7 @@ func (w *World) sweepAndPlan(afterCommands, last bool) []executor.Dispatch {
 		takes = uint32(reportedWords / w.options.envelopeWords())
 	}
 	uniforms := append(w.uniforms(), job.Uint("afterCommands", flag), job.Uint("takes", takes))
-	return []executor.Dispatch{
+	return []job.Dispatch{
 		{
 			Program: w.programs.sweep, Groups: [3]uint32{uint32(w.options.Slots+63) / 64, 1, 1},
 			Buffers: w.buffers.bound(), Uniforms: uniforms,
@@ -203,15 +203,15 @@ func (w *World) uniforms() []job.Uniform {
 
 // submitAndWait submits a job that ends with a plan, waits, and reads the report. Without an
 // error the job has run, even if ctx has ended. mu must be locked.
-func (w *World) submitAndWait(ctx context.Context, job executor.Job) error {
+func (w *World) submitAndWait(ctx context.Context, j job.Job) error {
 	if err := w.usable(); err != nil {
 		return err
 	}
 	words := make([]uint32, reportWords+reportedWords)
 	// Only actors_plan declares this binding as its report. A handler with memory at the
 	// binding gets that memory.
-	job.Outputs = append(job.Outputs, executor.Output{Binding: reportBinding, Dirty: true, To: glctx.Bytes(words)})
-	pending, err := w.executor.Submit(ctx, job)
+	j.Outputs = append(j.Outputs, job.Output{Binding: reportBinding, Dirty: true, To: glctx.Bytes(words)})
+	pending, err := w.executor.Submit(ctx, j)
 	if err != nil {
 		return fmt.Errorf("actors: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/resident/queue"
 )
 
@@ -52,7 +53,7 @@ func Example() {
 	}
 	defer found.Release()
 
-	item := queue.Item{Name: "primes", Text: primes, Memory: []executor.Bound{found.Bind(queue.FirstBinding)}}
+	item := queue.Item{Name: "primes", Text: primes, Memory: []job.Bound{found.Bind(queue.FirstBinding)}}
 	q, err := queue.New(context.Background(), gpu.Executor, gpu.Cache, item, queue.Options{Words: 3})
 	if err != nil {
 		log.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 )
 
 // loopText has items of a number of turns: word 0 is the item's place, word 1 its turns.
@@ -34,7 +35,7 @@ func (f *fixture) loopQueue(items, turns, declared uint32, o Options) (*Queue, *
 	results := f.results(int(items))
 	o.Words = 2
 	q, err := New(f.T.Context(), f.Executor, f.Cache, Item{Name: "loops", Text: loopText, Loops: declared,
-		Memory: []executor.Bound{results.Bind(FirstBinding)}}, o)
+		Memory: []job.Bound{results.Bind(FirstBinding)}}, o)
 	if err != nil {
 		return nil, results, err
 	}

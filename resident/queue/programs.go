@@ -39,7 +39,7 @@ type Item struct {
 	Defines shader.Defines
 
 	// Memory is bound to the storage blocks of the text, from FirstBinding on.
-	Memory []executor.Bound
+	Memory []job.Bound
 
 	// Uniforms are the values of the text's uniforms.
 	Uniforms []job.Uniform

@@ -9,6 +9,7 @@ import (
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/resident/internal/loops"
 )
 
@@ -82,7 +83,7 @@ func (q *Queue) prepare() (err error) {
 	if q.buffers, err = newQueueBuffers(q.executor, q.options); err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
-	q.item.Memory = append([]executor.Bound{
+	q.item.Memory = append([]job.Bound{
 		q.buffers.state.Bind(0), {}, q.buffers.pushed.Bind(2), q.buffers.groups.Bind(3),
 	}, q.item.Memory...)
 	return nil

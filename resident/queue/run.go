@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
 )
@@ -89,13 +88,13 @@ func (q *Queue) submitRounds(ctx context.Context, n int) error {
 
 // roundsJob returns the job of an upload and n rounds. The last plan and gather leave the
 // queue in the state in which items may be uploaded.
-func (q *Queue) roundsJob(n int, up upload, report []uint32) executor.Job {
-	var all []executor.Dispatch
+func (q *Queue) roundsJob(n int, up upload, report []uint32) job.Job {
+	var all []job.Dispatch
 	if up.longest > 0 {
-		all = append(all, executor.Dispatch{
+		all = append(all, job.Dispatch{
 			Program: q.programs.push,
 			Groups:  [3]uint32{uint32(up.longest+63) / 64, uint32(q.options.Levels), 1},
-			Buffers: []executor.Bound{q.buffers.state.Bind(0), q.buffers.pushed.Bind(2)},
+			Buffers: []job.Bound{q.buffers.state.Bind(0), q.buffers.pushed.Bind(2)},
 		})
 	}
 	all = append(all, q.planAndGather()...)
@@ -103,32 +102,32 @@ func (q *Queue) roundsJob(n int, up upload, report []uint32) executor.Job {
 		all = append(all, q.runDispatch())
 		all = append(all, q.planAndGather()...)
 	}
-	job := executor.Job{Dispatch: all[0], Then: all[1:]}
-	job.Outputs = []executor.Output{{Binding: 2, Dirty: true, To: glctx.Bytes(report)}}
+	j := job.Job{Dispatch: all[0], Then: all[1:]}
+	j.Outputs = []job.Output{{Binding: 2, Dirty: true, To: glctx.Bytes(report)}}
 	if up.longest > 0 {
-		job.Inputs = []executor.Input{{Binding: 1, Data: glctx.Bytes(up.encode())}}
+		j.Inputs = []job.Input{{Binding: 1, Data: glctx.Bytes(up.encode())}}
 	}
-	return job
+	return j
 }
 
 // planAndGather returns the plan and gather dispatches, and swaps the item buffers.
-func (q *Queue) planAndGather() []executor.Dispatch {
+func (q *Queue) planAndGather() []job.Dispatch {
 	before, next := q.buffers.items[q.parity], q.buffers.items[1-q.parity]
 	q.parity = 1 - q.parity
-	return []executor.Dispatch{
-		{Program: q.programs.plan, Groups: [3]uint32{1, 1, 1}, Buffers: []executor.Bound{q.buffers.state.Bind(0)}},
+	return []job.Dispatch{
+		{Program: q.programs.plan, Groups: [3]uint32{1, 1, 1}, Buffers: []job.Bound{q.buffers.state.Bind(0)}},
 		{
 			Program:  q.programs.gather,
 			Indirect: &job.Indirect{Buffer: q.buffers.state.Memory, Offset: gatherAt},
-			Buffers:  []executor.Bound{q.buffers.state.Bind(0), before.BindReadOnly(1), q.buffers.pushed.BindReadOnly(2), next.Bind(3)},
+			Buffers:  []job.Bound{q.buffers.state.Bind(0), before.BindReadOnly(1), q.buffers.pushed.BindReadOnly(2), next.Bind(3)},
 		},
 	}
 }
 
-func (q *Queue) runDispatch() executor.Dispatch {
-	memory := append([]executor.Bound(nil), q.item.Memory...)
+func (q *Queue) runDispatch() job.Dispatch {
+	memory := append([]job.Bound(nil), q.item.Memory...)
 	memory[1] = q.buffers.items[q.parity].BindReadOnly(1)
-	return executor.Dispatch{
+	return job.Dispatch{
 		Program:  q.programs.run,
 		Indirect: &job.Indirect{Buffer: q.buffers.state.Memory, Offset: runGroupsAt},
 		Buffers:  memory,

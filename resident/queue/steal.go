@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 )
 
 //go:embed kernels/steal.glsl
@@ -114,7 +115,7 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 		return StealReport{}, err
 	}
 	defer results.Release()
-	item := Item{Name: "queue_steal", Text: stealText, Loops: uint32(max(512, o.Heavy) + 1), Memory: []executor.Bound{results.Bind(FirstBinding)},
+	item := Item{Name: "queue_steal", Text: stealText, Loops: uint32(max(512, o.Heavy) + 1), Memory: []job.Bound{results.Bind(FirstBinding)},
 		Check: func(ctx context.Context, q *Queue) error { return o.check(ctx, q, results) }}
 	q, err := New(ctx, e, programs, item, o.Options)
 	if err != nil {

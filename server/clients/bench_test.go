@@ -20,6 +20,7 @@ import (
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/shader"
@@ -207,10 +208,10 @@ func runOwnContext(in, out []byte) (err error) {
 		return err
 	}
 	defer p.Release()
-	pending, err := gpu.Executor.Submit(ctx, executor.Job{
-		Dispatch: executor.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}},
-		Inputs:   []executor.Input{{Binding: 0, Size: len(in), Fill: func(dst []byte) { copy(dst, in) }}},
-		Outputs:  []executor.Output{{Binding: 1, Size: len(out), Read: func(src []byte) { copy(out, src) }}},
+	pending, err := gpu.Executor.Submit(ctx, job.Job{
+		Dispatch: job.Dispatch{Program: p, Groups: [3]uint32{16, 1, 1}},
+		Inputs:   []job.Input{{Binding: 0, Size: len(in), Fill: func(dst []byte) { copy(dst, in) }}},
+		Outputs:  []job.Output{{Binding: 1, Size: len(out), Read: func(src []byte) { copy(out, src) }}},
 	})
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
@@ -36,14 +37,14 @@ func (r *run) jobs(depth int) (err error) {
 	// Each pending job has a counter of its own: a shared one would need a barrier
 	// between them.
 	counts := make([]*executor.Buffer[uint32], min(window, 64))
-	jobs := make([]executor.Job, len(counts))
+	jobs := make([]job.Job, len(counts))
 	for i := range counts {
 		if counts[i], err = executor.BufferOf(e, make([]uint32, 4)); err != nil {
 			return err
 		}
 		defer counts[i].Release()
-		jobs[i].Dispatch = executor.Dispatch{
-			Program: r.programs[0], Groups: [3]uint32{1, 1, 1}, Buffers: []executor.Bound{counts[i].Bind(0)},
+		jobs[i].Dispatch = job.Dispatch{
+			Program: r.programs[0], Groups: [3]uint32{1, 1, 1}, Buffers: []job.Bound{counts[i].Bind(0)},
 		}
 	}
 	j := jobTimes{pending: make([]executor.Pending, window), began: make([]time.Time, window)}
@@ -68,7 +69,7 @@ type jobTimes struct {
 }
 
 // jobRound runs a round's share of jobs and returns the microseconds of one.
-func (r *run) jobRound(e *executor.Executor, jobs []executor.Job, j *jobTimes) (float64, error) {
+func (r *run) jobRound(e *executor.Executor, jobs []job.Job, j *jobTimes) (float64, error) {
 	j.submits = j.submits[:0]
 	start := time.Now()
 	for i := range r.share() + len(j.pending) {

@@ -28,7 +28,7 @@ type place struct {
 	does    affine
 	wrong   *int     // counts jobs with a wrong result; shared
 	in, out []uint32 // of a small job
-	job     executor.Job
+	job     job.Job
 	pending executor.Pending
 	busy    bool           // pending is in use
 	begun   map[*byte]bool // mapped memory that holds a whole input; shared
@@ -41,19 +41,19 @@ func word(number uint32, i int) uint32 { return number*2654435761 + uint32(i)*40
 func (r *run) prepare(p *place, bytes int, rounds uint32, mapped bool) {
 	words := bytes / 4
 	p.does = r.affine(rounds)
-	p.job = executor.Job{Dispatch: executor.Dispatch{
+	p.job = job.Job{Dispatch: job.Dispatch{
 		Program:  r.kernel,
 		Groups:   [3]uint32{groupsFor(words, kernelLocal), 1, 1},
 		Uniforms: []job.Uniform{job.Uint("rounds", rounds)},
 	}}
 	if mapped {
-		p.job.Inputs = []executor.Input{{Binding: 0, Size: bytes, Fill: p.fill}}
-		p.job.Outputs = []executor.Output{{Binding: 1, Dirty: true, Size: bytes, Read: p.read}}
+		p.job.Inputs = []job.Input{{Binding: 0, Size: bytes, Fill: p.fill}}
+		p.job.Outputs = []job.Output{{Binding: 1, Dirty: true, Size: bytes, Read: p.read}}
 		return
 	}
 	p.in, p.out = make([]uint32, words), make([]uint32, words)
-	p.job.Inputs = []executor.Input{{Binding: 0, Data: glctx.Bytes(p.in)}}
-	p.job.Outputs = []executor.Output{{Binding: 1, Dirty: true, To: glctx.Bytes(p.out)}}
+	p.job.Inputs = []job.Input{{Binding: 0, Data: glctx.Bytes(p.in)}}
+	p.job.Outputs = []job.Output{{Binding: 1, Dirty: true, To: glctx.Bytes(p.out)}}
 }
 
 // begin gives the place the next job.

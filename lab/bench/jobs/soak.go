@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/lab/bench/measure"
 )
 
@@ -187,9 +188,9 @@ func (s *soak) newWorker(number int, rounds uint32) (*soakWorker, error) {
 // chain makes the job run its kernel twice, through device memory.
 func (p *place) chain(m *executor.Memory) {
 	second := p.job.Dispatch
-	second.Buffers = []executor.Bound{{Binding: 0, Buffer: m, ReadOnly: true}}
-	p.job.Dispatch.Buffers = []executor.Bound{{Binding: 1, Buffer: m}}
-	p.job.Then = []executor.Dispatch{second}
+	second.Buffers = []job.Bound{{Binding: 0, Buffer: m, ReadOnly: true}}
+	p.job.Dispatch.Buffers = []job.Bound{{Binding: 1, Buffer: m}}
+	p.job.Then = []job.Dispatch{second}
 	p.does = affine{p.does.a * p.does.a, p.does.a*p.does.c + p.does.c}
 }
 

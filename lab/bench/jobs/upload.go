@@ -27,14 +27,14 @@ func (r *run) measureUpload() (err error) {
 	for i := range places {
 		p := &places[i]
 		p.does, p.wrong, p.begun = affine{1, 0}, &wrong, begun
-		p.job = executor.Job{
-			Dispatch: executor.Dispatch{
+		p.job = job.Job{
+			Dispatch: job.Dispatch{
 				Program:  r.sample,
 				Groups:   [3]uint32{groupsFor(stamps, sampleLocal), 1, 1},
 				Uniforms: []job.Uniform{job.Uint("stride", stampStride)},
 			},
-			Inputs: []executor.Input{{Binding: 0, Size: u.JobBytes, Fill: p.fill}},
-			Outputs: []executor.Output{{Binding: 1, Dirty: true, Size: 4 * stamps, Read: func(src []byte) {
+			Inputs: []job.Input{{Binding: 0, Size: u.JobBytes, Fill: p.fill}},
+			Outputs: []job.Output{{Binding: 1, Dirty: true, Size: 4 * stamps, Read: func(src []byte) {
 				for i := range stamps {
 					if !p.right(i*stampStride, binary.NativeEndian.Uint32(src[4*i:])) {
 						wrong++

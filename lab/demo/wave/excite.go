@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
 )
@@ -53,24 +52,24 @@ func (s *Sim) poke(ctx context.Context, pokes []Impulse) ([]Ack, error) {
 	inputs := make([]uint32, 0, 4*len(pokes))
 	results := make([]uint32, 2*len(pokes))
 	var step, first uint32
-	pending, err := s.submit(ctx, func() executor.Job {
+	pending, err := s.submit(ctx, func() job.Job {
 		m, now, before := &s.memory, s.now, 1-s.now
 		step, first = s.steps, s.messages
 		for i, p := range pokes {
 			inputs = append(inputs, uint32(p.X), uint32(p.Y), math.Float32bits(p.Amplitude), first+uint32(i))
 		}
 		s.messages += uint32(len(pokes))
-		return executor.Job{
-			Dispatch: s.tileDispatch(executor.Dispatch{
+		return job.Job{
+			Dispatch: s.tileDispatch(job.Dispatch{
 				Program: s.programs.excite,
-				Buffers: []executor.Bound{
+				Buffers: []job.Bound{
 					m.fields[now].Bind(0), m.fields[before].Bind(1), m.faces[now].Bind(2), m.faces[before].Bind(3),
 					m.tiles.Bind(5), m.pulse.BindReadOnly(6),
 				},
 				Uniforms: []job.Uniform{job.Int("count", int32(len(pokes)))},
 			}),
-			Inputs:  []executor.Input{{Binding: 4, Data: glctx.Bytes(inputs)}},
-			Outputs: []executor.Output{{Binding: 7, Dirty: true, To: glctx.Bytes(results)}},
+			Inputs:  []job.Input{{Binding: 4, Data: glctx.Bytes(inputs)}},
+			Outputs: []job.Output{{Binding: 7, Dirty: true, To: glctx.Bytes(results)}},
 		}
 	})
 	if err != nil {

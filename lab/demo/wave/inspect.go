@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"image"
 
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // TileReport has the measurements of a tile.
@@ -25,16 +25,16 @@ const tileReportWords = 4
 // Tiles returns the reports of all tiles, row by row, between two steps.
 func (s *Sim) Tiles(ctx context.Context) ([]TileReport, error) {
 	reports := make([]TileReport, s.options.tiles())
-	pending, err := s.submit(ctx, func() executor.Job {
+	pending, err := s.submit(ctx, func() job.Job {
 		m, now, before := &s.memory, s.now, 1-s.now
-		return executor.Job{
-			Dispatch: s.tileDispatch(executor.Dispatch{
+		return job.Job{
+			Dispatch: s.tileDispatch(job.Dispatch{
 				Program: s.programs.inspect,
-				Buffers: []executor.Bound{
+				Buffers: []job.Bound{
 					m.fields[now].BindReadOnly(0), m.fields[before].BindReadOnly(1), m.faces[before].BindReadOnly(3), m.tiles.BindReadOnly(5),
 				},
 			}),
-			Outputs: []executor.Output{{Binding: 7, Dirty: true, Size: 4 * tileReportWords * len(reports), Read: func(src []byte) {
+			Outputs: []job.Output{{Binding: 7, Dirty: true, Size: 4 * tileReportWords * len(reports), Read: func(src []byte) {
 				readReports(reports, src)
 			}}},
 		}
@@ -81,15 +81,15 @@ func (s *Sim) Heights(ctx context.Context, cells ...image.Point) ([]float32, err
 		}
 		places[i] = uint32(s.options.index(c.X, c.Y))
 	}
-	pending, err := s.submit(ctx, func() executor.Job {
-		return executor.Job{
-			Dispatch: executor.Dispatch{
+	pending, err := s.submit(ctx, func() job.Job {
+		return job.Job{
+			Dispatch: job.Dispatch{
 				Program: s.programs.read,
 				Groups:  [3]uint32{uint32(len(cells)+63) / 64, 1, 1},
-				Buffers: []executor.Bound{s.memory.fields[s.now].BindReadOnly(0)},
+				Buffers: []job.Bound{s.memory.fields[s.now].BindReadOnly(0)},
 			},
-			Inputs:  []executor.Input{{Binding: 4, Data: glctx.Bytes(places)}},
-			Outputs: []executor.Output{{Binding: 7, Dirty: true, To: glctx.Bytes(heights)}},
+			Inputs:  []job.Input{{Binding: 4, Data: glctx.Bytes(places)}},
+			Outputs: []job.Output{{Binding: 7, Dirty: true, To: glctx.Bytes(heights)}},
 		}
 	})
 	if err != nil {

@@ -91,31 +91,31 @@ func (s *Sim) Step(ctx context.Context, n int) error {
 }
 
 func (s *Sim) submitSteps(ctx context.Context, n int) (*executor.Pending, error) {
-	return s.submit(ctx, func() executor.Job {
-		all := make([]executor.Dispatch, n)
+	return s.submit(ctx, func() job.Job {
+		all := make([]job.Dispatch, n)
 		for i := range all {
 			all[i] = s.stepDispatch()
 		}
-		return executor.Job{Dispatch: all[0], Then: all[1:]}
+		return job.Job{Dispatch: all[0], Then: all[1:]}
 	})
 }
 
 // stepDispatch returns the dispatch of one step, and advances now. mu must be locked.
-func (s *Sim) stepDispatch() executor.Dispatch {
+func (s *Sim) stepDispatch() job.Dispatch {
 	now, next := s.now, 1-s.now
 	s.now = next
 	s.steps++
 	m := &s.memory
-	return s.tileDispatch(executor.Dispatch{
+	return s.tileDispatch(job.Dispatch{
 		Program: s.programs.step,
-		Buffers: []executor.Bound{
+		Buffers: []job.Bound{
 			m.fields[now].BindReadOnly(0), m.fields[next].Bind(1), m.faces[now].BindReadOnly(2), m.faces[next].Bind(3),
 			m.damping.BindReadOnly(4), m.tiles.Bind(5),
 		},
 	})
 }
 
-func (s *Sim) tileDispatch(d executor.Dispatch) executor.Dispatch {
+func (s *Sim) tileDispatch(d job.Dispatch) job.Dispatch {
 	d.Groups = [3]uint32{uint32(s.options.tiles()), 1, 1}
 	d.Uniforms = append(s.uniforms[:len(s.uniforms):len(s.uniforms)], d.Uniforms...)
 	return d
@@ -123,7 +123,7 @@ func (s *Sim) tileDispatch(d executor.Dispatch) executor.Dispatch {
 
 // submit submits a job that is built with mu locked. After an error no step was
 // submitted.
-func (s *Sim) submit(ctx context.Context, job func() executor.Job) (*executor.Pending, error) {
+func (s *Sim) submit(ctx context.Context, job func() job.Job) (*executor.Pending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
