@@ -37,17 +37,16 @@ func (s *session) copy(t *task) error {
 }
 
 // inTurn waits for a turn to copy n bytes and for the jobs before that use the buffers, calls
-// fn, which is work of a kind, and answers with what it returns. A request that is answered before fn changes nothing,
+// fn, and answers with what it returns. A request that is answered before fn changes nothing,
 // and no deadline answers after it: memory is not written after the reply.
-func (s *session) inTurn(t *task, n int, kind work, fn func() (wire.CopyReply, error), used ...*named.Buffer) error {
+func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used ...*named.Buffer) error {
 	weight, err := s.server.turns.acquire(s.ctx, n, n)
 	if err != nil {
 		return err
 	}
 	defer s.server.turns.release(weight)
-	done := false
-	s.server.watch.begin(kind)
-	defer func() { s.server.watch.end(kind, done) }()
+	s.server.watch.begin(onThread)
+	defer s.server.watch.end(onThread, true)
 	for _, b := range used {
 		if err := b.Memory.Download(s.ctx, 0, nil); err != nil {
 			return err
@@ -60,7 +59,6 @@ func (s *session) inTurn(t *task, n int, kind work, fn func() (wire.CopyReply, e
 	if err != nil {
 		t.fail(err, wire.CodeInternal)
 	} else {
-		done = n > 0
 		t.reply(&reply)
 	}
 	t.out.flush()
@@ -123,7 +121,7 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 			return err
 		}
 	}
-	return s.inTurn(t, n, onThread, func() (reply wire.CopyReply, err error) {
+	return s.inTurn(t, n, func() (reply wire.CopyReply, err error) {
 		to.Version++ // also where the driver fails: which bytes it has written is unknown
 		if from.buffer != nil {
 			err = to.Memory.CopyFrom(s.ctx, offset, from.buffer.Memory, from.offset, n)
@@ -164,7 +162,7 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	}
 	from.RLock()
 	defer from.RUnlock()
-	return s.inTurn(t, n, onGPU, func() (reply wire.CopyReply, err error) {
+	return s.inTurn(t, n, func() (reply wire.CopyReply, err error) {
 		if m.To.Place == wire.PlaceInline {
 			reply.Data = dst
 		}

@@ -789,3 +789,37 @@ func TestMemoryThatIsNotWaitedFor(t *testing.T) {
 	}
 	eventually(t, "no memory", func() bool { s := f.Status().Sessions[0]; return s.Objects == 0 && s.Bytes == 0 })
 }
+
+// TestNoProgressBesideAKernel has requests answered that need no GPU while a job runs there: none
+// of them hides a kernel that does not end.
+func TestNoProgressBesideAKernel(t *testing.T) {
+	f := serve(t, server.Options{HangTime: time.Minute})
+	c := f.dial()
+	p := program(t, c, slow)
+	pending, err := c.Submit(t.Context(), f.slowJob(p, 500))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pending.Release()
+	eventually(t, "the job runs", func() bool { return f.Status().Counters.Jobs == 1 })
+	before := f.Progress()
+	for what, do := range map[string]func() error{
+		"a resident program": func() error { _, err := c.Get(t.Context(), slow); return err },
+		"a refused job": func() error {
+			_ = c.Run(t.Context(), &job.Job{Dispatch: job.Dispatch{Program: p}})
+			return nil
+		},
+	} {
+		if err := do(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		select {
+		case <-pending.(*client.Pending).Done():
+			t.Fatal("the job is done: it has to be longer")
+		default:
+		}
+		if !f.Progress().Equal(before) {
+			t.Errorf("%s is progress", what)
+		}
+	}
+}

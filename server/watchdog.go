@@ -34,8 +34,8 @@ type watchdog struct {
 type work int
 
 const (
-	onGPU     work = iota // jobs, and copies that wait for their bytes
-	onThread              // what the driver may accept before the GPU has done it
+	onGPU     work = iota // jobs
+	onThread              // what may end without the GPU, such as copies to idle buffers
 	compiling             // may compile a program
 	kindsOfWork
 )
