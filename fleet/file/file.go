@@ -282,18 +282,15 @@ func (b *backend) replace(ctx context.Context, root *os.Root, temp, name string,
 	return root.Rename(temp, name)
 }
 
-// tagIn returns the tag of an object, "" for one that is too large to have one. Others of the
-// fleet may have put anything there meanwhile.
+// tagIn returns the tag of an object, and another one for what is too large to have one. Others
+// of the fleet may have put anything there meanwhile.
 func tagIn(root *os.Root, name string) (string, error) {
-	f, size, err := openRegular(root, name)
+	f, _, err := openRegular(root, name)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	if size > tagBytes {
-		return "", nil
-	}
-	data, err := io.ReadAll(io.LimitReader(f, tagBytes))
+	data, err := io.ReadAll(io.LimitReader(f, tagBytes+1))
 	return tagOf(data), err
 }
 
