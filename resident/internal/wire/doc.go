@@ -3,4 +3,3 @@
 // a tick, and checked messages in both directions. It works on mapped words and uses
 // no GL.
 package wire
-
