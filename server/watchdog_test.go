@@ -3,6 +3,7 @@
 package server
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,12 +44,12 @@ func TestWhatIsProgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				start, lost := time.Now(), time.Duration(0)
-				w := newWatchdog(hang, compile, func(string) { lost = time.Since(start) })
+				start, after := time.Now(), atomic.Int64{}
+				w := newWatchdog(hang, compile, func(string) { after.Store(int64(time.Since(start))) })
 				c.do(w)
 				time.Sleep(2 * compile)
 				w.stop()
-				if lost.Round(time.Second) != c.lost {
+				if lost := time.Duration(after.Load()); lost.Round(time.Second) != c.lost {
 					t.Errorf("lost after %v, want %v", lost, c.lost)
 				}
 			})

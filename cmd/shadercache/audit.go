@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/drivercache/mesa"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -31,7 +33,7 @@ of it in each process. selftest runs kernels whose answers are known.
 In a nightly job on another machine than the one that pushes, after a pull, it
 finds a writer that was tampered with.
 
-The exit code is 1 when something differs.`
+The exit code is 1 when something differs, or nothing could be compared.`
 
 const auditExample = `  shadercache pull && shadercache audit --sample 50 kernels/`
 
@@ -158,7 +160,7 @@ func (a *audit) run(chosen []*shader.Source) error {
 			a.skip(src, now.errors[src.Key()].Error())
 		case err != nil:
 			a.skip(src, "it is not in the cache")
-		case bytes.Equal(mesa.ComparableBinary(had.Payload), now.binaries[src.Key()]):
+		case bytes.Equal(a.comparable(had), now.binaries[src.Key()]):
 			a.r.Same++
 		default:
 			differ = append(differ, src)
@@ -179,6 +181,14 @@ func (a *audit) run(chosen []*shader.Source) error {
 		}
 	}
 	return nil
+}
+
+// comparable returns a program binary without what differs between processes.
+func (a *audit) comparable(b *binary.Blob) []byte {
+	if strings.HasPrefix(a.driver.Vendor, "NVIDIA") {
+		return nvidia.ComparableBinary(b.Payload)
+	}
+	return mesa.ComparableBinary(b.Payload)
 }
 
 func (a *audit) skip(src *shader.Source, reason string) {
@@ -215,16 +225,20 @@ func (a *audit) compileAnew(sources []*shader.Source) (m made, err error) {
 		if err = errors.Join(p.err, err); err != nil {
 			m.errors[key] = err
 		} else {
-			m.binaries[key] = mesa.ComparableBinary(blob.Payload)
+			m.binaries[key] = a.comparable(blob)
 		}
 	}
 	return m, nil
 }
 
-// Verdict returns an error where something differs.
+// Verdict returns an error where something differs, and where nothing was compared: a job of
+// every night would not notice.
 func (r *auditResult) Verdict() error {
-	if len(r.Differs) == 0 {
+	switch {
+	case len(r.Differs) == 0 && r.Same > 0:
 		return nil
+	case len(r.Differs) == 0:
+		return cli.Hint(errors.New("none of the programs could be compared"), "shadercache pull, or preload, before")
 	}
 	return cli.Hint(fmt.Errorf("%d of what was compared is not what this driver makes", len(r.Differs)),
 		"find out who wrote it before anything runs it; shadercache clear, and push --replace from a machine that is trusted")
