@@ -1,7 +1,23 @@
 // Package job has what a GPU is asked to do, in one place: a [Job] and its dispatches, the
-// [Device] that runs it, and the errors of both. It is pure Go. A device of this process, one
-// of a server and an executor take the same jobs, and package shadercache, which opens them, has
-// these types under the same names; devices.Open has several GPUs as one.
+// [Device] that runs it, and the errors of both. It is pure Go, and package shadercache, which
+// opens devices, has these types under the same names: Connect has a GPU of this process or of
+// a server, devices.Open several as one.
+//
+//	ctx, cancel := context.WithTimeout(ctx, time.Second) // of the job, also in a server
+//	defer cancel()
+//	groups := [3]uint32{n / 64, 1, 1}
+//	err := device.Run(ctx, &job.Job{
+//		Inputs:   []job.Input{{Binding: 0, Data: pixels}},
+//		Outputs:  []job.Output{{Binding: 1, To: result}},
+//		Dispatch: job.Dispatch{Program: blur, Groups: groups, Uniforms: []job.Uniform{job.Float("radius", 2)}},
+//		Then:     []job.Dispatch{{Program: sharpen, Groups: groups}},
+//	})
+//
+// Every Device takes inputs, outputs, buffers, parameters and single int, uint, float and bool
+// uniforms, with the same results and errors. What else a Dispatch has, indirect counts, blocks,
+// images, textures, counters, vectors and calls of the host, is for an executor of this process,
+// which makes textures. A Device refuses programs that need it, and a server the fields, with
+// [ErrInvalid].
 //
 // What limits the time of a job: the deadline of the context that Submit gets, on each device; on
 // a GPU that makes no progress executor.Options.Timeout, in a server its HangTime

@@ -165,7 +165,6 @@ func residentClaims(l *logs) []claim {
 		newClaim(residentPage, "in CUDA on the same machine it takes %.2f us", cuda),
 		newClaim(residentPage, "takes %.2f times as long as that word in CUDA", message.Median/cuda),
 		newClaim(residentPage, "%s steps a second", thousands(wave.PerSecond)),
-		newClaim(readme, "| barrier between 132 groups of a kernel that keeps running | %.2f us | |", r.row("barrier", "none", "132 groups of 256, probe").Median),
 		newClaim(residentPage, "Residency: %d groups of 256 can wait for each other.", r.Capabilities.Residency),
 	}
 }
