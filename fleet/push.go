@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"context"
-	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -337,104 +336,6 @@ func (r *Remote) putPack(ctx context.Context, of shader.Digest, made *madePack, 
 		return fmt.Errorf("pack %s: %w", made.SHA256.Short(), err)
 	}
 	return nil
-}
-
-// writeHead signs and writes a head with the next number, if old is still the present one.
-// It returns ErrChanged, wrapped, otherwise.
-func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
-	abilities, err := r.backend.Abilities(ctx)
-	if err != nil {
-		return err
-	}
-	line, list, err := r.keysToWrite(ctx, old)
-	if err != nil {
-		return err
-	}
-	h.number(r.state.driver(h.Fingerprint), list, r.now(), len(old.Packs) > 0 && abilities.CompareAndSwap)
-	h.Schema, h.Name = headSchema, r.name
-	h.Time = r.now().UTC().Truncate(time.Second)
-	h.Expires = h.Time.Add(r.options.Lifetime)
-	h.dropRetired(r.now())
-	content, err := h.encode()
-	if err == nil {
-		err = h.check()
-	}
-	if err != nil {
-		return err
-	}
-	object := append(line, signHead(r.options.SignKey, content)...)
-	if len(object) > maxHeadBytes {
-		return fmt.Errorf("the head would have %d bytes, and at most %d are possible: compact the remote", len(object), maxHeadBytes)
-	}
-	if err := r.putHead(ctx, old, h, object, abilities.CompareAndSwap); err != nil {
-		return err
-	}
-	r.state.dropItems(h)
-	written := &fetched{Head: h, keys: list, content: contentDigest(content)}
-	if key := r.options.SignKey; key != nil {
-		written.signer = KeyID(key.Public().(ed25519.PublicKey))
-	}
-	return r.rememberOwn(written, old, abilities.CompareAndSwap)
-}
-
-// number sets the epoch and the sequence of a new head: the next ones, or the first of a
-// later list of keys. counted: the numbers of the heads before are known. A head that was
-// deleted or replaced, and made again, continues after the old ones; without
-// compare-and-swap two writers do not use one number.
-func (h *Head) number(seen driverState, list *KeyList, now time.Time, counted bool) {
-	epoch, first := max(h.Epoch, seen.Epoch), uint64(now.UnixMilli())
-	if list != nil && list.Epoch > epoch {
-		h.Epoch, h.Sequence = list.Epoch, first
-		return
-	}
-	last := h.Sequence
-	if h.Epoch < epoch {
-		last = 0
-	}
-	if seen.Epoch == epoch {
-		last = max(last, seen.Sequence)
-	}
-	h.Epoch, h.Sequence = epoch, last+1
-	if !counted {
-		h.Sequence = max(h.Sequence, first)
-	}
-}
-
-// putHead writes the object of a head, by compare-and-swap where the store can, and looks
-// whether the store has it then, and its packs: a prune at the same time may have deleted the
-// head, or an older copy of a new pack, and without compare-and-swap another writer may have
-// replaced the head, or a prune any pack.
-func (r *Remote) putHead(ctx context.Context, old *fetched, h *Head, object []byte, swaps bool) error {
-	o := PutOptions{Size: int64(len(object)), IfTag: old.tag, IfAbsent: old.object == nil, Packs: h.Packs, Annotations: h.annotations()}
-	if _, err := r.backend.Put(ctx, headName(h.Fingerprint), readerOf(object), o); err != nil {
-		return fmt.Errorf("head of driver %s: %w", h.Fingerprint.Short(), err)
-	}
-	now, err := r.readSmall(ctx, headName(h.Fingerprint), maxHeadBytes)
-	if err == nil && string(now.data) != string(object) {
-		err = ErrChanged
-	}
-	before := old.digests()
-	for _, p := range h.Packs {
-		if err == nil && !(swaps && before[p.SHA256]) {
-			err = r.hasPack(ctx, h.Fingerprint, p)
-		}
-	}
-	if errors.Is(err, ErrNotFound) {
-		err = fmt.Errorf("%w: %w", ErrChanged, err)
-	}
-	if err != nil {
-		return fmt.Errorf("head of driver %s: %w", h.Fingerprint.Short(), err)
-	}
-	return nil
-}
-
-// hasPack returns an error for a pack that the store does not have.
-func (r *Remote) hasPack(ctx context.Context, of shader.Digest, p Pack) error {
-	body, err := r.openPack(ctx, of, p)
-	if err == nil {
-		err = body.Close()
-	}
-	return err
 }
 
 // progressSeeker is a file that reports how far it was read.
