@@ -41,10 +41,7 @@ func (r *Remote) readOldHead(ctx context.Context, of shader.Digest) (*fetched, e
 	small, err := r.readSmall(ctx, headName(of), maxHeadBytes)
 	var f *fetched
 	if err == nil {
-		f, err = r.openHead(small, of)
-	}
-	if err == nil {
-		err = f.checkSequence(r.state.driver(of), r.options.MinSequence)
+		f, err = r.openHead(small, of, r.state.driver(of))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("head of driver %s: %w", of.Short(), err)

@@ -34,11 +34,19 @@ func KeyID(key ed25519.PublicKey) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// signerID returns the name of the key that signs, "" for none.
+func signerID(key ed25519.PrivateKey) string {
+	if key == nil {
+		return ""
+	}
+	return KeyID(key.Public().(ed25519.PublicKey))
+}
+
 // signHead returns the object of a head, signed unless key is nil.
 func signHead(key ed25519.PrivateKey, head []byte) []byte {
 	line := unsignedLine
 	if key != nil {
-		line = strings.Join([]string{headMagic, "ed25519", KeyID(key.Public().(ed25519.PublicKey)), sign(key, headContext, head)}, " ")
+		line = strings.Join([]string{headMagic, "ed25519", signerID(key), sign(key, headContext, head)}, " ")
 	}
 	return append([]byte(line+"\n"), head...)
 }

@@ -1,17 +1,18 @@
 package fleet
 
 import (
-	"context"
-	"errors"
-	"fmt"
-
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
-	"github.com/shadercache/shadercache/shader"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // KeyList says who may sign the heads of a remote. A root key signs it, which stays offline:
@@ -60,8 +61,8 @@ func (l *KeyList) valid() (keys []ed25519.PublicKey) {
 	return keys
 }
 
-// find returns the key with a name, or nil.
-func (l *KeyList) find(id string) *ListedKey {
+// Find returns the key with a name, see KeyID, or nil.
+func (l *KeyList) Find(id string) *ListedKey {
 	for i := range l.Keys {
 		if l.Keys[i].ID() == id {
 			return &l.Keys[i]
@@ -73,7 +74,7 @@ func (l *KeyList) find(id string) *ListedKey {
 // signKeys returns the line of a list.
 func signKeys(root ed25519.PrivateKey, l *KeyList) ([]byte, error) {
 	data, err := json.Marshal(l)
-	line := strings.Join([]string{keysMagic, "ed25519", KeyID(root.Public().(ed25519.PublicKey)),
+	line := strings.Join([]string{keysMagic, "ed25519", signerID(root),
 		sign(root, keysContext, data), base64.StdEncoding.EncodeToString(data)}, " ")
 	return append([]byte(line), '\n'), err
 }
@@ -81,7 +82,7 @@ func signKeys(root ed25519.PrivateKey, l *KeyList) ([]byte, error) {
 // cutKeys returns the line of the list that an object begins with, or none, and the rest.
 func cutKeys(object []byte) (line, rest []byte) {
 	if end := bytes.IndexByte(object, '\n'); end >= 0 && bytes.HasPrefix(object, []byte(keysMagic+" ")) {
-		return object[:end+1], object[end+1:]
+		return object[: end+1 : end+1], object[end+1:]
 	}
 	return nil, object
 }
@@ -107,10 +108,9 @@ func verifyKeys(line []byte, roots []ed25519.PublicKey) (*KeyList, error) {
 	if l.Schema != keysSchema {
 		return nil, refuse(classNewer, "the list of keys has schema %d, and this program reads schema %d: update shadercache here", l.Schema, keysSchema)
 	}
-	for _, k := range l.Keys {
-		if len(k.Key) != ed25519.PublicKeySize || len(l.Keys) > maxKeys || l.Epoch > maxSequence {
-			return nil, refuse(classDamaged, "the list of keys has impossible values")
-		}
+	wrong := func(k ListedKey) bool { return len(k.Key) != ed25519.PublicKeySize }
+	if len(l.Keys) > maxKeys || l.Epoch > maxSequence || l.Expires.IsZero() || slices.ContainsFunc(l.Keys, wrong) {
+		return nil, refuse(classDamaged, "the list of keys has impossible values")
 	}
 	return l, nil
 }
@@ -152,8 +152,8 @@ func (r *Remote) keysToWrite(ctx context.Context, old *fetched) (line []byte, li
 	case r.options.SignKey == nil:
 		return nil, nil, errors.New("the remote has a list of keys, so heads are signed: give a private key")
 	}
-	id := KeyID(r.options.SignKey.Public().(ed25519.PublicKey))
-	if k := list.find(id); k == nil || !k.Revoked.IsZero() {
+	id := signerID(r.options.SignKey)
+	if k := list.Find(id); k == nil || !k.Revoked.IsZero() {
 		return nil, nil, fmt.Errorf("key %s is not in the remote's list of keys, or was revoked: readers would refuse the head (hint: shadercache remote keys list)", id)
 	}
 	return line, list, nil
@@ -268,7 +268,10 @@ func (r *Remote) putKeysInto(ctx context.Context, of shader.Digest, line []byte)
 	if err != nil {
 		return err
 	}
-	data := append(bytes.Clone(line), signed...)
+	data, err := headObject(line, signed)
+	if err != nil {
+		return err
+	}
 	o := PutOptions{Size: int64(len(data)), IfTag: object.tag, Packs: h.Packs, Annotations: h.annotations()}
 	_, err = r.backend.Put(ctx, headName(of), readerOf(data), o)
 	return err

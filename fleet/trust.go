@@ -9,10 +9,11 @@ import (
 )
 
 // openHead decodes the object of a driver's head, which one of the known keys has signed: of
-// the list that comes with it, which a known root key has signed, or of Options.
-func (r *Remote) openHead(object small, of shader.Digest) (*fetched, error) {
+// the list that comes with it, which a known root key has signed, or of Options. It refuses
+// one that is older than what was seen.
+func (r *Remote) openHead(object small, of shader.Digest, seen driverState) (*fetched, error) {
 	line, signed := cutKeys(object.data)
-	list, keys, err := r.trusted(line, r.state.driver(of).KeysEpoch)
+	list, keys, err := r.trusted(line, seen.KeysEpoch)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +26,10 @@ func (r *Remote) openHead(object small, of shader.Digest) (*fetched, error) {
 		return nil, err
 	}
 	f := &fetched{h, signer, list, object.tag, object.data, contentDigest(content), object.clock}
-	return f, r.checkHead(f)
+	if err := r.checkHead(f); err != nil {
+		return nil, err
+	}
+	return f, f.checkSequence(seen, r.options.MinSequence)
 }
 
 // trusted returns the list of a line, and the keys that may have signed what follows it. It
@@ -86,7 +90,7 @@ func (r *Remote) checkHead(f *fetched) error {
 // store would hold newer ones back.
 func (f *fetched) checkEnd(now time.Time) error {
 	what, end, do := "head", f.Expires, "push --refresh"
-	if f.keys != nil && f.keys.Expires.Before(end) {
+	if f.keys != nil && (end.IsZero() || f.keys.Expires.Before(end)) {
 		what, end, do = "list of keys", f.keys.Expires, "remote keys renew"
 	}
 	if end.IsZero() || now.Before(end) {
@@ -102,8 +106,9 @@ func (f *fetched) checkEnd(now time.Time) error {
 // checkSequence refuses a signed head that is older than one seen before, and another one
 // of the same number. The numbers of a later list of keys are later: who had a key that was
 // revoked cannot keep nodes from what is signed after. Without signatures a sequence proves
-// nothing. least is Options.MinSequence. Without compare-and-swap another writer, who chose its number earlier, may have replaced what
-// this machine wrote: only what was read before that is proof of an older head then.
+// nothing. least is Options.MinSequence. Without compare-and-swap another writer, who chose
+// its number earlier, may have replaced what this machine wrote: only what was read before
+// that is proof of an older head then.
 func (f *fetched) checkSequence(seen driverState, least uint64) error {
 	switch {
 	case !f.signed():

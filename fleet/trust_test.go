@@ -118,6 +118,14 @@ func TestAttacksOnTrust(t *testing.T) {
 			l.Expires = past
 			s.setKeys(l)
 		}, root, "expired", "the list of keys is not valid since"},
+		"list without an end": {func(s *scene) {
+			l := list(1, []byte{1}, nil)
+			l.Expires = time.Time{}
+			s.setKeys(l)
+		}, root, "damaged", "impossible values"},
+		"empty list of an impossible number": {func(s *scene) {
+			s.setKeys(list(1<<53+1, nil, nil))
+		}, root, "damaged", "impossible values"},
 		"older list": {func(s *scene) {
 			s.setKeys(list(2, []byte{1}, nil))
 			s.seeBy(rooted(reader(s.url)))
@@ -178,6 +186,21 @@ func TestHeadWithoutNameAndEnd(t *testing.T) {
 	}
 }
 
+// Such a head does not let an ended list of keys pass.
+func TestHeadWithoutAnEndAndAnEndedList(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	l := list(1, []byte{1}, nil)
+	l.Expires = time.Now().UTC().Add(-time.Hour)
+	s.setKeys(l)
+	s.signedHead(1, func(h *fleet.Head) { h.Schema, h.Expires = 1, time.Time{} })
+	_, err := open(t, s.victim, rooted(reader(s.url))).Pull(context.Background(), fleet.PullOptions{Current: &mesaDriver})
+	if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "the list of keys is not valid since") {
+		t.Errorf("pull: %v", err)
+	}
+	wantNothing(t, s.victim)
+}
+
 // push --refresh lets a head live longer, also one that has ended; without it nothing is
 // written where nothing is new.
 func TestRefresh(t *testing.T) {
@@ -229,6 +252,16 @@ func TestWrongClocks(t *testing.T) {
 type fleetOf struct {
 	*scene
 	number int
+}
+
+// newFleet returns one whose first key has pushed a program.
+func newFleet(t *testing.T) *fleetOf {
+	t.Helper()
+	f := &fleetOf{scene: &scene{T: t, writer: openDir(t)}}
+	f.store, f.url = newMemory(t)
+	f.change(add(1))
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+	return f
 }
 
 // signer returns the options of a writer with a key, and the root key's public half.
@@ -283,10 +316,7 @@ func (f *fleetOf) pulls(d *binary.Dir) error {
 // pull what is signed after.
 func TestRotation(t *testing.T) {
 	t.Parallel()
-	f := &fleetOf{scene: &scene{T: t, writer: openDir(t)}}
-	f.store, f.url = newMemory(t)
-	f.change(add(1))
-	must(t, f.pushNew(1, fleet.PushOptions{}))
+	f := newFleet(t)
 	asleep, awake := openDir(t), openDir(t)
 	must(t, errors.Join(f.pulls(asleep), f.pulls(awake)))
 	if err := f.pushNew(2, fleet.PushOptions{}); err == nil || !strings.Contains(err.Error(), "list of keys, or was revoked") {
@@ -323,10 +353,7 @@ func TestRotation(t *testing.T) {
 // The list travels with the head: a start asks for one object, as without it.
 func TestKeysCostNoRequest(t *testing.T) {
 	t.Parallel()
-	f := &fleetOf{scene: &scene{T: t, writer: openDir(t)}}
-	f.store, f.url = newMemory(t)
-	f.change(add(1))
-	must(t, f.pushNew(1, fleet.PushOptions{}))
+	f := newFleet(t)
 	f.store.asked = nil
 	must(t, f.pulls(openDir(t)))
 	if got := fmt.Sprint(f.store.asked); strings.Count(got, "GET") != 2 || !strings.Contains(got, "/head GET") || strings.Contains(got, fleet.KeysName) {
@@ -338,10 +365,7 @@ func TestKeysCostNoRequest(t *testing.T) {
 // that of the head.
 func TestKeysAreKept(t *testing.T) {
 	t.Parallel()
-	f := &fleetOf{scene: &scene{T: t, writer: openDir(t)}}
-	f.store, f.url = newMemory(t)
-	f.change(add(1))
-	must(t, f.pushNew(1, fleet.PushOptions{}))
+	f := newFleet(t)
 	put(t, f.writer, mesaDriver, 8)
 	push(t, f.writer, writer(f.url))
 	must(t, f.pulls(openDir(t)))
@@ -361,10 +385,7 @@ func TestKeysAreKept(t *testing.T) {
 // A change of keys that meets a push waits for it, and neither is lost.
 func TestChangeOfKeysMeetsAPush(t *testing.T) {
 	t.Parallel()
-	f := &fleetOf{scene: &scene{T: t, writer: openDir(t)}}
-	f.store, f.url = newMemory(t)
-	f.change(add(1))
-	must(t, f.pushNew(1, fleet.PushOptions{}))
+	f := newFleet(t)
 	var once bool
 	f.store.put = func(name string) error {
 		if strings.HasSuffix(name, "/head") && !once {

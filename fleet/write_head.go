@@ -2,9 +2,9 @@ package fleet
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/shadercache/shadercache/shader"
@@ -33,18 +33,15 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	if err != nil {
 		return err
 	}
-	object := append(line, signHead(r.options.SignKey, content)...)
-	if len(object) > maxHeadBytes {
-		return fmt.Errorf("the head would have %d bytes, and at most %d are possible: compact the remote", len(object), maxHeadBytes)
+	object, err := headObject(line, signHead(r.options.SignKey, content))
+	if err != nil {
+		return err
 	}
 	if err := r.putHead(ctx, old, h, object, abilities.CompareAndSwap); err != nil {
 		return err
 	}
 	r.state.dropItems(h)
-	written := &fetched{Head: h, keys: list, content: contentDigest(content)}
-	if key := r.options.SignKey; key != nil {
-		written.signer = KeyID(key.Public().(ed25519.PublicKey))
-	}
+	written := &fetched{Head: h, signer: signerID(r.options.SignKey), keys: list, content: contentDigest(content)}
 	return r.rememberOwn(written, old, abilities.CompareAndSwap)
 }
 
@@ -106,4 +103,13 @@ func (r *Remote) hasPack(ctx context.Context, of shader.Digest, p Pack) error {
 		err = body.Close()
 	}
 	return err
+}
+
+// headObject returns the object of a head: the line of the list of keys, and what is signed.
+func headObject(line, signed []byte) ([]byte, error) {
+	object := slices.Concat(line, signed)
+	if len(object) > maxHeadBytes {
+		return nil, fmt.Errorf("the head would have %d bytes, and at most %d are possible: compact the remote", len(object), maxHeadBytes)
+	}
+	return object, nil
 }

@@ -166,10 +166,8 @@ func addKey(l *fleet.KeyList, path string) error {
 	if err != nil {
 		return err
 	}
-	for _, k := range l.Keys {
-		if k.ID() == fleet.KeyID(key) {
-			return fmt.Errorf("key %s is in the list, or was revoked: make another one", k.ID())
-		}
+	if k := l.Find(fleet.KeyID(key)); k != nil {
+		return fmt.Errorf("key %s is in the list, or was revoked: make another one", k.ID())
 	}
 	l.Keys = append(l.Keys, fleet.ListedKey{Key: key, Added: time.Now().UTC().Truncate(time.Second)})
 	return nil
@@ -181,13 +179,12 @@ func revokeKey(l *fleet.KeyList, name string) error {
 	if key, err := pack.ReadPublicKey(name); err == nil {
 		id = fleet.KeyID(key)
 	}
-	for i := range l.Keys {
-		if k := &l.Keys[i]; k.ID() == id {
-			if k.Revoked.IsZero() {
-				k.Revoked = time.Now().UTC().Truncate(time.Second)
-			}
-			return nil
-		}
+	k := l.Find(id)
+	if k == nil {
+		return cli.Hint(fmt.Errorf("no key of the list is %s", cli.EscapeName(name)), "shadercache remote keys list shows their names")
 	}
-	return cli.Hint(fmt.Errorf("no key of the list is %s", cli.EscapeName(name)), "shadercache remote keys list shows their names")
+	if k.Revoked.IsZero() {
+		k.Revoked = time.Now().UTC().Truncate(time.Second)
+	}
+	return nil
 }
