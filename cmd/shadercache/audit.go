@@ -88,11 +88,7 @@ func (o *options) audit(f auditFlags, args []string) (*auditResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	fingerprint, err := o.CurrentFingerprint()
-	if err != nil {
-		return nil, err
-	}
-	store, err := dir.Store(fingerprint)
+	store, err := o.currentStore(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -104,8 +100,8 @@ func (o *options) audit(f auditFlags, args []string) (*auditResult, error) {
 	if len(chosen) == 0 {
 		return nil, cli.Hint(errors.New("no text of a program is known"), "name files or folders as for preload, or preload with --keep-sources")
 	}
-	a := &audit{options: o, driver: fingerprint, cached: store,
-		r: auditResult{Driver: fingerprint.DirName(), Programs: len(chosen), Differs: []auditLine{}, NotCompared: []auditLine{}}}
+	a := &audit{options: o, driver: store.Fingerprint(), cached: store,
+		r: auditResult{Driver: store.Fingerprint().DirName(), Programs: len(chosen), Differs: []auditLine{}, NotCompared: []auditLine{}}}
 	return &a.r, a.run(chosen)
 }
 

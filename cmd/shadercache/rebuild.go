@@ -152,18 +152,23 @@ func (r *preloadResult) addMissing(dir *binary.Dir, missing []missingProgram) {
 	}
 }
 
-// missing returns the programs that the current driver does not have.
-func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
+// currentStore opens the store of the driver of this machine.
+func (o *options) currentStore(dir *binary.Dir) (*binary.Store, error) {
 	fingerprint, err := o.CurrentFingerprint()
 	if err != nil {
 		return nil, err
 	}
-	store, err := dir.Store(fingerprint)
+	return dir.Store(fingerprint)
+}
+
+// missing returns the programs that the current driver does not have.
+func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
+	store, err := o.currentStore(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer store.Close()
-	r := &rebuildResult{Driver: fingerprint.DirName(), Sources: dir.SourceCount()}
+	r := &rebuildResult{Driver: store.Fingerprint().DirName(), Sources: dir.SourceCount()}
 	missing, err := store.Missing()
 	if err != nil {
 		return nil, err
