@@ -1,38 +1,76 @@
 package tables
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 
 	"github.com/shadercache/shadercache/lab/bench/bars"
 )
 
-// measuredLess are the revisions of logs from before a figure of theirs existed.
-var measuredLess = []string{"unknown revision", "e02647286f8d"}
+// The pages with tables and sentences, from the top of the repository.
+const (
+	readme       = "README.md"
+	page         = "docs/measurements.md"
+	kernelsPage  = "docs/bench/kernels.md"
+	residentPage = "docs/resident.md"
+	limitsPage   = "docs/bench/limits.md"
 
-// A log that is there has every figure of its bars, and its results were right: one that
-// was cut short is no evidence.
-func TestShippedLogsHaveTheirFigures(t *testing.T) {
+	// barsFile has the bars that limitsPage compares.
+	barsFile = "docs/bench/bars.json"
+)
+
+// addLimits adds the table of bars. It fails where text does not explain a row that is missed.
+func addLimits(root, text string, tables map[string]string) error {
 	list, err := bars.Read(filepath.Join(root, barsFile))
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	folders := logFolders(root)
-	figures := 0
-	for _, r := range bars.NewTable(list, folders).Rows {
-		for i, c := range r.Cells {
-			if c.Origin != nil {
-				figures++
-			}
-			wrong := strings.Contains(c.Missing, "results were wrong")
-			if c.Missing != "" && (wrong || c.Origin != nil && !slices.Contains(measuredLess, c.Origin.Revision)) {
-				t.Errorf("%s, %s: %s", folders[i], r.Row, c.Missing)
-			}
+	t := bars.NewTable(list, logFolders(root))
+	tables["limits"] = t.Markdown()
+	return explained(text, t)
+}
+
+// logFolders returns the folders of logs that there are, a column each.
+func logFolders(root string) (folders []string) {
+	for _, name := range []string{"h200", "h100", "llvmpipe"} {
+		folder := filepath.Join(root, "docs", "logs", name)
+		if _, err := os.Stat(folder); err == nil {
+			folders = append(folders, folder)
 		}
 	}
-	if figures == 0 {
-		t.Error("there are no figures")
+	return folders
+}
+
+// explained returns an error with the rows that are missed on a machine and have no
+// paragraph, which begins with their name and links to a page or a log that shows why.
+func explained(text string, t *bars.Table) error {
+	var lost []string
+	for _, r := range t.Rows {
+		missed := slices.ContainsFunc(r.Cells, func(c bars.Cell) bool { return c.Verdict == bars.Missed })
+		_, rest, found := strings.Cut(text, "\n- **"+r.Row+"**")
+		paragraph, _, _ := strings.Cut(rest, "\n- **")
+		if missed && !(found && strings.Contains(paragraph, "](")) {
+			lost = append(lost, r.Row)
+		}
+	}
+	if len(lost) > 0 {
+		return fmt.Errorf("%s does not say, with a link, why these are missed:\n%s", limitsPage, strings.Join(lost, "\n"))
+	}
+	return nil
+}
+
+// limitsClaims are the sentences of the page with figures of the driver without the library.
+func limitsClaims(l *logs) []claim {
+	const log = "h200/driver-calls.txt"
+	word := l.number(log, `kernel writes word, flush, poll mapped +median +([0-9.]+)`)
+	three := l.number(log, `ticks depth 3, word: ([0-9.]+) us`)
+	most, least := l.number(log, `batches of +64, [^:]*with copies: ([0-9.]+) us`), l.number(log, `batches of 256, [^:]*with copies: ([0-9.]+) us`)
+	return []claim{
+		newClaim(limitsPage, "and the host that polls it, take %.1f us without the library", word),
+		newClaim(limitsPage, "a kernel that only writes one word takes %.1f us", three),
+		newClaim(limitsPage, "the kernel take %.1f to %.1f us each in large batches", least, most),
 	}
 }
