@@ -29,7 +29,7 @@ LINK     := -ldflags=-w
 # Tests that the race detector leaves out.
 UNRACED  := 'DoesNotAllocate|OtherSystems|FindsErrors'
 FUZZTIME ?= 20s
-FUZZED   := ./shader ./shader/manifest ./shader/lint ./binary ./binary/internal/crashlog \
+FUZZED   := ./shader ./shader/manifest ./lab/lint ./binary ./binary/internal/crashlog \
 	./drivercache/nvidia ./fleet/pack ./glctx ./conv2d ./conv2d/imaging ./resident ./lab/demo/interpreter \
 	./recording ./fleet ./fleet/http ./server/internal/wire ./server/internal/ring ./trace
 SAMPLE   := conv2d/imaging/sample.png

@@ -86,6 +86,17 @@ func (o *Options) Report(err error) int {
 // that it names.
 func (o *Options) PrintError(err error) { o.PrintFailure(err, "") }
 
+// ReportErrors prints what could not be read, and returns an error where there is any.
+func (o *Options) ReportErrors(unread []error) error {
+	for _, err := range unread {
+		o.PrintError(err)
+	}
+	if len(unread) > 0 {
+		return ErrReported
+	}
+	return nil
+}
+
 // PrintFailure is PrintError with the command that prints the whole log of a driver, ""
 // for none.
 func (o *Options) PrintFailure(err error, whole string) {

@@ -38,7 +38,7 @@ The exit code is 1 when something differs, or nothing could be compared.`
 const auditExample = `  shadercache pull && shadercache audit --sample 50 kernels/`
 
 type auditFlags struct {
-	sourceFlags
+	cli.SourceFlags
 	Sample int `flag:"sample" help:"programs to compile at most; 0 for all"`
 }
 
@@ -108,7 +108,7 @@ func (o *options) audit(f auditFlags, args []string) (*auditResult, error) {
 // toAudit returns a sample of the programs of the arguments, or of the stored texts.
 func (o *options) toAudit(dir *binary.Dir, f auditFlags, args []string) (chosen []*shader.Source, err error) {
 	if len(args) > 0 {
-		programs, err := o.programs(preloadFlags{sourceFlags: f.sourceFlags}, args)
+		programs, err := o.programs(preloadFlags{SourceFlags: f.SourceFlags}, args)
 		if err != nil {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ func TestHostileNames(t *testing.T) {
 		{"verify"}, {"doctor"}, {"config"}, {"config", "set", hostile, "1"}, {"config", "set", "max-bytes", hostile},
 		{"prune", "--dry-run", "--max-bytes", "0"}, {"clear", "--dry-run"}, {"clear"}, {"rm", "--dry-run", hostile}, {"rm", "none" + hostile},
 		{"export", bundle}, {"import", "--trust", bundle}, {"import", picture}, {"export", folder}, {"export", bundle, "--fingerprint", hostile},
-		{"lint", kernel}, {"lint", folder}, {"lint", "none" + hostile}, {"why", kernel}, {"preload", kernel}, {"preload", "none" + hostile},
+		{"why", kernel}, {"preload", kernel}, {"preload", "none" + hostile},
 		{"rebuild", "--dry-run"}, {"run", "--image", picture, "--out", picture}, {"run", "--image", kernel},
 		{"keygen", filepath.Join(folder, "key"+hostile)}, {"man", filepath.Join(folder, "man"+hostile)},
 		{"exec", "--", "none" + hostile}, {"none" + hostile}, {"help", hostile}, {"stats", "--fail-under", hostile},
@@ -58,7 +58,7 @@ func TestHostileNames(t *testing.T) {
 }
 
 func needsNoDir(name string) bool {
-	return name == "lint" || name == "keygen" || name == "man"
+	return name == "keygen" || name == "man"
 }
 
 func checkHostile(t *testing.T, global, args []string) {

@@ -10,7 +10,7 @@ import (
 
 // moved has the commands that shadercache-lab has, by the command that they were below.
 var moved = map[string][]string{
-	"":      {"checkpoint"},
+	"":      {"checkpoint", "lint"},
 	"run":   {"interpreter", "wave"},
 	"bench": {"conv2d", "devices", "dispatch", "executor", "gemm", "interpreter", "resident", "steal", "table", "together", "wave"},
 }

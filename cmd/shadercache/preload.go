@@ -2,9 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"math"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,7 +11,6 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
-	"github.com/shadercache/shadercache/shader"
 )
 
 const preloadUsage = `Put programs into the cache, so that the first start that needs them is fast.
@@ -131,7 +128,7 @@ func (o *options) preloadCommand() cli.Command {
 type preloadFlags struct {
 	isolationFlags
 	reportFlags
-	sourceFlags
+	cli.SourceFlags
 	historyFlags
 	KeepSources bool   `flag:"keep-sources" help:"store the text of each program too, for rebuild and why"`
 	RetryFailed bool   `flag:"retry-failed" help:"compile again what did not compile in an earlier run"`
@@ -222,26 +219,4 @@ func forgetFailures(dir *binary.Dir, r *preloadResult) error {
 		}
 		return errors.Join(errs...)
 	}, nil)
-}
-
-// defineFlag collects NAME=VALUE; NAME alone is NAME=1, as for compilers.
-type defineFlag shader.Defines
-
-func (d *defineFlag) Type() string { return "NAME=VALUE" }
-
-func (d *defineFlag) String() string { return "" }
-
-func (d *defineFlag) Set(text string) error {
-	name, value, found := strings.Cut(text, "=")
-	if name == "" {
-		return fmt.Errorf("%q is not NAME=VALUE", text)
-	}
-	if !found {
-		value = "1"
-	}
-	if *d == nil {
-		*d = defineFlag{}
-	}
-	(*d)[name] = value
-	return nil
 }

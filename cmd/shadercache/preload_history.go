@@ -38,7 +38,7 @@ func (o *options) programs(how preloadFlags, arguments []string) ([]manifest.Pro
 	if err != nil && how.FromHistory {
 		return nil, err
 	}
-	reader := how.reader()
+	reader := sourceReader(&how.SourceFlags)
 	if dir != nil {
 		dir = o.WithUpstream(dir)
 		reader.Stored = func(key shader.Key) (*shader.Source, error) { return keptSource(dir, key) }

@@ -44,7 +44,7 @@ func (o *options) recordingDiffCommand() cli.Command {
 			if err := o.Show(r, err); err != nil {
 				return nil, err
 			}
-			if err := o.reportErrors(r.damaged); err != nil || len(r.Programs) == 0 {
+			if err := o.ReportErrors(r.damaged); err != nil || len(r.Programs) == 0 {
 				return nil, err
 			}
 			return nil, cli.ErrReported

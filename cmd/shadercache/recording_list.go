@@ -73,7 +73,7 @@ func (o *options) recordingListCommand() cli.Command {
 			if err := o.Show(r, err); err != nil {
 				return nil, err
 			}
-			return nil, o.reportErrors(r.damaged)
+			return nil, o.ReportErrors(r.damaged)
 		},
 	}
 }
@@ -85,17 +85,6 @@ func openRecording(path string) (*recording.Recording, error) {
 		return nil, err
 	}
 	return list[0], nil
-}
-
-// reportErrors prints what could not be read, and returns an error where there is any.
-func (o *options) reportErrors(unread []error) error {
-	for _, err := range unread {
-		o.PrintError(err)
-	}
-	if len(unread) > 0 {
-		return cli.ErrReported
-	}
-	return nil
 }
 
 func (o *options) listRecording(path string) (*recordingList, error) {

@@ -65,7 +65,7 @@ func (o *options) mergeRecordings(path string, others []string) error {
 	if err := o.Result(r, r.Print); err != nil {
 		return err
 	}
-	return o.reportErrors(damaged)
+	return o.ReportErrors(damaged)
 }
 
 func (r *recordingMerge) Print(w io.Writer) {

@@ -32,7 +32,7 @@ func (o *options) commands() []cli.Command {
 			o.clearCommand(), o.configCommand(), o.rebuildCommand()),
 		grouped("Fleet", o.exportCommand(), o.importCommand(), o.pushCommand(), o.pullCommand(), o.auditCommand(), o.remoteCommand(), o.keygenCommand()),
 		grouped("Server", o.serveCommand(), o.topCommand()),
-		grouped("Applications", o.envCommand(), o.recordingCommand(), o.lintCommand(), o.reportCommand(), o.assertCommand()),
+		grouped("Applications", o.envCommand(), o.recordingCommand(), o.reportCommand(), o.assertCommand()),
 		grouped("Measure", o.devicesCommand(), o.selftestCommand(), o.tuneCommand(), o.benchCommand()),
 		grouped("", o.serveWorkerCommand(), o.serveAllCommand(), o.preloadChildCommand()),
 	)

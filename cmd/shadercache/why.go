@@ -37,7 +37,7 @@ type whyResult struct {
 }
 
 func (o *options) whyCommand() cli.Command {
-	var f sourceFlags
+	var f cli.SourceFlags
 	return cli.Command{
 		Use:      "why FILE.comp|NAME|KEY [-D NAME=VALUE] [-I DIR]",
 		Short:    "Explain why a program is found or not",
@@ -54,12 +54,12 @@ func (o *options) whyCommand() cli.Command {
 			if err := o.Show(r, nil); err != nil {
 				return nil, err
 			}
-			return nil, o.reportErrors(r.unread)
+			return nil, o.ReportErrors(r.unread)
 		},
 	}
 }
 
-func (o *options) why(typed string, f sourceFlags) (*whyResult, error) {
+func (o *options) why(typed string, f cli.SourceFlags) (*whyResult, error) {
 	fingerprint, err := o.CurrentFingerprint()
 	if err != nil {
 		return nil, err
@@ -110,8 +110,8 @@ type explained struct {
 // findPrograms returns the programs that an argument names: files or a built-in
 // program, else those on disk with that key or name. unread has an error for each file
 // that could not be read, where others could.
-func (o *options) findPrograms(dirs []*binary.Dir, typed string, f sourceFlags) (list []explained, unread []error, err error) {
-	for _, p := range f.reader().Read(typed) {
+func (o *options) findPrograms(dirs []*binary.Dir, typed string, f cli.SourceFlags) (list []explained, unread []error, err error) {
+	for _, p := range sourceReader(&f).Read(typed) {
 		if p.Err != nil {
 			unread = append(unread, fmt.Errorf("%s: %w", p.Name, p.Err))
 			continue

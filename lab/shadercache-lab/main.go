@@ -32,7 +32,7 @@ func newRoot(o *options) *cobra.Command {
 		Short:   "Measure jobs, kernels and sessions",
 		Long:    rootUsage,
 		Example: "  shadercache-lab bench gemm --json",
-	}, newBench(o), newRun(o), newCheckpoint(o))
+	}, newBench(o), newRun(o), newCheckpoint(o), newLint(o))
 }
 
 func newRun(o *options) cli.Command {

@@ -62,7 +62,7 @@ func TestProjectKernels(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != "." || name == "shader/lint/testdata") {
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && name != "." || name == "lab/lint/testdata") {
 			return fs.SkipDir
 		}
 		if extension := filepath.Ext(name); d.IsDir() || extension != ".comp" && extension != ".glsl" {

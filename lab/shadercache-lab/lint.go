@@ -7,15 +7,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/lab/lint"
 	"github.com/shadercache/shadercache/shader"
-	"github.com/shadercache/shadercache/shader/lint"
 	"github.com/shadercache/shadercache/shader/manifest"
 )
 
 const lintUsage = `Find mistakes in compute shaders that hang a GPU or leave most of it idle.
 
 Each argument is a GLSL file, read with its includes, or a folder: every .comp
-and .glsl file below it. #include searches as for preload. No GPU is needed.
+and .glsl file below it. #include searches as for shadercache preload. No GPU is needed.
 
 Rules:
   divergent-barrier      barrier() under a condition that differs between the
@@ -47,16 +47,16 @@ type lintResult struct {
 	Findings []lint.Finding `json:"findings"`
 }
 
-func (o *options) lintCommand() cli.Command {
-	var f sourceFlags
+func newLint(o *options) cli.Command {
+	var f cli.SourceFlags
 	return cli.Command{
 		Use:     "lint FILE|DIR ... [-D NAME=VALUE] [-I DIR]",
 		Short:   "Find mistakes in compute shaders",
 		Long:    lintUsage,
-		Example: "  shadercache lint kernels/ blur.comp",
+		Example: "  shadercache-lab lint kernels/ blur.comp",
 		Args:    cli.SomeArguments("name at least one file or folder"),
 		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags, Result: lintResult{},
-		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return nil, o.lint(args, f.options()) },
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return nil, o.lint(args, f.Options()) },
 	}
 }
 
@@ -79,7 +79,7 @@ func (o *options) lint(args []string, options shader.FileOptions) error {
 			return err
 		}
 	}
-	if err := o.reportErrors(failures); err != nil || len(r.Findings) == 0 {
+	if err := o.ReportErrors(failures); err != nil || len(r.Findings) == 0 {
 		return err
 	}
 	return cli.ErrReported

@@ -3,7 +3,7 @@ package lint_test
 import (
 	"fmt"
 
-	"github.com/shadercache/shadercache/shader/lint"
+	"github.com/shadercache/shadercache/lab/lint"
 )
 
 func ExampleCheck() {

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -18,8 +18,8 @@ func TestShippedIncludesGiveTheKeysOfPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, defines := range []shader.Defines{nil, {"N": "1"}} {
-		flags := sourceFlags{Defines: defineFlag(defines)}
-		source, err := shader.ReadFile(file, flags.options())
+		flags := SourceFlags{Defines: Defines(defines)}
+		source, err := shader.ReadFile(file, flags.Options())
 		if err != nil {
 			t.Fatal(err)
 		}
