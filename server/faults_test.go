@@ -491,10 +491,11 @@ func TestDeadlinesAndCancels(t *testing.T) {
 	short, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
 	second, err := c.Submit(short, f.slowJob(p, 64))
+	deadlines := uint64(0) // of the server: on a busy machine the context may have ended before
 	if err == nil {
-		err = second.Wait(t.Context()) // the server has the deadline too
+		deadlines, err = 1, second.Wait(t.Context())
 	}
-	if !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, context.DeadlineExceeded) {
+	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the deadline: %v", err)
 	}
 	third := submit(t.Context())
@@ -508,7 +509,7 @@ func TestDeadlinesAndCancels(t *testing.T) {
 	if err := run(t.Context(), c, program(t, c, affine), 1000, 3, 4); err != nil {
 		t.Error(err)
 	}
-	if n := f.Status().Counters.Deadlines; n != 1 {
+	if n := f.Status().Counters.Deadlines; n != deadlines {
 		t.Errorf("the server answered %d deadlines", n)
 	}
 	eventually(t, "nothing unanswered", func() bool { return f.Status().Sessions[0].Unanswered == 0 })
@@ -529,10 +530,11 @@ func TestDeadlinesOneAfterTheOther(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), ms*time.Millisecond)
 		defer cancel()
 		pending, err := c.Submit(ctx, f.slowJob(p, 1))
-		if err != nil {
+		if err == nil {
+			late = append(late, pending)
+		} else if !errors.Is(err, context.DeadlineExceeded) { // passed already on a busy machine
 			t.Fatal(err)
 		}
-		late = append(late, pending)
 	}
 	for i, pending := range late {
 		if err := pending.Wait(t.Context()); !errors.Is(err, context.DeadlineExceeded) {

@@ -60,7 +60,9 @@ func TestTrier(t *testing.T) {
 	dir := openDir(t)
 	list := suspectsIn(t, dir, "good", "crash", "broken", "hang")
 	got := map[string]cache.Trial{}
-	trierFor(t, dir).Try(context.Background(), list, 300*time.Millisecond, func(i int, v cache.Trial) { got[list[i].Name()] = v })
+	for limit, some := range map[time.Duration][]*shader.Source{time.Minute: list[:3], 300 * time.Millisecond: list[3:]} {
+		trierFor(t, dir).Try(context.Background(), some, limit, func(i int, v cache.Trial) { got[some[i].Name()] = v })
+	}
 	want := map[string]cache.Verdict{"good": cache.Survived, "crash": cache.Crashed, "broken": cache.Survived, "hang": cache.Hung}
 	for name, verdict := range want {
 		if got[name].Verdict != verdict || got[name].Err != nil {
