@@ -12,7 +12,8 @@ one command that fixes it.
 
   directory     none, unsafe, on a network, read-only, nearly full
   upstream      $SHADERCACHE_UPSTREAM cannot be used or read, or is empty
-  driver        none, or it offers no program binary formats
+  driver        none, or it offers no program binary formats, or runs on the
+                CPU although there is a GPU: what is missing for that
   gpu_memory    little is free; examined where the driver says
   driver_cache  off, too small, elsewhere by the environment, or a driver was
                 loaded before its settings could be made, or slots of NVIDIA's

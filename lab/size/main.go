@@ -27,9 +27,9 @@ var budgets = []struct {
 	most int
 	of   func(*tree) int
 }{
-	{"lines of code of the product", 70650, func(t *tree) int { return t.lines(product) }},       // [64000]
+	{"lines of code of the product", 70750, func(t *tree) int { return t.lines(product) }},       // [64000]
 	{"  of its core", 25550, func(t *tree) int { return t.lines(core) }},                         // [24000]
-	{"  of cmd/", 13650, func(t *tree) int { return t.lines(below("cmd")) }},                     // [9000]
+	{"  of cmd/", 13700, func(t *tree) int { return t.lines(below("cmd")) }},                     // [9000]
 	{"  of internal/", 500, func(t *tree) int { return t.lines(below("internal")) }},             //
 	{"lines of code of lab/", 15000, func(t *tree) int { return t.lines(below("lab")) }},         //
 	{"public names", 1120, func(t *tree) int { return t.names }},                                 // [1000]

@@ -1,0 +1,86 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A container that has the node of a GPU and not the files of its driver gets a software
+// driver without a word.
+
+// eglVendors are the folders in which libglvnd looks for the files that name drivers of EGL.
+var eglVendors = []string{"etc/glvnd/egl_vendor.d", "usr/share/glvnd/egl_vendor.d"}
+
+// eglVendorsElsewhere are where containers and distributions mount NVIDIA's.
+var eglVendorsElsewhere = []string{
+	"usr/local/nvidia/share/glvnd/egl_vendor.d", "usr/local/share/glvnd/egl_vendor.d", "run/opengl-driver/share/glvnd/egl_vendor.d",
+}
+
+// examineUnusedGPU reports a GPU that the kernel below root has and that a software driver is
+// used in place of.
+func (r *Report) examineUnusedGPU(root, name string) {
+	node, missing, fix := unusedNVIDIA(root)
+	if node == "" {
+		node, missing, fix = unusedMesa(root)
+	}
+	if node != "" {
+		r.wrong(driverCheck, fix, "%s runs on the CPU although there is %s: %s", name, node, missing)
+	}
+}
+
+func unusedNVIDIA(root string) (node, missing, fix string) {
+	nodes, _ := filepath.Glob(filepath.Join(root, "dev/nvidia[0-9]*"))
+	if len(nodes) == 0 {
+		return "", "", ""
+	}
+	const grant = "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,graphics,utility ..."
+	if file := nvidiaVendor(root, eglVendors); file != "" {
+		return nodes[0], fmt.Sprintf("%s is there, and libEGL_nvidia.so.0 is missing or of another version than the kernel's driver", file), grant
+	}
+	missing = "10_nvidia.json is missing in /" + strings.Join(eglVendors, " and /")
+	if file := nvidiaVendor(root, eglVendorsElsewhere); file != "" {
+		return nodes[0], missing, "export __EGL_VENDOR_LIBRARY_FILENAMES=" + quoted(file)
+	}
+	return nodes[0], missing, grant
+}
+
+// nvidiaVendor returns the file that names NVIDIA's driver, or "".
+func nvidiaVendor(root string, folders []string) string {
+	for _, folder := range folders {
+		files, _ := filepath.Glob(filepath.Join(root, folder, "*.json"))
+		for _, file := range files {
+			if text, err := os.ReadFile(file); err == nil && strings.Contains(string(text), "libEGL_nvidia") {
+				return file
+			}
+		}
+	}
+	return ""
+}
+
+// mesaDrivers are those of Mesa, by the kernel's driver of a node.
+var mesaDrivers = map[string]string{"amdgpu": "radeonsi", "i915": "iris", "xe": "iris", "nouveau": "nouveau"}
+
+func unusedMesa(root string) (node, missing, fix string) {
+	nodes, _ := filepath.Glob(filepath.Join(root, "dev/dri/renderD*"))
+	for _, node := range nodes {
+		link, _ := os.Readlink(filepath.Join(root, "sys/class/drm", filepath.Base(node), "device/driver"))
+		driver := mesaDrivers[filepath.Base(link)]
+		if driver == "" {
+			continue // a display of a virtual machine
+		}
+		if err := unix.Access(node, unix.R_OK|unix.W_OK); err != nil {
+			return node, "this user may not open it", "sudo usermod -aG render $USER, or docker run --device /dev/dri --group-add $(stat -c %g " + quoted(node) + ") ..."
+		}
+		for _, name := range []string{"LIBGL_ALWAYS_SOFTWARE", "GALLIUM_DRIVER", "MESA_LOADER_DRIVER_OVERRIDE"} {
+			if value, set := os.LookupEnv(name); set {
+				return node, name + "=" + value, "unset " + name
+			}
+		}
+		return node, "Mesa's driver " + driver + "_dri.so is missing or too old for it", "sudo apt-get install libgl1-mesa-dri libegl-mesa0"
+	}
+	return "", "", ""
+}
