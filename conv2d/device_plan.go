@@ -23,6 +23,10 @@ type DevicePlanOptions struct {
 
 	// Choice is the algorithm of every layer. Default: the plan chooses.
 	Choice *Choice
+
+	// Tune is PlanOptions.Tune. A server has no use for it: its plans take what was tuned in
+	// its cache directory.
+	Tune Tuner
 }
 
 // OpenPlan makes a plan of layers for a device, or opens the one of a name. It returns
@@ -56,7 +60,7 @@ func OpenPlan(ctx context.Context, d job.Device, o DevicePlanOptions, layers ...
 		return d.OpenPlan(ctx, o.Name, o.Exact, specs...)
 	case interface{ Own() *local.Device }:
 		own := d.Own()
-		n, err := NewNetwork(ctx, own.Executor, own.Programs, list, PlanOptions{Exact: o.Exact})
+		n, err := NewNetwork(ctx, own.Executor, own.Programs, list, PlanOptions{Exact: o.Exact, Tune: o.Tune})
 		if err != nil {
 			return nil, own.JobError(err)
 		}

@@ -106,6 +106,16 @@ func (f *networkFlags) check(cmd *cobra.Command, o *options) error {
 	return cli.CheckBudget(f.Budget)
 }
 
+// networkDevice is where the network runs: a GPU of this process, several, or a server's.
+type networkDevice struct {
+	job.Device
+	plan  conv2d.DevicePlanOptions
+	close func() error
+
+	// counts adds to the result what its cache did in this run.
+	counts func(context.Context) error
+}
+
 func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
@@ -115,62 +125,81 @@ func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
 		return nil, err
 	}
 	input := imaging.Pieces(imaging.Sample(), conv2d.SampleSide, f.Pictures)
-	if c != nil {
-		defer c.Close()
-		r = &networkResult{GPU: c.Welcome().Device, Pictures: f.Pictures, Server: true}
-		return r, r.runRemote(ctx, c, f, input, start)
-	}
 	slots := executor.Options{SlotBytes: max(1<<16, 8*len(input)), SlotJobs: 4}
-	if o.SeveralDevices() {
-		return o.runNetworkSplit(ctx, f, input, slots)
+	r = &networkResult{Pictures: f.Pictures}
+	var d *networkDevice
+	switch {
+	case c != nil:
+		d, err = r.served(ctx, c)
+	case o.SeveralDevices():
+		d, err = o.groupForNetwork(ctx, r, slots)
+		start = time.Now()
+	default:
+		d, err = o.gpuForNetwork(r, f, slots)
+		start = time.Now()
 	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	return r, r.run(ctx, d, input, start)
+}
+
+// gpuForNetwork opens the GPU of this process.
+func (o *options) gpuForNetwork(r *networkResult, f networkFlags, slots executor.Options) (*networkDevice, error) {
 	g, err := o.OpenExecutor(slots)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.Close()) }()
-	r = &networkResult{GPU: g.Name(), Driver: g.Driver(), Pictures: f.Pictures}
-	return r, r.run(ctx, g, f, input)
-}
-
-func (r *networkResult) run(ctx context.Context, g *cli.GPU, f networkFlags, input []float32) error {
-	var plan conv2d.PlanOptions
+	r.GPU, r.Driver = g.Name(), g.Driver()
+	d := &networkDevice{Device: g.AsDevice(), close: g.Close}
 	if f.Tune {
-		plan.Tune = &tune.Options{Budget: f.Budget, Progress: func(done, _ int, _ tune.Candidate) {
+		d.plan.Tune = &tune.Options{Budget: f.Budget, Progress: func(done, _ int, _ tune.Candidate) {
 			if done == 1 {
 				r.Searches++
 			}
 		}}
 	}
-	start := time.Now()
-	n, err := conv2d.NewNetwork(ctx, g.Executor, g.Cache, conv2d.SampleNetwork(f.Pictures), plan)
+	d.counts = func(context.Context) error {
+		r.Compiles, r.DiskHits = g.Context.Counters().Compiles, g.Cache.Stats().DiskHits
+		return nil
+	}
+	return d, nil
+}
+
+// run runs the network and compares its output with the CPU's.
+func (r *networkResult) run(ctx context.Context, d *networkDevice, input []float32, start time.Time) error {
+	layers := conv2d.SampleNetwork(r.Pictures)
+	var shapes []conv2d.Shape
+	var weights, bias []float32
+	for _, l := range layers {
+		shapes, weights, bias = append(shapes, l.Shape), append(weights, l.Weights...), append(bias, l.Bias...)
+	}
+	plan, err := conv2d.OpenPlan(ctx, d.Device, d.plan, shapes...)
 	if err != nil {
 		return err
 	}
-	defer n.Release()
-	r.Uploaded = true
-	output := make([]float32, n.OutputLen())
+	defer plan.Release()
+	if r.Uploaded, err = plan.SetWeights(ctx, 1, weights, bias); err != nil {
+		return err
+	}
+	output := make([]float32, plan.OutputLen())
 	r.RunMillis, err = repeated(func() error {
 		for i := range output {
 			output[i] = math.Float32frombits(conv2d.Poison)
 		}
-		return runOnce(ctx, g.Executor, n, input, output)
+		return plan.Run(ctx, input, output)
 	}, func() { r.FirstResultMillis = cli.Milliseconds(time.Since(start)) })
 	if err != nil {
 		return err
 	}
-	for i, p := range n.Plans() {
-		r.Layers = append(r.Layers, networkLayer{
-			Name:      conv2d.SampleNetwork(1)[i].Name,
-			Shape:     p.Shape().String(),
-			Algorithm: p.Choice().String(),
-			Basis:     string(p.Basis()),
-			Tolerance: p.Tolerance(),
-		})
+	var tolerances []float64
+	for i, c := range plan.Layers() {
+		tolerances = append(tolerances, c.Tolerance)
+		r.Layers = append(r.Layers, networkLayer{layers[i].Name, shapes[i].String(), c.Algorithm, c.Basis, c.Tolerance})
 	}
-	r.compare(n.Reference(input), output)
-	r.Compiles, r.DiskHits = g.Context.Counters().Compiles, g.Cache.Stats().DiskHits
-	return nil
+	r.compare(conv2d.ReferenceLayers(layers, tolerances, input), output)
+	return d.counts(ctx)
 }
 
 // repeated runs fn ten times, calls first after the first time, and returns the median in
@@ -188,39 +217,6 @@ func repeated(fn func() error, first func()) (median float64, err error) {
 	}
 	slices.Sort(took)
 	return took[len(took)/2], nil
-}
-
-// runOnce runs the network and waits for its output.
-func runOnce(ctx context.Context, e *executor.Executor, n *conv2d.Network, input, output []float32) error {
-	job, err := n.Job(input, output)
-	if err != nil {
-		return err
-	}
-	pending, err := e.Submit(ctx, job)
-	if err != nil {
-		return err
-	}
-	defer pending.Release()
-	return pending.Wait(ctx)
-}
-
-// compareLayers adds the layers and compares the output with that of the CPU.
-func (r *networkResult) compareLayers(layers []conv2d.Layer, chosen []job.LayerChoice, input, output []float32) {
-	var tolerances []float64
-	for i, c := range chosen {
-		tolerances = append(tolerances, c.Tolerance)
-		r.Layers = append(r.Layers, networkLayer{layers[i].Name, layers[i].Shape.String(), c.Algorithm, c.Basis, c.Tolerance})
-	}
-	r.compare(conv2d.ReferenceLayers(layers, tolerances, input), output)
-}
-
-// weightsOf returns the weights and the bias of all layers, one after the other.
-func weightsOf(layers []conv2d.Layer) (weights, bias []float32) {
-	for _, l := range layers {
-		weights = append(weights, l.Weights...)
-		bias = append(bias, l.Bias...)
-	}
-	return weights, bias
 }
 
 // compare compares the output with the CPU's.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"image"
-	"math"
 	"os"
 	"time"
 
@@ -150,41 +149,19 @@ func filterRemote(ctx context.Context, c *client.Client, connected time.Duration
 	return r, imaging.Sheet(pictures), err
 }
 
-// runRemote runs the sample network in a server. The plan has a name, so that a later run
-// finds its programs and weights.
-func (r *networkResult) runRemote(ctx context.Context, c *client.Client, f networkFlags, input []float32, start time.Time) error {
-	layers := conv2d.SampleNetwork(f.Pictures)
-	var specs []string
-	for _, l := range layers {
-		specs = append(specs, l.Shape.String())
-	}
-	weights, bias := weightsOf(layers)
+// served is a server for the network. The plan has a name, so that a later run finds its
+// programs and weights.
+func (r *networkResult) served(ctx context.Context, c *client.Client) (*networkDevice, error) {
 	before, err := serverStatus(ctx, c)
 	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	r.GPU, r.Driver, r.Server = c.Welcome().Device, before.Driver, true
+	d := &networkDevice{Device: c, close: c.Close, plan: conv2d.DevicePlanOptions{Name: "shadercache sample network of " + cli.Plural(r.Pictures, "picture")}}
+	d.counts = func(ctx context.Context) error {
+		after, err := serverStatus(ctx, c)
+		r.Compiles, r.DiskHits = after.Cache.Compiles-before.Cache.Compiles, after.Cache.DiskHits-before.Cache.DiskHits
 		return err
 	}
-	plan, err := c.OpenPlan(ctx, "shadercache sample network\n"+specs[0], false, specs...)
-	if err != nil {
-		return err
-	}
-	defer plan.Release()
-	if r.Uploaded, err = plan.SetWeights(ctx, 1, weights, bias); err != nil {
-		return err
-	}
-	output := make([]float32, plan.OutputLen())
-	took, err := repeated(func() error {
-		for i := range output {
-			output[i] = math.Float32frombits(conv2d.Poison)
-		}
-		return plan.Run(ctx, input, output)
-	}, func() { r.FirstResultMillis = cli.Milliseconds(time.Since(start)) })
-	if err != nil {
-		return err
-	}
-	r.RunMillis = took
-	r.compareLayers(layers, plan.Layers(), input, output)
-	after, err := serverStatus(ctx, c)
-	r.Compiles, r.DiskHits = after.Cache.Compiles-before.Cache.Compiles, after.Cache.DiskHits-before.Cache.DiskHits
-	r.Driver = after.Driver
-	return err
+	return d, nil
 }
