@@ -81,31 +81,3 @@ type Device interface {
 	// it is managed.
 	DriverCache() drivercache.State
 }
-
-// NopDevice has the methods of a [Device] that make no programs, for embedding
-// in a device with a thread of its own.
-type NopDevice struct{}
-
-// Pending returns nil.
-func (NopDevice) Pending() <-chan struct{} { return nil }
-
-// PollWhile calls wait.
-func (NopDevice) PollWhile(wait func()) { wait() }
-
-// SetCrashOutput does nothing.
-func (NopDevice) SetCrashOutput(*os.File) error { return nil }
-
-// WatchFirstDispatch does nothing.
-func (NopDevice) WatchFirstDispatch(func(uint32) func()) (stop func()) { return func() {} }
-
-// WatchTimes does nothing.
-func (NopDevice) WatchTimes(func(uint32, time.Duration, float64)) (stop func()) { return func() {} }
-
-// SettleDriverCache does nothing.
-func (NopDevice) SettleDriverCache() {}
-
-// GPUMemory returns 0 and 0.
-func (NopDevice) GPUMemory() (total, free int64) { return 0, 0 }
-
-// DriverCache returns the zero State.
-func (NopDevice) DriverCache() drivercache.State { return drivercache.State{} }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	shaders "github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -22,7 +24,7 @@ const Format = 0xCAFE
 // interface of the one that was compiled. All methods may be called from any
 // goroutine. Set the fields before the device is used.
 type Device struct {
-	cache.NopDevice
+	nopDevice
 
 	// CompileDelay is how long one source takes to compile. Default: 0.
 	CompileDelay time.Duration
@@ -242,3 +244,30 @@ func (d *Device) Verify(t testing.TB) {
 func (d *Device) fault(format string, args ...any) {
 	d.mu.faults = append(d.mu.faults, fmt.Sprintf(format, args...))
 }
+
+// nopDevice has the methods of a [Device] that make no programs, and do nothing.
+type nopDevice struct{}
+
+// Pending returns nil.
+func (nopDevice) Pending() <-chan struct{} { return nil }
+
+// PollWhile calls wait.
+func (nopDevice) PollWhile(wait func()) { wait() }
+
+// SetCrashOutput does nothing.
+func (nopDevice) SetCrashOutput(*os.File) error { return nil }
+
+// WatchFirstDispatch does nothing.
+func (nopDevice) WatchFirstDispatch(func(uint32) func()) (stop func()) { return func() {} }
+
+// WatchTimes does nothing.
+func (nopDevice) WatchTimes(func(uint32, time.Duration, float64)) (stop func()) { return func() {} }
+
+// SettleDriverCache does nothing.
+func (nopDevice) SettleDriverCache() {}
+
+// GPUMemory returns 0 and 0.
+func (nopDevice) GPUMemory() (total, free int64) { return 0, 0 }
+
+// DriverCache returns the zero State.
+func (nopDevice) DriverCache() drivercache.State { return drivercache.State{} }
