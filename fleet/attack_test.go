@@ -28,7 +28,8 @@ import (
 // scene is a store with a head of mesaDriver, and a machine that never used it.
 type scene struct {
 	*testing.T
-	store  *memory
+	place
+	store  *memory // the place, where it is one in memory
 	url    string
 	writer *binary.Dir
 	victim *binary.Dir
@@ -36,18 +37,25 @@ type scene struct {
 
 func newScene(t *testing.T) *scene {
 	t.Helper()
-	s := &scene{T: t, writer: openDir(t), victim: openDir(t)}
-	s.store, s.url = newMemory(t)
-	put(t, s.writer, mesaDriver, 1, 2)
-	push(t, s.writer, writer(s.url))
+	return inMemory(t).filled()
+}
+
+// filled pushes two programs.
+func (s *scene) filled() *scene {
+	s.Helper()
+	put(s, s.writer, mesaDriver, 1, 2)
+	push(s, s.writer, writer(s.url))
 	return s
 }
+
+// mesaHead is the name of the head.
+var mesaHead = fleet.HeadName(mesaDriver.Digest())
 
 // head returns the present head.
 func (s *scene) head() fleet.Head {
 	s.Helper()
 	public, _ := keyPair(1)
-	h, err := fleet.DecodeHead(s.store.objects[fleet.HeadName(mesaDriver.Digest())].data, []ed25519.PublicKey{public}, mesaDriver.Digest())
+	h, err := fleet.DecodeHead(s.object(mesaHead), []ed25519.PublicKey{public}, mesaDriver.Digest())
 	must(s, err)
 	return *h
 }
@@ -58,9 +66,9 @@ func (s *scene) setHead(h fleet.Head) {
 	s.setHeadObject(fleet.EncodeHead(h, private))
 }
 
-func (s *scene) setHeadObject(object []byte) {
-	s.store.change("/head", func([]byte) []byte { return object })
-}
+func (s *scene) setHeadObject(object []byte) { s.setObject(mesaHead, object) }
+
+func (s *scene) changeHead(change func([]byte) []byte) { s.setHeadObject(change(s.object(mesaHead))) }
 
 // setPack replaces all packs by one that the head lists with its size and digest.
 func (s *scene) setPack(content []byte, change func(*fleet.Pack)) {
@@ -70,15 +78,14 @@ func (s *scene) setPack(content []byte, change func(*fleet.Pack)) {
 	if change != nil {
 		change(&h.Packs[0])
 	}
-	name := fleet.PackName(mesaDriver.Digest(), h.Packs[0].SHA256)
-	s.store.mu.Lock()
-	s.store.objects[name] = memoryObject{data: content, tag: "pack", changed: time.Now()}
-	s.store.mu.Unlock()
+	s.setObject(fleet.PackName(mesaDriver.Digest(), h.Packs[0].SHA256), content)
 	s.setHead(h)
 }
 
-// changePacks replaces what the store has under the name of each pack.
-func (s *scene) changePacks(change func([]byte) []byte) { s.store.change("/packs/", change) }
+// changePack replaces what the store has under the name of the pack.
+func (s *scene) changePack(change func([]byte) []byte) {
+	s.tamper(fleet.PackName(mesaDriver.Digest(), s.head().Packs[0].SHA256), change)
+}
 
 var attacks = map[string]struct {
 	attack func(*scene)
@@ -91,11 +98,10 @@ var attacks = map[string]struct {
 		s.setHeadObject(fleet.EncodeHead(s.head(), other))
 	}, "signature", "known keys are"},
 	"changed head": {func(s *scene) {
-		s.store.change("/head", func(b []byte) []byte { return bytes.Replace(b, []byte(`"programs": 2`), []byte(`"programs": 3`), 1) })
+		s.changeHead(func(b []byte) []byte { return bytes.Replace(b, []byte(`"programs": 2`), []byte(`"programs": 3`), 1) })
 	}, "signature", "was changed after it was signed"},
 	"signature of another head": {func(s *scene) {
-		old := s.store.copyObjects()[fleet.HeadName(mesaDriver.Digest())]
-		line, _, _ := bytes.Cut(old, []byte("\n"))
+		line, _, _ := bytes.Cut(s.object(mesaHead), []byte("\n"))
 		h := s.head()
 		h.Sequence++
 		_, private := keyPair(1)
@@ -103,11 +109,11 @@ var attacks = map[string]struct {
 		s.setHeadObject(append(append(line, '\n'), content...))
 	}, "signature", "was changed after it was signed"},
 	"rollback": {func(s *scene) {
-		old := s.store.copyObjects()
+		old := s.object(mesaHead)
 		put(s, s.writer, mesaDriver, 3)
 		push(s, s.writer, writer(s.url))
 		s.see()
-		s.store.set(old)
+		s.setHeadObject(old)
 	}, "rollback", "it is an old one"},
 	"two heads of one number": {func(s *scene) {
 		s.see()
@@ -118,7 +124,7 @@ var attacks = map[string]struct {
 	"head of another driver": {func(s *scene) {
 		put(s, s.writer, nvidiaDriver, 1)
 		push(s, s.writer, writer(s.url))
-		s.setHeadObject(s.store.copyObjects()[fleet.HeadName(nvidiaDriver.Digest())])
+		s.setHeadObject(s.object(fleet.HeadName(nvidiaDriver.Digest())))
 	}, "fingerprint", "is that of driver"},
 	"pack of another driver": {func(s *scene) {
 		d := openDir(s)
@@ -126,28 +132,27 @@ var attacks = map[string]struct {
 		s.setPack(exported(s, d), nil)
 	}, "damaged", "it has programs of driver"},
 	"truncated head": {func(s *scene) {
-		s.store.change("/head", func(b []byte) []byte { return b[:len(b)-20] })
+		s.changeHead(func(b []byte) []byte { return b[:len(b)-20] })
 	}, "signature", "was changed after it was signed"},
-	"truncated pack": {func(s *scene) { s.changePacks(func(b []byte) []byte { return b[:len(b)-1] }) }, "damaged", "in the head"},
+	"truncated pack": {func(s *scene) { s.changePack(func(b []byte) []byte { return b[:len(b)-1] }) }, "damaged", "in the head"},
 	"truncated pack of unknown size": {func(s *scene) {
 		s.hideSizes()
-		s.changePacks(func(b []byte) []byte { return b[:len(b)-1] })
+		s.changePack(func(b []byte) []byte { return b[:len(b)-1] })
 	}, "damaged", "bytes, and"},
-	"larger pack":                 {func(s *scene) { s.changePacks(func(b []byte) []byte { return append(b, 0) }) }, "damaged", "in the head"},
-	"larger pack of unknown size": {func(s *scene) { s.hideSizes(); s.changePacks(func(b []byte) []byte { return append(b, 0) }) }, "damaged", "more than the expected"},
+	"larger pack":                 {func(s *scene) { s.changePack(func(b []byte) []byte { return append(b, 0) }) }, "damaged", "in the head"},
+	"larger pack of unknown size": {func(s *scene) { s.hideSizes(); s.changePack(func(b []byte) []byte { return append(b, 0) }) }, "damaged", "more than the expected"},
 	"flipped byte": {func(s *scene) {
-		s.changePacks(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
+		s.changePack(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })
 	}, "damaged", "refused"},
 	"flipped byte in the seal": {func(s *scene) {
-		s.changePacks(func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
+		s.changePack(func(b []byte) []byte { b[len(b)-1] ^= 1; return b })
 	}, "damaged", "refused"},
 	"swapped between two fetches": {func(s *scene) {
 		d := openDir(s)
 		put(s, d, mesaDriver, 1, 7)
 		other := exported(s, d)
 		s.hideSizes()
-		s.store.did = nil
-		s.changePacks(func([]byte) []byte { return other })
+		s.changePack(func([]byte) []byte { return other })
 	}, "damaged", "expected"},
 	"zip bomb": {func(s *scene) {
 		s.setPack(handmade(s, "driver/mesa/mesa_shader_cache/5e/zeros", make([]byte, 80<<20)), nil)
@@ -211,7 +216,7 @@ var attacks = map[string]struct {
 		s.setHead(h)
 	}, "newer", "newer"},
 	"endless head": {func(s *scene) {
-		s.store.change("/head", func(b []byte) []byte { return append(b, make([]byte, 1<<20)...) })
+		s.changeHead(func(b []byte) []byte { return append(b, make([]byte, 1<<20)...) })
 	}, "damaged", "at most"},
 	"captive portal": {func(s *scene) {
 		s.setHeadObject([]byte("<!DOCTYPE html><html><body>Sign in to the hotel</body></html>"))
@@ -227,27 +232,22 @@ func (s *scene) see() {
 	}
 }
 
-// hideSizes makes the store not tell the sizes of objects.
-func (s *scene) hideSizes() {
-	s.store.get = func(_ context.Context, _ string, o *fleet.Object) (*fleet.Object, error) {
-		if o != nil {
-			o.Size = -1
-		}
-		return o, nil
-	}
-}
+// hideSizes makes the store not tell the sizes of packs.
+func (s *scene) hideSizes() { s.url = s.withoutSizes(s.url, s.head().Packs[0].Size) }
 
 // Whatever a store holds, a machine keeps nothing that is not right, says why, and starts.
 func TestAttacks(t *testing.T) {
 	t.Parallel()
-	for name, test := range attacks {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newScene(t)
-			test.attack(s)
-			s.wantRefused(reader(s.url), test.class, test.says)
-		})
-	}
+	onEachPlace(t, func(t *testing.T, empty func(*testing.T) *scene) {
+		for name, test := range attacks {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := empty(t).filled()
+				test.attack(s)
+				s.wantRefused(reader(s.url), test.class, test.says)
+			})
+		}
+	})
 }
 
 // wantRefused checks that the victim's start and pull get nothing, and say why.

@@ -86,7 +86,7 @@ func (m *memory) Get(ctx context.Context, name string, first int64) (*fleet.Obje
 	var object *fleet.Object
 	if ok {
 		body := io.NopCloser(bytes.NewReader(o.data[min(first, int64(len(o.data))):]))
-		object = &fleet.Object{Body: body, Size: int64(len(o.data)), Tag: o.tag}
+		object = &fleet.Object{Body: body, Size: int64(len(o.data)), Tag: o.tag, Clock: time.Now()}
 	}
 	if get != nil {
 		changed, err := get(ctx, name, object)
@@ -179,6 +179,18 @@ func (m *memory) change(suffix string, change func([]byte) []byte) {
 			m.objects[name] = o
 		}
 	}
+}
+
+func (m *memory) tamper(name string, change func([]byte) []byte) { m.change(name, change) }
+
+func (m *memory) withoutSizes(url string, _ int64) string {
+	m.get = func(_ context.Context, _ string, o *fleet.Object) (*fleet.Object, error) {
+		if o != nil {
+			o.Size = -1
+		}
+		return o, nil
+	}
+	return url
 }
 
 // copyObjects returns the content of all objects.

@@ -52,8 +52,7 @@ func parts(t *testing.T, d *binary.Dir) []string {
 // largeScene is a scene with a pack of some 200 KiB.
 func largeScene(t *testing.T) (s *scene, packBytes int64) {
 	t.Helper()
-	s = &scene{T: t, victim: openDir(t), writer: openDir(t)}
-	s.store, s.url = newMemory(t)
+	s = inMemory(t)
 	fill(t, s.writer, mesaDriver, 48)
 	return s, push(t, s.writer, writer(s.url)).Bytes
 }

@@ -147,7 +147,7 @@ func TestLostPacksArePushedAgain(t *testing.T) {
 				}
 			}
 		},
-		"cut": func(s *scene) { s.changePacks(func(b []byte) []byte { return b[:len(b)/2] }) },
+		"cut": func(s *scene) { s.changePack(func(b []byte) []byte { return b[:len(b)/2] }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)

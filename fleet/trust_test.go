@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -40,26 +41,25 @@ func list(epoch uint64, valid, revoked []byte) fleet.KeyList {
 	return l
 }
 
-// setKeys puts a list before the head, and into its place.
+// setKeys puts a list of this remote before the head, and into its place.
 func (s *scene) setKeys(l fleet.KeyList) {
 	_, root := rootPair()
+	l.Name = cmp.Or(l.Name, fleet.NameOf(s.url))
 	s.setKeysLine(fleet.EncodeKeys(l, root))
 }
 
 func (s *scene) setKeysLine(line []byte) {
-	s.store.change("/head", func(b []byte) []byte {
+	s.changeHead(func(b []byte) []byte {
 		_, rest := fleet.CutKeys(b)
 		return append(bytes.Clone(line), rest...)
 	})
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	s.store.objects[fleet.KeysName] = memoryObject{data: line, tag: "keys", changed: time.Now()}
+	s.setObject(fleet.KeysName, line)
 }
 
 // signedHead replaces the head, and leaves the list.
 func (s *scene) signedHead(key byte, change func(*fleet.Head)) {
 	_, private := keyPair(key)
-	s.store.change("/head", func(b []byte) []byte {
+	s.changeHead(func(b []byte) []byte {
 		line, rest := fleet.CutKeys(b)
 		h := s.decoded(rest)
 		change(&h)
@@ -81,7 +81,7 @@ func TestAttacksOnTrust(t *testing.T) {
 	past := time.Now().UTC().Add(-time.Hour).Truncate(time.Second)
 	never := func(*fleet.Options) {}
 	root := func(o *fleet.Options) { *o = rooted(*o) }
-	for name, c := range map[string]struct {
+	rows := map[string]struct {
 		attack      func(*scene)
 		options     func(*fleet.Options)
 		class, says string
@@ -147,16 +147,19 @@ func TestAttacksOnTrust(t *testing.T) {
 			s.setKeysLine([]byte("shadercache-keys ed25519 a b " + strings.Repeat("c", 70<<10) + "\n"))
 		}, root, "newer", "list of keys"},
 		"empty list": {func(s *scene) { s.setKeysLine([]byte("shadercache-keys \n")) }, root, "newer", "list of keys"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := newScene(t)
-			c.attack(s)
-			o := reader(s.url)
-			c.options(&o)
-			s.wantRefused(o, c.class, c.says)
-		})
 	}
+	onEachPlace(t, func(t *testing.T, empty func(*testing.T) *scene) {
+		for name, c := range rows {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				s := empty(t).filled()
+				c.attack(s)
+				o := reader(s.url)
+				c.options(&o)
+				s.wantRefused(o, c.class, c.says)
+			})
+		}
+	})
 }
 
 // seeBy makes the victim see the present head and list, without any pack.
@@ -226,14 +229,11 @@ func TestRefresh(t *testing.T) {
 // says how far it is from the store's.
 func TestWrongClocks(t *testing.T) {
 	t.Parallel()
+	onEachPlace(t, func(t *testing.T, empty func(*testing.T) *scene) { wrongClocks(t, empty(t).filled()) })
+}
+
+func wrongClocks(t *testing.T, s *scene) {
 	const year = 365 * 24 * time.Hour
-	s := newScene(t)
-	s.store.get = func(_ context.Context, _ string, o *fleet.Object) (*fleet.Object, error) {
-		if o != nil {
-			o.Clock = time.Now()
-		}
-		return o, nil
-	}
 	ahead := open(t, s.victim, reader(s.url))
 	fleet.SetClock(ahead, func() time.Time { return time.Now().Add(year) })
 	_, err := ahead.Pull(context.Background(), fleet.PullOptions{Current: &mesaDriver})
@@ -255,12 +255,10 @@ type fleetOf struct {
 }
 
 // newFleet returns one whose first key has pushed a program.
-func newFleet(t *testing.T) *fleetOf {
-	t.Helper()
-	f := &fleetOf{scene: &scene{T: t, writer: openDir(t)}}
-	f.store, f.url = newMemory(t)
+func newFleet(empty *scene) *fleetOf {
+	f := &fleetOf{scene: empty}
 	f.change(add(1))
-	must(t, f.pushNew(1, fleet.PushOptions{}))
+	must(f, f.pushNew(1, fleet.PushOptions{}))
 	return f
 }
 
@@ -316,7 +314,10 @@ func (f *fleetOf) pulls(d *binary.Dir) error {
 // pull what is signed after.
 func TestRotation(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	onEachPlace(t, func(t *testing.T, empty func(*testing.T) *scene) { rotate(t, newFleet(empty(t))) })
+}
+
+func rotate(t *testing.T, f *fleetOf) {
 	asleep, awake := openDir(t), openDir(t)
 	must(t, errors.Join(f.pulls(asleep), f.pulls(awake)))
 	if err := f.pushNew(2, fleet.PushOptions{}); err == nil || !strings.Contains(err.Error(), "list of keys, or was revoked") {
@@ -326,7 +327,7 @@ func TestRotation(t *testing.T) {
 	must(t, f.pulls(awake))
 
 	f.change(func(l *fleet.KeyList) { add(2)(l); revoke(1)(l) })
-	leaked := f.store.copyObjects()
+	leaked, keys := f.object(mesaHead), f.object(fleet.KeysName)
 	if err := f.pulls(awake); err == nil || !strings.Contains(err.Error(), "was revoked on") {
 		t.Errorf("a head of a revoked key: %v", err)
 	}
@@ -340,11 +341,12 @@ func TestRotation(t *testing.T) {
 	must(t, errors.Join(f.pulls(awake), f.pulls(asleep), f.pulls(openDir(t))))
 	wantPrograms(t, awake, mesaDriver, 1, 2, 3, 4, 5)
 
-	f.store.set(leaked)
+	f.setHeadObject(leaked)
+	f.setObject(fleet.KeysName, keys)
 	if err := f.pulls(awake); !errors.Is(err, fleet.ErrRefused) {
 		t.Errorf("the revoked head again: %v", err)
 	}
-	f.store.set(nil)
+	must(t, errors.Join(f.Delete(t.Context(), mesaHead), f.Delete(t.Context(), fleet.KeysName)))
 	if l, err := open(t, openDir(t), rooted(reader(f.url))).Keys(context.Background()); err != nil || l.Epoch != 0 {
 		t.Errorf("a remote without a list: %+v, %v", l, err)
 	}
@@ -353,7 +355,7 @@ func TestRotation(t *testing.T) {
 // The list travels with the head: a start asks for one object, as without it.
 func TestKeysCostNoRequest(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newFleet(inMemory(t))
 	f.store.asked = nil
 	must(t, f.pulls(openDir(t)))
 	if got := fmt.Sprint(f.store.asked); strings.Count(got, "GET") != 2 || !strings.Contains(got, "/head GET") || strings.Contains(got, fleet.KeysName) {
@@ -365,7 +367,7 @@ func TestKeysCostNoRequest(t *testing.T) {
 // that of the head.
 func TestKeysAreKept(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newFleet(inMemory(t))
 	put(t, f.writer, mesaDriver, 8)
 	push(t, f.writer, writer(f.url))
 	must(t, f.pulls(openDir(t)))
@@ -385,7 +387,7 @@ func TestKeysAreKept(t *testing.T) {
 // A change of keys that meets a push waits for it, and neither is lost.
 func TestChangeOfKeysMeetsAPush(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f := newFleet(inMemory(t))
 	var once bool
 	f.store.put = func(name string) error {
 		if strings.HasSuffix(name, "/head") && !once {

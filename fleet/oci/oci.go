@@ -159,7 +159,9 @@ func (b *backend) getHead(ctx context.Context, name string) (*fleet.Object, erro
 	if err != nil {
 		return nil, err
 	}
-	return &fleet.Object{Body: io.NopCloser(bytes.NewReader(data)), Size: int64(len(data)), Tag: about.Digest.String()}, nil
+	return &fleet.Object{
+		Body: io.NopCloser(bytes.NewReader(data)), Size: int64(len(data)), Tag: about.Digest.String(), Clock: web.Clock(ctx),
+	}, nil
 }
 
 // config returns the object of a manifest, from the manifest itself where it has it.

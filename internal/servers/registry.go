@@ -1,6 +1,7 @@
 package servers
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"testing"
@@ -10,6 +11,7 @@ import (
 type RegistryOptions struct {
 	Auth          bool // RegistryUser with RegistryPassword, for all requests
 	WithoutDelete bool
+	Root          string // folder of the images; default: a temporary one
 }
 
 // The user of a registry with Auth. The hash is bcrypt's of the password.
@@ -24,7 +26,7 @@ func StartRegistry(t testing.TB, o RegistryOptions) *url.URL {
 	t.Helper()
 	path := program(t, "docker-registry", "docker-registry")
 	dir, address := t.TempDir(), freeAddress(t)
-	config := fmt.Sprintf(registryConfig, folder(t, dir, "images"), !o.WithoutDelete, address)
+	config := fmt.Sprintf(registryConfig, cmp.Or(o.Root, folder(t, dir, "images")), !o.WithoutDelete, address)
 	if o.Auth {
 		users := write(t, dir, "users", RegistryUser+":"+registryHash+"\n")
 		config += fmt.Sprintf("auth: {htpasswd: {realm: test, path: %q}}\n", users)

@@ -15,6 +15,7 @@ import (
 type S3 struct {
 	URL       *url.URL // with its endpoint as an option
 	Endpoint  string
+	Root      string // folder of the buckets
 	AccessKey string
 	SecretKey string
 }
@@ -26,7 +27,7 @@ func StartS3(t testing.TB) *S3 {
 	dir, address, program := t.TempDir(), freeAddress(t), gateway(t)
 	buckets := folder(t, dir, "buckets")
 	folder(t, buckets, bucket)
-	s := &S3{Endpoint: "http://" + address, AccessKey: "tester", SecretKey: "secret-of-tester"}
+	s := &S3{Endpoint: "http://" + address, Root: buckets, AccessKey: "tester", SecretKey: "secret-of-tester"}
 	s.URL = &url.URL{Scheme: "s3", Host: bucket, Path: "/cache", RawQuery: "endpoint=" + url.QueryEscape(s.Endpoint)}
 	env := []string{"AWS_ACCESS_KEY_ID=" + s.AccessKey, "AWS_SECRET_ACCESS_KEY=" + s.SecretKey}
 	run(t, dir, address, env, program, address, buckets)

@@ -23,10 +23,11 @@ type Checked struct {
 	Explain func(*http.Response) error
 }
 
-// Outcome has the error of the last request of a context.
+// Outcome has what the last request of a context came to.
 type Outcome struct {
-	Err  error
-	Stop func() // called with an error, for a library that then waits; may be nil
+	Err   error
+	Clock time.Time // of the server; zero = unknown
+	Stop  func()    // called with an error, for a library that then waits; may be nil
 
 	listing bool // see Listing
 	pages   int
@@ -47,6 +48,9 @@ const (
 func Listing(ctx context.Context) {
 	ctx.Value(outcomeKey{}).(*Outcome).listing = true
 }
+
+// Clock returns the clock of the server as the last request of a context has it.
+func Clock(ctx context.Context) time.Time { return ctx.Value(outcomeKey{}).(*Outcome).Clock }
 
 // refuse returns the error of a listing that has more than it may have.
 func (o *Outcome) refuse() error {
@@ -94,7 +98,10 @@ func (c *Checked) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err == nil {
 		response, err = c.check(request)
 	}
-	if o.Err = err; err == nil && o.listing {
+	if o.Err = err; err == nil {
+		o.Clock, _ = http.ParseTime(response.Header.Get("Date"))
+	}
+	if err == nil && o.listing {
 		response.Body = &page{response.Body, o}
 	}
 	if err != nil && o.Stop != nil {
