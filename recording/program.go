@@ -92,11 +92,18 @@ type Feedback struct {
 	Varyings []string
 }
 
-// StageNames returns the kinds of the stages: "compute", "vertex+fragment".
+// mostStageNames is the number of stages that StageNames names. The pipeline has six kinds.
+const mostStageNames = 8
+
+// StageNames returns the kinds of the stages: "compute", "vertex+fragment". Of a program with
+// thousands it names the first ones.
 func (p *Program) StageNames() string {
-	names := make([]string, len(p.Stages))
-	for i, s := range p.Stages {
-		names[i] = s.Kind.String()
+	var names []string
+	for _, s := range p.Stages[:min(len(p.Stages), mostStageNames)] {
+		names = append(names, s.Kind.String())
+	}
+	if more := len(p.Stages) - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, "+")
 }

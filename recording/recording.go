@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/shadercache/shadercache/shader"
 )
@@ -57,16 +58,21 @@ func Open(path string) (*Recording, error) {
 // Path returns the path that was given to Open.
 func (r *Recording) Path() string { return r.path }
 
-// Digests returns the names of the programs, sorted. It reads no file.
+// Digests returns the names of the programs, sorted. It reads no file. A folder that cannot
+// be read is an error.
 func (r *Recording) Digests() (list []shader.Digest, err error) {
-	err = r.each(programsFolder+"/*", programExt, func(name string) error {
-		if d, ok := programDigest(name); ok {
-			list = append(list, d)
+	for first := range 256 {
+		err := r.each(fmt.Sprintf("%s/%02x", programsFolder, first), programExt, func(name string) error {
+			if d, ok := programDigest(name); ok {
+				list = append(list, d)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
-		return nil
-	})
-	slices.SortFunc(list, func(a, b shader.Digest) int { return slices.Compare(a[:], b[:]) })
-	return list, err
+	}
+	return list, nil
 }
 
 // Program reads one program. It returns an error that matches ErrDamaged for a file that
@@ -117,33 +123,43 @@ func (r *Recording) Processes() iter.Seq2[*Process, error] {
 	}
 }
 
-// each calls visit with the files of an extension in the folders of a pattern, in the
-// order of their names. A folder that is missing has none.
-func (r *Recording) each(folders, extension string, visit func(name string) error) error {
-	root, err := os.OpenRoot(r.path)
+// each calls visit with the files of an extension in a folder, in the order of their names.
+// A folder that is missing has none; one that cannot be read is an error, as what is in it
+// would be missing without a word.
+func (r *Recording) each(folder, extension string, visit func(name string) error) error {
+	files, err := r.list(folder)
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
 	}
-	defer root.Close()
-	found, err := fs.Glob(root.FS(), folders)
-	if err != nil {
-		return fmt.Errorf("recording: %w", err)
-	}
-	for _, folder := range found {
-		if info, err := root.Stat(folder); err != nil || !info.IsDir() {
-			continue // a FIFO would wait for its writer
+	for _, file := range files {
+		if !strings.HasSuffix(file.Name(), extension) {
+			continue
 		}
-		files, _ := fs.ReadDir(root.FS(), folder)
-		for _, file := range files {
-			if !strings.HasSuffix(file.Name(), extension) {
-				continue
-			}
-			if err := visit(folder + "/" + file.Name()); err != nil {
-				return err
-			}
+		if err := visit(folder + "/" + file.Name()); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// list returns what is in a folder, sorted by name. It follows no link out of the recording.
+func (r *Recording) list(folder string) ([]fs.DirEntry, error) {
+	root, err := os.OpenRoot(r.path)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.OpenFile(folder, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO would wait for its writer
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	files, err := f.ReadDir(-1)
+	slices.SortFunc(files, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	return files, err
 }
 
 // read returns the content of a regular file of at most limit bytes. It follows no link
@@ -154,8 +170,19 @@ func (r *Recording) read(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	info, err := root.Lstat(name) // a FIFO would wait for its writer
-	switch {
+	info, err := root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = damaged("it is not a regular file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a FIFO by now, which would wait for its writer
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	switch info, err = f.Stat(); {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():
@@ -163,11 +190,6 @@ func (r *Recording) read(name string, limit int64) ([]byte, error) {
 	case info.Size() > limit:
 		return nil, damaged("it has %d bytes, and at most %d are possible", info.Size(), limit)
 	}
-	f, err := root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, limit))
 }
 

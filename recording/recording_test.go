@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -370,5 +371,12 @@ func TestContextNames(t *testing.T) {
 		if got := c.String(); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+func TestAProgramOfManyStagesHasAShortName(t *testing.T) {
+	p := &Program{Stages: make([]Stage, maxFields)}
+	if name := p.StageNames(); len(name) > 200 || !strings.HasSuffix(name, "+"+strconv.Itoa(maxFields-mostStageNames)+" more") {
+		t.Errorf("%d bytes: %.300s", len(name), name)
 	}
 }

@@ -84,6 +84,12 @@ func TestNoReaderWaitsForAFolder(t *testing.T) {
 				if m.Programs != 2 {
 					err = errors.Join(err, errors.New("a program was not merged"))
 				}
+				if name == processesFolder && kind != "folder" && kind != "link around" { // no log is lost without a word
+					if mergeErr == nil {
+						err = errors.Join(err, errors.New("the merge lost the logs"))
+					}
+					mergeErr = nil
+				}
 				done <- errors.Join(err, missingErr, mergeErr)
 			}()
 			select {
@@ -94,6 +100,37 @@ func TestNoReaderWaitsForAFolder(t *testing.T) {
 			case <-time.After(20 * time.Second):
 				t.Fatalf("%s in the place of %s: a reader waits", kind, name)
 			}
+		}
+	}
+}
+
+// Programs in a folder that cannot be read are not missing: it is an error, and no shorter list.
+func TestAFolderThatCannotBeReadIsAnError(t *testing.T) {
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	shard := filepath.Dir(filepath.FromSlash(programName(compute(0).Digest())))
+	for kind, spoil := range map[string]func(path string) error{
+		"no permission": func(path string) error { return os.Chmod(path, 0) },
+		"link out": func(path string) error {
+			return errors.Join(os.RemoveAll(elsewhere), os.Rename(path, elsewhere), os.Symlink(elsewhere, path))
+		},
+		"FIFO": func(path string) error { return errors.Join(os.RemoveAll(path), syscall.Mkfifo(path, 0o600)) },
+	} {
+		for _, name := range []string{shard, filepath.FromSlash(programsFolder)} {
+			r := create(t, compute(0), compute(1))
+			path := filepath.Join(r.Path(), name)
+			if err := spoil(path); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := os.ReadDir(path); err == nil && kind == "no permission" {
+				continue // the superuser may read it
+			}
+			list, err := r.Digests()
+			_, mergeErr := create(t).Merge(r, nil)
+			_, missingErr := r.Missing(create(t))
+			if err == nil || mergeErr == nil || missingErr == nil {
+				t.Errorf("%s: %s: %d programs, %v, %v, %v", kind, name, len(list), err, mergeErr, missingErr)
+			}
+			_ = os.Chmod(path, 0o700) // for the end of the test
 		}
 	}
 }
