@@ -24,6 +24,7 @@ type memory struct {
 	number    int
 	asked     []string // GET and PUT with the names
 	wholeOnly bool     // it sends whole objects only
+	clocked   bool     // it tells its time
 
 	get func(ctx context.Context, name string, o *fleet.Object) (*fleet.Object, error) // may be nil
 	put func(name string) error                                                        // before a Put; may be nil
@@ -86,7 +87,10 @@ func (m *memory) Get(ctx context.Context, name string, first int64) (*fleet.Obje
 	var object *fleet.Object
 	if ok {
 		body := io.NopCloser(bytes.NewReader(o.data[min(first, int64(len(o.data))):]))
-		object = &fleet.Object{Body: body, Size: int64(len(o.data)), Tag: o.tag, Clock: time.Now()}
+		object = &fleet.Object{Body: body, Size: int64(len(o.data)), Tag: o.tag}
+		if m.clocked {
+			object.Clock = time.Now()
+		}
 	}
 	if get != nil {
 		changed, err := get(ctx, name, object)

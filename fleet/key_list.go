@@ -215,6 +215,9 @@ func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change
 func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change func(*KeyList) error) (*KeyList, []byte, error) {
 	list, old, err := r.readKeysVerified(ctx)
 	if err == nil {
+		err = r.checkClock(old.clock)
+	}
+	if err == nil {
 		list, err = r.newestKeys(ctx, list)
 	}
 	if err == nil {

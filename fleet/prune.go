@@ -125,6 +125,11 @@ func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info,
 	if err != nil && !errors.Is(err, ErrNotFound) {
 		return err
 	}
+	if head != nil {
+		if err := r.checkClock(head.clock); err != nil {
+			return err
+		}
+	}
 	expired := map[shader.Digest]bool{} // packs of a head that is deleted
 	if head != nil && o.Age > 0 && r.now().Sub(head.Time) > o.Age && !slices.Contains(o.Keep, of) {
 		report.Heads = append(report.Heads, *head.Head)

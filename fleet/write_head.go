@@ -13,6 +13,9 @@ import (
 // writeHead signs and writes a head with the next number, if old is still the present one.
 // It returns ErrChanged, wrapped, otherwise.
 func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
+	if err := r.checkClock(old.clock); err != nil {
+		return err
+	}
 	abilities, err := r.backend.Abilities(ctx)
 	if err != nil {
 		return err
@@ -43,6 +46,21 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	r.state.dropItems(h)
 	written := &fetched{Head: h, signer: signerID(r.options.SignKey), keys: list, content: contentDigest(content)}
 	return r.rememberOwn(written, old, abilities.CompareAndSwap)
+}
+
+// maxClockError is how far from the store's the clock of a machine may be that changes a
+// remote.
+const maxClockError = 24 * time.Hour
+
+// checkClock returns an error where this machine's clock is far from the store's, if that is
+// known. Behind, what it signs would have ended for all others; ahead, what it signs would
+// live too long, and a prune would find all heads old.
+func (r *Remote) checkClock(store time.Time) error {
+	if ahead := r.now().Sub(store); !store.IsZero() && ahead.Abs() > maxClockError {
+		return fmt.Errorf("this machine's clock is %s, and the store's is %s: set it right before this machine changes the remote",
+			r.now().UTC().Format(time.RFC3339), store.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
 
 // number sets the epoch and the sequence of a new head: the next ones, or the first of a
