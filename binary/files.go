@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
@@ -86,14 +87,19 @@ func readRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
 	if !info.Mode().IsRegular() {
 		return nil, info, damaged("is not a regular file")
 	}
-	if info.Size() > limit {
-		return nil, info, damaged("has %d bytes, at most %d are possible", info.Size(), limit)
-	}
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO by now would wait for its writer
 	if err != nil {
 		return nil, info, err
 	}
 	defer f.Close()
+	switch info, err = f.Stat(); {
+	case err != nil:
+		return nil, nil, err
+	case !info.Mode().IsRegular():
+		return nil, info, damaged("is not a regular file")
+	case info.Size() > limit:
+		return nil, info, damaged("has %d bytes, at most %d are possible", info.Size(), limit)
+	}
 	data := make([]byte, info.Size())
 	n, err := io.ReadFull(f, data)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

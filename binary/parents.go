@@ -1,70 +1,23 @@
 package binary
 
 import (
-	"fmt"
+	"cmp"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
-	"sync"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // checkParents refuses a directory whose parents let another user put one of theirs in
-// its place. A parent may belong to this user, to root, or to a user outside the user
-// namespace; others may write to it only where they cannot rename what is not theirs, as
-// in /tmp. Write permission of a group is the owner's choice. path is absolute; the
-// parents that symbolic links lead to are checked too.
+// its place.
 func checkParents(path string) error {
-	parents := []string{filepath.Dir(path)}
-	if real, err := filepath.EvalSymlinks(parents[0]); err == nil && real != parents[0] {
-		parents = append(parents, real)
-	}
-	for _, parent := range parents {
-		for {
-			if err := checkParent(path, parent); err != nil {
-				return err
-			}
-			above := filepath.Dir(parent)
-			if above == parent {
-				break
-			}
-			parent = above
-		}
-	}
-	return nil
-}
-
-func checkParent(path, parent string) error {
-	info, err := os.Stat(parent)
-	if err != nil {
-		return nil // what cannot be read is reported where it is used
-	}
-	uid, ok := osfile.Owner(info)
-	if !ok {
+	reason, remedy := osfile.Replaceable(path)
+	if reason == "" {
 		return nil
 	}
-	if uid != os.Geteuid() && uid != 0 && uid != unmappedUser() {
-		return unsafeDir(path, fmt.Sprintf("can be replaced by user %d, to whom %s belongs", uid, parent),
-			"choose another directory with "+dirEnvironment)
-	}
-	if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
-		return unsafeDir(path, fmt.Sprintf("can be replaced by all users, who can write to %s", parent), "chmod o-w "+parent)
-	}
-	return nil
+	return unsafeDir(path, reason, cmp.Or(remedy, "choose another directory with "+dirEnvironment))
 }
-
-// unmappedUser returns the owner that files of users outside the user namespace seem to
-// have.
-var unmappedUser = sync.OnceValue(func() int {
-	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")
-	if uid, parseErr := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && parseErr == nil {
-		return uid
-	}
-	return 65534
-})
 
 // checkDriverFolders checks the folders of the drivers and those directly in them: a
 // user who owns one decides what the driver runs.

@@ -144,9 +144,13 @@ func (s *Store) upstreamBlob(key shader.Key) *Blob {
 
 // read reads a blob and checks every byte. With a *DamagedError, which has the path, it
 // returns the file's description. A store whose fingerprint is lost accepts every driver's
-// blobs.
+// blobs. A file that another user can change is damaged: a blob is code that the driver runs.
 func (s *Store) read(key shader.Key) (*Blob, fs.FileInfo, error) {
-	return blobsOf(s.digest).read(s.path, key)
+	b, info, err := blobsOf(s.digest).read(s.path, key)
+	if err == nil && osfile.OthersCanChange(info) {
+		return nil, info, &DamagedError{Path: s.blobPath(key), Reason: "belongs to another user, or can be written by others"}
+	}
+	return b, info, err
 }
 
 // Put writes a blob, and replaces a blob of the same key. Readers see the old file or the

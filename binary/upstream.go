@@ -25,6 +25,9 @@ func OpenUpstream(path string) (*Dir, error) {
 		err = d.checkSafe(path, info)
 	}
 	if err == nil {
+		err = checkParents(path)
+	}
+	if err == nil {
 		err = d.checkBelow(path, subfolders...)
 	}
 	if err == nil {

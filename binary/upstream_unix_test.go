@@ -121,6 +121,47 @@ func TestAnythingUpstream(t *testing.T) {
 	}
 }
 
+// A directory that another user can replace, and a blob that another user can change, are code
+// of that user: neither is read.
+func TestBlobsOfOtherUsersAreNotLoaded(t *testing.T) {
+	for _, upstream := range []bool{true, false} {
+		for name, spoil := range map[string]func(t *testing.T, blob string){
+			"writable by all": func(t *testing.T, blob string) { must(t, os.Chmod(blob, 0o666)) },
+			"of another user": func(t *testing.T, blob string) {
+				if os.Chown(blob, otherUser, -1) != nil {
+					t.Skip("only root can give a file away")
+				}
+			},
+		} {
+			t.Run(name, func(t *testing.T) {
+				baked := openTestDir(t)
+				below := openTestStore(t, baked, testFingerprint)
+				putBlobs(t, below, testBlob(0))
+				s := below
+				if upstream {
+					up, err := OpenUpstream(baked.path)
+					must(t, err)
+					s = openTestStore(t, openTestDir(t).WithUpstream(up), testFingerprint)
+				}
+				if _, err := s.Get(testKey(0)); err != nil {
+					t.Fatal(err)
+				}
+				spoil(t, below.blobPath(testKey(0)))
+				if b, err := s.Get(testKey(0)); err == nil {
+					t.Errorf("upstream %v: %d bytes are loaded", upstream, len(b.Payload))
+				}
+			})
+		}
+	}
+	parent := filepath.Join(t.TempDir(), "parent")
+	baked, err := OpenDir(filepath.Join(parent, "baked"))
+	must(t, err)
+	must(t, os.Chmod(parent, 0o777))
+	if _, err := OpenUpstream(baked.path); !errors.Is(err, ErrUnsafeDir) || !strings.Contains(err.Error(), "can be replaced by all users") {
+		t.Errorf("an upstream directory that all can replace: %v", err)
+	}
+}
+
 // A blob that grows and shrinks while it is read is what was put, or none.
 func TestBlobsThatChangeUpstream(t *testing.T) {
 	baked := openTestDir(t)

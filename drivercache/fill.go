@@ -146,8 +146,7 @@ var errUnsafe = errors.New("belongs to another user, or can be written by others
 // checkOwner returns an error for what another user than this one and root can change,
 // who would decide what the driver runs.
 func checkOwner(path string, info os.FileInfo) error {
-	uid, known := osfile.Owner(info)
-	if known && uid != 0 && uid != os.Geteuid() || osfile.WritableByOthers(info) {
+	if osfile.OthersCanChange(info) {
 		return fmt.Errorf("%s %w", path, errUnsafe)
 	}
 	return nil

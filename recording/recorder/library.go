@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -12,6 +13,8 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // LibraryName is the name of the library's file.
@@ -72,7 +75,8 @@ func isOurs(path string) bool {
 	return err == nil && info.Mode().IsRegular() && checkOwner(path) == nil
 }
 
-// buildDir makes the folder of this source's library.
+// buildDir makes the folder of this source's library. Where another user could replace it,
+// theirs would be what programs are started with.
 func buildDir() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -81,6 +85,9 @@ func buildDir() (string, error) {
 	dir := filepath.Join(cache, "shadercache-record", sourceDigest()+"-"+runtime.GOARCH)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
+	}
+	if how, remedy := osfile.Replaceable(dir); how != "" {
+		return "", fmt.Errorf("%s %s: %s", dir, how, cmp.Or(remedy, "set XDG_CACHE_HOME to a folder of your own"))
 	}
 	return dir, checkOwner(dir)
 }

@@ -54,6 +54,18 @@ func TestTheLibraryIsCompiledOnce(t *testing.T) {
 	}
 }
 
+// Where another user can put a library in its place, it would run in all recorded programs.
+func TestALibraryThatOthersCanReplaceIsRefused(t *testing.T) {
+	shared := filepath.Join(t.TempDir(), "shared")
+	if err := errors.Join(os.Mkdir(shared, 0o700), os.Chmod(shared, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CACHE_HOME", shared)
+	if path, err := recorder.Library(t.Context(), nil); !errors.Is(err, recorder.ErrNoLibrary) {
+		t.Errorf("%s, %v", path, err)
+	}
+}
+
 func TestFoldersOfOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
