@@ -11,10 +11,10 @@ import (
 // all others, go to the inbox of the peer instead of to the host.
 //
 //	kernel A      residentSend          outbox of A, mapped memory
-//	carrier       one goroutine for all sessions, see carrier.go
+//	forwarder     one goroutine for all sessions, see forwarder.go
 //	kernel B      residentReceive       inbox of B, which wakes B where it is idle
 //
-// The carrier makes no GL call, so the sessions may be of different contexts and GPUs.
+// The forwarder makes no GL call, so the sessions may be of different contexts and GPUs.
 
 // route is where messages of a kind go.
 type route struct {
@@ -22,11 +22,11 @@ type route struct {
 	group uint32
 }
 
-// fate is what becomes of a message in the outbox.
-type fate uint8
+// destination is where a message in the outbox goes.
+type destination uint8
 
 const (
-	forHost fate = iota
+	forHost destination = iota
 	forwarded
 	waits // for room in the inbox of the peer
 )
@@ -49,7 +49,7 @@ func (s *Session) Forward(kind uint32, to *Session, group uint32) error {
 		return err
 	}
 	s.mail.setRoute(kind, route{to, group})
-	carries.add(s)
+	theForwarder.add(s)
 	return nil
 }
 
@@ -74,7 +74,7 @@ func (m *mailbox) forwardedCount() uint64 {
 
 // forward sends a message to the peer of its kind, if there is one. out is locked, and the
 // caller has entered m.
-func (m *mailbox) forward(message Message) fate {
+func (m *mailbox) forward(message Message) destination {
 	r, ok := m.out.routes[message.Kind]
 	if !ok {
 		return forHost

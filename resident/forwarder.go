@@ -11,13 +11,13 @@ import (
 	"github.com/shadercache/shadercache/resident/internal/pace"
 )
 
-// carrier forwards the messages of all sessions that have routes, in one goroutine: at most
+// forwarder forwards the messages of all sessions that have routes, in one goroutine: at most
 // one CPU polls, for any number of them. It runs while there are sessions.
 //
 //	a message came  it polls the mapped memory of all without a pause: see pace.Traffic
 //	then            with pauses that grow, while a dispatch persists or a message waits for
 //	                room; else it sleeps until a tick of a session has ended
-type carrier struct {
+type forwarder struct {
 	wake chan struct{} // holds one wake-up
 
 	mu       sync.Mutex
@@ -25,50 +25,50 @@ type carrier struct {
 	running  bool
 }
 
-// carries is the carrier of this process.
-var carries = carrier{wake: make(chan struct{}, 1)}
+// theForwarder is the forwarder of this process.
+var theForwarder = forwarder{wake: make(chan struct{}, 1)}
 
-// add begins to carry the messages of a session, until it has failed or is closed.
-func (c *carrier) add(s *Session) {
-	s.run.wakeAlso(c.wake)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !slices.Contains(c.sessions, s) {
-		c.sessions = append(slices.Clone(c.sessions), s)
+// add begins to forward the messages of a session, until it has failed or is closed.
+func (f *forwarder) add(s *Session) {
+	s.run.wakeAlso(f.wake)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !slices.Contains(f.sessions, s) {
+		f.sessions = append(slices.Clone(f.sessions), s)
 	}
-	if !c.running {
-		c.running = true
-		go c.run()
+	if !f.running {
+		f.running = true
+		go f.run()
 	}
-	wakeUp(c.wake) // a route may be for messages that have been sent
+	wakeUp(f.wake) // a route may be for messages that have been sent
 }
 
-// remove ends the carrying of a session.
-func (c *carrier) remove(s *Session) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sessions = slices.DeleteFunc(slices.Clone(c.sessions), func(other *Session) bool { return other == s })
-	wakeUp(c.wake) // the goroutine ends where that was the last one
+// remove ends the forwarding of a session.
+func (f *forwarder) remove(s *Session) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sessions = slices.DeleteFunc(slices.Clone(f.sessions), func(other *Session) bool { return other == s })
+	wakeUp(f.wake) // the goroutine ends where that was the last one
 }
 
 // next returns the sessions to look at. Where there are none the goroutine ends.
-func (c *carrier) next() []*Session {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.running = len(c.sessions) > 0
-	return c.sessions
+func (f *forwarder) next() []*Session {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running = len(f.sessions) > 0
+	return f.sessions
 }
 
-// run carries messages while there are sessions.
-func (c *carrier) run() {
+// run forwards messages while there are sessions.
+func (f *forwarder) run() {
 	var traffic pace.Traffic
-	for sessions := c.next(); len(sessions) > 0; sessions = c.next() {
+	for sessions := f.next(); len(sessions) > 0; sessions = f.next() {
 		moved, polls, spins := false, false, false
 		for _, s := range sessions {
 			err := s.run.err()
 			m, waiting := s.mail.carry() // also what a session sent before it failed
 			if err != nil {
-				c.remove(s)
+				f.remove(s)
 				continue
 			}
 			moved = moved || m
@@ -79,18 +79,18 @@ func (c *carrier) run() {
 		if moved {
 			traffic.Saw(now)
 		}
-		c.pause(traffic.Wait(now), polls, spins && runtime.GOMAXPROCS(0) > 1)
+		f.pause(traffic.Wait(now), polls, spins && runtime.GOMAXPROCS(0) > 1)
 	}
 }
 
 // pause waits for a time before the next look, or until a tick has ended. polls reports
 // whether a message may come otherwise, spins whether the CPU may be used meanwhile.
-func (c *carrier) pause(d time.Duration, polls, spins bool) {
+func (f *forwarder) pause(d time.Duration, polls, spins bool) {
 	switch {
 	case d == 0 && spins:
 	case polls:
-		pace.Sleep(max(d, pace.ShortestSleep), c.wake)
+		pace.Sleep(max(d, pace.ShortestSleep), f.wake)
 	default:
-		<-c.wake
+		<-f.wake
 	}
 }

@@ -56,7 +56,7 @@ func TestForwardsShareAGoroutine(t *testing.T) {
 
 // carried returns the number of sessions whose messages are carried.
 func carried() int {
-	carries.mu.Lock()
-	defer carries.mu.Unlock()
-	return len(carries.sessions)
+	theForwarder.mu.Lock()
+	defer theForwarder.mu.Unlock()
+	return len(theForwarder.sessions)
 }
