@@ -345,6 +345,12 @@ func TestCredentialsAreInNoError(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), password) {
 		t.Errorf("a URL that cannot be parsed: %v", err)
 	}
+	for _, typo := range []string{"memory:robot:", "memory:/robot:", "memory:///robot:"} {
+		_, err = fleet.Open(d, reader(typo+password+"@host/"))
+		if err == nil || strings.Contains(err.Error(), password) {
+			t.Errorf("a URL without a host: %v", err)
+		}
+	}
 	m, url := newMemory(t)
 	m.get = func(context.Context, string, *fleet.Object) (*fleet.Object, error) {
 		return nil, fmt.Errorf("%w: GET %s: no route", fleet.ErrUnreachable, url)

@@ -17,9 +17,13 @@ const (
 	minToken = 8 // bytes: no shorter text is a token, and short ones are in many messages
 )
 
-// redact returns a URL without user, password and query. A query may have a signature.
+// redact returns a URL without user, password and query. A query may have a signature. Of one
+// without a host, as of https:user:password@host, everything may be a password.
 func redact(u *url.URL) string {
 	clean := *u
+	if u.Host == "" && strings.Contains(u.String(), "@") && u.Scheme != "file" {
+		return u.Scheme + ":" + redacted
+	}
 	clean.User, clean.RawQuery, clean.ForceQuery, clean.Fragment = nil, "", false, ""
 	return clean.String()
 }

@@ -73,7 +73,8 @@ func openURL(u *url.URL, o fleet.BackendOptions) (fleet.Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("remote/http: %w", err)
 	}
-	b := &backend{base: &base, agent: o.UserAgent, authorization: credentials.header(), secrets: credentials.secrets(), transport: transport}
+	b := &backend{base: &base, agent: o.UserAgent, authorization: credentials.header(), transport: transport}
+	b.secrets.Add(credentials.secrets()...)
 	b.client = &http.Client{Transport: transport, CheckRedirect: web.SameHost}
 	return b, nil
 }

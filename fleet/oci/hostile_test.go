@@ -3,6 +3,7 @@ package oci
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -296,6 +297,58 @@ func TestWhichRedirectsAreFollowed(t *testing.T) {
 		away := next.URL.Host != via[0].URL.Host
 		if (err == nil) != c.want || c.want && away == (next.Header.Get("Authorization") != "") {
 			t.Errorf("%s: %v, with %q", name, err, next.Header.Get("Authorization"))
+		}
+	}
+}
+
+// A server knows the credentials that it was sent, and may put them into any part of its
+// answer. No error has them, wherever they came from.
+func TestCredentialsThatAreSentBackAreInNoError(t *testing.T) {
+	t.Parallel()
+	pack := "v1/" + fingerprint + "/packs/" + digest.FromString("a pack").Encoded()
+	for name, answer := range map[string]string{
+		"a header that is none":  "HTTP/1.1 200 OK\r\nSECRET and no colon\r\n\r\n",
+		"a status":               "HTTP/1.1 200SECRET\r\n\r\n",
+		"no HTTP":                "SECRET\r\n\r\n",
+		"a length":               "HTTP/1.1 200 OK\r\nContent-Length: SECRET\r\n\r\n",
+		"an encoding":            "HTTP/1.1 200 OK\r\nTransfer-Encoding: SECRET\r\n\r\n",
+		"a digest":               "HTTP/1.1 200 OK\r\nContent-Type: " + ocispec.MediaTypeImageManifest + "\r\nDocker-Content-Digest: SECRET\r\nContent-Length: 2\r\n\r\n{}",
+		"a type":                 "HTTP/1.1 200 OK\r\nContent-Type: SECRET\r\nContent-Length: 2\r\n\r\n{}",
+		"a place":                "HTTP/1.1 307 X\r\nLocation: http://SECRET/%zz\r\nContent-Length: 0\r\n\r\n",
+		"a link":                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nLink: <http://SECRET:%zz>; rel=\"next\"\r\nContent-Length: 11\r\n\r\n{\"tags\":[]}",
+		"a message":              "HTTP/1.1 401 X\r\nWww-Authenticate: Basic realm=\"x\"\r\nContent-Type: application/json\r\nContent-Length: 9999\r\n\r\n{\"errors\":[{\"code\":\"SECRET\",\"message\":\"SECRET\"}]}",
+		"a trailer that is none": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nSECRET and no colon\r\n\r\n",
+		"a realm":                "HTTP/1.1 401 X\r\nWww-Authenticate: Bearer realm=\"http://SECRET:%zz/\"\r\nContent-Length: 0\r\n\r\n",
+	} {
+		registry := servers.StartLiar(t, func(c net.Conn, r *http.Request, _ <-chan struct{}) {
+			had := r.Header.Get("Authorization")
+			if had == "" {
+				io.WriteString(c, "HTTP/1.1 401 X\r\nConnection: close\r\nWww-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\n\r\n")
+				return
+			}
+			_, password, _ := r.BasicAuth()
+			if strings.HasSuffix(r.URL.Path, "/list") || r.Method == http.MethodHead {
+				had = password
+			}
+			io.WriteString(c, strings.ReplaceAll(answer, "SECRET", had))
+		})
+		u := &url.URL{Scheme: "oci", Host: registry.Address, Path: "/fleet/shaders"}
+		b := openWith(t, u, dockerLogin(t, u.Host, remotetest.User, remotetest.Password))
+		secret := base64.StdEncoding.EncodeToString([]byte(remotetest.User + ":" + remotetest.Password))
+		read := func(name string, first int64) error {
+			o, err := b.Get(t.Context(), name, first)
+			if err == nil {
+				_, err = io.ReadAll(o.Body)
+			}
+			return err
+		}
+		_, listErr := b.List(t.Context(), "v1/")
+		for what, err := range map[string]error{
+			"head": read(headName, 0), "pack": read(pack, 0), "rest": read(pack, 3), "list": listErr, "delete": b.Delete(t.Context(), headName),
+		} {
+			if err != nil && (strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), remotetest.Password)) {
+				t.Errorf("%s, %s: %v", name, what, err)
+			}
 		}
 	}
 }

@@ -49,17 +49,16 @@ func open(u *url.URL, agent string, getenv func(string) string) (*backend, error
 	if b.transport, err = web.NewTransport(getenv); err != nil {
 		return nil, err
 	}
-	find, secrets, err := findCredentials(u, repository.Host(), getenv)
+	find, err := findCredentials(u, repository.Host(), getenv, &b.secrets)
 	if err != nil {
 		return nil, err
 	}
-	b.secrets = secrets
 	b.repository = &registry.Repository{
 		Reference:        ref.Reference{Registry: u.Host, Repository: name},
 		PlainHTTP:        insecure,
 		MaxMetadataBytes: maxManifestBytes,
 		Client: &auth.Client{
-			Client:     &http.Client{Transport: &web.Checked{Base: b.transport, Pass: passes, Refuse: refusesRealm(u.Hostname())}, CheckRedirect: redirects(insecure)},
+			Client:     &http.Client{Transport: &web.Checked{Base: b.transport, Secrets: &b.secrets, Pass: passes, Refuse: refusesRealm(u.Hostname())}, CheckRedirect: redirects(insecure)},
 			Header:     http.Header{"User-Agent": {agent}, "Accept-Encoding": {"identity"}},
 			Cache:      auth.NewCache(),
 			Credential: find,
@@ -80,10 +79,11 @@ func isInsecure(u *url.URL) (bool, error) {
 }
 
 // findCredentials returns those of the URL, else a function that reads Docker's.
-func findCredentials(u *url.URL, host string, getenv func(string) string) (auth.CredentialFunc, web.Secrets, error) {
+func findCredentials(u *url.URL, host string, getenv func(string) string, secrets *web.Secrets) (auth.CredentialFunc, error) {
 	if password, ok := u.User.Password(); ok {
 		fixed := auth.Credential{Username: u.User.Username(), Password: password}
-		return auth.StaticCredential(host, fixed), web.Secrets{password}, nil
+		secrets.Add(password)
+		return auth.StaticCredential(host, fixed), nil
 	}
 	dir := getenv("DOCKER_CONFIG")
 	if dir == "" {
@@ -91,12 +91,14 @@ func findCredentials(u *url.URL, host string, getenv func(string) string) (auth.
 	}
 	store, err := credentials.NewStore(filepath.Join(dir, "config.json"), credentials.StoreOptions{})
 	if err != nil {
-		return nil, nil, fmt.Errorf("credentials of Docker: %w", err)
+		return nil, fmt.Errorf("credentials of Docker: %w", err)
 	}
 	find := credentials.Credential(store)
 	return func(ctx context.Context, registry string) (auth.Credential, error) {
-		return find(ctx, registry)
-	}, nil, nil
+		found, err := find(ctx, registry)
+		secrets.Add(found.Password, found.RefreshToken, found.AccessToken)
+		return found, err
+	}, nil
 }
 
 // passes reports whether the client needs an answer that is no success: a challenge, or a

@@ -22,7 +22,7 @@ import (
 //	the role of a container, or of an instance
 //
 // Without any, requests are anonymous: enough for a bucket that all may read.
-func findCredentials(u *url.URL, getenv func(string) string) (*credentials.Credentials, web.Secrets) {
+func findCredentials(u *url.URL, getenv func(string) string, secrets *web.Secrets) *credentials.Credentials {
 	fixed := credentials.Value{
 		AccessKeyID: getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: getenv("AWS_SECRET_ACCESS_KEY"),
 		SessionToken: getenv("AWS_SESSION_TOKEN"),
@@ -32,8 +32,8 @@ func findCredentials(u *url.URL, getenv func(string) string) (*credentials.Crede
 	}
 	if fixed.AccessKeyID != "" && fixed.SecretAccessKey != "" {
 		fixed.SignerType = credentials.SignatureV4
-		secrets := web.Secrets{fixed.SecretAccessKey, fixed.SessionToken}
-		return credentials.New(&credentials.Static{Value: fixed}), secrets
+		secrets.Add(fixed.SecretAccessKey, fixed.SessionToken)
+		return credentials.New(&credentials.Static{Value: fixed})
 	}
 	chain := []credentials.Provider{
 		&credentials.FileAWSCredentials{Filename: getenv("AWS_SHARED_CREDENTIALS_FILE"), Profile: getenv("AWS_PROFILE")},
@@ -42,7 +42,7 @@ func findCredentials(u *url.URL, getenv func(string) string) (*credentials.Crede
 	if hasRole(getenv, amazonVendor) {
 		chain = append(chain, role(getenv))
 	}
-	return credentials.NewChainCredentials(chain), nil
+	return credentials.NewChainCredentials(chain)
 }
 
 // amazonVendor is the file that names the maker of this machine.

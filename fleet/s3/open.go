@@ -43,11 +43,11 @@ func open(u *url.URL, agent string, getenv func(string) string) (*backend, error
 	if err != nil {
 		return nil, err
 	}
-	credentials, secrets := findCredentials(u, getenv)
+	b := &backend{transport: transport, bucket: u.Host, prefix: strings.Trim(u.Path, "/")}
 	client, err := minio.New(s.endpoint.Host, &minio.Options{
-		Creds:        credentials,
+		Creds:        findCredentials(u, getenv, &b.secrets),
 		Secure:       s.endpoint.Scheme == "https",
-		Transport:    &web.Checked{Base: transport, Explain: explain},
+		Transport:    &web.Checked{Base: transport, Secrets: &b.secrets, Explain: explain},
 		Region:       s.region,
 		BucketLookup: s.lookup,
 		MaxRetries:   1,
@@ -58,10 +58,8 @@ func open(u *url.URL, agent string, getenv func(string) string) (*backend, error
 	if name, version, ok := strings.Cut(agent, "/"); ok {
 		client.SetAppInfo(name, version)
 	}
-	return &backend{
-		client: minio.Core{Client: client}, transport: transport,
-		bucket: u.Host, prefix: strings.Trim(u.Path, "/"), secrets: secrets,
-	}, nil
+	b.client = minio.Core{Client: client}
+	return b, nil
 }
 
 func readSettings(query url.Values, getenv func(string) string) (s settings, err error) {

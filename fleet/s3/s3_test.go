@@ -2,10 +2,14 @@ package s3
 
 import (
 	"errors"
+	"io"
+	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/shadercache/shadercache/fleet"
@@ -45,6 +49,27 @@ func TestCredentials(t *testing.T) {
 		if err != nil && (strings.Contains(err.Error(), s.SecretKey) || strings.Contains(err.Error(), "swordfish")) {
 			t.Errorf("%s: the error has a secret: %v", c.name, err)
 		}
+	}
+}
+
+// A token of a file, or of a role, is sent with each request. A server may send it back.
+func TestATokenThatIsSentBackIsInNoError(t *testing.T) {
+	t.Parallel()
+	const token = "swordfish-77"
+	profile := filepath.Join(t.TempDir(), "credentials")
+	text := "[default]\naws_access_key_id = a\naws_secret_access_key = b\naws_session_token = " + token + "\n"
+	if err := os.WriteFile(profile, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var sent atomic.Value
+	server := servers.StartLiar(t, func(c net.Conn, r *http.Request, _ <-chan struct{}) {
+		sent.Store(r.Header.Get("X-Amz-Security-Token"))
+		io.WriteString(c, "HTTP/1.1 200 OK\r\n"+r.Header.Get("X-Amz-Security-Token")+" and no colon\r\n\r\n")
+	})
+	u := &url.URL{Scheme: "s3", Host: "bucket", RawQuery: "endpoint=http://" + server.Address}
+	_, err := openWith(t, u, map[string]string{"AWS_SHARED_CREDENTIALS_FILE": profile}).Get(t.Context(), "v1/0123/head", 0)
+	if !errors.Is(err, fleet.ErrProtocol) || strings.Contains(err.Error(), token) || sent.Load() != token {
+		t.Errorf("%q was sent: %v", sent.Load(), err)
 	}
 }
 

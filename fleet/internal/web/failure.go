@@ -90,37 +90,6 @@ func Typed(err error) bool {
 	return false
 }
 
-// Secrets are texts that no error may have.
-type Secrets []string
-
-// Clean returns an error without the secrets in its text, which errors.Is and errors.As
-// treat like the original.
-func (s Secrets) Clean(err error) error {
-	if err == nil {
-		return nil
-	}
-	clean := err.Error()
-	for _, secret := range s {
-		if secret != "" {
-			clean = strings.ReplaceAll(clean, secret, "xxxxx")
-		}
-	}
-	if clean == err.Error() {
-		return err
-	}
-	return &cleanError{clean, err}
-}
-
-// cleanError has another text than its cause. It does not unwrap, which would show that.
-type cleanError struct {
-	text  string
-	cause error
-}
-
-func (e *cleanError) Error() string        { return e.text }
-func (e *cleanError) Is(target error) bool { return errors.Is(e.cause, target) }
-func (e *cleanError) As(target any) bool   { return errors.As(e.cause, target) }
-
 // SameHost is a redirect policy for http.Client: it follows a redirect of a request that
 // reads, to the same scheme and host, three times.
 func SameHost(next *http.Request, via []*http.Request) error {

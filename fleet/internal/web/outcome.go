@@ -15,6 +15,8 @@ import (
 // them, so Outcome has the last one.
 type Checked struct {
 	Base http.RoundTripper
+	// Secrets gets the credentials of the requests.
+	Secrets *Secrets
 	// Refuse, which may be nil, returns the error of a request that is not sent.
 	Refuse func(*http.Request) error
 	// Pass reports whether the library needs an answer as it is, such as a challenge.
@@ -116,6 +118,7 @@ func (c *Checked) check(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
+	c.Secrets.AddSent(request)
 	response, err := c.Base.RoundTrip(request)
 	if err != nil {
 		return nil, Classify(request.Context(), err)

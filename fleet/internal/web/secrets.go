@@ -1,0 +1,72 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Secrets are texts that no error may have: a server knows the credentials of a request, and
+// can put them into its answer, which errors quote. The zero value has none.
+type Secrets struct {
+	mu    sync.Mutex
+	texts []string
+}
+
+// maxSecrets is far above what is valid at the same time: a token has a successor each few
+// minutes.
+const maxSecrets = 32
+
+// Add adds texts.
+func (s *Secrets) Add(texts ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, text := range texts {
+		if text == "" || slices.Contains(s.texts, text) {
+			continue
+		}
+		s.texts = append(s.texts[max(0, len(s.texts)-maxSecrets+1):], text)
+	}
+}
+
+// AddSent adds the credentials of a request.
+func (s *Secrets) AddSent(request *http.Request) {
+	kind, value, _ := strings.Cut(request.Header.Get("Authorization"), " ")
+	if kind == "Basic" || kind == "Bearer" {
+		_, password, _ := request.BasicAuth()
+		s.Add(value, password)
+	}
+	s.Add(request.Header.Get("X-Amz-Security-Token"))
+}
+
+// Clean returns an error without the secrets in its text, which errors.Is and errors.As
+// treat like the original.
+func (s *Secrets) Clean(err error) error {
+	if err == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clean := err.Error()
+	for _, secret := range s.texts {
+		clean = strings.ReplaceAll(clean, secret, "xxxxx")
+		clean = strings.ReplaceAll(clean, strings.Trim(strconv.Quote(secret), `"`), "xxxxx")
+	}
+	if clean == err.Error() {
+		return err
+	}
+	return &cleanError{clean, err}
+}
+
+// cleanError has another text than its cause. It does not unwrap, which would show that.
+type cleanError struct {
+	text  string
+	cause error
+}
+
+func (e *cleanError) Error() string        { return e.text }
+func (e *cleanError) Is(target error) bool { return errors.Is(e.cause, target) }
+func (e *cleanError) As(target any) bool   { return errors.As(e.cause, target) }
