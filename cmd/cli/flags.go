@@ -57,6 +57,10 @@ func addFlag(cmd *cobra.Command, flags *pflag.FlagSet, tag reflect.StructTag, fi
 		} else {
 			flags.StringArrayVarP(to, name, letter, *to, help)
 		}
+	case *[]int:
+		flags.IntSliceVarP(to, name, letter, *to, help)
+	case *[]time.Duration:
+		flags.DurationSliceVarP(to, name, letter, *to, help)
 	case pflag.Value:
 		if flags.VarP(to, name, letter, help); field.IsZero() {
 			flags.Lookup(name).DefValue = ""

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,8 +38,7 @@ sample of the elements, against the CPU.
 The exit code is 1 when a result was wrong.`
 
 func newBenchDevices(o *options) cli.Command {
-	var b group.Options
-	workloads, largeBytes := strings.Join(group.Workloads, ","), cli.ByteSize(16<<20)
+	b := group.DefaultOptions()
 	return cli.Command{
 		Use:     "devices [--workloads NAMES] [--seconds S] [--repeat N]",
 		Short:   "Compare several GPUs with one",
@@ -48,20 +46,8 @@ func newBenchDevices(o *options) cli.Command {
 		Example: "  shadercache-lab bench devices --device 0,1 --workloads small,conv --json | jq '.rows[] | {detail, ratio}'",
 		Result:  group.Result{},
 		GPUs:    cli.SeveralGPUs,
-		Setup: func(cmd *cobra.Command) {
-			flags := cmd.Flags()
-			flags.StringVar(&workloads, "workloads", workloads, "one or several")
-			flags.IntVar(&b.Repeat, "repeat", 3, "runs of each figure")
-			flags.Float64Var(&b.Seconds, "seconds", 0.5, "about how long each run of a row takes")
-			flags.Float64Var(&b.KernelMicros, "kernel-us", 1000, "length of the kernel of a job")
-			flags.Var(&largeBytes, "large-bytes", "bytes each way of a large job (default 16 MiB)")
-			flags.IntVar(&b.Images, "images", 64, "images of a convolution")
-			flags.IntVar(&b.Matrix, "matrix", 16384, "side of the matrices")
-			flags.IntVar(&b.Side, "side", 512, "cells of a side of the volume of the wave")
-			flags.IntVar(&b.Programs, "programs", 48, "programs of a start")
-		},
+		Flags:   &b,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
-			b.Workloads, b.LargeBytes = strings.Split(workloads, ","), int(largeBytes)
 			return runBenchmark(o, cmd, b, group.Run)
 		},
 	}
@@ -69,19 +55,18 @@ func newBenchDevices(o *options) cli.Command {
 
 // newDevicesChild is the command of a process that bench devices starts.
 func newDevicesChild(o *options) cli.Command {
-	programs, first := 0, false
+	f := struct {
+		Programs int  `flag:"programs" help:"number of programs"`
+		First    bool `flag:"first" help:"on the first GPU alone"`
+	}{Programs: 48}
 	return cli.Command{
 		Use:     group.ChildCommand + " [flags]",
 		Short:   "Run one start of bench devices in this process",
 		Hidden:  true,
 		Example: "  shadercache-lab bench devices-child --first",
-		GPUs:    cli.SeveralGPUs,
-		Setup: func(cmd *cobra.Command) {
-			cmd.Flags().IntVar(&programs, "programs", 48, "number of programs")
-			cmd.Flags().BoolVar(&first, "first", false, "on the first GPU alone")
-		},
+		Flags:   &f, GPUs: cli.SeveralGPUs,
 		Run: func(*cobra.Command, []string) (cli.Result, error) {
-			row, err := group.RunChild(&o.Options, programs, first)
+			row, err := group.RunChild(&o.Options, f.Programs, f.First)
 			if err != nil {
 				return nil, err
 			}

@@ -27,16 +27,14 @@ the shortest and the longest round beside them:
 The exit code is 1 when the kernels did not count every dispatch.`
 
 func newBenchDispatch(o *options) cli.Command {
-	var b dispatch.Options
+	b := dispatch.Options{Dispatches: 10_000}
 	return cli.Command{
 		Use:     "dispatch [--dispatches N]",
 		Short:   "Measure what a dispatch costs",
 		Long:    benchDispatchUsage,
 		Example: "  shadercache-lab bench dispatch --dispatches 1000 --json",
 		Result:  dispatch.Result{},
-		Setup: func(cmd *cobra.Command) {
-			cmd.Flags().IntVar(&b.Dispatches, "dispatches", 10_000, "dispatches for each figure")
-		},
+		Flags:   &b,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
 			return runBenchmark(o, cmd, b, dispatch.Run)
 		},

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,24 +58,15 @@ The exit code is 1 when a result was wrong, when wall time was below the GPU's
 time of the same work, or when something grew or stalled in a soak.`
 
 func newBenchExecutor(o *options) cli.Command {
-	var b jobs.Options
-	workloads, largeBytes := "small,large", cli.ByteSize(16<<20)
+	b := jobs.Options{Workloads: []string{"small", "large"}, Seconds: 0.5, Repeat: 1, LargeBytes: 16 << 20}
 	return cli.Command{
 		Use:     "executor [--workloads NAMES] [--seconds S] [--repeat N] [--large-bytes SIZE] [--soak TIME]",
 		Short:   "Measure jobs with uploads and downloads, one after the other and side by side",
 		Long:    benchExecutorUsage,
 		Example: "  shadercache-lab bench executor --workloads small --json | jq '.rows[] | select(.kernel_us == 1000)'",
 		Result:  jobs.Result{},
-		Setup: func(cmd *cobra.Command) {
-			flags := cmd.Flags()
-			flags.StringVar(&workloads, "workloads", workloads, "small (4 KiB each way, kernels of 2 to 1000 us), large (16 MiB each way, 1000 us), upload, or several")
-			flags.Float64Var(&b.Seconds, "seconds", 0.5, "about how long each run of a row takes")
-			flags.IntVar(&b.Repeat, "repeat", 1, "runs of each row for its figures, for medians")
-			flags.DurationVar(&b.Soak, "soak", 0, "instead, run mixed jobs for this long and report what grows or stalls")
-			flags.Var(&largeBytes, "large-bytes", "bytes each way of a large job (default 16 MiB)")
-		},
+		Flags:   &b,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
-			b.Workloads, b.LargeBytes = strings.Split(workloads, ","), int(largeBytes)
 			large := slices.Contains(b.Workloads, "large") || slices.Contains(b.Workloads, "upload")
 			if err := cmp.Or(
 				cli.RefuseZero(cmd, "soak"),

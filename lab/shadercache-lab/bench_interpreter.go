@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/cmd/cli"
@@ -37,23 +35,14 @@ The exit code is 1 when the state of a machine differs from the CPU's.`
 
 func newBenchInterpreter(o *options) cli.Command {
 	var b workloads.InterpreterOptions
-	names := "forms,builds,vectors"
 	return cli.Command{
 		Use:     "interpreter [--workloads NAMES] [--machines N] [--cycles N] [--batch N] [--repeat N]",
 		Short:   "Measure machines that run on the GPU",
 		Long:    benchInterpreterUsage,
 		Example: "  shadercache-lab bench interpreter --cycles 10000000 --batch 1000000 --json",
 		Result:  workloads.InterpreterResult{},
-		Setup: func(cmd *cobra.Command) {
-			flags := cmd.Flags()
-			flags.StringVar(&names, "workloads", names, "what to measure: "+strings.Join(workloads.InterpreterWorkloads, ", "))
-			flags.IntVar(&b.Machines, "machines", 0, "machines side by side (default 10000, on software drivers 256)")
-			flags.IntVar(&b.Cycles, "cycles", 0, "instructions of each machine (default 4000000; on software drivers 600000 of one machine, 60000 of many)")
-			flags.IntVar(&b.Batch, "batch", 0, "instructions of a batch (default a quarter of --cycles)")
-			flags.IntVar(&b.Repeat, "repeat", 2, "runs of each row, of which the best counts")
-		},
+		Flags:   &b,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
-			b.Workloads = strings.Split(names, ",")
 			if err := cli.RefuseZero(cmd, "machines", "cycles", "batch"); err != nil {
 				return nil, err
 			}

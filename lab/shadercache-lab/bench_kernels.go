@@ -82,20 +82,10 @@ func newBenchGEMM(o *options) cli.Command {
 // newBenchKernels completes the command for problems of one kind. Without arguments it
 // runs the given workloads.
 func newBenchKernels(o *options, kind string, workloads []string, c cli.Command) cli.Command {
-	var b kernels.Options
+	b := kernels.Options{Budget: 20 * time.Second}
 	c.Use = kind + " [SHAPE...] [--tune] [--budget TIME] [--exact] [--no-cpu] [--peer FILE] [--peer-command COMMAND [--peer-each]]"
 	c.Args, c.Words, c.Result = cobra.ArbitraryArgs, workloads, kernels.Result{}
-	c.Setup = func(cmd *cobra.Command) {
-		flags := cmd.Flags()
-		flags.BoolVar(&b.Tune, "tune", false, "tune what was not tuned, first")
-		flags.DurationVar(&b.Budget, "budget", 20*time.Second, "how long to search for each problem")
-		flags.BoolVar(&b.Exact, "exact", false, "only algorithms with the error of a sum of products")
-		flags.BoolVar(&b.NoCPU, "no-cpu", false, "on software drivers, only algorithms with kernels")
-		flags.StringVar(&b.PeerFile, "peer", "", "file of a peer's times")
-		flags.StringVar(&b.PeerCommand, "peer-command", "", "program that measures a peer's times")
-		flags.BoolVar(&b.PeerEach, "peer-each", false, "run the peer's program after each row")
-		_ = cmd.MarkFlagFilename("peer", "json")
-	}
+	c.Flags = &b
 	c.Check = func(cmd *cobra.Command, args []string) (err error) {
 		if err := cli.RefuseUnused(cmd, b.Tune, "--tune", "budget"); err != nil {
 			return err

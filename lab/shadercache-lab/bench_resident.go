@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,25 +58,15 @@ The exit code is 1 when anything was wrong, or when a soak stalled or left
 something behind.`
 
 func newBenchResident(o *options) cli.Command {
-	var b sessions.Options
-	workloads := strings.Join(sessions.Workloads, ",")
+	b := sessions.Options{Workloads: sessions.Workloads, Seconds: 0.3}
 	return cli.Command{
 		Use:     "resident [--workloads NAMES] [--iterations N] [--seconds S] [--soak TIME]",
 		Short:   "Measure kernels that keep running, in every mode",
 		Long:    benchResidentUsage,
 		Example: "  shadercache-lab bench resident --workloads round_trip,barrier --json",
 		Result:  sessions.Result{},
-		Setup: func(cmd *cobra.Command) {
-			flags := cmd.Flags()
-			flags.StringVar(&workloads, "workloads", workloads, "what to measure")
-			flags.Uint64Var(&b.Iterations, "iterations", 0, "iterations of persistence; its variants scale with it (default 10000000, 400000 on the CPU)")
-			flags.Float64Var(&b.Seconds, "seconds", 0.3, "about how long each row takes")
-			flags.DurationVar(&b.Soak, "soak", 0, "how long each strategy runs in the soak test, as in 60s")
-		},
+		Flags:   &b,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
-			if workloads != "" {
-				b.Workloads = strings.Split(workloads, ",")
-			}
 			if err := cmp.Or(
 				cli.RefuseZero(cmd, "iterations", "soak"),
 				cli.RefuseUnused(cmd, slices.Contains(b.Workloads, "persistence"), "the workload persistence", "iterations"),

@@ -27,7 +27,10 @@ exit code is 1 where a folder does not exist.`
 const ownBars = "docs/bench/bars.json"
 
 func newBenchTable(o *options) cli.Command {
-	file, markdown := ownBars, false
+	f := struct {
+		Bars     string `flag:"bars" help:"FILE of bars" value:"FILE" files:"json"`
+		Markdown bool   `flag:"markdown" help:"print a table for a page"`
+	}{Bars: ownBars}
 	return cli.Command{
 		Use:     "table FOLDER... [--bars FILE] [--markdown]",
 		Short:   "Compare logs of benchmarks with bars",
@@ -35,15 +38,10 @@ func newBenchTable(o *options) cli.Command {
 		Example: "  shadercache-lab bench table docs/logs/h200 docs/logs/h100",
 		Args:    cli.UsageArgs(cobra.MinimumNArgs(1)),
 		Result:  bars.Table{},
-		Unused:  cli.DirFlags + cli.GPUFlags + assertFlag,
-		Setup: func(cmd *cobra.Command) {
-			cmd.Flags().StringVar(&file, "bars", file, "`file` of bars")
-			cmd.Flags().BoolVar(&markdown, "markdown", false, "print a table for a page")
-			_ = cmd.MarkFlagFilename("bars", "json")
-		},
+		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags + assertFlag,
 		Run: func(cmd *cobra.Command, folders []string) (cli.Result, error) {
-			t, err := readTable(cmd, file, folders)
-			if err != nil || !markdown || o.JSON {
+			t, err := readTable(cmd, f.Bars, folders)
+			if err != nil || !f.Markdown || o.JSON {
 				return nil, o.Show(t, err)
 			}
 			fmt.Fprint(o.Stdout, t.Markdown())

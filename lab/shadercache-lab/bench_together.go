@@ -37,24 +37,17 @@ The exit code is 1 when a result was wrong, or a start compiled what its
 directory had.`
 
 func newBenchTogether(o *options) cli.Command {
-	var b together.Options
+	b := together.Options{
+		Workloads: together.Workloads, Processes: []int{1, 2, 8, 16}, Machines: []int{1, 6, 20}, Remotes: []string{together.File, startup.Loopback},
+		Latencies: []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond}, Programs: 48, Repeat: 3,
+	}
 	return cli.Command{
 		Use:     "together [--workloads NAMES] [--processes N,...] [--machines N,...] [--remote NAMES] [--latency D,...] [--programs N] [--repeat N]",
 		Short:   "Measure processes that start at the same time",
 		Long:    benchTogetherUsage,
 		Example: "  shadercache-lab bench together --workloads machines --machines 6 --latency 0s,20ms --json | jq '.rows[] | {latency_ms, ratio, missed}'",
 		Result:  together.Result{},
-		Setup: func(cmd *cobra.Command) {
-			flags := cmd.Flags()
-			flags.StringSliceVar(&b.Workloads, "workloads", together.Workloads, "one or several")
-			flags.IntSliceVar(&b.Processes, "processes", []int{1, 2, 8, 16}, "at once, on one directory")
-			flags.IntSliceVar(&b.Machines, "machines", []int{1, 6, 20}, "at once, with a directory each")
-			flags.StringSliceVar(&b.Remotes, "remote", []string{together.File, startup.Loopback}, "of machines: file, loopback, or a URL")
-			flags.DurationSliceVar(&b.Latencies, "latency", []time.Duration{0, 20 * time.Millisecond, 100 * time.Millisecond}, "of a link before the remote, there and back")
-			flags.IntVar(&b.Programs, "programs", 48, "number of programs")
-			flags.IntVar(&b.Repeat, "repeat", 3, "rounds of each row")
-			flags.StringVar(&b.WorkDir, "workdir", "", "where directories are made, and removed (default the system's temporary directory)")
-		},
+		Flags:   &b,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
 			return runBenchmark(o, cmd, b, together.Run)
 		},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/lab/bench/workloads"
+	"github.com/shadercache/shadercache/lab/demo/wave"
 )
 
 const benchWaveUsage = `Compare two forms of a simulation: the same grid, the same kernels.
@@ -25,23 +26,21 @@ computes all of it once, on all cores, before anything is timed.
 The exit code is 1 when a result was wrong.`
 
 func newBenchWave(o *options) cli.Command {
-	var b workloads.WaveOptions
-	size, tiles := Pair{X: 512, Y: 512}, Pair{X: 16, Y: 16}
+	f := struct {
+		Size   Pair `flag:"size" help:"cells"`
+		Tiles  Pair `flag:"tiles" help:"tiles, a work group each"`
+		Repeat int  `flag:"repeat" help:"times that each operation is timed"`
+	}{Pair{X: 512, Y: 512}, Pair{X: 16, Y: 16}, 100}
 	return cli.Command{
 		Use:     "wave [--size WxH] [--tiles WxH] [--repeat N]",
 		Short:   "Compare a simulation that stays on the GPU with one that does not",
 		Long:    benchWaveUsage,
 		Example: "  shadercache-lab bench wave --size 512x512 --json",
 		Result:  workloads.WaveResult{},
-		Setup: func(cmd *cobra.Command) {
-			flags := cmd.Flags()
-			flags.Var(&size, "size", "cells")
-			flags.Var(&tiles, "tiles", "tiles, a work group each")
-			flags.IntVar(&b.Repeat, "repeat", 100, "times that each operation is timed")
-		},
+		Flags:   &f,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
-			b.Width, b.Height, b.TilesX, b.TilesY = size.X, size.Y, tiles.X, tiles.Y
-			return runBenchmark(o, cmd, b, workloads.RunWave)
+			b := wave.Options{Width: f.Size.X, Height: f.Size.Y, TilesX: f.Tiles.X, TilesY: f.Tiles.Y}
+			return runBenchmark(o, cmd, workloads.WaveOptions{Options: b, Repeat: f.Repeat}, workloads.RunWave)
 		},
 	}
 }

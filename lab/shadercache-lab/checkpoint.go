@@ -71,31 +71,30 @@ type checkpointState struct {
 }
 
 func newCheckpointInspect(o *options) cli.Command {
-	state := ""
+	var f struct {
+		State string `flag:"state" help:"write the content of this state alone"`
+	}
 	return cli.Command{
 		Use:     "inspect [--state NAME] FILE",
 		Short:   "Check a checkpoint and show what it holds",
 		Long:    checkpointInspectUsage,
 		Example: "  shadercache-lab checkpoint inspect wave.checkpoint --json",
 		Args:    cli.OneArgument("name one checkpoint"),
-		Unused:  cli.DirFlags + cli.GPUFlags, Result: checkpointInspection{},
-		Setup: func(cmd *cobra.Command) {
-			cmd.Flags().StringVar(&state, "state", "", "write the content of this state alone")
-		},
+		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags, Result: checkpointInspection{},
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
-			if state != "" && o.JSON {
+			if f.State != "" && o.JSON {
 				return nil, cli.Usage(cmd, errors.New("--state writes bytes, and no JSON"))
 			}
 			r, c, err := inspectCheckpoint(args[0])
 			if err != nil {
 				return nil, err
 			}
-			if state == "" {
+			if f.State == "" {
 				return nil, o.Result(r, r.Print)
 			}
-			data, ok := c.State(state)
+			data, ok := c.State(f.State)
 			if !ok {
-				return nil, cli.Hint(fmt.Errorf("%s has no state %q", r.File, state), "shadercache-lab checkpoint inspect "+args[0])
+				return nil, cli.Hint(fmt.Errorf("%s has no state %q", r.File, f.State), "shadercache-lab checkpoint inspect "+args[0])
 			}
 			_, err = o.Stdout.Write(data)
 			return nil, err

@@ -15,7 +15,8 @@ import (
 const lintUsage = `Find mistakes in compute shaders that hang a GPU or leave most of it idle.
 
 Each argument is a GLSL file, read with its includes, or a folder: every .comp
-and .glsl file below it. #include searches as for shadercache preload. No GPU is needed.
+and .glsl file below it. #include searches as for shadercache preload. No GPU is
+needed.
 
 Rules:
   divergent-barrier      barrier() under a condition that differs between the

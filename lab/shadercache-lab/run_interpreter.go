@@ -96,22 +96,28 @@ type printedValue struct {
 
 // interpreterFlags are the flags of run interpreter.
 type interpreterFlags struct {
-	form      string
-	cycles    uint64
-	machine   int
-	registers []string
-	breaks    []string
-	watch     string
-	memory    cli.ByteSize
-	timeout   time.Duration
-	verify    bool
-	options   interpreter.Options
-	setup     interpreter.Setup
+	Form      string        `flag:"form" help:"standard, continuous, mega, chained" words:"standard continuous mega chained"`
+	Cycles    uint64        `flag:"cycles" help:"instructions of each machine, at most"`
+	Batch     int           `flag:"batch" help:"instructions of a batch"`
+	Machines  int           `flag:"machines" help:"machines side by side"`
+	Machine   int           `flag:"machine" help:"the machine whose registers and trace are printed"`
+	Registers []string      `flag:"reg" help:"set NAME=VALUE in every machine: x0 to x30, sp, pc; the value machine is its number" value:"NAME=VALUE"`
+	Breaks    []string      `flag:"break" help:"stop at this ADDRESS" value:"ADDRESS"`
+	Watch     string        `flag:"watch" help:"stop behind a store to ADDRESS[+BYTES], by default 8 bytes" value:"ADDRESS[+BYTES]"`
+	Memory    cli.ByteSize  `flag:"memory" help:"memory of each machine" shown:"4M"`
+	Timeout   time.Duration `flag:"timeout" help:"stop continuous after the batch in which this passes (default never)"`
+	Trace     int           `flag:"trace" help:"print the last N instructions of --machine"`
+	Vectors   bool          `flag:"vectors" help:"execute instructions on vectors, which are undefined otherwise"`
+	Group     bool          `flag:"group" help:"run each machine on a work group; has --vectors"`
+	Int64     bool          `flag:"int64" help:"use 64-bit integers of the driver"`
+	Verify    bool          `flag:"verify" help:"compare every machine with the CPU"`
+
+	options interpreter.Options
+	setup   interpreter.Setup
 }
 
 func newRunInterpreter(o *options) cli.Command {
-	var f interpreterFlags
-	f.memory = 4 << 20
+	f := interpreterFlags{Form: "mega", Cycles: 1_000_000, Batch: 100_000, Machines: 1, Memory: 4 << 20, Verify: true}
 	return cli.Command{
 		Use:     "interpreter FILE [--machines N] [--cycles N] [--form NAME] [--reg x0=5] ...",
 		Short:   "Run ARM instructions on the GPU",
@@ -119,28 +125,9 @@ func newRunInterpreter(o *options) cli.Command {
 		Example: "  shadercache-lab run interpreter lab/demo/interpreter/testdata/fibonacci.s --machines 90 --memory 64KiB --reg x0=machine --machine 50",
 		Args:    cli.OneArgument("name one file to run"),
 		Result:  interpreterResult{},
-		Setup: func(cmd *cobra.Command) {
-			flags := cmd.Flags()
-			flags.StringVar(&f.form, "form", "mega", strings.Join(interpreter.Forms, ", "))
-			flags.Uint64Var(&f.cycles, "cycles", 1_000_000, "instructions of each machine, at most")
-			flags.IntVar(&f.options.BatchCycles, "batch", 100_000, "instructions of a batch")
-			flags.IntVar(&f.options.Machines, "machines", 1, "machines side by side")
-			flags.IntVar(&f.machine, "machine", 0, "the machine whose registers and trace are printed")
-			flags.StringArrayVar(&f.registers, "reg", nil, "set `NAME=VALUE` in every machine: x0 to x30, sp, pc; the value machine is its number")
-			flags.StringArrayVar(&f.breaks, "break", nil, "stop at this `ADDRESS`")
-			flags.StringVar(&f.watch, "watch", "", "stop behind a store to `ADDRESS[+BYTES]`, by default 8 bytes")
-			flags.Var(&f.memory, "memory", "memory of each machine")
-			flags.DurationVar(&f.timeout, "timeout", 0, "stop continuous after the batch in which this passes (default never)")
-			flags.IntVar(&f.options.TraceEntries, "trace", 0, "print the last N instructions of --machine")
-			flags.BoolVar(&f.options.Vectors, "vectors", false, "execute instructions on vectors, which are undefined otherwise")
-			flags.BoolVar(&f.options.MachinePerGroup, "group", false, "run each machine on a work group; has --vectors")
-			flags.BoolVar(&f.options.Int64, "int64", false, "use 64-bit integers of the driver")
-			flags.BoolVar(&f.verify, "verify", true, "compare every machine with the CPU")
-			flags.Lookup("memory").DefValue = "4M"
-			cli.Complete(cmd, "form", interpreter.Forms...)
-		},
+		Flags:   &f,
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
-			if err := cli.RefuseUnused(cmd, f.form != "mega", "the other forms: mega is one batch", "batch"); err != nil {
+			if err := cli.RefuseUnused(cmd, f.Form != "mega", "the other forms: mega is one batch", "batch"); err != nil {
 				return nil, err
 			}
 			if err := f.check(); err != nil {
@@ -154,38 +141,41 @@ func newRunInterpreter(o *options) cli.Command {
 
 // check checks the command line and parses what the machines begin with.
 func (f *interpreterFlags) check() error {
-	f.options.MemoryBytes, f.options.TraceMachine, f.options.Watchpoints = int(f.memory), f.machine, f.watch != ""
+	f.options = interpreter.Options{
+		Machines: f.Machines, BatchCycles: f.Batch, MemoryBytes: int(f.Memory), TraceMachine: f.Machine, TraceEntries: f.Trace,
+		Watchpoints: f.Watch != "", Vectors: f.Vectors, MachinePerGroup: f.Group, Int64: f.Int64,
+	}
 	switch {
-	case !slices.Contains(interpreter.Forms, f.form):
-		return fmt.Errorf("there is no form %q: %s", f.form, strings.Join(interpreter.Forms, ", "))
-	case f.cycles == 0 || f.options.Machines < 1 || f.options.BatchCycles < 1:
+	case !slices.Contains(interpreter.Forms, f.Form):
+		return fmt.Errorf("there is no form %q: %s", f.Form, strings.Join(interpreter.Forms, ", "))
+	case f.Cycles == 0 || f.options.Machines < 1 || f.options.BatchCycles < 1:
 		return errors.New("--cycles, --machines and --batch must be at least 1")
-	case f.timeout < 0 || f.timeout > 0 && f.form != "continuous":
+	case f.Timeout < 0 || f.Timeout > 0 && f.Form != "continuous":
 		return errors.New("--timeout must not be negative, and is for --form continuous: other forms end with --cycles")
 	case f.options.TraceEntries < 0 || f.options.TraceEntries > 1<<20:
 		return fmt.Errorf("--trace %d: it must be 0 to %d", f.options.TraceEntries, 1<<20)
-	case f.memory < 8 || f.memory%8 != 0 || f.memory > 1<<32:
-		return fmt.Errorf("--memory %d: it must be a multiple of 8 from 8 to 4G", f.memory)
-	case f.machine < 0 || f.machine >= f.options.Machines:
-		return fmt.Errorf("--machine %d: it must be 0 to %d", f.machine, f.options.Machines-1)
+	case f.Memory < 8 || f.Memory%8 != 0 || f.Memory > 1<<32:
+		return fmt.Errorf("--memory %d: it must be a multiple of 8 from 8 to 4G", f.Memory)
+	case f.Machine < 0 || f.Machine >= f.options.Machines:
+		return fmt.Errorf("--machine %d: it must be 0 to %d", f.Machine, f.options.Machines-1)
 	}
 	return f.parseSetup()
 }
 
 func (f *interpreterFlags) parseSetup() (err error) {
-	if f.watch != "" {
-		if f.setup.Watch, err = interpreter.ParseWatched(f.watch); err != nil {
-			return fmt.Errorf("--watch %s: %w", f.watch, err)
+	if f.Watch != "" {
+		if f.setup.Watch, err = interpreter.ParseWatched(f.Watch); err != nil {
+			return fmt.Errorf("--watch %s: %w", f.Watch, err)
 		}
 	}
-	for _, text := range f.registers {
+	for _, text := range f.Registers {
 		r, err := interpreter.ParseRegister(text)
 		if err != nil {
 			return fmt.Errorf("--reg %s: %w", text, err)
 		}
 		f.setup.Registers = append(f.setup.Registers, r)
 	}
-	for _, text := range f.breaks {
+	for _, text := range f.Breaks {
 		address, err := interpreter.ParseWord(text)
 		if err != nil {
 			return fmt.Errorf("--break %s: it must be an address", text)
@@ -216,8 +206,8 @@ func (o *options) runInterpreter(f interpreterFlags, file string) (r *interprete
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	r = &interpreterResult{GPU: g.Name(), Driver: g.Driver(), File: file, Machines: f.options.Machines, Printed: []printedValue{}, Trace: []string{}, machine: f.machine}
-	if err := r.run(ctx, v, f, bar.Finish); err != nil || !f.verify {
+	r = &interpreterResult{GPU: g.Name(), Driver: g.Driver(), File: file, Machines: f.options.Machines, Printed: []printedValue{}, Trace: []string{}, machine: f.Machine}
+	if err := r.run(ctx, v, f, bar.Finish); err != nil || !f.Verify {
 		return r, err
 	}
 	return r, o.verifyMachines(ctx, v, f, r)
@@ -236,7 +226,7 @@ func (r *interpreterResult) run(ctx context.Context, v *interpreter.Interpreter,
 		}
 		return nil
 	})
-	done, err := v.RunForm(ctx, f.form, f.cycles, uint64(f.options.BatchCycles), f.timeout)
+	done, err := v.RunForm(ctx, f.Form, f.Cycles, uint64(f.options.BatchCycles), f.Timeout)
 	if err := errors.Join(err, finish()); err != nil {
 		return err
 	}
@@ -260,8 +250,8 @@ func (o *options) verifyMachines(ctx context.Context, v *interpreter.Interpreter
 	bar := o.NewProgress(total, "comparing with the CPU")
 	verifier := interpreter.Verifier{Machines: v, MemoryBytes: f.options.MemoryBytes, Setup: f.setup, States: r.states,
 		Served: printCall, Progress: func(cycles int) { _ = bar.Add(cycles) }}
-	if f.timeout == 0 && len(f.setup.Breakpoints) == 0 {
-		verifier.Cycles = f.cycles
+	if f.Timeout == 0 && len(f.setup.Breakpoints) == 0 {
+		verifier.Cycles = f.Cycles
 	}
 	r.wrong, err = verifier.Verify(ctx)
 	good := r.wrong < 0

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -37,15 +38,18 @@ The exit code is 1 when a cell was wrong, or a poke was not acknowledged.`
 
 // waveFlags are the flags of run wave.
 type waveFlags struct {
-	size, tiles  Pair
-	steps, every int
-	pokes        []string
-	out          string
-	absorb       bool
-	scale        float64
-	verify       bool
-	scheduled    []wave.ScheduledPoke
-	saved        waveCheckpoints
+	Size   Pair     `flag:"size" help:"cells"`
+	Tiles  Pair     `flag:"tiles" help:"tiles, a work group each"`
+	Steps  int      `flag:"steps" help:"steps to do"`
+	Pokes  []string `flag:"poke" help:"raise the surface at X,Y by HEIGHT before step STEP, any number of times (default three, before steps 0, 100 and 200)"`
+	Every  int      `flag:"every" help:"steps from picture to picture"`
+	Out    string   `flag:"out" help:"folder for pictures, made if it is missing (default no pictures)" files:"/"`
+	Absorb bool     `flag:"absorb" help:"borders absorb waves rather than reflect them"`
+	Scale  float64  `flag:"scale" help:"height with the last colour (default an eighth of the highest poke)"`
+	Verify bool     `flag:"verify" help:"compare every cell with the CPU's"`
+	waveCheckpoints
+
+	scheduled []wave.ScheduledPoke // of Pokes
 }
 
 // waveResult is what run wave prints.
@@ -77,36 +81,23 @@ type wavePoke struct {
 }
 
 func newRunWave(o *options) cli.Command {
-	f := waveFlags{size: Pair{X: 512, Y: 512}, tiles: Pair{X: 8, Y: 8}}
+	f := waveFlags{Size: Pair{X: 512, Y: 512}, Tiles: Pair{X: 8, Y: 8}, Steps: 600, Every: 20, waveCheckpoints: waveCheckpoints{CheckpointEvery: time.Second}}
 	return cli.Command{
 		Use:     "wave [--size WxH] [--tiles WxH] [--steps N] [--poke X,Y,HEIGHT[@STEP]]... [--out DIR]",
 		Short:   "Run a wave equation that stays on the GPU",
 		Long:    runWaveUsage,
 		Example: "  shadercache-lab run wave --size 512x512 --steps 600 --poke 200,200,1 --poke 320,300,-1@100 --every 20 --out frames --verify",
 		Result:  waveResult{},
-		Setup: func(cmd *cobra.Command) {
-			flags := cmd.Flags()
-			flags.Var(&f.size, "size", "cells")
-			flags.Var(&f.tiles, "tiles", "tiles, a work group each")
-			flags.IntVar(&f.steps, "steps", 600, "steps to do")
-			flags.StringArrayVar(&f.pokes, "poke", nil, "raise the surface at X,Y by HEIGHT before step STEP, any number of times (default three, before steps 0, 100 and 200)")
-			flags.IntVar(&f.every, "every", 20, "steps from picture to picture")
-			flags.StringVar(&f.out, "out", "", "folder for pictures, made if it is missing (default no pictures)")
-			flags.BoolVar(&f.absorb, "absorb", false, "borders absorb waves rather than reflect them")
-			flags.Float64Var(&f.scale, "scale", 0, "height with the last colour (default an eighth of the highest poke)")
-			flags.BoolVar(&f.verify, "verify", false, "compare every cell with the CPU's")
-			f.saved.addFlags(flags)
-			_ = cmd.MarkFlagDirname("out")
-		},
+		Flags:   &f,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
-			if err := cmp.Or(cli.RefuseZero(cmd, "scale", "checkpoint-every"), cli.RefuseUnused(cmd, f.saved.file != "", "--checkpoint", "checkpoint-every"), cli.RefuseUnused(cmd, f.out != "", "pictures, with --out", "every", "scale")); err != nil {
+			if err := cmp.Or(cli.RefuseZero(cmd, "scale", "checkpoint-every"), cli.RefuseUnused(cmd, f.Checkpoint != "", "--checkpoint", "checkpoint-every"), cli.RefuseUnused(cmd, f.Out != "", "pictures, with --out", "every", "scale")); err != nil {
 				return nil, err
 			}
 			if err := f.check(); err != nil {
 				return nil, cli.Usage(cmd, err)
 			}
-			if f.out != "" {
-				if err := cli.MakeFolder(f.out); err != nil {
+			if f.Out != "" {
+				if err := cli.MakeFolder(f.Out); err != nil {
 					return nil, err
 				}
 			}
@@ -122,15 +113,15 @@ func newRunWave(o *options) cli.Command {
 // check checks the command line and parses the pokes.
 func (f *waveFlags) check() error {
 	switch {
-	case f.steps < 1 || f.steps > 100_000_000:
+	case f.Steps < 1 || f.Steps > 100_000_000:
 		return errors.New("--steps must be 1 to 100000000")
-	case f.every < 1:
+	case f.Every < 1:
 		return errors.New("--every must be at least 1")
-	case !(f.scale >= 0):
+	case !(f.Scale >= 0):
 		return errors.New("--scale must be more than 0")
 	}
-	if f.pokes == nil {
-		w, h := f.size.X, f.size.Y
+	if f.Pokes == nil {
+		w, h := f.Size.X, f.Size.Y
 		// The same ones for any number of steps, so that --resume finds them: those after
 		// the last step are left out.
 		f.scheduled = []wave.ScheduledPoke{
@@ -139,32 +130,32 @@ func (f *waveFlags) check() error {
 			{Impulse: wave.Impulse{X: w * 3 / 5, Y: h * 3 / 4, Amplitude: 1}, Step: 200},
 		}
 	}
-	for _, text := range f.pokes {
+	for _, text := range f.Pokes {
 		p, err := wave.ParseScheduledPoke(text)
 		if err != nil {
 			return fmt.Errorf("--poke %w", err)
 		}
-		if p.Step >= f.steps {
-			return fmt.Errorf("--poke %s comes after the last of %d steps", text, f.steps)
+		if p.Step >= f.Steps {
+			return fmt.Errorf("--poke %s comes after the last of %d steps", text, f.Steps)
 		}
 		f.scheduled = append(f.scheduled, p)
 	}
 	if err := f.checkEven(); err != nil {
 		return err
 	}
-	if f.scale == 0 {
+	if f.Scale == 0 {
 		highest := float32(1e-6)
 		for _, p := range f.scheduled {
 			highest = max(highest, p.Amplitude, -p.Amplitude)
 		}
-		f.scale = float64(highest) / 8
+		f.Scale = float64(highest) / 8
 	}
 	return nil
 }
 
 func (f *waveFlags) options() wave.Options {
-	o := wave.Options{Width: f.size.X, Height: f.size.Y, TilesX: f.tiles.X, TilesY: f.tiles.Y}
-	if f.absorb {
+	o := wave.Options{Width: f.Size.X, Height: f.Size.Y, TilesX: f.Tiles.X, TilesY: f.Tiles.Y}
+	if f.Absorb {
 		o.Border = wave.Absorbing
 	}
 	return o
@@ -179,7 +170,7 @@ func (o *options) runWave(f waveFlags) (r *waveResult, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	e := wave.Experiment{Steps: f.steps, Pokes: f.scheduled, Every: f.every}
+	e := wave.Experiment{Steps: f.Steps, Pokes: f.scheduled, Every: f.Every}
 	sim, end, err := f.simulation(ctx, g, &e)
 	if err != nil {
 		return nil, err
@@ -190,19 +181,19 @@ func (o *options) runWave(f waveFlags) (r *waveResult, err error) {
 			r.waveSaved = saved
 		}
 	}()
-	bar := o.NewProgress(f.steps-e.Done, "steps")
+	bar := o.NewProgress(f.Steps-e.Done, "steps")
 	e.Progress = bar.Add
-	if f.verify {
+	if f.Verify {
 		if e.Reference, err = wave.NewReference(f.options()); err != nil {
 			return nil, err
 		}
 	}
 	var pictures errgroup.Group // written while the simulation runs
 	pictures.SetLimit(2)
-	if f.out != "" {
+	if f.Out != "" {
 		e.Frame = func(field []float32, step uint32) error {
-			file := filepath.Join(f.out, fmt.Sprintf("wave-%06d.png", step))
-			pictures.Go(func() error { return imaging.WritePNG(file, wave.Picture(field, f.size.X, f.scale)) })
+			file := filepath.Join(f.Out, fmt.Sprintf("wave-%06d.png", step))
+			pictures.Go(func() error { return imaging.WritePNG(file, wave.Picture(field, f.Size.X, f.Scale)) })
 			return nil
 		}
 	}
@@ -222,9 +213,9 @@ func (o *options) runWave(f waveFlags) (r *waveResult, err error) {
 
 func newWaveResult(g *cli.GPU, f waveFlags, done wave.Outcome) *waveResult {
 	r := &waveResult{
-		GPU: g.Name(), Driver: g.Driver(), Width: f.size.X, Height: f.size.Y, TilesX: f.tiles.X, TilesY: f.tiles.Y,
+		GPU: g.Name(), Driver: g.Driver(), Width: f.Size.X, Height: f.Size.Y, TilesX: f.Tiles.X, TilesY: f.Tiles.Y,
 		Border: f.options().Border.String(), Steps: done.Steps, Pokes: []wavePoke{}, Energy: done.Energy, Largest: done.Largest,
-		Frames: done.Frames, Out: f.out, Verified: done.Verified,
+		Frames: done.Frames, Out: f.Out, Verified: done.Verified,
 	}
 	for _, p := range done.Pokes {
 		r.Pokes = append(r.Pokes, wavePoke{p.X, p.Y, p.Amplitude, p.Step})

@@ -7,8 +7,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/lab/demo/wave"
 	"github.com/shadercache/shadercache/resident"
@@ -16,9 +14,9 @@ import (
 
 // waveCheckpoints are the flags of run wave for checkpoints.
 type waveCheckpoints struct {
-	file   string
-	resume string
-	every  time.Duration
+	Checkpoint      string        `flag:"checkpoint" help:"save the simulation in FILE.0 and FILE.1" value:"FILE"`
+	CheckpointEvery time.Duration `flag:"checkpoint-every" help:"time from checkpoint to checkpoint"`
+	Resume          string        `flag:"resume" help:"continue the simulation that is saved in FILE" value:"FILE"`
 }
 
 // waveSaved is what run wave prints of its checkpoints.
@@ -28,24 +26,18 @@ type waveSaved struct {
 	CheckpointBytes uint64 `json:"checkpoint_bytes"` // that were written
 }
 
-func (c *waveCheckpoints) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.file, "checkpoint", "", "save the simulation in `FILE`.0 and FILE.1")
-	flags.DurationVar(&c.every, "checkpoint-every", time.Second, "time from checkpoint to checkpoint")
-	flags.StringVar(&c.resume, "resume", "", "continue the simulation that is saved in `FILE`")
-}
-
 // used reports whether the simulation is a session.
-func (c *waveCheckpoints) used() bool { return c.file != "" || c.resume != "" }
+func (c *waveCheckpoints) used() bool { return c.Checkpoint != "" || c.Resume != "" }
 
 // checkEven returns an error where a session would have to stop after an odd step.
 func (f *waveFlags) checkEven() error {
-	if !f.saved.used() {
+	if !f.used() {
 		return nil
 	}
-	if f.saved.every < 0 {
+	if f.CheckpointEvery < 0 {
 		return errors.New("--checkpoint-every must be more than 0")
 	}
-	if f.steps%2 != 0 || f.out != "" && f.every%2 != 0 {
+	if f.Steps%2 != 0 || f.Out != "" && f.Every%2 != 0 {
 		return errors.New("with --checkpoint and --resume, --steps and --every must be even")
 	}
 	for _, p := range f.scheduled {
@@ -59,19 +51,19 @@ func (f *waveFlags) checkEven() error {
 // simulation returns the simulation that the flags ask for, and a function that ends it and
 // returns what was saved. A simulation that continues sets what the experiment has done.
 func (f *waveFlags) simulation(ctx context.Context, g *cli.GPU, e *wave.Experiment) (wave.Simulation, func() (waveSaved, error), error) {
-	if !f.saved.used() {
+	if !f.used() {
 		sim, err := wave.New(ctx, g.Executor, g.Cache, f.options())
 		if err != nil {
 			return nil, nil, err
 		}
 		return sim, func() (waveSaved, error) { sim.Close(); return waveSaved{}, nil }, nil
 	}
-	how := resident.Options{CheckpointEvery: f.saved.every}
-	if f.saved.file != "" {
-		how.Checkpoints = resident.OpenCheckpointFile(f.saved.file)
+	how := resident.Options{CheckpointEvery: f.CheckpointEvery}
+	if f.Checkpoint != "" {
+		how.Checkpoints = resident.OpenCheckpointFile(f.Checkpoint)
 	}
 	s, err := wave.NewSession(ctx, g.Context, g.Cache, f.options(), how)
-	if err == nil && f.saved.resume != "" {
+	if err == nil && f.Resume != "" {
 		err = f.restore(ctx, s, e)
 	}
 	if err != nil {
@@ -85,7 +77,7 @@ func (f *waveFlags) simulation(ctx context.Context, g *cli.GPU, e *wave.Experime
 
 // restore loads the checkpoint of --resume into a session.
 func (f *waveFlags) restore(ctx context.Context, s *wave.Session, e *wave.Experiment) error {
-	_, c, err := inspectCheckpoint(f.saved.resume)
+	_, c, err := inspectCheckpoint(f.Resume)
 	if err != nil {
 		return err
 	}
@@ -95,8 +87,8 @@ func (f *waveFlags) restore(ctx context.Context, s *wave.Session, e *wave.Experi
 		}
 		return err
 	}
-	if e.Done = int(s.Steps()); e.Done > f.steps {
-		return fmt.Errorf("%s is at step %d, and --steps is %d", f.saved.resume, e.Done, f.steps)
+	if e.Done = int(s.Steps()); e.Done > f.Steps {
+		return fmt.Errorf("%s is at step %d, and --steps is %d", f.Resume, e.Done, f.Steps)
 	}
 	e.Applied, err = s.Impulses(ctx)
 	return err

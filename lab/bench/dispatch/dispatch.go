@@ -20,7 +20,7 @@ import (
 
 // Options configure Run.
 type Options struct {
-	Dispatches int // for each figure, 1 to 1,000,000
+	Dispatches int `flag:"dispatches" help:"dispatches for each figure"` // 1 to 1,000,000
 }
 
 // Validate returns an error for options that Run does not accept.

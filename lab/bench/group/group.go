@@ -34,15 +34,20 @@ var Workloads = []string{Start, Small, Large, Conv, GEMM, Wave, Messages, Move}
 
 // Options configure Run.
 type Options struct {
-	Workloads    []string
-	Repeat       int     // runs of each figure, for medians
-	Seconds      float64 // about how long each run of a row of jobs takes
-	KernelMicros float64 // length of the kernel of a job
-	LargeBytes   int     // each way, of a large job
-	Images       int     // N of the convolutions
-	Matrix       int     // side of the matrices
-	Side         int     // of the volume of the wave, in cells
-	Programs     int     // of a start
+	Workloads    []string     `flag:"workloads" list:"commas" help:"one or several"`
+	Repeat       int          `flag:"repeat" help:"runs of each figure"`
+	Seconds      float64      `flag:"seconds" help:"about how long each run of a row takes"`
+	KernelMicros float64      `flag:"kernel-us" help:"length of the kernel of a job"`
+	LargeBytes   cli.ByteSize `flag:"large-bytes" help:"bytes each way of a large job (default 16 MiB)"`
+	Images       int          `flag:"images" help:"images of a convolution"`
+	Matrix       int          `flag:"matrix" help:"side of the matrices"`
+	Side         int          `flag:"side" help:"cells of a side of the volume of the wave"`
+	Programs     int          `flag:"programs" help:"programs of a start"`
+}
+
+// DefaultOptions are those of the command.
+func DefaultOptions() Options {
+	return Options{Workloads: Workloads, Repeat: 3, Seconds: 0.5, KernelMicros: 1000, LargeBytes: 16 << 20, Images: 64, Matrix: 16384, Side: 512, Programs: 48}
 }
 
 // Validate returns an error for options that Run does not accept.
@@ -116,7 +121,7 @@ func (r *run) measure() error {
 		{Small, executor.Options{Depth: 8, SlotBytes: 4 * smallBytes, SlotJobs: 1}, func() error { return r.jobs(Small, smallBytes, 4, nil) }},
 		// More slots than the GPU needs: the host copies to and from several at a time.
 		// Twice the bytes of a job: Submit has room for the alignment of its operands.
-		{Large, executor.Options{Depth: 8, SlotBytes: 2 * r.LargeBytes, SlotJobs: 1}, r.large},
+		{Large, executor.Options{Depth: 8, SlotBytes: 2 * int(r.LargeBytes), SlotJobs: 1}, r.large},
 		{Conv, executor.Options{}, r.convolutions},
 		{GEMM, executor.Options{}, r.product},
 		// A slot a job: faces go on before the interior is done.

@@ -55,10 +55,10 @@ func (r *run) jobs(name string, size, chunk int, place *place) error {
 
 // large measures large jobs whose data is copied, and those whose data is in place.
 func (r *run) large() error {
-	if err := r.jobs(Large, r.LargeBytes, 1, nil); err != nil {
+	if err := r.jobs(Large, int(r.LargeBytes), 1, nil); err != nil {
 		return err
 	}
-	return r.jobs(Large, r.LargeBytes, 1, &place{})
+	return r.jobs(Large, int(r.LargeBytes), 1, &place{})
 }
 
 // programOf returns the program of the group, or of its first member.

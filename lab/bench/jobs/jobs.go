@@ -26,11 +26,11 @@ import (
 
 // Options configure Run.
 type Options struct {
-	Workloads  []string      // small, large and upload
-	Seconds    float64       // about how long each run of a row takes
-	Repeat     int           // runs of each row for its figures, for medians
-	LargeBytes int           // each way, of a large job
-	Soak       time.Duration // instead, run mixed jobs for this long and report what grows or stalls
+	Workloads  []string      `flag:"workloads" list:"commas" help:"small (4 KiB each way, kernels of 2 to 1000 us), large (16 MiB each way, 1000 us), upload, or several"`
+	Seconds    float64       `flag:"seconds" help:"about how long each run of a row takes"`
+	Repeat     int           `flag:"repeat" help:"runs of each row for its figures, for medians"`
+	LargeBytes cli.ByteSize  `flag:"large-bytes" help:"bytes each way of a large job (default 16 MiB)"`
+	Soak       time.Duration `flag:"soak" help:"instead, run mixed jobs for this long and report what grows or stalls"`
 }
 
 // Validate returns an error for options that Run does not accept.

@@ -46,7 +46,7 @@ func (o Options) plan() []jobSize {
 		plan = append(plan, jobSize{1000, smallBytes, 1, []int{1, 2, 3, 8}, []delayedRun{{8, 3 * time.Millisecond}, {16, 6 * time.Millisecond}, {32, 12 * time.Millisecond}}})
 	}
 	if slices.Contains(o.Workloads, "large") {
-		plan = append(plan, jobSize{1000, o.LargeBytes, 1, []int{1, 2, 3, 4, 6}, nil})
+		plan = append(plan, jobSize{1000, int(o.LargeBytes), 1, []int{1, 2, 3, 4, 6}, nil})
 	}
 	return plan
 }

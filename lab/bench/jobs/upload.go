@@ -10,7 +10,7 @@ import (
 
 // measureUpload streams inputs that are in the slots already.
 func (r *run) measureUpload() (err error) {
-	u := UploadFigures{JobBytes: r.LargeBytes, Verified: true}
+	u := UploadFigures{JobBytes: int(r.LargeBytes), Verified: true}
 	const depth = 6
 	e, err := executor.New(r.gpu.Context, r.gpu.Cache, executor.Options{Depth: depth, SlotBytes: u.JobBytes, SlotJobs: 1})
 	if err != nil {

@@ -21,13 +21,13 @@ import (
 type Options struct {
 	Shapes      []conv2d.Shape
 	Named       map[string]bool // shapes that also a software driver runs, however long they take
-	Tune        bool            // tune problems that were not tuned, first
-	Budget      time.Duration   // of each search
-	Exact       bool            // only algorithms with the error of a sum of products
-	NoCPU       bool            // no algorithm that the CPU computes without a kernel
-	PeerFile    string          // times of a peer
-	PeerCommand string          // program that measures a peer's times
-	PeerEach    bool            // run it after each row instead of after all
+	Tune        bool            `flag:"tune" help:"tune what was not tuned, first"`
+	Budget      time.Duration   `flag:"budget" help:"how long to search for each problem"`
+	Exact       bool            `flag:"exact" help:"only algorithms with the error of a sum of products"`
+	NoCPU       bool            `flag:"no-cpu" help:"on software drivers, only algorithms with kernels"`
+	PeerFile    string          `flag:"peer" help:"file of a peer's times" files:"json"`
+	PeerCommand string          `flag:"peer-command" help:"program that measures a peer's times"`
+	PeerEach    bool            `flag:"peer-each" help:"run the peer's program after each row"`
 }
 
 // Validate returns an error for options that Run does not accept.

@@ -26,10 +26,10 @@ var Workloads = []string{"persistence", "round_trip", "live", "barrier", "preemp
 
 // Options configure Run.
 type Options struct {
-	Workloads  []string
-	Iterations uint64        // of persistence; its variants scale with it; 0 is 10,000,000, or 400,000 on the CPU
-	Seconds    float64       // about how long each row takes
-	Soak       time.Duration // how long each strategy runs in the soak test; 0 runs none
+	Workloads  []string      `flag:"workloads" list:"commas" help:"what to measure (default all)" shown:""`
+	Iterations uint64        `flag:"iterations" help:"iterations of persistence; its variants scale with it (default 10000000, 400000 on the CPU)"`
+	Seconds    float64       `flag:"seconds" help:"about how long each row takes"`
+	Soak       time.Duration `flag:"soak" help:"how long each strategy runs in the soak test, as in 60s"`
 }
 
 // Validate returns an error for options that Run does not accept.

@@ -38,14 +38,14 @@ const File = "file"
 
 // Options configure Run.
 type Options struct {
-	Programs  int
-	Repeat    int // rounds of each row
-	Workloads []string
-	Processes []int           // at once, of Warm and Cold
-	Machines  []int           // at once, of Machines
-	Remotes   []string        // File, startup.Loopback, or a URL that may be written to
-	Latencies []time.Duration // there and back, of a link before the remotes that are no folders
-	WorkDir   string          // where directories are made, and removed; "" is the system's temporary directory
+	Workloads []string        `flag:"workloads" list:"commas" help:"one or several"`
+	Processes []int           `flag:"processes" help:"at once, on one directory"`
+	Machines  []int           `flag:"machines" help:"at once, with a directory each"`
+	Remotes   []string        `flag:"remote" list:"commas" help:"of machines: file, loopback, or a URL"`
+	Latencies []time.Duration `flag:"latency" help:"of a link before the remote, there and back"`
+	Programs  int             `flag:"programs" help:"number of programs"`
+	Repeat    int             `flag:"repeat" help:"rounds of each row"`
+	WorkDir   string          `flag:"workdir" help:"where directories are made, and removed (default the system's temporary directory)"`
 }
 
 // most bounds how many processes start at once.

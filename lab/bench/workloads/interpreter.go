@@ -20,12 +20,13 @@ import (
 
 // InterpreterOptions configure RunInterpreter. The zero value takes seconds on a GPU.
 type InterpreterOptions struct {
-	Workloads []string // of InterpreterWorkloads; empty is those that take seconds
+	// Empty is those of InterpreterWorkloads that take seconds.
+	Workloads []string `flag:"workloads" list:"commas" help:"what to measure: forms, builds, vectors, lengths" shown:"forms,builds,vectors"`
 
-	Cycles   int // instructions of each machine in a row; 0 is 4,000,000, on software drivers 600,000 of one machine and 60,000 of many
-	Batch    int // instructions of a batch; 0 is a quarter of those
-	Machines int // side by side, in the rows of many; 0 is 10,000, or 256 on software drivers
-	Repeat   int // runs of each row, of which the best counts; 0 is 2
+	Machines int `flag:"machines" help:"machines side by side (default 10000, on software drivers 256)"`
+	Cycles   int `flag:"cycles" help:"instructions of each machine (default 4000000; on software drivers 600000 of one machine, 60000 of many)"`
+	Batch    int `flag:"batch" help:"instructions of a batch (default a quarter of --cycles)"`
+	Repeat   int `flag:"repeat" help:"runs of each row, of which the best counts (default 2)"`
 }
 
 // InterpreterWorkloads are the names of what RunInterpreter measures: every form of
