@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,9 +18,22 @@ type placed struct {
 	released atomic.Bool
 }
 
-// NewBuffer makes a buffer on the member whose buffers of the group have the fewest bytes,
+// NewBuffer makes a buffer on the member whose objects of the group have the fewest bytes,
 // or on another where that one has no room. Jobs that use it run there.
-func (g *Group) NewBuffer(ctx context.Context, size int) (job.Buffer, error) {
+func (g *Group) NewBuffer(ctx context.Context, size int) (made job.Buffer, err error) {
+	err = g.place(func(m *member) error {
+		made, err = g.newBufferOn(ctx, m, size)
+		return err
+	})
+	return made, err
+}
+
+// place calls make for the member whose objects have the fewest bytes, and for the next where
+// that one has no room.
+func (g *Group) place(make func(*member) error) error {
+	if err := g.check(); err != nil {
+		return err
+	}
 	var failed error
 	for tried := map[*member]bool{}; len(tried) < len(g.members); {
 		m := g.emptiest(tried)
@@ -27,16 +41,11 @@ func (g *Group) NewBuffer(ctx context.Context, size int) (job.Buffer, error) {
 			break
 		}
 		tried[m] = true
-		b, err := g.newBufferOn(ctx, m, size)
-		if err == nil || !isOfDevice(err) {
-			return b, err
+		if failed = make(m); failed == nil || !isOfDevice(failed) {
+			return failed
 		}
-		failed = err
 	}
-	if failed == nil {
-		failed = g.unusable()
-	}
-	return nil, failed
+	return cmp.Or(failed, g.noMember())
 }
 
 // emptiest returns the usable member with the fewest bytes that was not tried, or nil.

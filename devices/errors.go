@@ -13,9 +13,9 @@ var (
 	// ErrNoMember is returned when every member is lost, or could not be opened. The error
 	// has the reason of each.
 	ErrNoMember = errors.New("no device of the group can be used")
-	// ErrOtherMember is returned for a job whose buffers are on different members, and for
-	// one of a split buffer as a whole. It matches job.ErrInvalid too.
-	ErrOtherMember = fmt.Errorf("%w: its buffers are on different devices", job.ErrInvalid)
+	// ErrOtherMember is returned for a job whose buffers and textures are on different
+	// members, and for one of a split buffer as a whole. It matches job.ErrInvalid too.
+	ErrOtherMember = fmt.Errorf("%w: its objects are on different devices", job.ErrInvalid)
 )
 
 // DeviceError is an error of one member. It matches what the member returned:

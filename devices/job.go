@@ -52,47 +52,60 @@ func (g *Group) submit(ctx context.Context, j *job.Job, want *member) (*pending,
 	return p, nil
 }
 
-// home returns the member that the buffers of a job are on, or nil.
-func (g *Group) home(j *job.Job) (home *member, err error) {
+// home returns the member that the buffers and textures of a job are on, or nil.
+func (g *Group) home(j *job.Job) (*member, error) {
 	for i := range j.Count() {
 		d := j.At(i)
 		if p, ok := d.Program.(*program); !ok || p.group != g {
 			return nil, job.Foreign(d.Program)
 		}
-		for _, b := range d.Buffers {
-			m, err := g.memberOf(&b)
-			if err != nil {
-				return nil, err
-			}
-			if m != nil && home != nil && m != home {
-				return nil, fmt.Errorf("devices: a job has buffers on device %d and %d: %w", home.rank, m.rank, ErrOtherMember)
-			}
-			if m != nil {
-				home = m
-			}
-		}
 	}
-	return home, nil
+	h := homing{group: g}
+	err := j.Resolve(&h)
+	return h.home, err
 }
 
-// memberOf returns the member of a buffer, or nil for a replica.
-func (g *Group) memberOf(b *job.Bound) (*member, error) {
-	switch of := b.Buffer.(type) {
+// homing finds the member that the objects of a job are on.
+type homing struct {
+	group *Group
+	home  *member // nil: none yet
+}
+
+func (h *homing) Buffer(b *job.Bindable, written bool) error {
+	switch of := (*b).(type) {
 	case *placed:
-		if g.members[of.m.rank%len(g.members)] == of.m {
-			return of.m, nil
-		}
+		return h.on(of.m)
 	case *Replica:
-		if of.group == g && !b.ReadOnly {
-			return nil, fmt.Errorf("%w: binding %d writes a replica: bind its Copy of one device, or mark it ReadOnly", job.ErrInvalid, b.Binding)
+		if of.group == h.group && written {
+			return fmt.Errorf("%w: it is a replica, and written: bind its Copy of one device, or mark it ReadOnly", job.ErrInvalid)
 		}
-		if of.group == g {
-			return nil, nil
+		if of.group == h.group {
+			return nil
 		}
 	case *Split:
-		return nil, fmt.Errorf("devices: binding %d has a split buffer: bind its parts: %w", b.Binding, ErrOtherMember)
+		return fmt.Errorf("it is split: bind its parts: %w", ErrOtherMember)
 	}
-	return nil, job.ForeignBuffer(b.Binding)
+	return job.ErrForeign
+}
+
+func (h *homing) Texture(t *job.Texture) error {
+	of, ok := (*t).(*placedTexture)
+	if !ok {
+		return job.ErrForeign
+	}
+	return h.on(of.m)
+}
+
+// on returns an error where an object on m cannot be bound beside those before.
+func (h *homing) on(m *member) error {
+	switch {
+	case h.group.members[m.rank%len(h.group.members)] != m:
+		return job.ErrForeign
+	case h.home != nil && h.home != m:
+		return fmt.Errorf("it is on device %d, and others on %d: %w", m.rank, h.home.rank, ErrOtherMember)
+	}
+	h.home = m
+	return nil
 }
 
 // choose returns the member that has the fewest jobs to finish, among those that have the
@@ -137,52 +150,49 @@ func (g *Group) hasPrograms(j *job.Job, m *member) (bool, error) {
 	return all, nil
 }
 
-// onMember returns a job with the programs and buffers of a member.
+// onMember returns a job with the programs, buffers and textures of a member.
 func (g *Group) onMember(ctx context.Context, j *job.Job, m *member) (*job.Job, error) {
-	to := &job.Job{Inputs: j.Inputs, Outputs: j.Outputs}
-	if len(j.Then) > 0 {
-		to.Then = make([]job.Dispatch, len(j.Then))
-	}
-	if err := onMember(ctx, &j.Dispatch, &to.Dispatch, m); err != nil {
-		return nil, err
-	}
-	for i := range j.Then {
-		if err := onMember(ctx, &j.Then[i], &to.Then[i], m); err != nil {
+	to := j.Clone()
+	for i := range to.Count() {
+		d := to.At(i)
+		var err error
+		if d.Program, err = d.Program.(*program).on(ctx, m.rank); err != nil {
 			return nil, err
 		}
+	}
+	if err := to.Resolve((*residing)(m)); err != nil {
+		return nil, m.error(err)
 	}
 	return to, nil
 }
 
-func onMember(ctx context.Context, from, to *job.Dispatch, m *member) (err error) {
-	*to = *from
-	if to.Program, err = from.Program.(*program).on(ctx, m.rank); err != nil {
-		return err
-	}
-	if len(from.Buffers) == 0 {
-		return nil
-	}
-	to.Buffers = slices.Clone(from.Buffers)
-	for i := range to.Buffers {
-		b := &to.Buffers[i]
-		switch of := b.Buffer.(type) {
-		case *placed:
-			b.Buffer = of.Buffer
-		case *Replica:
-			there := of.on(m)
-			if there == nil {
-				return m.error(fmt.Errorf("%w: the replica at binding %d has no copy there", job.ErrInvalid, b.Binding))
-			}
-			b.Buffer = there.Buffer
+// residing replaces the objects of a group by those of a member.
+type residing member
+
+func (m *residing) Buffer(b *job.Bindable, _ bool) error {
+	switch of := (*b).(type) {
+	case *placed:
+		*b = of.Buffer
+	case *Replica:
+		there := of.on((*member)(m))
+		if there == nil {
+			return fmt.Errorf("%w: the replica has no copy there", job.ErrInvalid)
 		}
+		*b = there.Buffer
 	}
 	return nil
 }
 
-// cloneJob returns a job that is independent of what the caller may reuse after Submit.
+func (m *residing) Texture(t *job.Texture) error {
+	*t = (*t).(*placedTexture).Texture
+	return nil
+}
+
+// cloneJob returns a job that is independent of what the caller may reuse after Submit. It has no
+// texture, which is on one member.
 func cloneJob(j *job.Job) *job.Job {
-	to := *j
-	to.Then, to.Inputs, to.Outputs = slices.Clone(j.Then), slices.Clone(j.Inputs), slices.Clone(j.Outputs)
+	to := j.Clone()
+	to.Inputs, to.Outputs = slices.Clone(j.Inputs), slices.Clone(j.Outputs)
 	for i := range to.Inputs {
 		in := &to.Inputs[i]
 		if in.Fill != nil && in.Data == nil && in.Size > 0 {
@@ -193,9 +203,18 @@ func cloneJob(j *job.Job) *job.Job {
 			in.Data = slices.Clone(in.Data)
 		}
 	}
+	for i := range to.Counters {
+		to.Counters[i].Start = slices.Clone(to.Counters[i].Start)
+	}
 	for i := range to.Count() {
 		d := to.At(i)
-		d.Buffers, d.Uniforms, d.Params = slices.Clone(d.Buffers), slices.Clone(d.Uniforms), slices.Clone(d.Params)
+		d.Uniforms, d.Params = slices.Clone(d.Uniforms), slices.Clone(d.Params)
+		for k := range d.Uniforms {
+			d.Uniforms[k] = d.Uniforms[k].Clone()
+		}
+		for k := range d.Blocks {
+			d.Blocks[k].Data = slices.Clone(d.Blocks[k].Data)
+		}
 	}
-	return &to
+	return to
 }

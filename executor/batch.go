@@ -156,7 +156,8 @@ type textureBind struct {
 // transfer is a copy on the device between a slot and a texture, or, without a texture,
 // of the start of counters from the slot's inputs to its outputs.
 type transfer struct {
-	span    // in the slot's inputs, or in its outputs where out is set
+	span    // in memory, else in the slot's inputs, or in its outputs where out is set
+	memory  *Memory
 	texture *Texture
 	region  texel.Region
 	out     bool
@@ -218,6 +219,9 @@ func (b *batch) addOutputs(j *job.Job, l *layout, down int) {
 	}
 	for i := range l.textureOutputs {
 		out, place := &j.TextureOutputs[i], &l.textureOutputs[i]
+		if place.memory != nil {
+			continue
+		}
 		b.outputs = append(b.outputs, output{
 			span: place.shift(down), to: out.To, read: out.Read,
 			picture: out.Picture, format: place.texture.texture.Format,
@@ -292,7 +296,11 @@ func (b *batch) addCopies(l *layout, up, down int) {
 			if x.out {
 				from = down
 			}
-			x.span = x.shift(from)
+			if x.memory != nil {
+				b.keep(&x.memory.object)
+			} else {
+				x.span = x.shift(from)
+			}
 			b.keep(&x.texture.object)
 			b.copies = append(b.copies, x)
 		}

@@ -263,7 +263,7 @@ void main() {
 				}
 			}
 			got[0] = poisonWord
-			if err := total.Download(t.Context(), texel.Region{}, glctx.Bytes(got)); err != nil || !slices.Equal(got, want) {
+			if err := total.Read(t.Context(), texel.Region{}, glctx.Bytes(got)); err != nil || !slices.Equal(got, want) {
 				t.Errorf("downloaded %v, %v", got[:8], err)
 			}
 		})
@@ -512,7 +512,7 @@ void main() {
 		{"a sampler cannot have", func(j *Job) { j.Textures[0].Sampler.Mip = 7 }},
 		{"the atomic counters at binding 0 are not bound: Job.Counters needs", func(j *Job) { j.Counters = nil }},
 		{"the atomic counters at binding 0 are bound twice", func(j *Job) { j.Counters = append(j.Counters, j.Counters[0]) }},
-		{"counters at binding 0: has Memory beside", func(j *Job) { j.Counters[0] = Counter{Buffer: memory.Memory, To: []uint32{0}} }},
+		{"counters at binding 0: has a Buffer beside", func(j *Job) { j.Counters[0] = Counter{Buffer: memory.Memory, To: []uint32{0}} }},
 		{"counters at binding 0: offset 2", func(j *Job) { j.Counters[0] = Counter{Buffer: memory.Memory, Offset: 2} }},
 		{"counters at binding 3: no program", func(j *Job) { j.Counters = append(j.Counters, Counter{Binding: 3}) }},
 		{"uniform block Block (binding 6) has no Params and is not among Blocks", func(j *Job) { j.Blocks = nil }},
@@ -527,7 +527,7 @@ void main() {
 		{"uniform list[0] has 4 elements of type float, 4 components, and was given 3", func(j *Job) { j.Uniforms[2] = job.Floats("list", 1, 2, 3) }},
 		{"uniform list[0] is not set; it is of type float", func(j *Job) { j.Uniforms = j.Uniforms[:2] }},
 		{"texture input 0: there is no texture", func(j *Job) { j.TextureInputs[0].Texture = nil }},
-		{"texture input 0: has 0 of a slice, a picture and a function", func(j *Job) { j.TextureInputs[0].Texels = nil }},
+		{"texture input 0: has 0 of a slice, a picture, a function and a buffer", func(j *Job) { j.TextureInputs[0].Texels = nil }},
 		{"texture input 0: has 2 of", func(j *Job) { j.TextureInputs[0].Picture = image.NewGray(image.Rect(0, 0, 8, 8)) }},
 		{"texture input 0: 255 bytes, the texels of the region have 256", func(j *Job) { j.TextureInputs[0].Texels = texels[1:] }},
 		{"level 2 of 2", func(j *Job) { j.TextureInputs[0].Region.Level = 2 }},
@@ -564,15 +564,34 @@ func TestTexturesRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, got := []byte{1, 2, 3, 4, 5, 6, 7, 8}, bytes.Repeat([]byte{0xd5}, 8)
-	if err := x.Upload(t.Context(), texel.Region{}, want); err != nil {
+	if err := x.Write(t.Context(), texel.Region{}, want); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, x.Upload(t.Context(), texel.Region{}, want[1:]), "take 8 bytes")
-	if err := x.Download(t.Context(), texel.Region{}, got); err != nil || !bytes.Equal(got, want) {
+	wantError(t, x.Write(t.Context(), texel.Region{}, want[1:]), "take 8 bytes")
+	if err := x.Read(t.Context(), texel.Region{}, got); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)
 	}
 	x.Release()
-	wantError(t, x.Download(t.Context(), texel.Region{}, got), "released")
+	wantError(t, x.Read(t.Context(), texel.Region{}, got), "released")
+}
+
+// TestNewTexturesAreZero reads every level of textures whose memory was poisoned.
+func TestNewTexturesAreZero(t *testing.T) {
+	f := newFixture(t, Options{test: testOptions{poison: true}})
+	for _, shape := range []texel.Shape{
+		{Format: texel.RGBA8, Width: 9, Height: 5, Levels: 4}, {Dim: shader.Dim3D, Format: texel.R32F, Width: 3, Height: 3, Depth: 3, Levels: 2},
+		{Dim: shader.Dim1DArray, Format: texel.RG16I, Width: 5, Depth: 3}, {Dim: shader.DimCubeArray, Format: texel.RGB10A2UI, Width: 2, Height: 2, Depth: 2},
+		{Format: texel.Depth16, Width: 3, Height: 3}, {Format: texel.SRGB8A8, Width: 3, Height: 3}, {Dim: shader.Dim1D, Format: texel.R8, Width: 7},
+	} {
+		x := f.texture(shape)
+		for level := range x.Shape().Levels {
+			n, _ := x.Shape().RegionBytes(texel.Region{Level: level})
+			got := bytes.Repeat([]byte{0xd5}, n)
+			if err := x.Read(t.Context(), texel.Region{Level: level}, got); err != nil || !bytes.Equal(got, make([]byte, n)) {
+				t.Errorf("%s, level %d: %v, %v", x.Shape().Dim, level, got, err)
+			}
+		}
+	}
 }
 
 // TestTexturesAllocateNothing counts allocations of jobs with textures, counters and
@@ -719,7 +738,7 @@ void main() { imageStore(to, ivec2(0), texelFetch(from, ivec2(0), 0) + 1u); }`
 		}
 	}
 	got := []uint32{poisonWord}
-	if err := x[5].Download(t.Context(), texel.Region{}, glctx.Bytes(got)); err != nil || got[0] != 2 {
+	if err := x[5].Read(t.Context(), texel.Region{}, glctx.Bytes(got)); err != nil || got[0] != 2 {
 		t.Errorf("the end of the chain is %d, %v", got[0], err)
 	}
 }

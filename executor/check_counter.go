@@ -14,9 +14,6 @@ func (e *Executor) placeCounters(j *job.Job, l *layout) error {
 	for i := range j.Counters {
 		c := &j.Counters[i]
 		if c.Buffer != nil {
-			if c.Start != nil || c.To != nil {
-				return fmt.Errorf("executor: counters at binding %d: has Memory beside Start or To", c.Binding)
-			}
 			if err := e.checkMemory(memoryOf(c.Buffer)); err != nil {
 				return fmt.Errorf("executor: counters at binding %d: %w", c.Binding, err)
 			}
@@ -28,9 +25,6 @@ func (e *Executor) placeCounters(j *job.Job, l *layout) error {
 			if h := handleOf(j.At(k)); h != nil {
 				size = max(size, counterBytes(h.Interface().Resources, c.Binding))
 			}
-		}
-		if size == 0 {
-			return fmt.Errorf("executor: counters at binding %d: no program of the job has a counter there", c.Binding)
 		}
 		l.counters = append(l.counters, counter{up: l.addUp(size, e.align), down: l.addDown(size, e.align)})
 	}

@@ -27,9 +27,16 @@ func (m *Memory) memory() *Memory { return m }
 
 // textureOf returns the texture that a job binds, or nil for another's.
 func textureOf(t job.Texture) *Texture {
-	own, _ := t.(*Texture)
-	return own
+	switch t := t.(type) {
+	case *Texture:
+		return t
+	case interface{ own() *Texture }: // embeds one
+		return t.own()
+	}
+	return nil
 }
+
+func (t *Texture) own() *Texture { return t }
 
 // mayRunNothing reports whether a dispatch may be one of no groups.
 func mayRunNothing(d *job.Dispatch) bool {

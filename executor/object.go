@@ -45,12 +45,17 @@ func (o *object) removeOwner() {
 	}
 }
 
-// do runs fn on the GL thread after the jobs that use the object.
-func (o *object) do(ctx context.Context, fn func(gl *glctx.GL) error) error {
+// Wait waits for the jobs submitted so far that use the object.
+func (o *object) Wait(ctx context.Context) error {
 	o.e.mu.Lock()
 	last := o.lastUse
 	o.e.mu.Unlock()
-	if err := o.e.waitForBatch(ctx, last); err != nil {
+	return o.e.waitForBatch(ctx, last)
+}
+
+// do runs fn on the GL thread after the jobs that use the object.
+func (o *object) do(ctx context.Context, fn func(gl *glctx.GL) error) error {
+	if err := o.Wait(ctx); err != nil {
 		return err
 	}
 	return o.e.context.Do(func(gl *glctx.GL) error {

@@ -18,8 +18,13 @@ func (r *recorder) copyTexels(gl *glctx.GL, s *slot, copies []transfer) error {
 			gl.Copy(s.inputs, c.offset, s.outputs, c.to, c.size)
 			continue
 		}
-		added := r.addKinds(glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate)
-		if added || r.isHazard(&c.texture.object, c.out) {
+		kinds := glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate
+		hazard := r.isHazard(&c.texture.object, c.out)
+		if c.memory != nil {
+			kinds |= glctx.BarrierPixels
+			hazard = hazard || r.isHazard(&c.memory.object, !c.out)
+		}
+		if r.addKinds(kinds) || hazard {
 			r.synchronize(gl, r.kinds)
 		}
 		if err := c.record(gl, s); err != nil {
@@ -30,10 +35,17 @@ func (r *recorder) copyTexels(gl *glctx.GL, s *slot, copies []transfer) error {
 }
 
 func (c *transfer) record(gl *glctx.GL, s *slot) error {
-	if c.out {
-		return gl.CopyFromTexture(c.texture.texture, c.region, s.outputs, c.offset, glctx.Stride{})
+	buffer := s.inputs
+	switch {
+	case c.memory != nil:
+		buffer = c.memory.buffer
+	case c.out:
+		buffer = s.outputs
 	}
-	return gl.CopyToTexture(c.texture.texture, c.region, s.inputs, c.offset, glctx.Stride{})
+	if c.out {
+		return gl.CopyFromTexture(c.texture.texture, c.region, buffer, c.offset, glctx.Stride{})
+	}
+	return gl.CopyToTexture(c.texture.texture, c.region, buffer, c.offset, glctx.Stride{})
 }
 
 // textureHazard reports whether a barrier is needed before a command uses its textures.

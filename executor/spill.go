@@ -35,13 +35,13 @@ func (s *Spill) Move(ctx context.Context, e *Executor, j *job.Job, newMemory fun
 	if err := job.Check(j, &e.info.Limits); err != nil {
 		return nil, err
 	}
-	to := *j
-	to.Inputs, to.Outputs, to.Then = nil, nil, slices.Clone(j.Then)
+	to := j.Clone()
+	to.Inputs, to.Outputs = nil, nil
 	for i := range j.Inputs {
 		in := &j.Inputs[i]
 		if operandSize(in.Data, in.Size) < largeOperand {
 			to.Inputs = append(to.Inputs, *in)
-		} else if err := s.moveInput(ctx, &to, in, newMemory); err != nil {
+		} else if err := s.moveInput(ctx, to, in, newMemory); err != nil {
 			return nil, err
 		}
 	}
@@ -49,11 +49,11 @@ func (s *Spill) Move(ctx context.Context, e *Executor, j *job.Job, newMemory fun
 		out := &j.Outputs[i]
 		if operandSize(out.To, out.Size) < largeOperand {
 			to.Outputs = append(to.Outputs, *out)
-		} else if err := s.moveOutput(&to, out, newMemory); err != nil {
+		} else if err := s.moveOutput(to, out, newMemory); err != nil {
 			return nil, err
 		}
 	}
-	return &to, nil
+	return to, s.moveTexels(ctx, to, newMemory)
 }
 
 // hasRoom reports whether a job fits into a slot: half of one leaves room for the padding of
@@ -68,6 +68,14 @@ func (e *Executor) hasRoom(j *job.Job) bool {
 	}
 	for i := range j.Outputs {
 		out += operandSize(j.Outputs[i].To, j.Outputs[i].Size)
+	}
+	for i := range j.TextureInputs {
+		_, n, _ := j.TextureInputs[i].Place() // an error is that of the check
+		in += n
+	}
+	for i := range j.TextureOutputs {
+		_, n, _ := j.TextureOutputs[i].Place()
+		out += n
 	}
 	return max(in, out) <= e.options.SlotBytes/2
 }
@@ -99,6 +107,44 @@ func (s *Spill) moveOutput(j *job.Job, out *job.Output, newMemory func(int) (*Me
 	}
 	s.late[len(s.late)-1].read = out.Read
 	BindOperand(j, job.Bound{Binding: out.Binding, Buffer: m})
+	return nil
+}
+
+// moveTexels moves the large texels of a job that is its own.
+func (s *Spill) moveTexels(ctx context.Context, j *job.Job, newMemory func(int) (*Memory, error)) error {
+	for i := range j.TextureInputs {
+		in := &j.TextureInputs[i]
+		region, n, err := in.Place()
+		if err != nil || n < largeOperand || in.Buffer != nil {
+			continue
+		}
+		data, err := in.Bytes()
+		if err != nil {
+			return err
+		}
+		m, err := s.Upload(ctx, data, newMemory)
+		if err != nil {
+			return err
+		}
+		*in = job.TextureInput{Texture: in.Texture, Region: region, Buffer: m}
+	}
+	for i := range j.TextureOutputs {
+		out := &j.TextureOutputs[i]
+		region, n, err := out.Place()
+		if err != nil || n < largeOperand || out.Buffer != nil {
+			continue
+		}
+		to, read, err := out.Bytes()
+		if err != nil {
+			return err
+		}
+		m, err := s.Download(to, newMemory)
+		if err != nil {
+			return err
+		}
+		s.late[len(s.late)-1].read = read
+		*out = job.TextureOutput{Texture: out.Texture, Region: region, Buffer: m}
+	}
 	return nil
 }
 

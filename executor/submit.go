@@ -6,7 +6,6 @@ import (
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
-	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -217,27 +216,18 @@ func (b *batch) write(j *job.Job, l *layout, index, up int) {
 		}
 	}
 	for i := range l.textureInputs {
-		writeTexels(&j.TextureInputs[i], &l.textureInputs[i], data)
+		if l.textureInputs[i].memory != nil {
+			continue
+		}
+		if err := j.TextureInputs[i].Encode(l.textureInputs[i].of(data)); err != nil {
+			panic(err) // checkJob has checked it: the picture changes meanwhile
+		}
 	}
 	for i, place := range l.counters {
 		clear(place.up.of(data))
 		copy(place.up.of(data), glctx.Bytes(j.Counters[i].Start))
 	}
 	written = true
-}
-
-// writeTexels puts the texels at their place in mapped memory.
-func writeTexels(in *job.TextureInput, x *transfer, data []byte) {
-	switch {
-	case in.Fill != nil:
-		in.Fill(x.of(data))
-	case in.Picture != nil:
-		if err := texel.EncodePicture(x.of(data), x.texture.texture.Format, in.Picture); err != nil {
-			panic(err) // checkJob has checked it: the picture changes meanwhile
-		}
-	default:
-		copy(x.of(data), in.Texels)
-	}
 }
 
 // endWrite records that a job's inputs are written, and wakes the pump where it

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,8 @@ import (
 // releases it; jobs in flight retain it until the GPU has finished them. It must not be
 // copied. Methods may be called from any goroutine.
 //
-// Upload, Clear and Download are not for hot paths: they wait for the jobs submitted
-// before that use the texture, and Download blocks the GL thread. Texels that change from
+// Write, Clear and Read are not for hot paths: they wait for the jobs submitted
+// before that use the texture, and Read blocks the GL thread. Texels that change from
 // job to job belong in the job's TextureInputs and TextureOutputs. Jobs that follow each
 // other closely overlap best with a texture each: a ring of Options.Depth textures.
 type Texture struct {
@@ -24,13 +25,22 @@ type Texture struct {
 	texture glctx.Texture
 }
 
-// NewTexture makes a texture with undefined texels. It returns texel.ErrShape,
-// wrapped, for a shape that the device does not have, and shader.ErrOutOfMemory where
-// there is no room.
+// NewTexture makes a texture, all zero. It returns texel.ErrShape, wrapped, for a shape that
+// the device does not have, and shader.ErrOutOfMemory where there is no room.
 func (e *Executor) NewTexture(shape texel.Shape) (*Texture, error) {
 	t := &Texture{object: object{e: e}}
 	err := e.context.Do(func(gl *glctx.GL) (err error) {
-		t.texture, err = gl.NewTexture(shape)
+		if t.texture, err = gl.NewTexture(shape); err != nil {
+			return err
+		}
+		value := make([]byte, t.texture.Format.Bytes())
+		if e.options.test.poison {
+			err = t.clear(gl, bytes.Repeat([]byte{0xAB}, len(value)))
+		}
+		// A driver may return what was deleted before, also of another session of a server.
+		if err = errors.Join(err, t.clear(gl, value), gl.Err()); err != nil {
+			gl.DeleteTexture(t.texture)
+		}
 		return err
 	})
 	if err != nil {
@@ -41,15 +51,23 @@ func (e *Executor) NewTexture(shape texel.Shape) (*Texture, error) {
 	return t, nil
 }
 
+// clear sets all texels of every level to value.
+func (t *Texture) clear(gl *glctx.GL, value []byte) (err error) {
+	for level := range t.texture.Levels {
+		err = errors.Join(err, gl.ClearTexture(t.texture, texel.Region{Level: level}, value))
+	}
+	return err
+}
+
 // Shape returns what the texture was made as, without zeros.
 func (t *Texture) Shape() texel.Shape { return t.texture.Shape }
 
 // Aliases reports whether an image of a format may be bound to the texture: see texel.Format.
 func (t *Texture) Aliases(f texel.Format) bool { return t.texture.Aliases(f) }
 
-// Upload copies texels without padding to a region, after the jobs submitted so far that
+// Write copies texels without padding to a region, after the jobs submitted so far that
 // use the texture.
-func (t *Texture) Upload(ctx context.Context, r texel.Region, texels []byte) error {
+func (t *Texture) Write(ctx context.Context, r texel.Region, texels []byte) error {
 	return t.access(ctx, func(gl *glctx.GL) error { return gl.UploadTexture(t.texture, r, texels, glctx.Stride{}) })
 }
 
@@ -59,9 +77,9 @@ func (t *Texture) UploadPicture(ctx context.Context, picture image.Image) error 
 	return t.access(ctx, func(gl *glctx.GL) error { return gl.UploadPicture(t.texture, 0, 0, 0, picture) })
 }
 
-// Download copies a region to dst without padding, after the jobs submitted so far that
+// Read copies a region to dst without padding, after the jobs submitted so far that
 // use the texture.
-func (t *Texture) Download(ctx context.Context, r texel.Region, dst []byte) error {
+func (t *Texture) Read(ctx context.Context, r texel.Region, dst []byte) error {
 	return t.access(ctx, func(gl *glctx.GL) error { return gl.DownloadTexture(t.texture, r, dst, glctx.Stride{}) })
 }
 

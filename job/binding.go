@@ -1,17 +1,12 @@
 package job
 
 import (
+	"fmt"
 	"image"
 	"image/draw"
 
 	"github.com/shadercache/shadercache/job/texel"
 )
-
-// Texture is texels on the GPU that a job binds.
-type Texture interface {
-	Shape() texel.Shape          // without zeros
-	Aliases(f texel.Format) bool // the driver takes an image of the format: see texel.Format
-}
 
 // Block is the content of the uniform block at Binding: Data, or a range of device
 // memory. std140 is the layout to write.
@@ -73,7 +68,7 @@ type Counter struct {
 	Offset int      // bytes, a multiple of 4
 }
 
-// TextureInput is texels for a region of a texture: Texels, Picture, or written by Fill.
+// TextureInput is texels for a region of a texture: Texels, Picture, Buffer, or written by Fill.
 // They are copied before the job's first dispatch, in order with other jobs.
 type TextureInput struct {
 	Texture Texture
@@ -84,10 +79,13 @@ type TextureInput struct {
 	// Fill is called by Submit with mapped memory for the texels, without padding:
 	// see Input.Fill.
 	Fill func(dst []byte)
+
+	Buffer Bindable // in place of Texels: they are in device memory from Offset on
+	Offset int      // bytes, a multiple of 4
 }
 
 // TextureOutput is the destination of a region of a texture after the job's last
-// dispatch: it is copied to To or Picture, or passed to Read.
+// dispatch: it is copied to To, Picture or Buffer, or passed to Read.
 type TextureOutput struct {
 	Texture Texture
 	Region  texel.Region // the size of a Picture need not be given
@@ -97,6 +95,95 @@ type TextureOutput struct {
 	// Read is called by Wait with the texels in mapped memory, which are valid until it
 	// returns.
 	Read func(src []byte)
+
+	Buffer Bindable // in place of To: they are copied to device memory from Offset on
+	Offset int      // bytes, a multiple of 4
+}
+
+// Place returns the region of the texels, without zeros, and their bytes, or an error for
+// texels that are not there.
+func (in *TextureInput) Place() (texel.Region, int, error) {
+	return placeTexels(in.Texture, in.Region, in.Picture, in.Texels, in.Fill != nil, in.Buffer, in.Offset)
+}
+
+// Place returns the region of the texels as TextureInput.Place does.
+func (out *TextureOutput) Place() (texel.Region, int, error) {
+	return placeTexels(out.Texture, out.Region, out.Picture, out.To, out.Read != nil, out.Buffer, out.Offset)
+}
+
+// placeTexels checks texels that are copied to or from a region: of a picture, a slice, a function
+// or a buffer, of which one is given.
+func placeTexels(t Texture, r texel.Region, picture image.Image, slice []byte, isFunction bool, b Bindable, offset int) (texel.Region, int, error) {
+	given := 0
+	for _, is := range [...]bool{picture != nil, slice != nil, isFunction, b != nil} {
+		if is {
+			given++
+		}
+	}
+	shape := t.Shape()
+	switch {
+	case given != 1:
+		return r, 0, fmt.Errorf("has %d of a slice, a picture, a function and a buffer, and needs one", given)
+	case picture != nil:
+		size := picture.Bounds().Size()
+		if r.Width != 0 && r.Width != size.X || r.Height != 0 && r.Height != size.Y || r.Depth > 1 {
+			return r, 0, fmt.Errorf("a picture of %d by %d pixels for a region of %d by %d by %d", size.X, size.Y, r.Width, r.Height, r.Depth)
+		}
+		if size.X < 1 || size.Y < 1 {
+			return r, 0, fmt.Errorf("a picture of %d by %d pixels", size.X, size.Y)
+		}
+		if !shape.Format.CanHoldPicture() {
+			return r, 0, fmt.Errorf("%s does not hold pictures: use R8, R16, R32F, RGBA8, SRGB8A8, RGBA16 or RGBA32F", shape.Format)
+		}
+		r.Width, r.Height, r.Depth = size.X, size.Y, 1
+	}
+	r, err := shape.Within(r)
+	n := r.Width * r.Height * r.Depth * shape.Format.Bytes()
+	switch {
+	case err != nil:
+	case slice != nil && len(slice) != n:
+		err = fmt.Errorf("%d bytes, the texels of the region have %d", len(slice), n)
+	case b != nil:
+		err = checkPart(b, offset, n, 4)
+	}
+	return r, n, err
+}
+
+// Encode writes the texels to dst, which has their size.
+func (in *TextureInput) Encode(dst []byte) error {
+	switch {
+	case in.Fill != nil:
+		in.Fill(dst)
+	case in.Picture != nil:
+		return texel.EncodePicture(dst, in.Texture.Shape().Format, in.Picture)
+	default:
+		copy(dst, in.Texels)
+	}
+	return nil
+}
+
+// Bytes returns the texels, for a device that does not encode them in place.
+func (in *TextureInput) Bytes() ([]byte, error) {
+	_, n, err := in.Place()
+	if err != nil || in.Texels != nil {
+		return in.Texels, err
+	}
+	data := make([]byte, n)
+	return data, in.Encode(data)
+}
+
+// Bytes returns where the texels are copied to, for a device that is not read in place, and
+// what gets them afterwards: nil where To has them.
+func (out *TextureOutput) Bytes() (to []byte, read func([]byte), err error) {
+	_, n, err := out.Place()
+	if err != nil || out.To != nil {
+		return out.To, nil, err
+	}
+	if read = out.Read; read == nil {
+		picture, format := out.Picture, out.Texture.Shape().Format
+		read = func(src []byte) { _ = texel.DecodePicture(picture, format, src) } // Place has checked it
+	}
+	return make([]byte, n), read, nil
 }
 
 // HostCall is a part of a job that the host computes, for drivers that run kernels on the

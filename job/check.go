@@ -46,6 +46,7 @@ type Checker struct {
 	Uses   *[]Use // to which each dispatch appends; nil: nothing is kept
 
 	outputs uint64 // one bit for each output that a program is bound to
+	counted uint64 // likewise, for each of Counters
 }
 
 // Check returns ErrInvalid for a job that does not fit its programs or a GPU, and says why:
@@ -76,14 +77,29 @@ func (c *Checker) operands() error {
 			return err
 		}
 	}
+	for i := range c.Job.TextureInputs {
+		if _, _, err := c.Job.TextureInputs[i].Place(); err != nil {
+			return fmt.Errorf("%w: texture input %d: %w", ErrInvalid, i, err)
+		}
+	}
+	for i := range c.Job.TextureOutputs {
+		if _, _, err := c.Job.TextureOutputs[i].Place(); err != nil {
+			return fmt.Errorf("%w: texture output %d: %w", ErrInvalid, i, err)
+		}
+	}
 	return nil
 }
 
-// End returns an error for an output that no dispatch is bound to.
+// End returns an error for an output, or for counters, that no dispatch is bound to.
 func (c *Checker) End() error {
 	for i := range c.Job.Outputs {
 		if c.outputs&(1<<i) == 0 {
 			return fmt.Errorf("%w: output at binding %d: no program of the job has a storage block there", ErrInvalid, c.Job.Outputs[i].Binding)
+		}
+	}
+	for i := range c.Job.Counters {
+		if c.counted&(1<<i) == 0 {
+			return fmt.Errorf("%w: counters at binding %d: no program of the job has a counter there", ErrInvalid, c.Job.Counters[i].Binding)
 		}
 	}
 	return nil
@@ -148,7 +164,7 @@ func (c *Checker) groups(d *Dispatch, variable bool) error {
 		return err
 	}
 	if in := d.Indirect; in != nil {
-		if in.Offset < 0 || in.Offset%4 != 0 || in.Offset+12 > in.Buffer.Size() {
+		if in.Offset < 0 || in.Offset%4 != 0 || in.Offset > in.Buffer.Size()-12 {
 			return fmt.Errorf("indirect work groups at byte %d of %d: three words at a multiple of 4 are needed", in.Offset, in.Buffer.Size())
 		}
 		return nil

@@ -126,6 +126,9 @@ func (c *Checker) counters(i int, r *shader.Resource) error {
 		return fmt.Errorf("the atomic counters at binding %d are not bound: Job.Counters needs a Counter there", r.Binding)
 	}
 	if n := &c.Job.Counters[found]; n.Buffer != nil {
+		if n.Start != nil || n.To != nil {
+			return fmt.Errorf("counters at binding %d: has a Buffer beside Start or To", r.Binding)
+		}
 		if err := checkPart(n.Buffer, n.Offset, 0, 4); err != nil {
 			return fmt.Errorf("counters at binding %d: %w", r.Binding, err)
 		}
@@ -133,6 +136,7 @@ func (c *Checker) counters(i int, r *shader.Resource) error {
 			return fmt.Errorf("the atomic counters at binding %d need %d bytes and are bound to %d", r.Binding, r.Bytes, size)
 		}
 	}
+	c.counted |= 1 << found
 	c.use(Use{Dispatch: i, Resource: r, Binding: uint32(r.Binding), Index: found})
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -39,6 +40,10 @@ type Device interface {
 	// DeleteBuffer removes the name of a buffer. Those that have the buffer open keep it.
 	// It returns ErrNotFound where there is none.
 	DeleteBuffer(ctx context.Context, name string) error
+
+	// NewTexture makes a texture on the GPU, all zero. Release releases it. It returns
+	// ErrInvalid for a shape that the GPU does not have.
+	NewTexture(ctx context.Context, shape texel.Shape) (Texture, error)
 
 	// Submit starts a job. Every Pending has to be waited for or released. A deadline of
 	// ctx is the deadline of the job: Wait then returns context.DeadlineExceeded. It
@@ -94,6 +99,21 @@ type Buffer interface {
 	Release()
 }
 
+// Texture is texels on the GPU that persist between jobs.
+type Texture interface {
+	Shape() texel.Shape          // without zeros
+	Aliases(f texel.Format) bool // the driver takes an image of the format: see texel.Format
+
+	// Write copies texels without padding to a region, after the jobs submitted before.
+	Write(ctx context.Context, r texel.Region, texels []byte) error
+
+	// Read copies the texels of a region to dst without padding, likewise.
+	Read(ctx context.Context, r texel.Region, dst []byte) error
+
+	// Release ends the use of the texture. It may be called again.
+	Release()
+}
+
 // Pending is a submitted job.
 type Pending interface {
 	// Wait waits for the job and delivers its outputs. When ctx ends first it returns an
@@ -128,6 +148,18 @@ func CheckSize(size, limit int64) error {
 func CheckRange(size, offset, n int) error {
 	if n <= 0 || offset < 0 || n > size-offset {
 		return fmt.Errorf("%w: bytes %d to %d of a buffer of %d", ErrInvalid, offset, offset+n, size)
+	}
+	return nil
+}
+
+// CheckTexels returns ErrInvalid where n bytes are not the texels of a region of a texture.
+func CheckTexels(s texel.Shape, r texel.Region, n int) error {
+	size, err := s.RegionBytes(r)
+	if err == nil && n != size {
+		err = fmt.Errorf("%d bytes, the texels of the region have %d", n, size)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return nil
 }

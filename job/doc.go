@@ -13,11 +13,9 @@
 //		Then:     []job.Dispatch{{Program: sharpen, Groups: groups}},
 //	})
 //
-// Every Device takes inputs, outputs, buffers, parameters and single int, uint, float and bool
-// uniforms, with the same results and errors. What else a Dispatch has, indirect counts, blocks,
-// images, textures, counters, vectors and calls of the host, is for an executor of this process,
-// which makes textures. A Device refuses programs that need it, and a server the fields, with
-// [ErrInvalid].
+// Every Device binds all that a compute program of OpenGL declares, buffers, uniforms, images,
+// samplers and atomic counters, with the same results and errors. Calls of the host are for an
+// executor of this process.
 //
 // What limits the time of a job: the deadline of the context that Submit gets, on each device; on
 // a GPU that makes no progress executor.Options.Timeout, in a server its HangTime

@@ -10,11 +10,11 @@ import (
 var (
 	// ErrClosed is returned by every call after Close.
 	ErrClosed = errors.New("the device is closed")
-	// ErrReleased is returned for a program or buffer that was released, and by Wait after
+	// ErrReleased is returned for a program, buffer or texture that was released, and by Wait after
 	// Release.
 	ErrReleased = errors.New("released")
 	// ErrInvalid is returned for a job, a size or a range that does not fit its programs,
-	// its buffers or the GPU.
+	// its buffers and textures, or the GPU.
 	ErrInvalid = errors.New("invalid request")
 	// ErrLost is returned when the GL context is lost, a kernel did not end, or the server
 	// is gone. The device cannot be used any more: Connect again.
@@ -40,10 +40,4 @@ func Foreign(p Program) error {
 		return fmt.Errorf("%w: a dispatch has no program: set Program to what Get of this device returned", ErrInvalid)
 	}
 	return fmt.Errorf("%w: program %s is of another device: Get it from the one that runs the job", ErrInvalid, p.Name())
-}
-
-// ForeignBuffer returns the ErrInvalid of a binding whose buffer is not of the device that the
-// job was submitted to.
-func ForeignBuffer(binding uint32) error {
-	return fmt.Errorf("%w: binding %d has no buffer of this device", ErrInvalid, binding)
 }

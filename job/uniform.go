@@ -3,14 +3,14 @@ package job
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // Uniform is a value for a uniform outside any block. The name of an array needs no
-// "[0]"; each member of a struct is a uniform, as in "lights[1].colour". A server takes
-// single values.
+// "[0]"; each member of a struct is a uniform, as in "lights[1].colour".
 type Uniform struct {
 	Name string
 	base shader.Base
@@ -67,6 +67,18 @@ func Bools(name string, v ...bool) Uniform {
 		words[i] = wordOf(b)
 	}
 	return Uniform{Name: name, base: shader.BoolBase, data: raw.Bytes(words), several: true}
+}
+
+// Components returns a value of components of a type, as AppendTo has them. data is used until
+// Submit has returned.
+func Components(name string, base shader.Base, data []byte) Uniform {
+	return Uniform{Name: name, base: base, data: data, several: true}
+}
+
+// Clone returns the value with components of its own.
+func (u Uniform) Clone() Uniform {
+	u.data = slices.Clone(u.data)
+	return u
 }
 
 func wordOf(b bool) uint32 {

@@ -3,8 +3,9 @@
 package server
 
 import (
+	"context"
+
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -15,10 +16,7 @@ func (s *session) copy(t *task) error {
 	if err := m.Decode(t.body); err != nil {
 		return err
 	}
-	unread := 0
-	if m.To.Place == wire.PlaceInline {
-		unread = int(m.To.Size)
-	}
+	unread := m.To.Inline()
 	if err := t.checkReply(8 + 4 + unread); err != nil {
 		return err
 	}
@@ -28,18 +26,20 @@ func (s *session) copy(t *task) error {
 	}
 	defer t.out.unexpect(unread)
 	switch {
+	case m.Texture() != nil:
+		return s.copyTexels(t, &m)
 	case m.To.Place == wire.PlaceBuffer:
 		return s.copyToBuffer(t, &m)
 	case m.From.Place == wire.PlaceBuffer:
 		return s.copyFromBuffer(t, &m)
 	}
-	return reject(wire.CodeInvalid, "neither side of the copy is a buffer")
+	return reject(wire.CodeInvalid, "neither side of the copy is a buffer or a texture")
 }
 
-// inTurn waits for a turn to copy n bytes and for the jobs before that use the buffers, calls
+// inTurn waits for a turn to copy n bytes and for the jobs before that use the objects, calls
 // fn, and answers with what it returns. A request that is answered before fn changes nothing,
 // and no deadline answers after it: memory is not written after the reply.
-func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used ...*named.Buffer) error {
+func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used ...interface{ Wait(context.Context) error }) error {
 	weight, err := s.server.turns.acquire(s.ctx, n, n)
 	if err != nil {
 		return err
@@ -47,8 +47,8 @@ func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used
 	defer s.server.turns.release(weight)
 	s.server.watch.begin(onThread)
 	defer s.server.watch.end(onThread, true)
-	for _, b := range used {
-		if err := b.Memory.Download(s.ctx, 0, nil); err != nil {
+	for _, each := range used {
+		if err := each.Wait(s.ctx); err != nil {
 			return err
 		}
 	}
@@ -107,10 +107,9 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 	if toItsEnd := from.buffer != nil && m.From.Size == 0; from.size < n || from.size > n && !toItsEnd {
 		return sizesDiffer(from.size, n)
 	}
-	used := []*named.Buffer{to.Buffer}
+	used := to.Buffer
 	if from.buffer != nil {
-		used = append(used, from.buffer.Buffer)
-		if used[0] == used[1] {
+		if used = from.buffer.Buffer; used == to.Buffer {
 			return reject(wire.CodeInvalid, "a buffer cannot be copied to itself")
 		}
 	}
@@ -134,7 +133,7 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 		}
 		reply.Version = to.Version
 		return reply, err
-	}, used...)
+	}, to.Buffer, used)
 }
 
 // copyFromBuffer is a copy from a buffer to the client.

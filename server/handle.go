@@ -77,6 +77,7 @@ func (s *session) perform(t *task) bool {
 // cancel answers them meanwhile.
 var made = map[wire.Type]wire.Kind{
 	wire.TypeProgram: wire.KindProgram, wire.TypeMemory: wire.KindMemory, wire.TypeBuffer: wire.KindBuffer, wire.TypePlan: wire.KindPlan,
+	wire.TypeTexture: wire.KindTexture,
 }
 
 // answerInOrder performs a request that is answered in order, and answers it. What is not
@@ -111,6 +112,8 @@ func (s *session) answer(t *task) (wire.Message, error) {
 		return s.buffer(b)
 	case wire.TypePlan:
 		return s.plan(t, b)
+	case wire.TypeTexture:
+		return s.texture(b)
 	case wire.TypeRing:
 		return s.openRing(t, b)
 	case wire.TypeRelease:

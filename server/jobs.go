@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/executor/local"
+	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
@@ -215,6 +216,10 @@ func (s *session) finish(r *running) {
 	}
 	r.task.times.mark(jobDelivered)
 	s.server.counts.bytesOut.Add(uint64(r.bytes.out))
+	at := 0
+	for i := range r.request.Counters {
+		at += copy(r.inline[at:], raw.Bytes(r.request.Counters[i].To))
+	}
 	r.task.reply(&wire.Data{Data: r.inline})
 }
 
@@ -247,65 +252,103 @@ func (s *session) moveLarge(r *running, j *job.Job) error {
 func (s *session) prepareInputs(r *running) error {
 	for i := range r.request.In {
 		in := &r.request.In[i]
-		data := in.Operand.Data
-		switch in.Operand.Place {
-		case wire.PlaceInline:
-		case wire.PlaceMemory:
-			var err error
-			if data, err = s.memoryRange(&in.Operand); err != nil {
-				return err
-			}
-			if s.useInPlace(r, in, i, len(data), false) {
-				r.request.Inputs = append(r.request.Inputs, job.Input{Binding: in.Binding, Data: data})
-				continue
-			}
-		default:
-			return reject(wire.CodeInvalid, "input at binding %d is neither inline nor in memory", in.Binding)
+		data, err := s.bytesOf(&in.Operand, in.Operand.Data)
+		if err != nil {
+			return err
 		}
 		r.request.Inputs = append(r.request.Inputs, job.Input{Binding: in.Binding, Data: data})
+		if in.Operand.Place == wire.PlaceInline || !s.useInPlace(r, in, i, len(data), false) {
+			r.addIn(len(data))
+		}
+	}
+	for i := range r.request.TexelsIn {
+		in := &r.request.TexelsIn[i]
+		if in.Place == wire.PlaceBuffer {
+			continue
+		}
+		data, err := s.bytesOf(in, in.Data)
+		if err != nil {
+			return err
+		}
+		r.request.TextureInputs[i].Texels = data
 		r.addIn(len(data))
 	}
 	return nil
 }
 
-func (s *session) prepareOutputs(r *running) error {
-	inline := 0
-	for i := range r.request.Out {
-		if o := &r.request.Out[i].Operand; o.Place == wire.PlaceInline {
-			inline += int(o.Size)
-		}
+// bytesOf returns the bytes of an operand of the client, which is inline, in memory or none.
+func (s *session) bytesOf(op *wire.Operand, inline []byte) ([]byte, error) {
+	switch op.Place {
+	case wire.PlaceNone:
+		return nil, nil
+	case wire.PlaceInline:
+		return inline, nil
+	case wire.PlaceMemory:
+		return s.memoryRange(op)
 	}
-	if err := r.task.checkReply(4 + inline); err != nil {
+	return nil, reject(wire.CodeInvalid, "an operand is neither inline nor in memory")
+}
+
+func (s *session) prepareOutputs(r *running) error {
+	counters, inline := 0, 0
+	for i := range r.request.Counters {
+		counters += 4 * len(r.request.Counters[i].To)
+	}
+	for i := range r.request.Out {
+		inline += r.request.Out[i].Operand.Inline()
+	}
+	for i := range r.request.TexelsOut {
+		inline += r.request.TexelsOut[i].Inline()
+	}
+	if err := r.task.checkReply(4 + counters + inline); err != nil {
 		return err
 	}
-	r.inline = resized(r.inline, inline)
-	rest := r.inline
+	r.inline = resized(r.inline, counters+inline)
+	r.addOut(counters)
+	rest := r.inline[counters:]
 	for i := range r.request.Out {
 		out := &r.request.Out[i]
-		var to []byte
-		switch out.Operand.Place {
-		case wire.PlaceInline:
-			n := int(out.Operand.Size)
-			to, rest = rest[:n:n], rest[n:]
-		case wire.PlaceMemory:
-			var err error
-			if to, err = s.memoryRange(&out.Operand); err != nil {
-				return err
-			}
-			if s.useInPlace(r, out, i, len(to), true) {
-				r.request.Outputs = append(r.request.Outputs, job.Output{Binding: out.Binding, To: to})
-				continue
-			}
-			m := s.objects.memories[out.Operand.ID]
-			m.retain()
-			r.held = append(r.held, m)
-		default:
-			return reject(wire.CodeInvalid, "output at binding %d is neither inline nor in memory", out.Binding)
+		to, err := s.outputOf(&out.Operand, &rest)
+		if err != nil {
+			return err
 		}
 		r.request.Outputs = append(r.request.Outputs, job.Output{Binding: out.Binding, To: to})
+		if out.Operand.Place == wire.PlaceInline || !s.useInPlace(r, out, i, len(to), true) {
+			s.hold(r, &out.Operand)
+			r.addOut(len(to))
+		}
+	}
+	for i := range r.request.TexelsOut {
+		out := &r.request.TexelsOut[i]
+		if out.Place == wire.PlaceBuffer {
+			continue
+		}
+		to, err := s.outputOf(out, &rest)
+		if err != nil {
+			return err
+		}
+		r.request.TextureOutputs[i].To = to
+		s.hold(r, out)
 		r.addOut(len(to))
 	}
 	return nil
+}
+
+// outputOf returns the bytes of an operand that a job writes: of the reply, whose rest is free, or
+// in memory.
+func (s *session) outputOf(op *wire.Operand, rest *[]byte) ([]byte, error) {
+	n := op.Inline()
+	to := (*rest)[:n:n]
+	*rest = (*rest)[n:]
+	return s.bytesOf(op, to)
+}
+
+// hold keeps the memory of an operand that a job writes until that is done.
+func (s *session) hold(r *running, op *wire.Operand) {
+	if m := s.objects.memories[op.ID]; op.Place == wire.PlaceMemory && m != nil {
+		m.retain()
+		r.held = append(r.held, m)
+	}
 }
 
 // addIn counts an input that is copied.

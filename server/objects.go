@@ -20,8 +20,9 @@ type objects struct {
 	memories map[uint32]*sharedMemory
 	buffers  map[uint32]*openBuffer
 	plans    map[uint32]*openPlan
+	textures map[uint32]openTexture
 
-	memory, device quota // shared memory; buffers and plans without a name
+	memory, device quota // shared memory; textures, and buffers and plans without a name
 
 	// Counts for Status, which other goroutines read.
 	total, bytes atomic.Int64
@@ -30,11 +31,11 @@ type objects struct {
 func newObjects(server *Server) *objects {
 	o := &objects{
 		server: server, programs: map[uint32]job.Program{}, memories: map[uint32]*sharedMemory{},
-		buffers: map[uint32]*openBuffer{}, plans: map[uint32]*openPlan{},
+		buffers: map[uint32]*openBuffer{}, plans: map[uint32]*openPlan{}, textures: map[uint32]openTexture{},
 	}
 	limits := &server.options.Limits
 	o.memory = quota{what: "shared memory", limit: limits.Memory, all: &o.bytes}
-	o.device = quota{what: "buffers and plans", limit: limits.Buffers, all: &o.bytes}
+	o.device = quota{what: "buffers, textures and plans", limit: limits.Buffers, all: &o.bytes}
 	return o
 }
 
@@ -54,6 +55,15 @@ func (o *objects) Buffer(id uint32) (job.Bindable, error) {
 		return nil, notFound("buffer", id)
 	}
 	return b.use, nil
+}
+
+// Texture returns a texture of the session, for a job.
+func (o *objects) Texture(id uint32) (job.Texture, error) {
+	t, ok := o.textures[id]
+	if !ok {
+		return nil, notFound("texture", id)
+	}
+	return t, nil
 }
 
 // admit returns an error where id cannot be the next object in a map of n.
@@ -96,6 +106,13 @@ func (o *objects) drop(kind wire.Kind, id uint32) error {
 			o.closePlan(p)
 			delete(o.plans, id)
 		}
+	case wire.KindTexture:
+		var t openTexture
+		if t, found = o.textures[id]; found {
+			o.device.give(uint64(t.Shape().Bytes()))
+			t.Release()
+			delete(o.textures, id)
+		}
 	}
 	if !found {
 		return notFound(kindNames[kind], id)
@@ -106,6 +123,7 @@ func (o *objects) drop(kind wire.Kind, id uint32) error {
 
 var kindNames = map[wire.Kind]string{
 	wire.KindProgram: "program", wire.KindMemory: "memory", wire.KindBuffer: "buffer", wire.KindPlan: "plan",
+	wire.KindTexture: "texture",
 }
 
 // release ends the use of all objects.
@@ -114,6 +132,7 @@ func (o *objects) release() {
 	dropAll(o, wire.KindMemory, o.memories)
 	dropAll(o, wire.KindPlan, o.plans)
 	dropAll(o, wire.KindBuffer, o.buffers)
+	dropAll(o, wire.KindTexture, o.textures)
 }
 
 func dropAll[T any](o *objects, kind wire.Kind, all map[uint32]T) {

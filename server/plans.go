@@ -230,11 +230,11 @@ func (s *session) weights(t *task) error {
 
 // setWeights sets the weights of every layer. p.mu is held. After an error the plan has none.
 func (s *session) setWeights(p *plan, m *wire.Weights) error {
-	weights, err := s.hostBytes(&m.Weights)
+	weights, err := s.bytesOf(&m.Weights, m.Weights.Data)
 	if err != nil {
 		return err
 	}
-	bias, err := s.hostBytes(&m.Bias)
+	bias, err := s.bytesOf(&m.Bias, m.Bias.Data)
 	if err != nil {
 		return err
 	}
@@ -271,19 +271,6 @@ func floats(b []byte, n int) (values []float32, rest []byte) {
 	return values, b[4*n:]
 }
 
-// hostBytes returns the bytes of an operand that the client has.
-func (s *session) hostBytes(o *wire.Operand) ([]byte, error) {
-	switch o.Place {
-	case wire.PlaceInline:
-		return o.Data, nil
-	case wire.PlaceMemory:
-		return s.memoryRange(o)
-	case wire.PlaceNone:
-		return nil, nil
-	}
-	return nil, reject(wire.CodeInvalid, "an operand that is neither inline nor in memory")
-}
-
 // submitRun submits a run of a plan.
 func (s *session) submitRun(r *running) error {
 	var m wire.Run
@@ -294,10 +281,7 @@ func (s *session) submitRun(r *running) error {
 	if !ok {
 		return notFound("plan", m.Plan)
 	}
-	inline := 0
-	if m.Output.Place == wire.PlaceInline {
-		inline = int(m.Output.Size)
-	}
+	inline := m.Output.Inline()
 	if err := r.task.checkReply(4 + inline); err != nil {
 		return err
 	}
@@ -329,14 +313,13 @@ func (s *session) prepareRun(r *running, m *wire.Run, p *openPlan) error {
 	if p.network.KeepsOutput() && m.Output.Place != wire.PlaceBuffer {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan changes an output that is there", Hint: "let it write a buffer that has the values from before"}
 	}
-	r.inline = r.inline[:0]
 	output, err := s.runOutput(r, &m.Output)
 	if err != nil {
 		return err
 	}
 	var input []byte
 	if m.Input.Place != wire.PlaceBuffer {
-		if input, err = s.hostBytes(&m.Input); err != nil {
+		if input, err = s.bytesOf(&m.Input, m.Input.Data); err != nil {
 			return err
 		}
 	}
@@ -355,20 +338,12 @@ func (s *session) prepareRun(r *running, m *wire.Run, p *openPlan) error {
 
 // runOutput returns the bytes that a run writes, none for a buffer.
 func (s *session) runOutput(r *running, o *wire.Operand) ([]byte, error) {
-	switch o.Place {
-	case wire.PlaceInline:
-		r.inline = resized(r.inline, int(o.Size))
-		return r.inline, nil
-	case wire.PlaceMemory:
-		output, err := s.memoryRange(o)
-		if err == nil {
-			shared := s.objects.memories[o.ID]
-			shared.retain()
-			r.held = append(r.held, shared)
-		}
-		return output, err
+	if o.Place == wire.PlaceBuffer {
+		return nil, nil
 	}
-	return nil, nil
+	r.inline = resized(r.inline, o.Inline())
+	s.hold(r, o)
+	return s.bytesOf(o, r.inline)
 }
 
 // canRunInPlace reports whether a run uses its input and output in place: each is a buffer

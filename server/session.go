@@ -184,7 +184,7 @@ func (s *session) receive(out *outbox, h wire.Header, b []byte, files []int) err
 	if !out.expect(0) { // waits while the client does not read
 		return io.ErrClosedPipe
 	}
-	if h.Type <= wire.TypeHello || h.Type > wire.TypeRing || h.Request == 0 {
+	if h.Type <= wire.TypeHello || h.Type > wire.TypeTexture || h.Request == 0 {
 		return errors.Join(wire.ErrMalformed, errors.New("a request of type "+h.Type.String()+", or without a number"))
 	}
 	if h.Type == wire.TypeCancel {

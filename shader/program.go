@@ -129,33 +129,3 @@ func (i Interface) digest(types bool) Digest {
 	}
 	return Digest(h.Sum(nil))
 }
-
-// BeyondBlocks returns a sentence about what a program has that jobs of a
-// shadercache.Device, here or in a server, cannot bind, and what they can; "" for nothing.
-func (i Interface) BeyondBlocks(name string) string {
-	uniformBlocks, what := 0, ""
-	for _, r := range i.Resources {
-		switch {
-		case r.Kind == AtomicCounter:
-			what = "atomic counters"
-		case r.Opaque() == ImageOpaque:
-			what = "image " + r.Name
-		case r.Opaque() == SamplerOpaque:
-			what = "sampler " + r.Name
-		case r.Kind == Uniform && r.Binding >= 0 && (r.Bytes > 1 || r.Type.Components() > 1):
-			what = "uniform " + r.Name + ", a " + r.Type.String()
-		case r.Kind == UniformBuffer:
-			if uniformBlocks++; uniformBlocks > 1 {
-				what = "uniform block " + r.Name + " besides another one"
-			}
-		}
-	}
-	switch {
-	case what != "":
-		return "program " + name + " has the " + what + ": jobs bind storage blocks, one uniform block and scalar uniforms; " +
-			"put the values into a block, or run the job with the executor of a GPU of this process"
-	case i.WorkGroup[0] == 0:
-		return "program " + name + " has local_size_variable: jobs have no size of work groups; run it with the executor of a GPU of this process"
-	}
-	return ""
-}

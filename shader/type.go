@@ -57,7 +57,12 @@ var dimNames = [...]string{
 	DimRect: "2DRect", DimBuffer: "Buffer", Dim2DMS: "2DMS", Dim2DMSArray: "2DMSArray",
 }
 
-func (d Dim) String() string { return dimNames[d] }
+func (d Dim) String() string {
+	if int(d) >= len(dimNames) {
+		return fmt.Sprintf("shape %d", uint8(d))
+	}
+	return dimNames[d]
+}
 
 // typeInfo describes a type. A vector has one column.
 type typeInfo struct {

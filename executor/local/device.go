@@ -13,6 +13,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -49,6 +50,7 @@ func (d *Device) Own() *Device { return d }
 var kinds = []kind{
 	{cache.ErrClosed, job.ErrClosed}, {executor.ErrClosed, job.ErrClosed}, {shader.ErrClosed, job.ErrClosed},
 	{executor.ErrReleased, job.ErrReleased}, {shader.ErrContextLost, job.ErrLost}, {executor.ErrTimeout, job.ErrLost},
+	{texel.ErrShape, job.ErrInvalid},
 }
 
 // Error returns an error of the GPU as one of package job.
@@ -113,13 +115,7 @@ func (d *Device) checkProgram(p job.Program) error {
 	if !ok {
 		return job.Foreign(p)
 	}
-	if err := d.Programs.CheckHandle(handle); err != nil {
-		return err
-	}
-	if beyond := handle.Interface().BeyondBlocks(handle.Name()); beyond != "" {
-		return fmt.Errorf("%w: %s", job.ErrInvalid, beyond)
-	}
-	return nil
+	return d.Programs.CheckHandle(handle)
 }
 
 // ownBuffer is one use of a buffer.
@@ -296,17 +292,4 @@ func BufferOf(b job.Buffer) (*named.Buffer, error) {
 		return nil, job.ErrReleased
 	}
 	return own.Buffer, nil
-}
-
-// checkBuffer returns the buffer at a binding, or an error for one that jobs of the device
-// cannot bind.
-func (d *Device) checkBuffer(of *job.Bound) (*named.Buffer, error) {
-	b, ok := of.Buffer.(*ownBuffer)
-	if !ok || b.device != d {
-		return nil, job.ForeignBuffer(of.Binding)
-	}
-	if b.released.Load() {
-		return nil, fmt.Errorf("buffer at binding %d: %w", of.Binding, job.ErrReleased)
-	}
-	return b.Buffer, nil
 }

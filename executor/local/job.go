@@ -60,29 +60,43 @@ func (p *Pending) submit(ctx context.Context, d *Device, j *job.Job, err error) 
 	return p, nil
 }
 
-// Check returns an error where a program or a buffer of a job is not of the device, and
+// Check returns an error where a program, a buffer or a texture of a job is not of the device, and
 // collects the buffers that the job writes.
 func (d *Device) Check(j *job.Job, p *Pending) error {
 	if err := d.err(); err != nil {
 		return err
 	}
-	p.done, p.err = false, nil
+	p.device, p.done, p.err = d, false, nil
 	for i := range j.Count() {
-		each := j.At(i)
-		if err := d.checkProgram(each.Program); err != nil {
+		if err := d.checkProgram(j.At(i).Program); err != nil {
 			return err
 		}
-		for k := range each.Buffers {
-			b, err := d.checkBuffer(&each.Buffers[k])
-			if err != nil {
-				return err
-			}
-			if !each.Buffers[k].ReadOnly {
-				p.Writes = append(p.Writes, b)
-			}
-		}
+	}
+	return j.Resolve((*objects)(p))
+}
+
+// objects finds the buffers and textures of a job.
+type objects Pending
+
+func (o *objects) Buffer(of *job.Bindable, written bool) error {
+	b, ok := (*of).(*ownBuffer)
+	switch {
+	case !ok || b.device != o.device:
+		return job.ErrForeign
+	case b.released.Load():
+		return job.ErrReleased
+	case written:
+		o.Writes = append(o.Writes, b.Buffer)
 	}
 	return nil
+}
+
+func (o *objects) Texture(of *job.Texture) error {
+	t, ok := (*of).(*ownTexture)
+	if !ok || t.device != o.device {
+		return job.ErrForeign
+	}
+	return t.err()
 }
 
 // Prepare gives operands of a job that do not fit into a slot memory of their own. Start

@@ -37,7 +37,7 @@ func Run(t *testing.T, devices ...Device) {
 	for i, d := range devices {
 		opened[i] = d.Open(t)
 	}
-	for _, c := range slices.Concat(results(), bindings(), buffers(), versions(), lifetimes(), limits(), refused(), ends()) {
+	for _, c := range slices.Concat(results(), bindings(), uniforms(), counters(), textures(), buffers(), versions(), lifetimes(), limits(), refused(), ends()) {
 		c.run(t, devices, opened)
 	}
 }
@@ -105,7 +105,7 @@ func (r *run) fails(what string, err, want error, says ...string) {
 }
 
 // prefixes are what devices put before the text of an error: the layers that it came through.
-var prefixes = regexp.MustCompile(`^(?:(?:executor|cache|server|client|devices|invalid request|not found|exists already|the buffer has another version|device \d+(?: \([^()]*(?:\([^()]*\))?[^()]*\))?): )+`)
+var prefixes = regexp.MustCompile(`^(?:(?:executor|cache|glctx|server|client|devices|invalid request|not found|exists already|the buffer has another version|device \d+(?: \([^()]*(?:\([^()]*\))?[^()]*\))?): )+`)
 
 func plain(err error) string { return prefixes.ReplaceAllString(err.Error(), "") }
 

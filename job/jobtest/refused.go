@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -73,8 +74,8 @@ var misuses = []misuse{
 	{"params of another binding", "uniform block Params (binding 2) has no Params", func(_ *run, j *job.Job) { j.ParamsBinding = 3 }},
 	{"no groups", "Groups are [0 0 0]: 0 along x", func(_ *run, j *job.Job) { j.Groups = [3]uint32{} }},
 	{"groups along one axis", "Groups are [1 0 0]: 0 along y", func(_ *run, j *job.Job) { j.Groups = [3]uint32{1} }},
-	{"no buffer", "binding 0 has no buffer of this device", func(_ *run, j *job.Job) { j.Buffers = []job.Bound{{Binding: 0}} }},
-	{"a buffer of another device", "binding 0 has no buffer of this device", func(r *run, j *job.Job) {
+	{"no buffer", "the buffer at binding 0 is not of this device", func(_ *run, j *job.Job) { j.Buffers = []job.Bound{{Binding: 0}} }},
+	{"a buffer of another device", "the buffer at binding 0 is not of this device", func(r *run, j *job.Job) {
 		j.Buffers = []job.Bound{{Buffer: foreignBuffer{r.buffer(64)}}}
 	}},
 	{"an offset that is not aligned", "offset 4 is not a multiple of", func(r *run, j *job.Job) {
@@ -101,17 +102,6 @@ var misuses = []misuse{
 	}},
 }
 
-// beyond are declarations that jobs cannot bind.
-var beyond = map[string]string{
-	"image picture":                       "layout(r32ui, binding = 0) uniform uimage2D picture; uint use() { return imageLoad(picture, ivec2(0)).r; }",
-	"sampler from":                        "uniform sampler2D from; uint use() { return uint(texelFetch(from, ivec2(0), 0).r); }",
-	"atomic counters":                     "layout(binding = 0) uniform atomic_uint n; uint use() { return atomicCounterIncrement(n); }",
-	"uniform tint, a vec4":                "uniform vec4 tint; uint use() { return uint(tint.x + tint.w); }",
-	"uniform turn, a mat2":                "uniform mat2 turn; uint use() { return uint(turn[0].x + turn[1].y); }",
-	"uniform list[0], a float":            "uniform float list[3]; uint use() { return uint(list[gl_LocalInvocationIndex] + list[2]); }",
-	"uniform block B besides another one": "layout(binding = 3) uniform A { uint a; }; layout(binding = 4) uniform B { uint b; }; uint use() { return a + b; }",
-}
-
 // refused are cases of jobs that have to be refused, and of a job after each.
 func refused() (list []testCase) {
 	for _, m := range misuses {
@@ -119,15 +109,6 @@ func refused() (list []testCase) {
 			j, _, _ := scaledJob(r.get(scaled), 64)
 			m.spoil(r, j)
 			r.refuse(j, job.ErrInvalid, m.says)
-		}})
-	}
-	for what, declaration := range beyond {
-		list = append(list, testCase{name: "a program with the " + what, do: func(r *run) {
-			text := "layout(local_size_x = 1) in;\nlayout(std430, binding = 1) writeonly buffer Out { uint y[]; };\n" + declaration + "\nvoid main() { y[0] = use(); }"
-			r.refuse(&job.Job{
-				Dispatch: job.Dispatch{Program: r.get(shader.MustSource("binds", text, nil)), Groups: [3]uint32{1, 1, 1}},
-				Outputs:  []job.Output{{Binding: 1, To: make([]byte, 4)}},
-			}, job.ErrInvalid, "program binds has the "+what, "jobs bind storage blocks, one uniform block and scalar uniforms")
 		}})
 	}
 	return append(list, []testCase{
@@ -229,6 +210,8 @@ func ends() []testCase {
 			r.fails("Get", err, job.ErrClosed)
 			_, err = r.NewBuffer(r.Context(), 64)
 			r.fails("NewBuffer", err, job.ErrClosed)
+			_, err = r.NewTexture(r.Context(), texel.Shape{Format: texel.R8})
+			r.fails("NewTexture", err, job.ErrClosed)
 			_, err = r.NamedBuffer(r.Context(), "n", 64)
 			r.fails("NamedBuffer", err, job.ErrClosed)
 			r.fails("DeleteBuffer", r.DeleteBuffer(r.Context(), "n"), job.ErrClosed)
@@ -267,6 +250,8 @@ var lost = testCase{name: "a device that is lost", fresh: true, do: func(r *run)
 	r.lost("Write", err)
 	_, err = r.NewBuffer(r.Context(), 64)
 	r.lost("NewBuffer", err)
+	_, err = r.NewTexture(r.Context(), texel.Shape{Format: texel.R8})
+	r.lost("NewTexture", err)
 	_, err = r.NamedBuffer(r.Context(), "n", 64)
 	r.lost("NamedBuffer", err)
 	_, err = r.Get(r.Context(), tripled)

@@ -45,8 +45,8 @@ type Region struct {
 
 const cubeFaces = 6
 
-// withDefaults returns the shape without zeros.
-func (s Shape) withDefaults() Shape {
+// WithDefaults returns the shape without zeros.
+func (s Shape) WithDefaults() Shape {
 	if s.Dim == 0 {
 		s.Dim = shader.Dim2D
 	}
@@ -107,7 +107,7 @@ func (s Shape) Bytes() int {
 
 // Check returns the shape without zeros, or ErrShape where the device does not have it.
 func (s Shape) Check(l Limits) (Shape, error) {
-	s = s.withDefaults()
+	s = s.WithDefaults()
 	if err := s.check(l); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrShape, err)
 	}

@@ -111,22 +111,8 @@ func (b *Buffer) upload(ctx context.Context, offset int, data []byte, m wire.Cop
 	if err := job.CheckRange(b.Size(), offset, len(data)); err != nil {
 		return 0, err // the protocol has 0 bytes for the rest of the buffer
 	}
-	from, ok := b.c.shared(data)
-	switch {
-	case ok:
-	case len(data) <= inlineBytes:
-		from = wire.Operand{Place: wire.PlaceInline, Data: data}
-	default:
-		staged, err := b.c.stage(ctx, len(data))
-		if err != nil {
-			return 0, err
-		}
-		defer b.c.unstage(staged)
-		copy(staged.bytes, data)
-		from = staged.operand(0, len(data))
-	}
-	m.From, m.To = from, b.operand(offset, len(data))
-	return b.copy(ctx, &m, &wire.CopyReply{})
+	m.To = b.operand(offset, len(data))
+	return b.c.upload(ctx, data, &m, &b.released)
 }
 
 // Read copies from offset to dst, after the jobs submitted before, and returns the
@@ -135,52 +121,76 @@ func (b *Buffer) Read(ctx context.Context, offset int, dst []byte) (version uint
 	if err := job.CheckRange(b.Size(), offset, len(dst)); err != nil {
 		return 0, err
 	}
+	return b.c.download(ctx, dst, &wire.Copy{From: b.operand(offset, len(dst))}, &b.released)
+}
+
+// upload sends a copy of data, to an object that may be released.
+func (c *Client) upload(ctx context.Context, data []byte, m *wire.Copy, released *atomic.Bool) (version uint64, err error) {
+	from, ok := c.shared(data)
+	switch {
+	case ok:
+	case len(data) <= inlineBytes:
+		from = wire.Operand{Place: wire.PlaceInline, Data: data}
+	default:
+		staged, err := c.stage(ctx, len(data))
+		if err != nil {
+			return 0, err
+		}
+		defer c.unstage(staged)
+		copy(staged.bytes, data)
+		from = staged.operand(0, len(data))
+	}
+	m.From = from
+	return c.copy(ctx, m, &wire.CopyReply{}, released)
+}
+
+// download sends a copy to dst, from an object that may be released.
+func (c *Client) download(ctx context.Context, dst []byte, m *wire.Copy, released *atomic.Bool) (version uint64, err error) {
 	reply := &wire.CopyReply{}
-	m := wire.Copy{From: b.operand(offset, len(dst))}
-	to, ok := b.c.shared(dst)
+	to, ok := c.shared(dst)
 	switch {
 	case ok:
 		m.To = to
-		return b.copy(ctx, &m, reply)
+		return c.copy(ctx, m, reply, released)
 	case len(dst) <= inlineBytes:
 		m.To = wire.Operand{Place: wire.PlaceInline, Size: uint64(len(dst))}
-		version, err = b.copy(ctx, &m, reply)
+		version, err = c.copy(ctx, m, reply, released)
 		copy(dst, reply.Data)
 		return version, err
 	}
-	staged, err := b.c.stage(ctx, len(dst))
+	staged, err := c.stage(ctx, len(dst))
 	if err != nil {
 		return 0, err
 	}
 	m.To = staged.operand(0, len(dst))
-	if version, err = b.copy(ctx, &m, reply); err != nil {
+	if version, err = c.copy(ctx, m, reply, released); err != nil {
 		staged.Release() // the server may still write it
 		return 0, err
 	}
 	copy(dst, staged.bytes)
-	b.c.unstage(staged)
+	c.unstage(staged)
 	return version, nil
 }
 
 // CopyFrom copies n bytes on the GPU from other at from to offset.
 func (b *Buffer) CopyFrom(ctx context.Context, offset int, other *Buffer, from, n int) (version uint64, err error) {
-	return b.copy(ctx, &wire.Copy{From: other.operand(from, n), To: b.operand(offset, n)}, &wire.CopyReply{})
+	return b.c.copy(ctx, &wire.Copy{From: other.operand(from, n), To: b.operand(offset, n)}, &wire.CopyReply{}, &b.released)
 }
 
 func (b *Buffer) operand(offset, n int) wire.Operand {
 	return wire.Operand{Place: wire.PlaceBuffer, ID: b.id, Offset: uint64(offset), Size: uint64(n)}
 }
 
-func (b *Buffer) copy(ctx context.Context, m *wire.Copy, reply *wire.CopyReply) (uint64, error) {
-	if b.released.Load() {
-		return 0, b.c.orEnded(job.ErrReleased)
+func (c *Client) copy(ctx context.Context, m *wire.Copy, reply *wire.CopyReply, released *atomic.Bool) (uint64, error) {
+	if released.Load() {
+		return 0, c.orEnded(job.ErrReleased)
 	}
 	m.Deadline = deadlineOf(ctx)
-	if err := b.c.take(ctx); err != nil {
+	if err := c.take(ctx); err != nil {
 		return 0, err
 	}
-	defer b.c.put()
-	if err := b.c.do(ctx, wire.TypeCopy, m, reply); err != nil {
+	defer c.put()
+	if err := c.do(ctx, wire.TypeCopy, m, reply); err != nil {
 		return 0, err
 	}
 	return reply.Version, nil

@@ -69,12 +69,12 @@ type Client struct {
 		sync.Mutex
 		calls   map[uint64]*call
 		request uint64
-		ids     [wire.KindPlan + 1]uint32 // the last one of each kind
-		ended   error                     // why the session ended; nil: it has not
-		ring    *clientRing               // nil: none
-		replies uint64                    // that have come
-		check   *time.Timer               // runs checkAnswers; nil: no request was sent yet
-		checkAt time.Time                 // when; zero: it does not
+		ids     [wire.KindTexture + 1]uint32 // the last one of each kind
+		ended   error                        // why the session ended; nil: it has not
+		ring    *clientRing                  // nil: none
+		replies uint64                       // that have come
+		check   *time.Timer                  // runs checkAnswers; nil: no request was sent yet
+		checkAt time.Time                    // when; zero: it does not
 	}
 	done chan struct{} // closed when the reader has ended
 

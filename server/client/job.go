@@ -3,12 +3,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
+	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // Submit sends a job. It waits while the session has as many unanswered jobs as the server
@@ -41,6 +42,11 @@ func (c *Client) Run(ctx context.Context, j *job.Job) error {
 // operands fills in the operands of inputs and outputs. Large ones of the caller's memory go
 // through shared memory.
 func (p *Pending) operands(ctx context.Context, m *wire.Job) error {
+	for i := range m.Counters {
+		if to := m.Counters[i].To; len(to) > 0 {
+			p.inline = append(p.inline, raw.Bytes(to))
+		}
+	}
 	for i := range m.Inputs {
 		data, err := m.Inputs[i].Bytes()
 		if err != nil {
@@ -67,11 +73,49 @@ func (p *Pending) operands(ctx context.Context, m *wire.Job) error {
 		}
 		m.Out = append(m.Out, wire.Binding{Binding: out.Binding, Operand: operand})
 	}
+	return p.texels(ctx, m)
+}
+
+// texels fills in the operands of texels.
+func (p *Pending) texels(ctx context.Context, m *wire.Job) error {
+	for i := range m.TextureInputs {
+		if in := &m.TextureInputs[i]; in.Buffer != nil {
+			m.TexelsIn = append(m.TexelsIn, in.Buffer.(*Buffer).operand(in.Offset, 0))
+			continue
+		}
+		data, err := m.TextureInputs[i].Bytes()
+		if err != nil {
+			return err
+		}
+		operand, err := p.input(ctx, data)
+		if err != nil {
+			return err
+		}
+		m.TexelsIn = append(m.TexelsIn, operand)
+	}
+	for i := range m.TextureOutputs {
+		if out := &m.TextureOutputs[i]; out.Buffer != nil {
+			m.TexelsOut = append(m.TexelsOut, out.Buffer.(*Buffer).operand(out.Offset, 0))
+			continue
+		}
+		to, read, err := m.TextureOutputs[i].Bytes()
+		if err != nil {
+			return err
+		}
+		if read != nil {
+			p.reads = append(p.reads, readOutput{to, read})
+		}
+		operand, err := p.output(ctx, to)
+		if err != nil {
+			return err
+		}
+		m.TexelsOut = append(m.TexelsOut, operand)
+	}
 	return nil
 }
 
-// check returns an error where a program or a buffer of a job is not of the session, the
-// protocol has no place for what it binds, or it does not fit its programs and the GPU.
+// check returns an error where a program, a buffer or a texture of a job is not of the session, the
+// protocol has no place for a name, or the job does not fit its programs and the GPU.
 func (c *Client) check(j *job.Job) error {
 	for i := range j.Count() {
 		d := j.At(i)
@@ -81,33 +125,52 @@ func (c *Client) check(j *job.Job) error {
 			return job.Foreign(d.Program)
 		case program.released.Load():
 			return fmt.Errorf("client: program %s: %w", program.name, job.ErrReleased)
-		case program.beyond != "":
-			return fmt.Errorf("%w: %s", job.ErrInvalid, program.beyond)
-		case d.Host != nil || d.Indirect != nil || len(d.Blocks)+len(d.Images)+len(d.Textures) > 0:
-			return fmt.Errorf("%w: program %s: a server takes no Host, Indirect, Blocks, Images or Textures", job.ErrInvalid, program.name)
 		}
-		for k := range d.Uniforms {
-			u := &d.Uniforms[k]
-			if _, ok := u.One(); !ok || u.Base() == shader.DoubleBase {
-				return fmt.Errorf("%w: uniform %s: a server takes single int, uint, float and bool values: put others into a uniform block", job.ErrInvalid, u.Name)
-			}
-			if err := checkName(u.Name); err != nil {
-				return err
-			}
-		}
-		for k := range d.Buffers {
-			bound := &d.Buffers[k]
-			b, ok := bound.Buffer.(*Buffer)
-			switch {
-			case !ok || b.c != c:
-				return job.ForeignBuffer(bound.Binding)
-			case b.released.Load():
-				return fmt.Errorf("client: buffer at binding %d: %w", bound.Binding, job.ErrReleased)
-			}
+		if err := checkNames(d); err != nil {
+			return err
 		}
 	}
-	if len(j.TextureInputs)+len(j.TextureOutputs)+len(j.Counters) > 0 {
-		return fmt.Errorf("%w: a server takes no TextureInputs, TextureOutputs or Counters", job.ErrInvalid)
+	if err := j.Resolve((*objects)(c)); err != nil {
+		return err
 	}
 	return job.Check(j, &c.welcome.Jobs)
+}
+
+// checkNames returns an error for a name of a uniform that the protocol cannot carry.
+func checkNames(d *job.Dispatch) (err error) {
+	for k := range d.Uniforms {
+		err = cmp.Or(err, checkName(d.Uniforms[k].Name))
+	}
+	for k := range d.Images {
+		err = cmp.Or(err, checkName(d.Images[k].Name))
+	}
+	for k := range d.Textures {
+		err = cmp.Or(err, checkName(d.Textures[k].Name))
+	}
+	return err
+}
+
+// objects finds the buffers and textures of a job.
+type objects Client
+
+func (o *objects) Buffer(of *job.Bindable, _ bool) error {
+	b, ok := (*of).(*Buffer)
+	switch {
+	case !ok || b.c != (*Client)(o):
+		return job.ErrForeign
+	case b.released.Load():
+		return job.ErrReleased
+	}
+	return nil
+}
+
+func (o *objects) Texture(of *job.Texture) error {
+	t, ok := (*of).(*texture)
+	switch {
+	case !ok || t.c != (*Client)(o):
+		return job.ErrForeign
+	case t.released.Load():
+		return job.ErrReleased
+	}
+	return nil
 }

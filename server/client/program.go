@@ -18,7 +18,6 @@ type Program struct {
 	id       uint32
 	name     string
 	reply    wire.ProgramReply
-	beyond   string // what jobs of a server cannot bind; "" for nothing
 	released atomic.Bool
 }
 
@@ -51,7 +50,6 @@ func (c *Client) program(ctx context.Context, name string, m *wire.Program) (*Pr
 		}
 		return nil, err
 	}
-	p.beyond = p.Interface().BeyondBlocks(name)
 	return p, nil
 }
 

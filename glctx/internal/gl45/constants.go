@@ -122,6 +122,7 @@ const (
 	PACK_SKIP_PIXELS                           = 0x0D04
 	PACK_SKIP_ROWS                             = 0x0D03
 	PACK_SWAP_BYTES                            = 0x0D00
+	PIXEL_BUFFER_BARRIER_BIT                   = 0x00000080
 	PIXEL_PACK_BUFFER                          = 0x88EB
 	PIXEL_UNPACK_BUFFER                        = 0x88EC
 	PROGRAM_BINARY_FORMATS                     = 0x87FF

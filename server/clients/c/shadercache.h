@@ -39,7 +39,7 @@ extern "C" {
 #endif
 
 /* The version of the protocol that this file speaks. */
-#define SHC_PROTOCOL_VERSION 3
+#define SHC_PROTOCOL_VERSION 4
 
 /* A frame's limit: more bytes than about this, of all inline inputs or outputs of one
  * request together, must be in an shc_memory. */
@@ -1654,6 +1654,7 @@ static void shc__put_dispatch(shc_client *c, const shc_dispatch *d) {
         shc__text(c, u->name, SHC__MAX_NAME);
     }
     shc__bindings(c, d->buffers, d->buffer_count, 0);
+    shc__u8(c, 0); /* and no more */
 }
 
 int shc_submit(shc_client *c, const shc_job *job, uint64_t *request) {
@@ -1671,6 +1672,7 @@ int shc_submit(shc_client *c, const shc_job *job, uint64_t *request) {
     for (i = 0; i < job->dispatch_count; i++) {
         shc__put_dispatch(c, &job->dispatches[i]);
     }
+    shc__u8(c, 0);
     if ((p = shc__expect(c, SHC__JOB, job->deadline_ns, job->output_count)) == NULL) {
         return SHC_SYSTEM;
     }

@@ -69,7 +69,7 @@ __all__ = [
     "uint",
 ]
 
-PROTOCOL_VERSION = 3
+PROTOCOL_VERSION = 4
 MAX_BODY = 1 << 20
 _INLINE = 64 << 10  # more bytes of one input or output go through shared memory
 _INLINE_SUM = 512 << 10  # likewise, of one request
@@ -499,6 +499,7 @@ class Program(_Object):
                     "give other data as input or output",
                 )
             parts += [pack("<I?", binding, r.read_only), r._encode()]
+        parts.append(b"\0")  # and no more
         return Dispatch(b"".join(parts), (self, buffers))
 
     def run(
@@ -1192,7 +1193,7 @@ class Client:
                 for binding, encode in operands:
                     parts += [pack("<IB", binding, 0), *encode()]
             parts.append(_count(len(dispatches)))
-            parts += [d.encoded for d in dispatches]
+            parts += [d.encoded for d in dispatches] + [b"\0"]
             bindings = list(outputs)
             keep = (inputs, outputs, [d.keep for d in dispatches])
             return s.submit(

@@ -1,5 +1,7 @@
 package wire
 
+import "github.com/shadercache/shadercache/job/texel"
+
 // BufferFlags say what a Buffer request does.
 type BufferFlags uint8
 
@@ -67,10 +69,11 @@ type Place uint8
 
 // The places.
 const (
-	PlaceNone   Place = iota // there is no operand
-	PlaceInline              // in the frame: after an operand that is read, in the reply for one that is written
-	PlaceMemory              // in shared memory
-	PlaceBuffer              // in a buffer on the device
+	PlaceNone    Place = iota // there is no operand
+	PlaceInline               // in the frame: after an operand that is read, in the reply for one that is written
+	PlaceMemory               // in shared memory
+	PlaceBuffer               // in a buffer on the device
+	PlaceTexture              // of a copy: texels of a region of a texture
 )
 
 // Operand is a range of bytes. Only those fields are set that its place has:
@@ -78,12 +81,21 @@ const (
 //	inline   Size, and Data where the operand is read
 //	memory   ID, Offset, Size
 //	buffer   ID, Offset, Size; a Size of 0 is the rest of the buffer
+//	texture  ID; the region is the copy's
 type Operand struct {
 	Place  Place
 	ID     uint32
 	Offset uint64
 	Size   uint64
 	Data   []byte
+}
+
+// Inline returns the bytes that an operand takes of its frame, or of the reply.
+func (o *Operand) Inline() int {
+	if o.Place != PlaceInline {
+		return 0
+	}
+	return int(o.Size)
 }
 
 func (o *Operand) append(b []byte, read bool) []byte {
@@ -95,6 +107,8 @@ func (o *Operand) append(b []byte, read bool) []byte {
 		return appendData(b, o.Data)
 	case o.Place == PlaceInline:
 		return appendU32(b, uint32(o.Size))
+	case o.Place == PlaceTexture:
+		return appendU32(b, o.ID)
 	}
 	return appendU64(appendU64(appendU32(b, o.ID), o.Offset), o.Size)
 }
@@ -115,18 +129,21 @@ func (f *fields) operand(o *Operand, read bool) {
 		if o.Offset+o.Size < o.Offset {
 			f.fail("a range beyond 64 bits")
 		}
+	case o.Place == PlaceTexture:
+		o.ID = f.u32()
 	default:
 		f.fail("a place %d of an operand", o.Place)
 	}
 }
 
-// Copy copies bytes between the client and a buffer, or between two buffers, after the
-// requests before it. One of From and To is a buffer. Its reply is a [CopyReply].
+// Copy copies bytes between the client and a buffer or a texture, or between two buffers, after
+// the requests before it. One of From and To is a buffer or a texture. Its reply is a [CopyReply].
 type Copy struct {
 	Deadline uint64 // nanoseconds from its receipt; 0: Limits.Deadline
 	From, To Operand
-	Version  uint64 // of the buffer To afterwards; 0: 1 more than before
-	Expect   uint64 // with Check: the version that To must have before, else CodeConflict
+	Region   texel.Region // of the texture that one of them is
+	Version  uint64       // of the buffer To afterwards; 0: 1 more than before
+	Expect   uint64       // with Check: the version that To must have before, else CodeConflict
 	Check    bool
 }
 
@@ -135,6 +152,9 @@ func (m *Copy) Append(b []byte) []byte {
 	b = appendU64(b, m.Deadline)
 	b = m.From.append(b, true)
 	b = m.To.append(b, false)
+	if m.Texture() != nil {
+		b = appendRegion(b, m.Region)
+	}
 	b = appendU64(b, m.Version)
 	b = appendU64(b, m.Expect)
 	return appendBool(b, m.Check)
@@ -146,8 +166,22 @@ func (m *Copy) Decode(body []byte) error {
 	m.Deadline = f.u64()
 	f.operand(&m.From, true)
 	f.operand(&m.To, false)
+	if m.Region = (texel.Region{}); m.Texture() != nil {
+		m.Region = f.region()
+	}
 	m.Version, m.Expect, m.Check = f.u64(), f.u64(), f.flag()
 	return f.end()
+}
+
+// Texture returns the operand that is a texture, or nil.
+func (m *Copy) Texture() *Operand {
+	switch PlaceTexture {
+	case m.To.Place:
+		return &m.To
+	case m.From.Place:
+		return &m.From
+	}
+	return nil
 }
 
 // CopyReply ends a copy.

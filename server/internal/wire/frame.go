@@ -8,7 +8,7 @@ import (
 
 // Version is the version of the protocol that this package speaks. A server accepts a
 // client if Version is within the range that the client's Hello gives.
-const Version = 3
+const Version = 4
 
 // Limits of the protocol, in bytes. Both sides refuse what exceeds them before they
 // allocate memory for it.
@@ -38,6 +38,7 @@ const (
 	TypeCancel
 	TypeStatus
 	TypeRing
+	TypeTexture
 
 	// ReplyBit is set in the type of a reply. TypeError is the reply to a request
 	// that failed; with request 0 it is about the session, which then ends.
@@ -49,6 +50,7 @@ var typeNames = [...]string{
 	TypeHello: "hello", TypeProgram: "program", TypeMemory: "memory", TypeBuffer: "buffer",
 	TypeCopy: "copy", TypeJob: "job", TypePlan: "plan", TypeWeights: "weights", TypeRun: "run",
 	TypeRelease: "release", TypeDelete: "delete", TypeCancel: "cancel", TypeStatus: "status", TypeRing: "ring",
+	TypeTexture: "texture",
 }
 
 // String returns the name of the type, as docs/protocol.md has it.

@@ -1,11 +1,6 @@
 package wire
 
-import (
-	"math"
-
-	"github.com/shadercache/shadercache/job"
-	"github.com/shadercache/shadercache/shader"
-)
+import "github.com/shadercache/shadercache/job"
 
 // Job is a job.Job on its way: its inputs and outputs are operands, its programs and buffers
 // go by their ids. Its reply is a [Data] with the inline outputs, one after the other.
@@ -13,11 +8,14 @@ type Job struct {
 	Deadline uint64 // nanoseconds from its receipt; 0: Limits.Deadline
 	In, Out  []Binding
 
-	// Job has the dispatches. Its Inputs and Outputs are not sent; Decode leaves them as they
-	// are, and reuses the other slices until Reset.
+	// TexelsIn and TexelsOut are where the texels of TextureInputs and TextureOutputs are.
+	TexelsIn, TexelsOut []Operand
+
+	// Job has the dispatches. Its Inputs and Outputs are not sent, nor where texels are; Decode
+	// leaves these as they are, and reuses slices that most jobs have until Reset.
 	job.Job
 
-	Objects Objects // where Decode finds programs and buffers; nil: it leaves them out
+	Objects Objects // where Decode finds programs, buffers and textures; nil: it leaves them out
 
 	names map[string]string // of uniforms, so that they are not allocated for each job
 }
@@ -28,14 +26,15 @@ type Binding struct {
 	Operand Operand
 }
 
-// Objects are the programs and buffers of a session, by the ids of its client. An error is the
-// answer to the job.
+// Objects are the programs, buffers and textures of a session, by the ids of its client. An error
+// is the answer to the job.
 type Objects interface {
 	Program(id uint32) (job.Program, error)
 	Buffer(id uint32) (job.Bindable, error)
+	Texture(id uint32) (job.Texture, error)
 }
 
-// Object is a program or a buffer of a client: its number in the session.
+// Object is a program, buffer or texture of a client: its number in the session.
 type Object interface{ ID() uint32 }
 
 func idOf(object any) uint32 {
@@ -46,13 +45,6 @@ func idOf(object any) uint32 {
 	return o.ID()
 }
 
-// The types of uniforms.
-const (
-	uniformInt = iota + 1
-	uniformUint
-	uniformFloat
-)
-
 // Append appends the body to b. The job has been checked.
 func (m *Job) Append(b []byte) []byte {
 	b = appendU64(b, m.Deadline)
@@ -62,7 +54,7 @@ func (m *Job) Append(b []byte) []byte {
 	for i := range m.Count() {
 		b = appendDispatch(b, m.At(i))
 	}
-	return b
+	return m.appendMore(b)
 }
 
 func appendDispatch(b []byte, d *job.Dispatch) []byte {
@@ -79,23 +71,31 @@ func appendDispatch(b []byte, d *job.Dispatch) []byte {
 	b = appendU16(b, uint16(len(d.Buffers)))
 	for i := range d.Buffers {
 		bound := &d.Buffers[i]
-		b = appendBool(appendU32(b, bound.Binding), bound.ReadOnly)
-		operand := Operand{Place: PlaceBuffer, ID: idOf(bound.Buffer), Offset: uint64(bound.Offset), Size: uint64(bound.Size)}
-		b = operand.append(b, false)
+		b = append(appendU32(b, bound.Binding), flagsOf(bound))
+		b = appendRange(b, bound.Buffer, bound.Offset, bound.Size)
 	}
-	return b
+	return appendMore(b, d)
 }
 
-func appendUniform(b []byte, u *job.Uniform) []byte {
-	kind, bits := byte(uniformInt), uint32(0)
-	switch u.Base() {
-	case shader.UintBase:
-		kind = uniformUint
-	case shader.FloatBase:
-		kind = uniformFloat
+// The flags of a buffer at a binding.
+const (
+	readOnly = 1 << iota
+	zeroed
+)
+
+func flagsOf(b *job.Bound) (flags byte) {
+	if b.ReadOnly {
+		flags = readOnly
 	}
-	bits, _ = u.One()
-	return appendText(appendU32(append(b, kind), bits), u.Name)
+	if b.Zero {
+		flags |= zeroed
+	}
+	return flags
+}
+
+func appendRange(b []byte, buffer job.Bindable, offset, size int) []byte {
+	operand := Operand{Place: PlaceBuffer, ID: idOf(buffer), Offset: uint64(offset), Size: uint64(size)}
+	return operand.append(b, false)
 }
 
 func appendBindings(b []byte, list []Binding, read bool) []byte {
@@ -111,16 +111,21 @@ func appendBindings(b []byte, list []Binding, read bool) []byte {
 func (m *Job) Decode(body []byte) error {
 	f := jobFields{fields: fields{rest: body}, job: m}
 	m.dropLong()
+	m.TextureInputs, m.TextureOutputs, m.Counters = nil, nil, nil
+	m.TexelsIn, m.TexelsOut = m.TexelsIn[:0], m.TexelsOut[:0]
 	m.Deadline = f.u64()
 	m.In = f.bindings(m.In, true)
 	m.Out = f.bindings(m.Out, false)
-	n := f.count(28)
+	n := f.count(29)
 	if n == 0 {
 		f.fail("a job without dispatches")
 	}
 	m.Then = resized(m.Then, max(0, n-1))
 	for i := range n {
 		f.dispatch(m.At(i))
+	}
+	if has := f.u8(); has != 0 {
+		f.more(has)
 	}
 	if err := f.end(); err != nil {
 		return err
@@ -134,11 +139,12 @@ func (m *Job) Reset() {
 		d := m.At(i)
 		clear(d.Buffers)
 		clear(d.Uniforms)
-		d.Program, d.Params = nil, nil
+		d.Program, d.Params, d.Indirect, d.Blocks, d.Images, d.Textures = nil, nil, nil, nil, nil, nil
 	}
 	clear(m.Inputs)
 	clear(m.Outputs)
 	m.Inputs, m.Outputs, m.Objects = short(m.Inputs[:0]), short(m.Outputs[:0]), nil
+	m.TextureInputs, m.TextureOutputs, m.Counters = nil, nil, nil
 }
 
 // jobFields reads the fields of a job.
@@ -164,6 +170,9 @@ func (f *jobFields) dispatch(d *job.Dispatch) {
 	for range f.count(6) {
 		d.Buffers = append(d.Buffers, f.bound())
 	}
+	if has := f.u8(); has != 0 {
+		f.moreOf(d, has)
+	}
 }
 
 // find returns the object of an id, and notes the error of the first that is not there.
@@ -173,20 +182,6 @@ func find[T any](f *jobFields, of func(Objects, uint32) (T, error), id uint32) (
 	}
 	object, f.missing = of(f.job.Objects, id)
 	return object
-}
-
-func (f *jobFields) uniform() job.Uniform {
-	kind, bits, name := f.u8(), f.u32(), f.name()
-	switch kind {
-	case uniformInt:
-		return job.Int(name, int32(bits))
-	case uniformUint:
-		return job.Uint(name, bits)
-	case uniformFloat:
-	default:
-		f.fail("a kind %d of uniform", kind)
-	}
-	return job.Float(name, math.Float32frombits(bits))
 }
 
 // maxNames is the number of names that a Job keeps.
@@ -207,7 +202,12 @@ func (f *jobFields) name() string {
 
 func (f *jobFields) bound() (b job.Bound) {
 	var o Operand
-	b.Binding, b.ReadOnly = f.u32(), f.flag()
+	b.Binding = f.u32()
+	flags := f.u8()
+	if flags > readOnly|zeroed {
+		f.fail("flags %#x of a binding", flags)
+	}
+	b.ReadOnly, b.Zero = flags&readOnly != 0, flags&zeroed != 0
 	if f.operand(&o, false); f.err == nil && o.Place != PlaceBuffer {
 		f.fail("binding %d of a dispatch is not a buffer", b.Binding)
 	}
@@ -235,6 +235,7 @@ const maxReused = 64
 // dropLong frees the storage of long lists, also of dispatches that the last body did not have.
 func (m *Job) dropLong() {
 	m.In, m.Out, m.Then = short(m.In), short(m.Out), short(m.Then)
+	m.TexelsIn, m.TexelsOut = short(m.TexelsIn), short(m.TexelsOut)
 	m.Uniforms, m.Buffers = short(m.Uniforms), short(m.Buffers)
 	all := m.Then[:cap(m.Then)]
 	for i := range all {

@@ -16,11 +16,12 @@ const (
 	KindMemory
 	KindBuffer
 	KindPlan
+	KindTexture
 )
 
 func (f *fields) kind() Kind {
 	k := Kind(f.u8())
-	if k < KindProgram || k > KindPlan {
+	if k < KindProgram || k > KindTexture {
 		f.fail("a kind %d of object", k)
 	}
 	return k

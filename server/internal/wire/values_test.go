@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,17 +16,47 @@ func TestValuesThatNoFieldHas(t *testing.T) {
 	long := appendData(appendData(appendU16(nil, uint16(CodeCompile)), bytes.Repeat([]byte("x"), maxErrorText+1)), "")
 	uniform := func(kind byte) []byte {
 		body := (&Job{Job: job.Job{Dispatch: job.Dispatch{Uniforms: []job.Uniform{job.Int("n", 1)}}}}).Append(nil)
-		body[len(body)-10] = kind
+		body[len(body)-12] = kind
 		return body
+	}
+	binding := func(flags byte) []byte {
+		body := (&Job{Job: job.Job{Dispatch: job.Dispatch{Buffers: []job.Bound{{}}}}}).Append(nil)
+		body[len(body)-24] = flags
+		return body
+	}
+	// dispatch and more are jobs that have what follows a dispatch, and all dispatches.
+	plain := (&Job{}).Append(nil)
+	dispatch := func(has byte, rest ...byte) []byte {
+		return slices.Concat(plain[:len(plain)-2], []byte{has}, rest, []byte{0})
+	}
+	more := func(has byte, rest ...byte) []byte { return slices.Concat(plain[:len(plain)-1], []byte{has}, rest) }
+	components := func(kind, n byte) []byte {
+		return slices.Concat(plain[:len(plain)-6], []byte{1, 0, kind, n, 0, 0, 0}, make([]byte, n), make([]byte, 6))
 	}
 	for want, bodies := range map[string]map[Message][]byte{
 		"flags 0x8":                  {&Buffer{}: (&Buffer{Flags: allBufferFlags + 1}).Append(nil), &Plan{}: (&Plan{Flags: allBufferFlags + 1}).Append(nil)},
 		"a form 3 of program":        {&Program{}: (&Program{Form: FormName + 1}).Append(nil)},
 		"a kind 0 of object":         {&Release{}: (&Release{}).Append(nil), &Delete{}: (&Delete{}).Append(nil)},
-		"a kind 5 of object":         {&Release{}: (&Release{Kind: KindPlan + 1}).Append(nil), &Delete{}: (&Delete{Kind: KindPlan + 1}).Append(nil)},
+		"a kind 6 of object":         {&Release{}: (&Release{Kind: KindTexture + 1}).Append(nil), &Delete{}: (&Delete{Kind: KindTexture + 1}).Append(nil)},
 		"a kind 0 of uniform":        {&Job{}: uniform(0)},
-		"a kind 4 of uniform":        {&Job{}: uniform(uniformFloat + 1)},
-		"a place 4 of an operand":    {&Run{}: append(make([]byte, 12), 4)},
+		"a kind 8 of uniform":        {&Job{}: uniform(uniformDoubles + 1)},
+		"flags 0x4 of a binding":     {&Job{}: binding(4)},
+		"a place 5 of an operand":    {&Run{}: append(make([]byte, 12), 5)},
+		"bits 0x20 of a dispatch":    {&Job{}: dispatch(allOfDispatch + 1)},
+		"bits 0x8 of a job":          {&Job{}: more(allOfJob + 1)},
+		"a list without elements":    {&Job{}: dispatch(hasBlocks, 0, 0), &Job{Deadline: 1}: more(hasCounters, 0, 0)},
+		"a size of work groups of 0": {&Job{}: dispatch(hasGroupSize, make([]byte, 12)...)},
+		"a list of 2 elements in":    {&Job{}: dispatch(hasImages, append([]byte{2, 0}, make([]byte, 38)...)...)},
+		"uniform block at binding 7": {&Job{}: dispatch(hasBlocks, append([]byte{1, 0, 7, 0, 0, 0, 0}, make([]byte, 20)...)...)},
+		"4 bytes of components":      {&Job{}: components(uniformInts, 4)},
+		"10 bytes of components":     {&Job{}: components(uniformFloats, 10)},
+		"12 bytes of components":     {&Job{}: components(uniformDoubles, 12)},
+		"counters at binding 7 are neither": {
+			&Job{}:            more(hasCounters, 1, 0, 7, 0, 0, 0, 1, 3, 0, 0, 0, 1, 2, 3, 0, 0, 0, 0),
+			&Job{Deadline: 1}: more(hasCounters, append([]byte{1, 0, 7, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4}, make([]byte, 11)...)...),
+		},
+		"262145 counters in a reply": {&Job{}: more(hasCounters, 1, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 4, 0)},
+		"262144 counters in a reply": {&Job{}: more(hasCounters, 2, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 0)},
 		"an error without a code":    {&Error{}: (&Error{}).Append(nil)},
 		"a text of more than 262144": {&Error{}: long},
 		"2 where 0 or 1":             {&WeightsReply{}: {2}},

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -20,8 +21,8 @@ func samples() map[string]Message {
 	shared := Operand{Place: PlaceMemory, ID: 7, Offset: 64, Size: 4096}
 	buffer := Operand{Place: PlaceBuffer, ID: 9, Offset: 256, Size: 0}
 	return map[string]Message{
-		"hello":                    &Hello{Oldest: 1, Newest: 3, Client: []byte("test")},
-		"hello for a device":       &Hello{Oldest: 1, Newest: 3, Client: []byte("test"), Device: []byte("1"), Near: []byte("state")},
+		"hello":                    &Hello{Oldest: 1, Newest: Version, Client: []byte("test")},
+		"hello for a device":       &Hello{Oldest: 1, Newest: Version, Client: []byte("test"), Device: []byte("1"), Near: []byte("state")},
 		"hello of a later version": &Hello{Oldest: Version + 1, Newest: 9, Client: []byte("test"), Other: []byte{1, 2, 3}},
 		"welcome": &Welcome{
 			Number: 1, Devices: 2, UUID: []byte("4d4929459f0adf5948c77a1e106e4b42"), Version: 1, Session: 2, Generation: 3, Server: []byte("v1"), Device: []byte("llvmpipe"), Label: []byte("Mesa"),
@@ -39,23 +40,28 @@ func samples() map[string]Message {
 				{Kind: shader.Uniform, Name: "to[0]", Binding: -1, Bytes: 2, Type: 0x904D, Unit: 5, Format: "rgba8"},
 			}},
 		},
-		"memory":        &Memory{3, 1 << 20},
-		"release":       &Release{KindBuffer, 4},
-		"delete":        &Delete{KindPlan, []byte("resnet")},
-		"cancel":        &Cancel{77},
-		"buffer":        &Buffer{5, Create | Fresh, 4096, []byte("weights")},
-		"buffer reply":  &BufferReply{4096, 7, true},
-		"copy":          &Copy{Deadline: 1e9, From: inline, To: buffer, Version: 4, Expect: 3, Check: true},
-		"copy reply":    &CopyReply{4, []byte("data")},
-		"job":           sampleJob([]byte{1, 2, 3, 4}, shared, buffer),
-		"data":          &Data{[]byte("data")},
-		"plan":          &Plan{6, Create, []byte("lenet"), []byte("gemm:4x4x4")},
-		"plan reply":    &PlanReply{true, true, 7, 16, 16, 4, 16, []byte("direct"), []byte("conv2d\tdisk")},
-		"weights":       &Weights{6, 7, 1e9, shared, Operand{}},
-		"weights reply": &WeightsReply{true},
-		"run":           &Run{6, 1e9, inline, Operand{Place: PlaceInline, Size: 64}},
-		"ring":          &Ring{65536},
-		"empty":         &Empty{},
+		"memory":         &Memory{3, 1 << 20},
+		"release":        &Release{KindBuffer, 4},
+		"delete":         &Delete{KindPlan, []byte("resnet")},
+		"cancel":         &Cancel{77},
+		"buffer":         &Buffer{5, Create | Fresh, 4096, []byte("weights")},
+		"buffer reply":   &BufferReply{4096, 7, true},
+		"copy":           &Copy{Deadline: 1e9, From: inline, To: buffer, Version: 4, Expect: 3, Check: true},
+		"copy reply":     &CopyReply{4, []byte("data")},
+		"copy to texels": &Copy{From: shared, To: Operand{Place: PlaceTexture, ID: 3}, Region: texel.Region{Level: 1, X: 2, Y: 3, Z: 4, Width: 5, Height: 6, Depth: 7}},
+		"copy of texels": &Copy{From: Operand{Place: PlaceTexture, ID: 3}, To: Operand{Place: PlaceInline, Size: 64}, Region: texel.Region{Z: -1}},
+		"texture":        &Texture{4, texel.Shape{Dim: shader.Dim3D, Format: texel.RGBA8, Width: -1, Height: 2, Depth: 1 << 40, Levels: 4}},
+		"texture reply":  &TextureReply{true},
+		"job":            sampleJob([]byte{1, 2, 3, 4}, shared, buffer),
+		"job with all":   fullJob(shared),
+		"data":           &Data{[]byte("data")},
+		"plan":           &Plan{6, Create, []byte("lenet"), []byte("gemm:4x4x4")},
+		"plan reply":     &PlanReply{true, true, 7, 16, 16, 4, 16, []byte("direct"), []byte("conv2d\tdisk")},
+		"weights":        &Weights{6, 7, 1e9, shared, Operand{}},
+		"weights reply":  &WeightsReply{true},
+		"run":            &Run{6, 1e9, inline, Operand{Place: PlaceInline, Size: 64}},
+		"ring":           &Ring{65536},
+		"empty":          &Empty{},
 	}
 }
 
@@ -79,6 +85,40 @@ func sampleJob(data []byte, shared, buffer Operand) *Job {
 	}
 }
 
+// fullJob has all that few jobs have.
+func fullJob(shared Operand) *Job {
+	texture := numberedTexture{id: 3}
+	region := texel.Region{Level: 1, X: 2, Width: 4, Height: 1, Depth: 1}
+	return &Job{
+		TexelsIn:  []Operand{{Place: PlaceInline, Size: 4, Data: []byte{1, 2, 3, 4}}, shared},
+		TexelsOut: []Operand{{Place: PlaceBuffer, ID: 9, Offset: 8}, {Place: PlaceInline, Size: 16}},
+		Job: job.Job{
+			Dispatch: job.Dispatch{
+				Program: numbered{id: 1}, GroupSize: [3]uint32{4, 5, 6}, Indirect: &job.Indirect{Buffer: numbered{id: 9}, Offset: 12},
+				Blocks: []job.Block{{Binding: 1, Data: []byte{7, 8}}, {Binding: 2, Buffer: numbered{id: 9}, Offset: 256, Size: 16}},
+				Images: []job.Image{
+					{Name: "picture", Binding: 1, Texture: texture, Level: 2, Layer: 3, Access: texel.WriteOnly, Format: texel.R32UI},
+					{Texture: texture, Level: -1, Layer: -2},
+				},
+				Textures: []job.Sampled{{Name: "from[1]", Binding: 4, Texture: texture, Sampler: texel.Sampler{
+					Min: texel.Linear, Mag: texel.Linear, Mip: texel.NoMipmaps, Wrap: [3]texel.Wrap{1, 2, 3}, Compare: texel.Always,
+				}}},
+				Uniforms: []job.Uniform{
+					job.Components("turn", shader.FloatBase, make([]byte, 36)), job.Components("d", shader.DoubleBase, make([]byte, 8)),
+					job.Components("i", shader.IntBase, make([]byte, 8)), job.Components("u", shader.UintBase, make([]byte, 12)),
+				},
+				Buffers: []job.Bound{{Binding: 4, Zero: true, Buffer: numbered{id: 9}}},
+			},
+			TextureInputs:  []job.TextureInput{{Texture: texture, Region: region}, {Texture: texture}},
+			TextureOutputs: []job.TextureOutput{{Texture: texture, Region: region, Buffer: numbered{id: 9}, Offset: 8}, {Texture: texture}},
+			Counters: []job.Counter{
+				{Binding: 1, Start: []uint32{1, 2}, To: make([]uint32, 3)}, {Binding: 2, Buffer: numbered{id: 9}, Offset: 16}, {Binding: 3},
+			},
+		},
+		Objects: numbers{}, names: map[string]string{"picture": "picture", "": "", "from[1]": "from[1]", "turn": "turn", "d": "d", "i": "i", "u": "u"},
+	}
+}
+
 // numbered is a program or a buffer by its id, and numbers has each.
 type (
 	numbered struct {
@@ -94,6 +134,16 @@ func (n numbered) ID() uint32 { return n.id }
 func (numbers) Program(id uint32) (job.Program, error) { return numbered{id: id}, nil }
 
 func (numbers) Buffer(id uint32) (job.Bindable, error) { return numbered{id: id}, nil }
+
+func (numbers) Texture(id uint32) (job.Texture, error) { return numberedTexture{id: id}, nil }
+
+// numberedTexture is a texture by its id.
+type numberedTexture struct {
+	job.Texture
+	id uint32
+}
+
+func (n numberedTexture) ID() uint32 { return n.id }
 
 // blank returns an empty message of the type of m.
 func blank(m Message) Message {
@@ -192,7 +242,7 @@ func TestDeadlinesAreFoundInBodies(t *testing.T) {
 }
 
 func TestTypesAndCodesHaveNames(t *testing.T) {
-	for typ := TypeHello; typ <= TypeRing; typ++ {
+	for typ := TypeHello; typ <= TypeTexture; typ++ {
 		if strings.Contains(typ.String(), "type") || !strings.HasSuffix((typ|ReplyBit).String(), " reply") {
 			t.Errorf("type %d is %q, its reply %q", typ, typ, typ|ReplyBit)
 		}
@@ -359,6 +409,8 @@ type oneObject struct {
 func (o oneObject) Program(uint32) (job.Program, error) { return o.program, nil }
 
 func (o oneObject) Buffer(uint32) (job.Bindable, error) { return o.buffer, nil }
+
+func (o oneObject) Texture(uint32) (job.Texture, error) { return nil, nil }
 
 func BenchmarkJobWire(b *testing.B) {
 	job := benchmarkJob()

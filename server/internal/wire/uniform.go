@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"math"
+
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/shader"
+)
+
+// The kinds of uniforms: one word, or the components of a vector, a matrix or an array. A bool
+// is an int.
+const (
+	uniformInt = iota + 1
+	uniformUint
+	uniformFloat
+	uniformInts
+	uniformUints
+	uniformFloats
+	uniformDoubles
+)
+
+// bases are the types of the components, by kind.
+var bases = [...]shader.Base{
+	uniformInts: shader.IntBase, uniformUints: shader.UintBase, uniformFloats: shader.FloatBase, uniformDoubles: shader.DoubleBase,
+}
+
+func appendUniform(b []byte, u *job.Uniform) []byte {
+	kind := byte(uniformInt)
+	switch u.Base() {
+	case shader.UintBase:
+		kind = uniformUint
+	case shader.FloatBase:
+		kind = uniformFloat
+	case shader.DoubleBase:
+		kind = uniformDoubles
+	}
+	if bits, ok := u.One(); ok && kind != uniformDoubles {
+		return appendText(appendU32(append(b, kind), bits), u.Name)
+	}
+	if kind != uniformDoubles {
+		kind += uniformInts - uniformInt
+	}
+	b = appendU32(append(b, kind), uint32(u.Bytes()))
+	return appendText(u.AppendTo(b), u.Name)
+}
+
+func (f *jobFields) uniform() job.Uniform {
+	kind := f.u8()
+	if kind >= uniformInts {
+		return f.components(kind)
+	}
+	bits, name := f.u32(), f.name()
+	switch kind {
+	case uniformInt:
+		return job.Int(name, int32(bits))
+	case uniformUint:
+		return job.Uint(name, bits)
+	case uniformFloat:
+	default:
+		f.fail("a kind %d of uniform", kind)
+	}
+	return job.Float(name, math.Float32frombits(bits))
+}
+
+// components reads a uniform of several components, or of doubles.
+func (f *jobFields) components(kind uint8) job.Uniform {
+	if kind > uniformDoubles {
+		f.fail("a kind %d of uniform", kind)
+		return job.Uniform{}
+	}
+	data, least := f.data(), 8
+	if size := len(data); size < least || kind == uniformDoubles && size%8 != 0 || size%4 != 0 {
+		f.fail("%d bytes of components of a uniform of kind %d", size, kind)
+	}
+	return job.Components(f.name(), bases[kind], data)
+}

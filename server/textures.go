@@ -1,0 +1,101 @@
+//go:build linux
+
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/job/texel"
+	"github.com/shadercache/shadercache/server/internal/wire"
+)
+
+// openTexture is a texture of a session.
+type openTexture interface {
+	job.Texture
+	Wait(context.Context) error // for the jobs before that use it
+}
+
+// texture makes a texture. What of the request reaches the driver is a shape that it has.
+func (s *session) texture(body []byte) (wire.Message, error) {
+	var m wire.Texture
+	if err := m.Decode(body); err != nil {
+		return nil, err
+	}
+	o := s.objects
+	_, taken := o.textures[m.ID]
+	if err := o.admit("texture", m.ID, taken, len(o.textures)); err != nil {
+		return nil, err
+	}
+	shape, err := m.Shape.Check(s.server.context.Info().Textures)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", job.ErrInvalid, err)
+	}
+	if err := o.device.take(uint64(shape.Bytes())); err != nil {
+		return nil, err
+	}
+	s.server.watch.begin(onThread)
+	t, err := s.server.device.NewTexture(s.ctx, shape)
+	s.server.watch.end(onThread, true)
+	if err != nil {
+		o.device.give(uint64(shape.Bytes()))
+		return nil, err
+	}
+	o.textures[m.ID] = t.(openTexture)
+	o.total.Add(1)
+	return &wire.TextureReply{ByClass: isByClass(t)}, nil
+}
+
+// isByClass reports whether there are formats of the size of a texture's that its images cannot
+// have.
+func isByClass(t job.Texture) bool {
+	of := t.Shape().Format
+	for f := texel.Format(1); f.Known(); f++ {
+		if of.Aliases(f, false) && !t.Aliases(f) {
+			return true
+		}
+	}
+	return false
+}
+
+// copyTexels is a copy between the client and a region of a texture, which has no version.
+func (s *session) copyTexels(t *task, m *wire.Copy) error {
+	of, host, writes := m.Texture(), &m.From, true
+	if of == host {
+		host, writes = &m.To, false
+	}
+	texture, ok := s.objects.textures[of.ID]
+	if !ok {
+		return notFound("texture", of.ID)
+	}
+	n, err := texture.Shape().RegionBytes(m.Region)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", job.ErrInvalid, err)
+	case m.Check || m.Version != 0:
+		return reject(wire.CodeInvalid, "a texture has no version")
+	case uint64(n) != host.Size:
+		return reject(wire.CodeInvalid, "%d bytes, the texels of the region have %d", host.Size, n)
+	}
+	inline := host.Data
+	if !writes {
+		inline = make([]byte, host.Inline())
+	}
+	data, err := s.bytesOf(host, inline)
+	if err != nil {
+		return err
+	}
+	return s.inTurn(t, n, func() (reply wire.CopyReply, err error) {
+		s.server.counts.bytesCopied.Add(uint64(n))
+		if writes {
+			s.server.counts.bytesIn.Add(uint64(n))
+			return reply, texture.Write(s.ctx, m.Region, data)
+		}
+		s.server.counts.bytesOut.Add(uint64(n))
+		if host.Place == wire.PlaceInline {
+			reply.Data = data
+		}
+		return reply, texture.Read(s.ctx, m.Region, data)
+	}, texture)
+}
