@@ -1,28 +1,36 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/shadercache/shadercache/fleet"
 )
 
 // Version identifies a build.
 type Version struct {
-	Version  string `json:"version"`
-	Revision string `json:"revision"`
-	Modified bool   `json:"modified"` // built from a tree with uncommitted changes
-	Go       string `json:"go"`
-	Platform string `json:"platform"`
+	Version  string   `json:"version"`
+	Revision string   `json:"revision"`
+	Date     string   `json:"date,omitzero"` // of the revision, where it is known
+	Modified bool     `json:"modified"`      // built from a tree with uncommitted changes
+	Go       string   `json:"go"`
+	Platform string   `json:"platform"`
+	Remotes  []string `json:"remotes"` // schemes of URLs
+	Window   bool     `json:"window"`  // it can have a context with a window
 }
 
-// revision is what an executable was built from where the go command does not record it,
-// as in test binaries. The linker sets it:
+// The linker sets them for a release (scripts/dist), and revision where the go command does not
+// record it, as in test binaries:
 //
 //	-ldflags "-X github.com/shadercache/shadercache/cmd/cli.revision=$(git describe --always --abbrev=12 --dirty=' with changes')"
-var revision string
+var version, revision, date string
 
 // ReadVersion returns the version of this executable.
 func ReadVersion() Version {
@@ -31,6 +39,8 @@ func ReadVersion() Version {
 		Revision: "unknown revision",
 		Go:       runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
+		Date:     date,
+		Remotes:  fleet.Schemes(),
 	}
 	if revision != "" {
 		v.Revision = revision
@@ -39,13 +49,14 @@ func ReadVersion() Version {
 	if !ok {
 		return v
 	}
-	if info.Main.Version != "" {
-		v.Version = info.Main.Version
-	}
+	v.Version = cmp.Or(version, info.Main.Version, v.Version)
+	v.Window = slices.ContainsFunc(info.Deps, func(m *debug.Module) bool { return strings.HasPrefix(m.Path, "github.com/go-gl/glfw/") })
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
 			v.Revision = s.Value[:min(12, len(s.Value))]
+		case "vcs.time":
+			v.Date = s.Value
 		case "vcs.modified":
 			v.Modified = s.Value == "true"
 		}
@@ -53,7 +64,8 @@ func ReadVersion() Version {
 	return v
 }
 
-const versionUsage = `Print the version, the revision it was built from, and the Go version.`
+const versionUsage = `Print the version, the revision it was built from, and the Go version. --json has the date of
+the revision and what is linked in as well.`
 
 func (o *Options) version(name string) Command {
 	return Command{
