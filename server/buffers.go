@@ -88,9 +88,8 @@ func (o *objects) closeBuffer(b *openBuffer) {
 
 // bufferRange returns the buffer of an operand and its range.
 func (o *objects) bufferRange(op *wire.Operand) (b *openBuffer, offset, n int, err error) {
-	b, ok := o.buffers[op.ID]
-	if !ok {
-		return nil, 0, 0, notFound("buffer", op.ID)
+	if b, err = found(o.buffers, wire.KindBuffer, op.ID); err != nil {
+		return nil, 0, 0, err
 	}
 	size := uint64(b.Size())
 	if op.Offset > size || op.Size > size-op.Offset || op.Offset == size {

@@ -76,16 +76,13 @@ type copySource struct {
 // source returns what an operand of a copy has.
 func (s *session) source(op *wire.Operand) (from copySource, err error) {
 	switch op.Place {
-	case wire.PlaceInline:
-		from.data = op.Data
-	case wire.PlaceMemory:
-		from.data, err = s.memoryRange(op)
 	case wire.PlaceBuffer:
 		from.buffer, from.offset, from.size, err = s.objects.bufferRange(op)
 		return from, err
-	default:
-		err = reject(wire.CodeInvalid, "the copy has nothing to copy from")
+	case wire.PlaceNone:
+		return from, reject(wire.CodeInvalid, "the copy has nothing to copy from")
 	}
+	from.data, err = s.bytesOf(op, op.Data)
 	from.size = len(from.data)
 	return from, err
 }
@@ -148,16 +145,9 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	if uint64(n) != m.To.Size {
 		return sizesDiffer(n, int(m.To.Size))
 	}
-	var dst []byte
-	switch m.To.Place {
-	case wire.PlaceInline:
-		dst = make([]byte, n)
-	case wire.PlaceMemory:
-		if dst, err = s.memoryRange(&m.To); err != nil {
-			return err
-		}
-	default:
-		return reject(wire.CodeInvalid, "the copy has no place to copy to")
+	dst, err := s.bytesOf(&m.To, make([]byte, m.To.Inline()))
+	if err != nil {
+		return err
 	}
 	from.RLock()
 	defer from.RUnlock()
@@ -210,9 +200,9 @@ func sizesDiffer(from, to int) error {
 
 // memoryRange returns the range of an operand in shared memory.
 func (s *session) memoryRange(op *wire.Operand) ([]byte, error) {
-	m, ok := s.objects.memories[op.ID]
-	if !ok {
-		return nil, notFound("memory", op.ID)
+	m, err := found(s.objects.memories, wire.KindMemory, op.ID)
+	if err != nil {
+		return nil, err
 	}
 	return within(m.bytes, op)
 }

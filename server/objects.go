@@ -39,31 +39,31 @@ func newObjects(server *Server) *objects {
 	return o
 }
 
-// Program returns a program of the session, for a job.
-func (o *objects) Program(id uint32) (job.Program, error) {
-	p, ok := o.programs[id]
+// found returns an object of the session by its id.
+func found[T any](all map[uint32]T, kind wire.Kind, id uint32) (v T, err error) {
+	v, ok := all[id]
 	if !ok {
-		return nil, notFound("program", id)
+		err = notFound(kindNames[kind], id)
 	}
-	return p, nil
+	return v, err
 }
 
-// Buffer returns a buffer of the session, for a job.
+// Program, Buffer and Texture return objects of the session, for a job.
+
+func (o *objects) Program(id uint32) (job.Program, error) {
+	return found(o.programs, wire.KindProgram, id)
+}
+
+func (o *objects) Texture(id uint32) (job.Texture, error) {
+	return found(o.textures, wire.KindTexture, id)
+}
+
 func (o *objects) Buffer(id uint32) (job.Bindable, error) {
-	b, ok := o.buffers[id]
-	if !ok {
-		return nil, notFound("buffer", id)
+	b, err := found(o.buffers, wire.KindBuffer, id)
+	if err != nil {
+		return nil, err
 	}
 	return b.use, nil
-}
-
-// Texture returns a texture of the session, for a job.
-func (o *objects) Texture(id uint32) (job.Texture, error) {
-	t, ok := o.textures[id]
-	if !ok {
-		return nil, notFound("texture", id)
-	}
-	return t, nil
 }
 
 // admit returns an error where id cannot be the next object in a map of n.
@@ -78,47 +78,37 @@ func (o *objects) admit(kind string, id uint32, taken bool, n int) error {
 }
 
 // drop ends the session's use of one object.
-func (o *objects) drop(kind wire.Kind, id uint32) error {
-	found := false
+func (o *objects) drop(kind wire.Kind, id uint32) (err error) {
 	switch kind {
 	case wire.KindProgram:
-		var p job.Program
-		if p, found = o.programs[id]; found {
-			p.Release()
-			delete(o.programs, id)
-		}
+		err = drop(o.programs, kind, id, job.Program.Release)
 	case wire.KindMemory:
-		var m *sharedMemory
-		if m, found = o.memories[id]; found {
-			o.memory.give(uint64(len(m.bytes)))
-			m.release()
-			delete(o.memories, id)
-		}
+		err = drop(o.memories, kind, id, o.closeMemory)
 	case wire.KindBuffer:
-		var b *openBuffer
-		if b, found = o.buffers[id]; found {
-			o.closeBuffer(b)
-			delete(o.buffers, id)
-		}
+		err = drop(o.buffers, kind, id, o.closeBuffer)
 	case wire.KindPlan:
-		var p *openPlan
-		if p, found = o.plans[id]; found {
-			o.closePlan(p)
-			delete(o.plans, id)
-		}
+		err = drop(o.plans, kind, id, o.closePlan)
 	case wire.KindTexture:
-		var t openTexture
-		if t, found = o.textures[id]; found {
-			o.device.give(uint64(t.Shape().Bytes()))
-			t.Release()
-			delete(o.textures, id)
-		}
+		err = drop(o.textures, kind, id, o.closeTexture)
 	}
-	if !found {
-		return notFound(kindNames[kind], id)
+	if err == nil {
+		o.total.Add(-1)
 	}
-	o.total.Add(-1)
-	return nil
+	return err
+}
+
+func drop[T any](all map[uint32]T, kind wire.Kind, id uint32, free func(T)) error {
+	v, err := found(all, kind, id)
+	if err == nil {
+		free(v)
+		delete(all, id)
+	}
+	return err
+}
+
+func (o *objects) closeMemory(m *sharedMemory) {
+	o.memory.give(uint64(len(m.bytes)))
+	m.release()
 }
 
 var kindNames = map[wire.Kind]string{

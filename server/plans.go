@@ -277,9 +277,9 @@ func (s *session) submitRun(r *running) error {
 	if err := m.Decode(r.task.body); err != nil {
 		return err
 	}
-	p, ok := s.objects.plans[m.Plan]
-	if !ok {
-		return notFound("plan", m.Plan)
+	p, err := found(s.objects.plans, wire.KindPlan, m.Plan)
+	if err != nil {
+		return err
 	}
 	inline := m.Output.Inline()
 	if err := r.task.checkReply(4 + inline); err != nil {

@@ -47,6 +47,11 @@ func (s *session) texture(body []byte) (wire.Message, error) {
 	return &wire.TextureReply{ByClass: isByClass(t)}, nil
 }
 
+func (o *objects) closeTexture(t openTexture) {
+	o.device.give(uint64(t.Shape().Bytes()))
+	t.Release()
+}
+
 // isByClass reports whether there are formats of the size of a texture's that its images cannot
 // have.
 func isByClass(t job.Texture) bool {
@@ -65,9 +70,9 @@ func (s *session) copyTexels(t *task, m *wire.Copy) error {
 	if of == host {
 		host, writes = &m.To, false
 	}
-	texture, ok := s.objects.textures[of.ID]
-	if !ok {
-		return notFound("texture", of.ID)
+	texture, err := found(s.objects.textures, wire.KindTexture, of.ID)
+	if err != nil {
+		return err
 	}
 	n, err := texture.Shape().RegionBytes(m.Region)
 	switch {

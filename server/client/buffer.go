@@ -13,10 +13,8 @@ import (
 
 // Buffer is memory on the GPU.
 type Buffer struct {
-	c        *Client
-	id       uint32
-	reply    wire.BufferReply
-	released atomic.Bool
+	object
+	reply wire.BufferReply
 }
 
 // NewBuffer makes a buffer of size bytes, a multiple of 4, all zero. It ends with the
@@ -52,12 +50,9 @@ func (c *Client) buffer(ctx context.Context, m *wire.Buffer) (*Buffer, error) {
 	if err := checkName(string(m.Name)); err != nil {
 		return nil, err
 	}
-	b := &Buffer{c: c, id: c.newID(wire.KindBuffer)}
+	b := &Buffer{object: c.newObject(wire.KindBuffer)}
 	m.ID = b.id
-	if err := c.do(ctx, wire.TypeBuffer, m, &b.reply); err != nil {
-		if ctx.Err() != nil {
-			c.drop(wire.KindBuffer, b.id) // it may have been made meanwhile
-		}
+	if err := b.make(ctx, wire.TypeBuffer, m, &b.reply); err != nil {
 		return nil, err
 	}
 	return b, nil
@@ -75,9 +70,6 @@ func (c *Client) deleteName(ctx context.Context, m *wire.Delete) error {
 	return c.do(ctx, wire.TypeDelete, m, &wire.Empty{})
 }
 
-// ID returns the number of the buffer in the session.
-func (b *Buffer) ID() uint32 { return b.id }
-
 // Size returns the number of bytes.
 func (b *Buffer) Size() int { return int(b.reply.Size) }
 
@@ -87,13 +79,6 @@ func (b *Buffer) Version() uint64 { return b.reply.Version }
 
 // Created reports whether the call that returned the buffer made it.
 func (b *Buffer) Created() bool { return b.reply.Created }
-
-// Release ends the use of the buffer. It may be called again.
-func (b *Buffer) Release() {
-	if !b.released.Swap(true) {
-		b.c.drop(wire.KindBuffer, b.id)
-	}
-}
 
 // Write copies data to offset, after the jobs submitted before, and returns the buffer's
 // version afterwards.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/job"
@@ -16,11 +15,9 @@ import (
 
 // Plan is a plan of a server: a job.Plan.
 type Plan struct {
-	c        *Client
-	id       uint32
-	reply    wire.PlanReply
-	layers   []job.LayerChoice
-	released atomic.Bool
+	object
+	reply  wire.PlanReply
+	layers []job.LayerChoice
 }
 
 // OpenPlan makes or opens a plan: see job.Planner. One without a name ends with the session.
@@ -47,12 +44,9 @@ func (c *Client) plan(ctx context.Context, m *wire.Plan) (*Plan, error) {
 	if err := checkName(string(m.Name)); err != nil {
 		return nil, err
 	}
-	p := &Plan{c: c, id: c.newID(wire.KindPlan)}
+	p := &Plan{object: c.newObject(wire.KindPlan)}
 	m.ID = p.id
-	if err := c.do(ctx, wire.TypePlan, m, &p.reply); err != nil {
-		if ctx.Err() != nil {
-			c.drop(wire.KindPlan, p.id) // it may have been made meanwhile
-		}
+	if err := p.make(ctx, wire.TypePlan, m, &p.reply); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -108,13 +102,6 @@ func (p *Plan) Programs() (list []job.ProgramUse) {
 
 // Created reports whether the call that returned the plan made it.
 func (p *Plan) Created() bool { return p.reply.Created }
-
-// Release ends the use of the plan. It may be called again.
-func (p *Plan) Release() {
-	if !p.released.Swap(true) {
-		p.c.drop(wire.KindPlan, p.id)
-	}
-}
 
 // SetWeights puts the weights and the bias of all layers, one after the other, on the GPU
 // under a version, which is not 0. With the version that is there nothing is sent, and

@@ -5,7 +5,6 @@ package client
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
@@ -14,11 +13,9 @@ import (
 
 // Program is a program that is resident in the server.
 type Program struct {
-	c        *Client
-	id       uint32
-	name     string
-	reply    wire.ProgramReply
-	released atomic.Bool
+	object
+	name  string
+	reply wire.ProgramReply
 }
 
 // Get gets the program of a source: resident, from the server's cache, or compiled.
@@ -41,20 +38,14 @@ func (c *Client) ProgramByName(ctx context.Context, name string) (*Program, erro
 }
 
 func (c *Client) program(ctx context.Context, name string, m *wire.Program) (*Program, error) {
-	p := &Program{c: c, id: c.newID(wire.KindProgram), name: name}
+	p := &Program{object: c.newObject(wire.KindProgram), name: name}
 	m.ID = p.id
 	m.Name = []byte(label(string(m.Name)))
-	if err := c.do(ctx, wire.TypeProgram, m, &p.reply); err != nil {
-		if ctx.Err() != nil {
-			c.drop(wire.KindProgram, p.id) // it may have been made meanwhile
-		}
+	if err := p.make(ctx, wire.TypeProgram, m, &p.reply); err != nil {
 		return nil, err
 	}
 	return p, nil
 }
-
-// ID returns the number of the program in the session.
-func (p *Program) ID() uint32 { return p.id }
 
 // Name returns the name of the program.
 func (p *Program) Name() string { return p.name }
@@ -70,10 +61,3 @@ func (p *Program) WorkGroup() [3]uint32 { return p.reply.Interface.WorkGroup }
 
 // Origin returns where the server had the program from.
 func (p *Program) Origin() job.Origin { return job.Origin(p.reply.Origin) }
-
-// Release ends the use of the program. It may be called again.
-func (p *Program) Release() {
-	if !p.released.Swap(true) {
-		p.c.drop(wire.KindProgram, p.id)
-	}
-}

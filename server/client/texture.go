@@ -4,7 +4,6 @@ package client
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/job/texel"
@@ -13,27 +12,19 @@ import (
 
 // texture is texels on the GPU: a job.Texture.
 type texture struct {
-	c        *Client
-	id       uint32
-	shape    texel.Shape
-	reply    wire.TextureReply
-	released atomic.Bool
+	object
+	shape texel.Shape
+	reply wire.TextureReply
 }
 
 // NewTexture makes a texture, all zero. It ends with the session, or with Release.
 func (c *Client) NewTexture(ctx context.Context, shape texel.Shape) (job.Texture, error) {
-	t := &texture{c: c, id: c.newID(wire.KindTexture), shape: shape.WithDefaults()}
-	if err := c.do(ctx, wire.TypeTexture, &wire.Texture{ID: t.id, Shape: t.shape}, &t.reply); err != nil {
-		if ctx.Err() != nil {
-			c.drop(wire.KindTexture, t.id) // it may have been made meanwhile
-		}
+	t := &texture{object: c.newObject(wire.KindTexture), shape: shape.WithDefaults()}
+	if err := t.make(ctx, wire.TypeTexture, &wire.Texture{ID: t.id, Shape: t.shape}, &t.reply); err != nil {
 		return nil, err
 	}
 	return t, nil
 }
-
-// ID returns the number of the texture in the session.
-func (t *texture) ID() uint32 { return t.id }
 
 func (t *texture) Shape() texel.Shape          { return t.shape }
 func (t *texture) Aliases(f texel.Format) bool { return t.shape.Format.Aliases(f, t.reply.ByClass) }
@@ -55,9 +46,3 @@ func (t *texture) Read(ctx context.Context, r texel.Region, dst []byte) error {
 }
 
 func (t *texture) operand() wire.Operand { return wire.Operand{Place: wire.PlaceTexture, ID: t.id} }
-
-func (t *texture) Release() {
-	if !t.released.Swap(true) {
-		t.c.drop(wire.KindTexture, t.id)
-	}
-}

@@ -71,7 +71,7 @@ var oneGroup = job.Limits{MaxGroups: [3]int32{1, 1, 1}, MaxStorage: 4096}
 
 // madeProgram is a program that writes the blocks at 0 and 1.
 func madeProgram(c *Client) *Program {
-	return &Program{c: c, id: 1, reply: wire.ProgramReply{Interface: shader.Interface{
+	return &Program{object: object{c: c, id: 1}, reply: wire.ProgramReply{Interface: shader.Interface{
 		WorkGroup: [3]uint32{1, 1, 1}, Resources: []shader.Resource{{Kind: shader.StorageBuffer, Name: "A"}, {Kind: shader.StorageBuffer, Name: "B", Binding: 1}},
 	}}}
 }

@@ -23,26 +23,23 @@ type Buffer struct {
 }
 
 // Append appends the body to b.
-func (m *Buffer) Append(b []byte) []byte {
-	b = appendU32(b, m.ID)
-	b = append(b, byte(m.Flags))
-	b = appendU64(b, m.Size)
-	return appendText(b, m.Name)
-}
+func (m *Buffer) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Buffer) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.ID, m.Flags, m.Size, m.Name = f.u32(), f.bufferFlags(), f.u64(), f.text(MaxText)
-	return f.end()
+func (m *Buffer) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Buffer) fields(f *fields) *fields {
+	word(f, &m.ID)
+	f.flags(&m.Flags)
+	long(f, &m.Size)
+	texts(f, &m.Name, MaxText)
+	return f
 }
 
-func (f *fields) bufferFlags() BufferFlags {
-	v := BufferFlags(f.u8())
-	if v&^allBufferFlags != 0 {
-		f.fail("flags %#x", v)
+func (f *fields) flags(v *BufferFlags) {
+	if small(f, v); !f.writes && *v&^allBufferFlags != 0 {
+		f.fail("flags %#x", *v)
 	}
-	return v
 }
 
 // BufferReply describes a buffer.
@@ -53,15 +50,16 @@ type BufferReply struct {
 }
 
 // Append appends the body to b.
-func (m *BufferReply) Append(b []byte) []byte {
-	return appendBool(appendU64(appendU64(b, m.Size), m.Version), m.Created)
-}
+func (m *BufferReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *BufferReply) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Size, m.Version, m.Created = f.u64(), f.u64(), f.flag()
-	return f.end()
+func (m *BufferReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *BufferReply) fields(f *fields) *fields {
+	long(f, &m.Size)
+	long(f, &m.Version)
+	f.bool(&m.Created)
+	return f
 }
 
 // Place is where the bytes of an operand are.
@@ -113,6 +111,15 @@ func (o *Operand) append(b []byte, read bool) []byte {
 	return appendU64(appendU64(appendU32(b, o.ID), o.Offset), o.Size)
 }
 
+// op reads or writes an operand, whose bytes are read by the server or written.
+func (f *fields) op(o *Operand, read bool) {
+	if f.writes {
+		f.to = o.append(f.to, read)
+	} else {
+		f.operand(o, read)
+	}
+}
+
 func (f *fields) operand(o *Operand, read bool) {
 	*o = Operand{Place: Place(f.u8())}
 	switch {
@@ -148,29 +155,22 @@ type Copy struct {
 }
 
 // Append appends the body to b.
-func (m *Copy) Append(b []byte) []byte {
-	b = appendU64(b, m.Deadline)
-	b = m.From.append(b, true)
-	b = m.To.append(b, false)
-	if m.Texture() != nil {
-		b = appendRegion(b, m.Region)
-	}
-	b = appendU64(b, m.Version)
-	b = appendU64(b, m.Expect)
-	return appendBool(b, m.Check)
-}
+func (m *Copy) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Copy) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Deadline = f.u64()
-	f.operand(&m.From, true)
-	f.operand(&m.To, false)
-	if m.Region = (texel.Region{}); m.Texture() != nil {
-		m.Region = f.region()
+func (m *Copy) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Copy) fields(f *fields) *fields {
+	long(f, &m.Deadline)
+	f.op(&m.From, true)
+	f.op(&m.To, false)
+	if m.Texture() != nil {
+		f.region(&m.Region)
 	}
-	m.Version, m.Expect, m.Check = f.u64(), f.u64(), f.flag()
-	return f.end()
+	long(f, &m.Version)
+	long(f, &m.Expect)
+	f.bool(&m.Check)
+	return f
 }
 
 // Texture returns the operand that is a texture, or nil.
@@ -191,11 +191,13 @@ type CopyReply struct {
 }
 
 // Append appends the body to b.
-func (m *CopyReply) Append(b []byte) []byte { return appendData(appendU64(b, m.Version), m.Data) }
+func (m *CopyReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *CopyReply) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Version, m.Data = f.u64(), f.data()
-	return f.end()
+func (m *CopyReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *CopyReply) fields(f *fields) *fields {
+	long(f, &m.Version)
+	blob(f, &m.Data)
+	return f
 }

@@ -55,16 +55,13 @@ const maxErrorText = 256 << 10
 
 // Append appends the body to b. Longer texts are cut.
 func (m *Error) Append(b []byte) []byte {
-	b = appendU16(b, uint16(m.Code))
-	b = appendData(b, m.Message[:min(len(m.Message), maxErrorText)])
-	return appendData(b, m.Hint[:min(len(m.Hint), maxErrorText)])
+	cut := Error{m.Code, m.Message[:min(len(m.Message), maxErrorText)], m.Hint[:min(len(m.Hint), maxErrorText)]}
+	return cut.fields(writing(b)).to
 }
 
 // Decode fills m in from a body.
 func (m *Error) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Code = Code(f.u16())
-	m.Message, m.Hint = string(f.data()), string(f.data())
+	f := m.fields(reading(body))
 	if m.Code == 0 {
 		f.fail("an error without a code")
 	}
@@ -72,4 +69,11 @@ func (m *Error) Decode(body []byte) error {
 		f.fail("an error with a text of more than %d bytes", maxErrorText)
 	}
 	return f.end()
+}
+
+func (m *Error) fields(f *fields) *fields {
+	half(f, &m.Code)
+	blob(f, &m.Message)
+	blob(f, &m.Hint)
+	return f
 }

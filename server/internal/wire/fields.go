@@ -30,11 +30,89 @@ func appendData[T string | []byte](b []byte, v T) []byte {
 	return append(appendU32(b, uint32(len(v))), v...)
 }
 
-// fields reads the fields of a body. After the first fault every read returns zero, and
-// end returns the fault.
+// fields reads the fields of a body, or writes them: the layout of a message is one method, for
+// both. After the first fault every read returns zero, and end returns the fault.
 type fields struct {
 	rest []byte
 	err  error
+
+	writes bool
+	to     []byte // that is written
+}
+
+func reading(body []byte) *fields { return &fields{rest: body} }
+func writing(b []byte) *fields    { return &fields{writes: true, to: b} }
+
+// small, half, word and long read or write a u8, u16, u32 or u64. Signed values are extended.
+
+func small[T ~uint8](f *fields, v *T) {
+	if f.writes {
+		f.to = append(f.to, byte(*v))
+	} else {
+		*v = T(f.u8())
+	}
+}
+
+func half[T ~uint16](f *fields, v *T) {
+	if f.writes {
+		f.to = appendU16(f.to, uint16(*v))
+	} else {
+		*v = T(f.u16())
+	}
+}
+
+func word[T ~uint32 | ~int32 | ~int](f *fields, v *T) {
+	if f.writes {
+		f.to = appendU32(f.to, uint32(*v))
+	} else {
+		*v = T(int32(f.u32()))
+	}
+}
+
+func long[T ~uint64 | ~int64 | ~int](f *fields, v *T) {
+	if f.writes {
+		f.to = appendU64(f.to, uint64(*v))
+	} else {
+		*v = T(f.u64())
+	}
+}
+
+func (f *fields) bool(v *bool) {
+	if f.writes {
+		f.to = appendBool(f.to, *v)
+	} else {
+		*v = f.flag()
+	}
+}
+
+// texts reads or writes a text of at most max bytes, and blob data.
+
+func texts[T string | []byte](f *fields, v *T, max int) {
+	if f.writes {
+		f.to = appendText(f.to, *v)
+	} else {
+		*v = T(f.text(max))
+	}
+}
+
+func blob[T string | []byte](f *fields, v *T) {
+	if f.writes {
+		f.to = appendData(f.to, *v)
+	} else {
+		*v = T(f.data())
+	}
+}
+
+// listed reads or writes a list of elements that have at least least bytes each.
+func listed[T any](f *fields, list *[]T, least int, each func(*fields, *T)) {
+	if f.writes {
+		f.to = appendU16(f.to, uint16(len(*list)))
+	} else {
+		*list = resized((*list)[:0], f.count(least))
+	}
+	for i := range *list {
+		each(f, &(*list)[i])
+	}
 }
 
 func (f *fields) fail(format string, args ...any) {
@@ -105,9 +183,12 @@ func (f *fields) text(max int) []byte {
 
 func (f *fields) data() []byte { return f.take(int(f.u32())) }
 
-func (f *fields) bytes32() (v [32]byte) {
-	copy(v[:], f.take(32))
-	return v
+func (f *fields) bytes32(v *[32]byte) {
+	if f.writes {
+		f.to = append(f.to, v[:]...)
+	} else {
+		copy(v[:], f.take(32))
+	}
 }
 
 // count reads the number of elements of a list. Each has at least least bytes, so that a
@@ -137,4 +218,4 @@ type Empty struct{}
 func (*Empty) Append(b []byte) []byte { return b }
 
 // Decode fails for a body that is not empty.
-func (*Empty) Decode(body []byte) error { return (&fields{rest: body}).end() }
+func (*Empty) Decode(body []byte) error { return reading(body).end() }

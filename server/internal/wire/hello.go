@@ -26,38 +26,36 @@ type Hello struct {
 const MaxHello = HeaderSize + 8 + 3*(2+MaxText)
 
 // Append appends the body to b.
-func (m *Hello) Append(b []byte) []byte {
-	b = appendU32(b, Magic)
-	b = appendU16(b, m.Oldest)
-	b = appendU16(b, m.Newest)
-	b = appendText(b, m.Client)
-	if len(m.Device)+len(m.Near) > 0 {
-		b = appendText(appendText(b, m.Device), m.Near)
-	}
-	return append(b, m.Other...)
-}
+func (m *Hello) Append(b []byte) []byte { return append(m.fields(writing(b)).to, m.Other...) }
 
 // Decode fills m in from a body. Of a hello without a common version it reads the first
 // fields.
 func (m *Hello) Decode(body []byte) error {
-	f := fields{rest: body}
 	m.Device, m.Near, m.Other = nil, nil, nil
-	if f.u32() != Magic {
+	return m.fields(reading(body)).end()
+}
+
+func (m *Hello) fields(f *fields) *fields {
+	magic := uint32(Magic)
+	if word(f, &magic); magic != Magic {
 		f.fail("a hello without the magic number")
 	}
-	m.Oldest, m.Newest = f.u16(), f.u16()
-	m.Client = f.text(MaxText)
+	half(f, &m.Oldest)
+	half(f, &m.Newest)
+	texts(f, &m.Client, MaxText)
 	switch {
-	case f.err != nil || len(f.rest) == 0:
-	case m.CheckVersion() != nil:
+	case f.writes && len(m.Device)+len(m.Near) == 0 || !f.writes && len(f.rest) == 0:
+		return f
+	case !f.writes && m.CheckVersion() != nil:
 		m.Other = f.take(len(f.rest))
-	default:
-		m.Device, m.Near = f.text(MaxText), f.text(MaxText)
-		if f.err == nil && len(m.Device)+len(m.Near) == 0 {
-			f.fail("a hello with two empty texts")
-		}
+		return f
 	}
-	return f.end()
+	texts(f, &m.Device, MaxText)
+	texts(f, &m.Near, MaxText)
+	if f.err == nil && len(m.Device)+len(m.Near) == 0 {
+		f.fail("a hello with two empty texts")
+	}
+	return f
 }
 
 // Welcome is the reply to a Hello.
@@ -90,70 +88,47 @@ type Limits struct {
 }
 
 // Append appends the body to b.
-func (m *Welcome) Append(b []byte) []byte {
-	b = appendU16(b, m.Version)
-	b = appendU64(b, m.Session)
-	b = appendU64(b, m.Generation)
-	b = appendText(b, m.Server)
-	b = appendText(b, m.Device)
-	b = appendText(b, m.Label)
-	b = append(b, m.Fingerprint[:]...)
-	b = appendU32(b, m.Limits.Jobs)
-	b = appendU32(b, m.Limits.Objects)
-	for _, v := range []uint64{m.Limits.Memory, m.Limits.Buffers, m.Limits.Named, m.Limits.Deadline, m.Limits.Longest} {
-		b = appendU64(b, v)
-	}
-	b = appendBool(b, m.ZeroCopy)
-	b = appendText(b, m.Ended)
-	b = appendU32(appendU32(b, m.Number), m.Devices)
-	return appendLimits(appendText(b, m.UUID), &m.Jobs)
-}
-
-// appendLimits appends what the GPU allows jobs.
-func appendLimits(b []byte, l *job.Limits) []byte {
-	for _, n := range l.MaxGroups {
-		b = appendU32(b, uint32(n))
-	}
-	for _, n := range []int64{l.MaxStorage, l.MaxUniform, l.MaxCounters} {
-		b = appendU64(b, uint64(n))
-	}
-	b = appendU32(appendU32(b, uint32(l.StorageAlignment)), uint32(l.UniformAlignment))
-	for _, n := range l.MaxVariableSize {
-		b = appendU32(b, uint32(n))
-	}
-	return appendU32(b, uint32(l.MaxVariableInvocations))
-}
-
-func (f *fields) limits(l *job.Limits) {
-	for i := range l.MaxGroups {
-		l.MaxGroups[i] = int32(f.u32())
-	}
-	for _, n := range []*int64{&l.MaxStorage, &l.MaxUniform, &l.MaxCounters} {
-		*n = int64(f.u64())
-	}
-	l.StorageAlignment, l.UniformAlignment = int(f.u32()), int(f.u32())
-	for i := range l.MaxVariableSize {
-		l.MaxVariableSize[i] = int32(f.u32())
-	}
-	l.MaxVariableInvocations = int32(f.u32())
-}
+func (m *Welcome) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Welcome) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Version, m.Session, m.Generation = f.u16(), f.u64(), f.u64()
-	m.Server, m.Device, m.Label = f.text(MaxText), f.text(MaxText), f.text(MaxText)
-	m.Fingerprint = f.bytes32()
-	m.Limits.Jobs, m.Limits.Objects = f.u32(), f.u32()
-	for _, v := range []*uint64{&m.Limits.Memory, &m.Limits.Buffers, &m.Limits.Named, &m.Limits.Deadline, &m.Limits.Longest} {
-		*v = f.u64()
+func (m *Welcome) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Welcome) fields(f *fields) *fields {
+	half(f, &m.Version)
+	long(f, &m.Session)
+	long(f, &m.Generation)
+	for _, v := range [...]*[]byte{&m.Server, &m.Device, &m.Label} {
+		texts(f, v, MaxText)
 	}
-	m.ZeroCopy = f.flag()
-	m.Ended = f.text(MaxText)
-	m.Number, m.Devices = f.u32(), f.u32()
-	m.UUID = f.text(MaxText)
+	f.bytes32(&m.Fingerprint)
+	word(f, &m.Limits.Jobs)
+	word(f, &m.Limits.Objects)
+	for _, v := range [...]*uint64{&m.Limits.Memory, &m.Limits.Buffers, &m.Limits.Named, &m.Limits.Deadline, &m.Limits.Longest} {
+		long(f, v)
+	}
+	f.bool(&m.ZeroCopy)
+	texts(f, &m.Ended, MaxText)
+	word(f, &m.Number)
+	word(f, &m.Devices)
+	texts(f, &m.UUID, MaxText)
 	f.limits(&m.Jobs)
-	return f.end()
+	return f
+}
+
+// limits are what the GPU allows jobs.
+func (f *fields) limits(l *job.Limits) {
+	for i := range l.MaxGroups {
+		word(f, &l.MaxGroups[i])
+	}
+	for _, n := range [...]*int64{&l.MaxStorage, &l.MaxUniform, &l.MaxCounters} {
+		long(f, n)
+	}
+	word(f, &l.StorageAlignment)
+	word(f, &l.UniformAlignment)
+	for i := range l.MaxVariableSize {
+		word(f, &l.MaxVariableSize[i])
+	}
+	word(f, &l.MaxVariableInvocations)
 }
 
 // CheckVersion returns an Error with CodeVersion where this package does not speak a

@@ -125,7 +125,9 @@ func (m *Job) Decode(body []byte) error {
 		f.dispatch(m.At(i))
 	}
 	if has := f.u8(); has != 0 {
-		f.more(has)
+		own := f
+		own.more(has)
+		f = own
 	}
 	if err := f.end(); err != nil {
 		return err
@@ -171,7 +173,9 @@ func (f *jobFields) dispatch(d *job.Dispatch) {
 		d.Buffers = append(d.Buffers, f.bound())
 	}
 	if has := f.u8(); has != 0 {
-		f.moreOf(d, has)
+		own := *f // closures move it to the heap, but not f
+		own.moreOf(d, has)
+		*f = own
 	}
 }
 

@@ -19,12 +19,10 @@ const (
 	KindTexture
 )
 
-func (f *fields) kind() Kind {
-	k := Kind(f.u8())
-	if k < KindProgram || k > KindTexture {
-		f.fail("a kind %d of object", k)
+func (f *fields) kind(k *Kind) {
+	if small(f, k); !f.writes && (*k < KindProgram || *k > KindTexture) {
+		f.fail("a kind %d of object", *k)
 	}
-	return k
 }
 
 // Form is the form in which a program is given.
@@ -53,32 +51,23 @@ type Define struct{ Name, Value []byte }
 const maxDefine = 4096
 
 // Append appends the body to b.
-func (m *Program) Append(b []byte) []byte {
-	b = appendU32(b, m.ID)
-	b = append(b, byte(m.Form))
-	b = appendText(b, m.Name)
-	b = appendData(b, m.Text)
-	b = appendU16(b, uint16(len(m.Defines)))
-	for _, d := range m.Defines {
-		b = appendText(b, d.Name)
-		b = appendText(b, d.Value)
-	}
-	return b
-}
+func (m *Program) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Program) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.ID, m.Form = f.u32(), Form(f.u8())
-	if m.Form > FormName {
+func (m *Program) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Program) fields(f *fields) *fields {
+	word(f, &m.ID)
+	if small(f, &m.Form); !f.writes && m.Form > FormName {
 		f.fail("a form %d of program", m.Form)
 	}
-	m.Name, m.Text = f.text(MaxText), f.data()
-	m.Defines = m.Defines[:0]
-	for range f.count(4) {
-		m.Defines = append(m.Defines, Define{f.text(maxDefine), f.text(maxDefine)})
-	}
-	return f.end()
+	texts(f, &m.Name, MaxText)
+	blob(f, &m.Text)
+	listed(f, &m.Defines, 4, func(f *fields, d *Define) {
+		texts(f, &d.Name, maxDefine)
+		texts(f, &d.Value, maxDefine)
+	})
+	return f
 }
 
 // ProgramReply describes a program.
@@ -89,57 +78,36 @@ type ProgramReply struct {
 }
 
 // Append appends the body to b.
-func (m *ProgramReply) Append(b []byte) []byte {
-	b = append(b, m.Key[:]...)
-	b = append(b, m.Origin)
-	for _, n := range m.Interface.WorkGroup {
-		b = appendU32(b, n)
-	}
-	b = appendU16(b, uint16(len(m.Interface.Resources)))
-	for i := range m.Interface.Resources {
-		b = appendResource(b, &m.Interface.Resources[i])
-	}
-	return b
-}
-
-func appendResource(b []byte, r *shader.Resource) []byte {
-	b = append(b, byte(r.Kind))
-	b = appendU32(b, uint32(r.Binding))
-	b = appendU64(b, uint64(uint32(r.Bytes)))
-	b = appendText(b, r.Name)
-	for _, n := range [...]int32{r.Declared, r.Stride, r.Offset, int32(r.Type), r.Unit} {
-		b = appendU32(b, uint32(n))
-	}
-	return appendText(b, r.Format)
-}
+func (m *ProgramReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *ProgramReply) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Key, m.Origin = f.bytes32(), f.u8()
+func (m *ProgramReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *ProgramReply) fields(f *fields) *fields {
+	f.bytes32(&m.Key)
+	small(f, &m.Origin)
 	for i := range m.Interface.WorkGroup {
-		m.Interface.WorkGroup[i] = f.u32()
+		word(f, &m.Interface.WorkGroup[i])
 	}
-	m.Interface.Resources = m.Interface.Resources[:0]
-	for range f.count(37) {
-		m.Interface.Resources = append(m.Interface.Resources, f.resource())
-	}
-	return f.end()
+	listed(f, &m.Interface.Resources, 37, (*fields).resource)
+	return f
 }
 
-func (f *fields) resource() (r shader.Resource) {
-	r.Kind, r.Binding = shader.ResourceKind(f.u8()), int32(f.u32())
-	if n := f.u64(); n > math.MaxUint32 {
-		f.fail("a resource of %d bytes", n)
-	} else {
-		r.Bytes = int32(n)
+func (f *fields) resource(r *shader.Resource) {
+	small(f, &r.Kind)
+	word(f, &r.Binding)
+	size := uint64(uint32(r.Bytes))
+	if long(f, &size); size > math.MaxUint32 {
+		f.fail("a resource of %d bytes", size)
 	}
-	r.Name = string(f.text(maxDefine))
+	r.Bytes = int32(size)
+	texts(f, &r.Name, maxDefine)
 	for _, n := range [...]*int32{&r.Declared, &r.Stride, &r.Offset} {
-		*n = int32(f.u32())
+		word(f, n)
 	}
-	r.Type, r.Unit, r.Format = shader.Type(f.u32()), int32(f.u32()), string(f.text(MaxText))
-	return r
+	word(f, &r.Type)
+	word(f, &r.Unit)
+	texts(f, &r.Format, MaxText)
 }
 
 // Memory shares memory with the server. The frame carries the descriptor of a memfd of at
@@ -150,13 +118,15 @@ type Memory struct {
 }
 
 // Append appends the body to b.
-func (m *Memory) Append(b []byte) []byte { return appendU64(appendU32(b, m.ID), m.Size) }
+func (m *Memory) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Memory) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.ID, m.Size = f.u32(), f.u64()
-	return f.end()
+func (m *Memory) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Memory) fields(f *fields) *fields {
+	word(f, &m.ID)
+	long(f, &m.Size)
+	return f
 }
 
 // Release ends the session's use of an object. Its reply is Empty.
@@ -166,13 +136,15 @@ type Release struct {
 }
 
 // Append appends the body to b.
-func (m *Release) Append(b []byte) []byte { return appendU32(append(b, byte(m.Kind)), m.ID) }
+func (m *Release) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Release) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Kind, m.ID = f.kind(), f.u32()
-	return f.end()
+func (m *Release) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Release) fields(f *fields) *fields {
+	f.kind(&m.Kind)
+	word(f, &m.ID)
+	return f
 }
 
 // Delete removes the name of a buffer or plan: sessions that use it keep it, later ones
@@ -183,13 +155,15 @@ type Delete struct {
 }
 
 // Append appends the body to b.
-func (m *Delete) Append(b []byte) []byte { return appendText(append(b, byte(m.Kind)), m.Name) }
+func (m *Delete) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Delete) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Kind, m.Name = f.kind(), f.text(MaxText)
-	return f.end()
+func (m *Delete) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Delete) fields(f *fields) *fields {
+	f.kind(&m.Kind)
+	texts(f, &m.Name, MaxText)
+	return f
 }
 
 // Cancel ends a request that is unanswered, which is then answered with CodeCancelled.
@@ -197,11 +171,12 @@ func (m *Delete) Decode(body []byte) error {
 type Cancel struct{ Request uint64 }
 
 // Append appends the body to b.
-func (m *Cancel) Append(b []byte) []byte { return appendU64(b, m.Request) }
+func (m *Cancel) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Cancel) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Request = f.u64()
-	return f.end()
+func (m *Cancel) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Cancel) fields(f *fields) *fields {
+	long(f, &m.Request)
+	return f
 }

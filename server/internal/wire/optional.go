@@ -41,123 +41,116 @@ func appendMore(b []byte, d *job.Dispatch) []byte {
 	if b = append(b, has); has == 0 {
 		return b
 	}
-	if has&hasGroupSize != 0 {
-		for _, n := range d.GroupSize {
-			b = appendU32(b, n)
-		}
-	}
-	if d.Indirect != nil {
-		b = appendU64(appendU32(b, idOf(d.Indirect.Buffer)), uint64(d.Indirect.Offset))
-	}
-	b = appendList(b, d.Blocks, appendBlock)
-	b = appendList(b, d.Images, appendImage)
-	return appendList(b, d.Textures, appendSampled)
+	f := jobFields{fields: fields{writes: true, to: b}}
+	f.moreOf(d, has)
+	return f.to
 }
 
-// appendList appends a list, and nothing for one without elements.
-func appendList[T any](b []byte, list []T, each func([]byte, *T) []byte) []byte {
-	if len(list) > 0 {
-		b = appendU16(b, uint16(len(list)))
-	}
-	for i := range list {
-		b = each(b, &list[i])
-	}
-	return b
-}
-
-func appendBlock(b []byte, block *job.Block) []byte {
-	b = appendU32(b, block.Binding)
-	if block.Buffer != nil {
-		return appendRange(b, block.Buffer, block.Offset, block.Size)
-	}
-	operand := Operand{Place: PlaceInline, Data: block.Data}
-	return operand.append(b, true)
-}
-
-func appendImage(b []byte, im *job.Image) []byte {
-	b = appendU32(appendU32(appendText(b, im.Name), im.Binding), idOf(im.Texture))
-	b = appendU32(appendU32(b, uint32(im.Level)), uint32(im.Layer))
-	return append(b, byte(im.Access), byte(im.Format))
-}
-
-func appendSampled(b []byte, of *job.Sampled) []byte {
-	b = appendU32(appendU32(appendText(b, of.Name), of.Binding), idOf(of.Texture))
-	s := &of.Sampler
-	return append(b, byte(s.Min), byte(s.Mag), byte(s.Mip), byte(s.Wrap[0]), byte(s.Wrap[1]), byte(s.Wrap[2]), byte(s.Compare))
-}
-
-// moreOf reads what follows the buffers of a dispatch.
+// moreOf reads or writes what follows the buffers of a dispatch.
 func (f *jobFields) moreOf(d *job.Dispatch, has uint8) {
 	if has > allOfDispatch {
 		f.fail("bits %#x of a dispatch", has)
 	}
 	if has&hasGroupSize != 0 {
 		for i := range d.GroupSize {
-			d.GroupSize[i] = f.u32()
+			word(&f.fields, &d.GroupSize[i])
 		}
 		if d.GroupSize == [3]uint32{} {
 			f.fail("a size of work groups of 0")
 		}
 	}
 	if has&hasIndirect != 0 {
-		id := f.u32()
-		d.Indirect = &job.Indirect{Buffer: find(f, Objects.Buffer, id), Offset: int(f.u64())}
+		if d.Indirect == nil {
+			d.Indirect = new(job.Indirect)
+		}
+		object(f, Objects.Buffer, &d.Indirect.Buffer)
+		long(&f.fields, &d.Indirect.Offset)
 	}
-	d.Blocks = list(f, has&hasBlocks, 9, f.block)
-	d.Images = list(f, has&hasImages, 20, f.image)
-	d.Textures = list(f, has&hasTextures, 17, f.sampled)
+	optional(f, has&hasBlocks, &d.Blocks, 9, f.block)
+	optional(f, has&hasImages, &d.Images, 20, f.image)
+	optional(f, has&hasTextures, &d.Textures, 17, f.sampled)
 }
 
-// list reads a list, where its bit is not 0, of elements of at least least bytes each.
-func list[T any](f *jobFields, has uint8, least int, each func() T) (all []T) {
+// optional reads or writes a list, where its bit is not 0.
+func optional[T any](f *jobFields, has uint8, list *[]T, least int, each func(*T)) {
 	if has == 0 {
-		return nil
+		return
 	}
-	n := f.count(least)
-	if n == 0 {
+	if listed(&f.fields, list, least, func(_ *fields, v *T) { each(v) }); len(*list) == 0 {
 		f.fail("a list without elements")
 	}
-	for range n {
-		all = append(all, each())
-	}
-	return all
 }
 
-func (f *jobFields) block() (b job.Block) {
-	var o Operand
-	b.Binding = f.u32()
-	switch f.operand(&o, true); o.Place {
-	case PlaceInline:
-		b.Data = o.Data
-	case PlaceBuffer:
-		b.Buffer, b.Offset = f.bufferOf(&o)
-		b.Size = int(o.Size)
-	default:
+// object reads or writes the id of an object.
+func object[T any](f *jobFields, of func(Objects, uint32) (T, error), v *T) {
+	if f.writes {
+		f.to = appendU32(f.to, idOf(*v))
+	} else {
+		*v = find(f, of, f.u32())
+	}
+}
+
+// memory reads or writes an operand in place of which a buffer may be, from an offset on. Only with
+// size it has another one than the rest.
+func (f *jobFields) memory(o *Operand, read bool, b *job.Bindable, offset, size *int) {
+	if f.writes && *b != nil {
+		*o = Operand{Place: PlaceBuffer, ID: idOf(*b), Offset: uint64(*offset)}
+		if size != nil {
+			o.Size = uint64(*size)
+		}
+	}
+	f.op(o, read)
+	if f.writes || o.Place != PlaceBuffer {
+		return
+	}
+	*b, *offset = find(f, Objects.Buffer, o.ID), int(o.Offset)
+	if size != nil {
+		*size = int(o.Size)
+	} else if o.Size != 0 {
+		f.fail("a size of a buffer that has the rest")
+	}
+}
+
+func (f *jobFields) block(b *job.Block) {
+	o := Operand{Place: PlaceInline, Data: b.Data}
+	word(&f.fields, &b.Binding)
+	f.memory(&o, true, &b.Buffer, &b.Offset, &b.Size)
+	if b.Data = o.Data; o.Place != PlaceInline && o.Place != PlaceBuffer {
 		f.fail("uniform block at binding %d is neither inline nor a buffer", b.Binding)
 	}
-	return b
 }
 
-func (f *jobFields) image() (im job.Image) {
-	im.Name, im.Binding = f.name(), f.u32()
-	id := f.u32()
-	im.Texture = find(f, Objects.Texture, id)
-	im.Level, im.Layer = int(int32(f.u32())), int(int32(f.u32()))
-	im.Access, im.Format = texel.Access(f.u8()), texel.Format(f.u8())
-	return im
+func (f *jobFields) image(im *job.Image) {
+	f.called(&im.Name)
+	word(&f.fields, &im.Binding)
+	object(f, Objects.Texture, &im.Texture)
+	word(&f.fields, &im.Level)
+	word(&f.fields, &im.Layer)
+	small(&f.fields, &im.Access)
+	small(&f.fields, &im.Format)
 }
 
-func (f *jobFields) sampled() (of job.Sampled) {
-	of.Name, of.Binding = f.name(), f.u32()
-	id := f.u32()
-	of.Texture = find(f, Objects.Texture, id)
+func (f *jobFields) sampled(of *job.Sampled) {
+	f.called(&of.Name)
+	word(&f.fields, &of.Binding)
+	object(f, Objects.Texture, &of.Texture)
 	s := &of.Sampler
-	s.Min, s.Mag, s.Mip = texel.Filter(f.u8()), texel.Filter(f.u8()), texel.Filter(f.u8())
-	for i := range s.Wrap {
-		s.Wrap[i] = texel.Wrap(f.u8())
+	for _, v := range [...]*texel.Filter{&s.Min, &s.Mag, &s.Mip} {
+		small(&f.fields, v)
 	}
-	s.Compare = texel.Compare(f.u8())
-	return of
+	for i := range s.Wrap {
+		small(&f.fields, &s.Wrap[i])
+	}
+	small(&f.fields, &s.Compare)
+}
+
+// called reads or writes a name that many jobs have.
+func (f *jobFields) called(name *string) {
+	if f.writes {
+		f.to = appendText(f.to, *name)
+	} else {
+		*name = f.name()
+	}
 }
 
 // appendMore appends what follows the dispatches of a job.
@@ -166,102 +159,62 @@ func (m *Job) appendMore(b []byte) []byte {
 	if b = append(b, has); has == 0 {
 		return b
 	}
-	at := 0
-	b = appendList(b, m.TextureInputs, func(b []byte, in *job.TextureInput) []byte {
-		at++
-		return m.TexelsIn[at-1].append(appendRegion(appendU32(b, idOf(in.Texture)), in.Region), true)
-	})
-	at = 0
-	b = appendList(b, m.TextureOutputs, func(b []byte, out *job.TextureOutput) []byte {
-		at++
-		return m.TexelsOut[at-1].append(appendRegion(appendU32(b, idOf(out.Texture)), out.Region), false)
-	})
-	return appendList(b, m.Counters, appendCounter)
+	f := jobFields{fields: fields{writes: true, to: b}, job: m}
+	f.more(has)
+	return f.to
 }
 
-func appendRegion(b []byte, r texel.Region) []byte {
-	for _, n := range [...]int{r.Level, r.X, r.Y, r.Z, r.Width, r.Height, r.Depth} {
-		b = appendU32(b, uint32(n))
-	}
-	return b
-}
-
-func (f *fields) region() (r texel.Region) {
-	for _, n := range [...]*int{&r.Level, &r.X, &r.Y, &r.Z, &r.Width, &r.Height, &r.Depth} {
-		*n = int(int32(f.u32()))
-	}
-	return r
-}
-
-func appendCounter(b []byte, c *job.Counter) []byte {
-	b = appendU32(b, c.Binding)
-	if c.Buffer != nil {
-		b = appendRange(b, c.Buffer, c.Offset, 0)
-	} else {
-		operand := Operand{Place: PlaceInline, Data: raw.Bytes(c.Start)}
-		b = operand.append(b, true)
-	}
-	return appendU32(b, uint32(len(c.To)))
-}
-
-// more reads what follows the dispatches of a job.
+// more reads or writes what follows the dispatches of a job.
 func (f *jobFields) more(has uint8) {
 	if has > allOfJob {
 		f.fail("bits %#x of a job", has)
 	}
 	m := f.job
-	m.TextureInputs = list(f, has&hasTextureInputs, 33, func() (in job.TextureInput) {
-		in.Texture, in.Region = f.texture(), f.region()
-		var o Operand
-		f.operand(&o, true)
-		in.Buffer, in.Offset = f.bufferOf(&o)
-		m.TexelsIn = append(m.TexelsIn, o)
-		return in
+	var n int
+	optional(f, has&hasTextureInputs, &m.TextureInputs, 33, func(in *job.TextureInput) {
+		f.texels(&in.Texture, &in.Region, next(&m.TexelsIn, &n), true, &in.Buffer, &in.Offset)
 	})
-	m.TextureOutputs = list(f, has&hasTextureOutputs, 33, func() (out job.TextureOutput) {
-		out.Texture, out.Region = f.texture(), f.region()
-		var o Operand
-		f.operand(&o, false)
-		out.Buffer, out.Offset = f.bufferOf(&o)
-		m.TexelsOut = append(m.TexelsOut, o)
-		return out
+	n = 0
+	optional(f, has&hasTextureOutputs, &m.TextureOutputs, 33, func(out *job.TextureOutput) {
+		f.texels(&out.Texture, &out.Region, next(&m.TexelsOut, &n), false, &out.Buffer, &out.Offset)
 	})
 	room := MaxBody / 4
-	m.Counters = list(f, has&hasCounters, 13, func() job.Counter { return f.counter(&room) })
+	optional(f, has&hasCounters, &m.Counters, 13, func(c *job.Counter) { f.counter(c, &room) })
 }
 
-// bufferOf returns the buffer of an operand, or nil where it is none.
-func (f *jobFields) bufferOf(o *Operand) (job.Bindable, int) {
-	if o.Place != PlaceBuffer {
-		return nil, 0
+// next returns the n-th operand, which it appends where a body is read, and adds 1 to n.
+func next(list *[]Operand, n *int) *Operand {
+	if *n++; len(*list) < *n {
+		*list = append(*list, Operand{})
 	}
-	return find(f, Objects.Buffer, o.ID), int(o.Offset)
+	return &(*list)[*n-1]
 }
 
-func (f *jobFields) texture() job.Texture {
-	id := f.u32()
-	return find(f, Objects.Texture, id)
+func (f *jobFields) texels(t *job.Texture, r *texel.Region, o *Operand, read bool, b *job.Bindable, offset *int) {
+	object(f, Objects.Texture, t)
+	f.region(r)
+	f.memory(o, read, b, offset, nil)
 }
 
-// counter reads counters of which at most room have to be in the reply.
-func (f *jobFields) counter(room *int) (c job.Counter) {
-	var o Operand
-	c.Binding = f.u32()
-	switch f.operand(&o, true); {
-	case o.Place == PlaceInline && len(o.Data)%4 == 0:
-		for at := 0; at < len(o.Data); at += 4 {
-			c.Start = append(c.Start, binary.LittleEndian.Uint32(o.Data[at:]))
-		}
-	case o.Place == PlaceBuffer && o.Size == 0:
-		c.Buffer, c.Offset = f.bufferOf(&o)
-	default:
-		f.fail("counters at binding %d are neither words nor the rest of a buffer", c.Binding)
+// counter reads or writes counters, of which at most room have to be in the reply.
+func (f *jobFields) counter(c *job.Counter, room *int) {
+	o := Operand{Place: PlaceInline, Data: raw.Bytes(c.Start)}
+	words := len(c.To)
+	word(&f.fields, &c.Binding)
+	f.memory(&o, true, &c.Buffer, &c.Offset, nil)
+	word(&f.fields, &words)
+	switch {
+	case f.writes:
+		return
+	case o.Place != PlaceInline && o.Place != PlaceBuffer || len(o.Data)%4 != 0:
+		f.fail("counters at binding %d are neither words nor a buffer", c.Binding)
+	case words < 0 || words > *room:
+		f.fail("%d counters in a reply", words)
+	case words > 0:
+		c.To = make([]uint32, words)
+		*room -= words
 	}
-	if n := int(f.u32()); n < 0 || n > *room {
-		f.fail("%d counters in a reply", n)
-	} else if n > 0 {
-		c.To = make([]uint32, n)
-		*room -= n
+	for at := 0; at+4 <= len(o.Data); at += 4 {
+		c.Start = append(c.Start, binary.LittleEndian.Uint32(o.Data[at:]))
 	}
-	return c
 }

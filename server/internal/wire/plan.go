@@ -10,18 +10,17 @@ type Plan struct {
 }
 
 // Append appends the body to b.
-func (m *Plan) Append(b []byte) []byte {
-	b = appendU32(b, m.ID)
-	b = append(b, byte(m.Flags))
-	b = appendText(b, m.Name)
-	return appendData(b, m.Spec)
-}
+func (m *Plan) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Plan) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.ID, m.Flags, m.Name, m.Spec = f.u32(), f.bufferFlags(), f.text(MaxText), f.data()
-	return f.end()
+func (m *Plan) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Plan) fields(f *fields) *fields {
+	word(f, &m.ID)
+	f.flags(&m.Flags)
+	texts(f, &m.Name, MaxText)
+	blob(f, &m.Spec)
+	return f
 }
 
 // PlanReply describes a plan. Lengths are in elements of 4 bytes.
@@ -38,24 +37,20 @@ type PlanReply struct {
 }
 
 // Append appends the body to b.
-func (m *PlanReply) Append(b []byte) []byte {
-	b = appendBool(b, m.Created)
-	b = appendBool(b, m.HasWeights)
-	for _, v := range []uint64{m.Version, m.Input, m.Weights, m.Bias, m.Output} {
-		b = appendU64(b, v)
-	}
-	return appendData(appendData(b, m.Layers), m.Programs)
-}
+func (m *PlanReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *PlanReply) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Created, m.HasWeights = f.flag(), f.flag()
-	for _, v := range []*uint64{&m.Version, &m.Input, &m.Weights, &m.Bias, &m.Output} {
-		*v = f.u64()
+func (m *PlanReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *PlanReply) fields(f *fields) *fields {
+	f.bool(&m.Created)
+	f.bool(&m.HasWeights)
+	for _, v := range [...]*uint64{&m.Version, &m.Input, &m.Weights, &m.Bias, &m.Output} {
+		long(f, v)
 	}
-	m.Layers, m.Programs = f.data(), f.data()
-	return f.end()
+	blob(f, &m.Layers)
+	blob(f, &m.Programs)
+	return f
 }
 
 // Weights puts weights and bias of a plan on the device under a version. Those of several
@@ -70,34 +65,32 @@ type Weights struct {
 }
 
 // Append appends the body to b.
-func (m *Weights) Append(b []byte) []byte {
-	b = appendU32(b, m.Plan)
-	b = appendU64(b, m.Version)
-	b = appendU64(b, m.Deadline)
-	b = m.Weights.append(b, true)
-	return m.Bias.append(b, true)
-}
+func (m *Weights) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Weights) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Plan, m.Version, m.Deadline = f.u32(), f.u64(), f.u64()
-	f.operand(&m.Weights, true)
-	f.operand(&m.Bias, true)
-	return f.end()
+func (m *Weights) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Weights) fields(f *fields) *fields {
+	word(f, &m.Plan)
+	long(f, &m.Version)
+	long(f, &m.Deadline)
+	f.op(&m.Weights, true)
+	f.op(&m.Bias, true)
+	return f
 }
 
 // WeightsReply ends a Weights.
 type WeightsReply struct{ Uploaded bool }
 
 // Append appends the body to b.
-func (m *WeightsReply) Append(b []byte) []byte { return appendBool(b, m.Uploaded) }
+func (m *WeightsReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *WeightsReply) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Uploaded = f.flag()
-	return f.end()
+func (m *WeightsReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *WeightsReply) fields(f *fields) *fields {
+	f.bool(&m.Uploaded)
+	return f
 }
 
 // Run runs a plan with the weights that are set. Its reply is a [Data] with the output
@@ -110,20 +103,17 @@ type Run struct {
 }
 
 // Append appends the body to b.
-func (m *Run) Append(b []byte) []byte {
-	b = appendU32(b, m.Plan)
-	b = appendU64(b, m.Deadline)
-	b = m.Input.append(b, true)
-	return m.Output.append(b, false)
-}
+func (m *Run) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Run) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Plan, m.Deadline = f.u32(), f.u64()
-	f.operand(&m.Input, true)
-	f.operand(&m.Output, false)
-	return f.end()
+func (m *Run) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Run) fields(f *fields) *fields {
+	word(f, &m.Plan)
+	long(f, &m.Deadline)
+	f.op(&m.Input, true)
+	f.op(&m.Output, false)
+	return f
 }
 
 // Ring moves the session's later frames into shared memory. The frame carries a memfd, as
@@ -134,11 +124,12 @@ type Ring struct {
 }
 
 // Append appends the body to b.
-func (m *Ring) Append(b []byte) []byte { return appendU32(b, m.Size) }
+func (m *Ring) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Ring) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Size = f.u32()
-	return f.end()
+func (m *Ring) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Ring) fields(f *fields) *fields {
+	word(f, &m.Size)
+	return f
 }

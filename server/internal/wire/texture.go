@@ -1,9 +1,6 @@
 package wire
 
-import (
-	"github.com/shadercache/shadercache/job/texel"
-	"github.com/shadercache/shadercache/shader"
-)
+import "github.com/shadercache/shadercache/job/texel"
 
 // Texture makes a texture on the device, all zero. Its reply is a [TextureReply].
 type Texture struct {
@@ -12,22 +9,19 @@ type Texture struct {
 }
 
 // Append appends the body to b.
-func (m *Texture) Append(b []byte) []byte {
-	b = append(appendU32(b, m.ID), byte(m.Shape.Dim), byte(m.Shape.Format))
-	for _, n := range [...]int{m.Shape.Width, m.Shape.Height, m.Shape.Depth, m.Shape.Levels} {
-		b = appendU64(b, uint64(n))
-	}
-	return b
-}
+func (m *Texture) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *Texture) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.ID, m.Shape.Dim, m.Shape.Format = f.u32(), shader.Dim(f.u8()), texel.Format(f.u8())
+func (m *Texture) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *Texture) fields(f *fields) *fields {
+	word(f, &m.ID)
+	small(f, &m.Shape.Dim)
+	small(f, &m.Shape.Format)
 	for _, n := range [...]*int{&m.Shape.Width, &m.Shape.Height, &m.Shape.Depth, &m.Shape.Levels} {
-		*n = int(f.u64())
+		long(f, n)
 	}
-	return f.end()
+	return f
 }
 
 // TextureReply describes a texture.
@@ -36,11 +30,18 @@ type TextureReply struct {
 }
 
 // Append appends the body to b.
-func (m *TextureReply) Append(b []byte) []byte { return appendBool(b, m.ByClass) }
+func (m *TextureReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
 
 // Decode fills m in from a body.
-func (m *TextureReply) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.ByClass = f.flag()
-	return f.end()
+func (m *TextureReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
+
+func (m *TextureReply) fields(f *fields) *fields {
+	f.bool(&m.ByClass)
+	return f
+}
+
+func (f *fields) region(r *texel.Region) {
+	for _, n := range [...]*int{&r.Level, &r.X, &r.Y, &r.Z, &r.Width, &r.Height, &r.Depth} {
+		word(f, n)
+	}
 }

@@ -53,7 +53,10 @@ func TestValuesThatNoFieldHas(t *testing.T) {
 		"12 bytes of components":     {&Job{}: components(uniformDoubles, 12)},
 		"counters at binding 7 are neither": {
 			&Job{}:            more(hasCounters, 1, 0, 7, 0, 0, 0, 1, 3, 0, 0, 0, 1, 2, 3, 0, 0, 0, 0),
-			&Job{Deadline: 1}: more(hasCounters, append([]byte{1, 0, 7, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4}, make([]byte, 11)...)...),
+			&Job{Deadline: 1}: more(hasCounters, append([]byte{1, 0, 7, 0, 0, 0, 2}, make([]byte, 24)...)...),
+		},
+		"a size of a buffer that has the rest": {
+			&Job{}: more(hasCounters, append([]byte{1, 0, 7, 0, 0, 0, 3, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4}, make([]byte, 11)...)...),
 		},
 		"262145 counters in a reply": {&Job{}: more(hasCounters, 1, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 4, 0)},
 		"262144 counters in a reply": {&Job{}: more(hasCounters, 2, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 0)},

@@ -1,0 +1,40 @@
+//go:build linux
+
+package client
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/shadercache/shadercache/server/internal/wire"
+)
+
+// object is what a session has in the server under a number.
+type object struct {
+	c        *Client
+	kind     wire.Kind
+	id       uint32
+	released atomic.Bool
+}
+
+// newObject returns an object with the next number of its kind.
+func (c *Client) newObject(kind wire.Kind) object { return object{c: c, kind: kind, id: c.newID(kind)} }
+
+// make sends the request that makes the object.
+func (o *object) make(ctx context.Context, t wire.Type, m, reply wire.Message) error {
+	err := o.c.do(ctx, t, m, reply)
+	if err != nil && ctx.Err() != nil {
+		o.c.drop(o.kind, o.id) // it may have been made meanwhile
+	}
+	return err
+}
+
+// ID returns the number in the session.
+func (o *object) ID() uint32 { return o.id }
+
+// Release ends the use of the object. It may be called again.
+func (o *object) Release() {
+	if !o.released.Swap(true) {
+		o.c.drop(o.kind, o.id)
+	}
+}
