@@ -118,7 +118,7 @@ func lifetimes() (list []testCase) {
 			r.failsEarly(ctx, j, context.Canceled)
 		}},
 		{name: "a deadline passes", do: func(r *run) {
-			j, _ := r.slowJob(manyTurns)
+			j, _ := r.slowJob(r.manyTurns())
 			ctx, cancel := context.WithTimeout(r.Context(), 30*time.Millisecond)
 			defer cancel()
 			pending, err := r.Submit(ctx, j)
@@ -132,7 +132,7 @@ func lifetimes() (list []testCase) {
 			r.scale(64)
 		}},
 		{name: "a wait ends and the job continues", do: func(r *run) {
-			j, out := r.slowJob(manyTurns)
+			j, out := r.slowJob(r.manyTurns())
 			pending := r.submit(r.Context(), j)
 			defer pending.Release()
 			short, cancel := context.WithTimeout(r.Context(), time.Millisecond)
@@ -155,7 +155,7 @@ func lifetimes() (list []testCase) {
 			r.same(got, want)
 		}},
 		{name: "a slow job is released", do: func(r *run) {
-			j, _ := r.slowJob(manyTurns)
+			j, _ := r.slowJob(r.manyTurns())
 			pending := r.submit(r.Context(), j)
 			pending.Release()
 			r.fails("Wait", pending.Wait(r.Context()), job.ErrReleased)

@@ -2,6 +2,8 @@ package jobtest
 
 import (
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/job"
@@ -71,8 +73,27 @@ layout(std430, binding = 0) buffer B { float b[]; };
 void main() { b[0] = thereIsNoSuchName; }`, nil)
 )
 
-// manyTurns is how often slow turns for some tenths of a second on a CPU.
-const manyTurns = 60_000
+// turnsOfCPU is how often slow turns for some tenths of a second on a CPU: llvmpipe ends loops
+// after 65,535 turns.
+const turnsOfCPU = 60_000
+
+var turnsOfDevices atomic.Int32 // 0: not measured
+
+// manyTurns returns how often slow has to turn for some tenths of a second.
+func (r *run) manyTurns() int32 {
+	if turnsOfDevices.Load() == 0 {
+		j, _ := r.slowJob(turnsOfCPU)
+		r.ok(r.Device.Run(r.Context(), j)) // compiles
+		start := time.Now()
+		r.ok(r.Device.Run(r.Context(), j))
+		turns := int32(turnsOfCPU)
+		if took := time.Since(start); took < 50*time.Millisecond { // a GPU
+			turns = int32(min(turnsOfCPU*float64(300*time.Millisecond)/float64(took), 1<<30))
+		}
+		turnsOfDevices.Store(turns)
+	}
+	return turnsOfDevices.Load()
+}
 
 // bytesOf returns words as bytes.
 func bytesOf(words []uint32) []byte { return raw.Bytes(words) }

@@ -56,6 +56,9 @@ func names(lines []cli.DeviceLine) string {
 // examineDevice opens a context on a GPU.
 func (r *Report) examineDevice(o *cli.Options, d *cli.DeviceLine, environment []Finding) {
 	context := d.Context(o.ContextOptions())
+	if o.Device == "" && (context == nil || d.Software) {
+		r.examineUnusedGPU("/")
+	}
 	if context == nil {
 		r.wrong(driverCheck, fixDriver(d.Err), "%v", d.Err)
 		return
@@ -67,14 +70,8 @@ func (r *Report) examineDevice(o *cli.Options, d *cli.DeviceLine, environment []
 		r.good(driverCheck, "%s, %s, with %s; programs are made ready by %s", d.Name, d.Driver,
 			cli.Plural(len(formats), "program binary format"), context.Priming())
 	}
-	if d.Software && o.Device == "" {
-		r.examineUnusedGPU("/", d.Name)
-	}
 	r.examineMemory(d.Memory())
 	r.examineDriverCache(context.DriverCache(), bool(o.DriverCache), len(environment) > 0)
-	if r.rootHasNone && strings.Contains(d.Driver, "NVIDIA") {
-		r.note(driverCacheCheck, "export __GL_SHADER_DISK_CACHE=1", "for programs of root that neither use shadercache nor are started by shadercache exec, NVIDIA's driver keeps no cache")
-	}
 }
 
 // examineModels examines what devices of one model share: what a remote has for them, and

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -31,8 +30,7 @@ type Report struct {
 	Devices  []cli.DeviceLine `json:"devices"`  // that were examined
 	Findings []Finding        `json:"findings"` // all findings of a check about a device have one level
 
-	about       string // Finding.Device of what is added
-	rootHasNone bool   // root, without the variable that makes NVIDIA's driver keep a cache for it
+	about string // Finding.Device of what is added
 }
 
 // Finding is the result of one check.
@@ -50,8 +48,6 @@ type Finding struct {
 func Examine(o *cli.Options) *Report {
 	// Opening a context changes the environment, so that is examined first.
 	r := &Report{Good: true, Devices: []cli.DeviceLine{}, Findings: []Finding{}}
-	_, kept := os.LookupEnv("__GL_SHADER_DISK_CACHE")
-	r.rootHasNone = os.Geteuid() == 0 && !kept
 	environment := environmentFindings()
 	dir := r.examineDirectory(o)
 	r.examineUpstream()

@@ -20,15 +20,14 @@ var eglVendorsElsewhere = []string{
 	"usr/local/nvidia/share/glvnd/egl_vendor.d", "usr/local/share/glvnd/egl_vendor.d", "run/opengl-driver/share/glvnd/egl_vendor.d",
 }
 
-// examineUnusedGPU reports a GPU that the kernel below root has and that a software driver is
-// used in place of.
-func (r *Report) examineUnusedGPU(root, name string) {
+// examineUnusedGPU reports a GPU that the kernel below root has where none is used.
+func (r *Report) examineUnusedGPU(root string) {
 	node, missing, fix := unusedNVIDIA(root)
 	if node == "" {
 		node, missing, fix = unusedMesa(root)
 	}
 	if node != "" {
-		r.wrong(driverCheck, fix, "%s runs on the CPU although there is %s: %s", name, node, missing)
+		r.wrong(driverCheck, fix, "the GPU of %s is not used: %s", node, missing)
 	}
 }
 
@@ -39,6 +38,9 @@ func unusedNVIDIA(root string) (node, missing, fix string) {
 	}
 	const grant = "docker run --gpus all -e NVIDIA_DRIVER_CAPABILITIES=compute,graphics,utility ..."
 	if file := nvidiaVendor(root, eglVendors); file != "" {
+		if missing, fix := setVariable("__EGL_VENDOR_LIBRARY_FILENAMES", "__EGL_VENDOR_LIBRARY_DIRS"); fix != "" {
+			return nodes[0], missing, fix
+		}
 		return nodes[0], fmt.Sprintf("%s is there, and libEGL_nvidia.so.0 is missing or of another version than the kernel's driver", file), grant
 	}
 	missing = "10_nvidia.json is missing in /" + strings.Join(eglVendors, " and /")
@@ -75,12 +77,20 @@ func unusedMesa(root string) (node, missing, fix string) {
 		if err := unix.Access(node, unix.R_OK|unix.W_OK); err != nil {
 			return node, "this user may not open it", "sudo usermod -aG render $USER, or docker run --device /dev/dri --group-add $(stat -c %g " + quoted(node) + ") ..."
 		}
-		for _, name := range []string{"LIBGL_ALWAYS_SOFTWARE", "GALLIUM_DRIVER", "MESA_LOADER_DRIVER_OVERRIDE"} {
-			if value, set := os.LookupEnv(name); set {
-				return node, name + "=" + value, "unset " + name
-			}
+		if missing, fix := setVariable("LIBGL_ALWAYS_SOFTWARE", "GALLIUM_DRIVER", "MESA_LOADER_DRIVER_OVERRIDE", "__EGL_VENDOR_LIBRARY_FILENAMES"); fix != "" {
+			return node, missing, fix
 		}
 		return node, "Mesa's driver " + driver + "_dri.so is missing or too old for it", "sudo apt-get install libgl1-mesa-dri libegl-mesa0"
 	}
 	return "", "", ""
+}
+
+// setVariable returns the first variable that is set and chooses a driver, and what takes it back.
+func setVariable(names ...string) (missing, fix string) {
+	for _, name := range names {
+		if value, set := os.LookupEnv(name); set {
+			return name + "=" + value, "unset " + name
+		}
+	}
+	return "", ""
 }
