@@ -4,9 +4,11 @@ package recorder_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/shadercache/shadercache/recording/recorder"
@@ -22,6 +24,38 @@ func TestNoCompilerWarns(t *testing.T) {
 		flags := append([]string{"-O0"}, strict...)
 		if err := recorder.Build(t.Context(), "c", compiler, filepath.Join(t.TempDir(), recorder.LibraryName), flags...); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A library that is installed with the executable is found without a compiler. The test runs a
+// copy of itself from a prefix.
+func TestTheInstalledLibraryIsFound(t *testing.T) {
+	const variable = "SHADERCACHE_TEST_INSTALLED"
+	if os.Getenv(variable) != "" {
+		fmt.Println(recorder.Library(t.Context(), nil))
+		return
+	}
+	t.Parallel()
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{"bin", "lib/shadercache"} {
+		prefix := t.TempDir()
+		program, library := filepath.Join(prefix, "bin", "program"), filepath.Join(prefix, folder, recorder.LibraryName)
+		for _, err := range []error{
+			os.MkdirAll(filepath.Dir(program), 0o755), os.WriteFile(program, self, 0o755),
+			os.MkdirAll(filepath.Dir(library), 0o755), os.WriteFile(library, nil, 0o644),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		run := exec.Command(program, "-test.run", "^TestTheInstalledLibraryIsFound$")
+		run.Env = []string{"PATH=", "HOME=" + prefix, variable + "=1", "TMPDIR=" + prefix}
+		if out, err := run.CombinedOutput(); err != nil || !strings.Contains(string(out), library+" <nil>\n") {
+			t.Errorf("in %s: %v\n%s", folder, err, out)
 		}
 	}
 }
