@@ -85,13 +85,13 @@ func (h *homing) Buffer(b *job.Bindable, written bool) error {
 	case *Split:
 		return fmt.Errorf("it is split: bind its parts: %w", ErrOtherMember)
 	}
-	return job.ErrForeign
+	return job.ErrInvalid
 }
 
 func (h *homing) Texture(t *job.Texture) error {
 	of, ok := (*t).(*placedTexture)
 	if !ok {
-		return job.ErrForeign
+		return job.ErrInvalid
 	}
 	return h.on(of.m)
 }
@@ -100,7 +100,7 @@ func (h *homing) Texture(t *job.Texture) error {
 func (h *homing) on(m *member) error {
 	switch {
 	case h.group.members[m.rank%len(h.group.members)] != m:
-		return job.ErrForeign
+		return job.ErrInvalid
 	case h.home != nil && h.home != m:
 		return fmt.Errorf("it is on device %d, and others on %d: %w", m.rank, h.home.rank, ErrOtherMember)
 	}

@@ -18,13 +18,12 @@ func (r *recorder) copyTexels(gl *glctx.GL, s *slot, copies []transfer) error {
 			gl.Copy(s.inputs, c.offset, s.outputs, c.to, c.size)
 			continue
 		}
-		kinds := glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate
+		added := r.addKinds(glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate)
 		hazard := r.isHazard(&c.texture.object, c.out)
 		if c.memory != nil {
-			kinds |= glctx.BarrierPixels
 			hazard = hazard || r.isHazard(&c.memory.object, !c.out)
 		}
-		if r.addKinds(kinds) || hazard {
+		if added || hazard {
 			r.synchronize(gl, r.kinds)
 		}
 		if err := c.record(gl, s); err != nil {

@@ -114,10 +114,9 @@ const (
 	BarrierTexture  uint32 = gl45.TEXTURE_FETCH_BARRIER_BIT        // by a kernel through a sampler
 	BarrierCommand  uint32 = gl45.COMMAND_BARRIER_BIT              // as indirect arguments
 	BarrierUpdate   uint32 = gl45.BUFFER_UPDATE_BARRIER_BIT        // by Upload, Download, Copy, Fill
-	BarrierPixels   uint32 = gl45.PIXEL_BUFFER_BARRIER_BIT         // by copies of texels from and to a buffer
 	BarrierMapped   uint32 = gl45.CLIENT_MAPPED_BUFFER_BARRIER_BIT // by the host through a mapping
 	// BarrierTextureUpdate is for UploadTexture, DownloadTexture and other copies of texels.
-	BarrierTextureUpdate uint32 = gl45.TEXTURE_UPDATE_BARRIER_BIT
+	BarrierTextureUpdate uint32 = gl45.TEXTURE_UPDATE_BARRIER_BIT | gl45.PIXEL_BUFFER_BARRIER_BIT
 	BarrierAllKinds      uint32 = gl45.ALL_BARRIER_BITS
 )
 

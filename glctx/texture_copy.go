@@ -121,7 +121,7 @@ func (gl *GL) DownloadTexture(t Texture, r texel.Region, dst []byte, s Stride) e
 
 // CopyToTexture copies texels from a buffer to a region on the device. offset is a
 // multiple of 4. After a program wrote the buffer, a MemoryBarrier with
-// BarrierPixels has to come first. Errors: see UploadTexture.
+// BarrierTextureUpdate has to come first. Errors: see UploadTexture.
 func (gl *GL) CopyToTexture(t Texture, r texel.Region, from Buffer, offset int, s Stride) error {
 	x, err := t.inBuffer(r, s, offset, from)
 	if err != nil {

@@ -1,13 +1,12 @@
 package job
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 )
 
 // Objects has what a device knows of buffers and textures. An error says of one that jobs of the
-// device cannot bind it; ErrForeign, that it is of another one.
+// device cannot bind it; ErrInvalid itself, that it is of another device.
 type Objects interface {
 	// Buffer gets a buffer, and whether a job may write it. It may replace it.
 	Buffer(b *Bindable, written bool) error
@@ -15,9 +14,6 @@ type Objects interface {
 	// Texture gets a texture, and may replace it.
 	Texture(t *Texture) error
 }
-
-// ErrForeign is returned by Objects for what is not of the device.
-var ErrForeign = errors.New("it is of another device")
 
 // Resolve calls o for each buffer and each texture that a job binds. It returns the first error,
 // with the place where the object is bound.
@@ -109,7 +105,7 @@ func (d *Dispatch) resolve(o Objects) error {
 
 // boundError returns the error of an object that is bound at a place.
 func boundError[N int | uint32](err error, at string, n N) error {
-	if err == ErrForeign {
+	if err == ErrInvalid {
 		return fmt.Errorf("%w: the %s %d is not of this device", ErrInvalid, at, n)
 	}
 	return fmt.Errorf("%s %d: %w", at, n, err)

@@ -69,10 +69,10 @@ func Bools(name string, v ...bool) Uniform {
 	return Uniform{Name: name, base: shader.BoolBase, data: raw.Bytes(words), several: true}
 }
 
-// Components returns a value of components of a type, as AppendTo has them. data is used until
-// Submit has returned.
-func Components(name string, base shader.Base, data []byte) Uniform {
-	return Uniform{Name: name, base: base, data: data, several: true}
+// Of returns a value of components of a type, as AppendTo has them. data is used until Submit has
+// returned.
+func (u Uniform) Of(base shader.Base, data []byte) Uniform {
+	return Uniform{Name: u.Name, base: base, data: data, several: true}
 }
 
 // Clone returns the value with components of its own.

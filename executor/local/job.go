@@ -82,7 +82,7 @@ func (o *objects) Buffer(of *job.Bindable, written bool) error {
 	b, ok := (*of).(*ownBuffer)
 	switch {
 	case !ok || b.device != o.device:
-		return job.ErrForeign
+		return job.ErrInvalid
 	case b.released.Load():
 		return job.ErrReleased
 	case written:
@@ -94,7 +94,7 @@ func (o *objects) Buffer(of *job.Bindable, written bool) error {
 func (o *objects) Texture(of *job.Texture) error {
 	t, ok := (*of).(*ownTexture)
 	if !ok || t.device != o.device {
-		return job.ErrForeign
+		return job.ErrInvalid
 	}
 	return t.err()
 }

@@ -111,50 +111,26 @@ func (b *Buffer) Read(ctx context.Context, offset int, dst []byte) (version uint
 
 // upload sends a copy of data, to an object that may be released.
 func (c *Client) upload(ctx context.Context, data []byte, m *wire.Copy, released *atomic.Bool) (version uint64, err error) {
-	from, ok := c.shared(data)
-	switch {
-	case ok:
-	case len(data) <= inlineBytes:
-		from = wire.Operand{Place: wire.PlaceInline, Data: data}
-	default:
-		staged, err := c.stage(ctx, len(data))
-		if err != nil {
-			return 0, err
-		}
-		defer c.unstage(staged)
-		copy(staged.bytes, data)
-		from = staged.operand(0, len(data))
+	staging := &Pending{c: c}
+	if m.From, err = staging.input(ctx, data); err == nil {
+		version, err = c.copy(ctx, m, &wire.CopyReply{}, released)
 	}
-	m.From = from
-	return c.copy(ctx, m, &wire.CopyReply{}, released)
+	staging.unstage(true)
+	return version, err
 }
 
 // download sends a copy to dst, from an object that may be released.
 func (c *Client) download(ctx context.Context, dst []byte, m *wire.Copy, released *atomic.Bool) (version uint64, err error) {
-	reply := &wire.CopyReply{}
-	to, ok := c.shared(dst)
-	switch {
-	case ok:
-		m.To = to
-		return c.copy(ctx, m, reply, released)
-	case len(dst) <= inlineBytes:
-		m.To = wire.Operand{Place: wire.PlaceInline, Size: uint64(len(dst))}
+	staging, reply := &Pending{c: c}, &wire.CopyReply{}
+	if m.To, err = staging.output(ctx, dst); err == nil {
 		version, err = c.copy(ctx, m, reply, released)
-		copy(dst, reply.Data)
-		return version, err
 	}
-	staged, err := c.stage(ctx, len(dst))
-	if err != nil {
-		return 0, err
+	if err == nil {
+		err = staging.take(reply.Data)
+		staging.deliverStaged()
 	}
-	m.To = staged.operand(0, len(dst))
-	if version, err = c.copy(ctx, m, reply, released); err != nil {
-		staged.Release() // the server may still write it
-		return 0, err
-	}
-	copy(dst, staged.bytes)
-	c.unstage(staged)
-	return version, nil
+	staging.unstage(err == nil) // else the server may still write it
+	return version, err
 }
 
 // CopyFrom copies n bytes on the GPU from other at from to offset.

@@ -157,7 +157,7 @@ func (o *objects) Buffer(of *job.Bindable, _ bool) error {
 	b, ok := (*of).(*Buffer)
 	switch {
 	case !ok || b.c != (*Client)(o):
-		return job.ErrForeign
+		return job.ErrInvalid
 	case b.released.Load():
 		return job.ErrReleased
 	}
@@ -168,7 +168,7 @@ func (o *objects) Texture(of *job.Texture) error {
 	t, ok := (*of).(*texture)
 	switch {
 	case !ok || t.c != (*Client)(o):
-		return job.ErrForeign
+		return job.ErrInvalid
 	case t.released.Load():
 		return job.ErrReleased
 	}

@@ -109,14 +109,26 @@ func (p *Pending) deliver(body []byte) error {
 	if err := reply.Decode(body); err != nil {
 		return err
 	}
-	rest := reply.Data
+	return p.take(reply.Data)
+}
+
+// take copies the inline outputs from the bytes of a reply.
+func (p *Pending) take(data []byte) error {
+	rest := data
 	for _, to := range p.inline {
 		if len(rest) < len(to) {
-			return fmt.Errorf("%w: a reply with %d bytes of outputs", ErrMalformed, len(reply.Data))
+			return fmt.Errorf("%w: a reply with %d bytes of outputs", ErrMalformed, len(data))
 		}
 		rest = rest[copy(to, rest):]
 	}
 	return nil
+}
+
+// deliverStaged copies the outputs in staged memory.
+func (p *Pending) deliverStaged() {
+	for _, c := range p.copies {
+		copy(c.to, c.from.bytes)
+	}
 }
 
 // Wait waits for the job and delivers its outputs. When ctx ends first it returns an
@@ -144,9 +156,7 @@ func (p *Pending) deliverOnce(ctx context.Context) error {
 	}
 	p.over, p.err = true, p.call.err
 	if p.err == nil {
-		for _, c := range p.copies {
-			copy(c.to, c.from.bytes)
-		}
+		p.deliverStaged()
 	}
 	p.unstage(p.err == nil)
 	return p.err

@@ -26,7 +26,7 @@ func TestClientsComputeRight(t *testing.T) {
 			"buffer", "write", "read", "conflict conflict", "read", "gemm", "conv2d", "status", "forked forked", "run",
 			"deadline deadline", "oversize usage", "run")
 	}
-	steps(t, programs["python"], path, "open", "load", "types", "find", "device", "resized", "run", "network")
+	steps(t, programs["python"], path, "open", "load", "types", "textures", "texture invalid", "find", "device", "resized", "run", "network")
 	steps(t, programs["c"], path, "open", "quiet", "buffer", "read", "gemm", "delete", "delete-plan", "delete not found")
 }
 
@@ -78,7 +78,9 @@ func TestExamplesRun(t *testing.T) {
 			example(t, path, program)
 		})
 	}
-	t.Run("python", func(t *testing.T) { example(t, path, python(), "python/example.py") })
+	for _, script := range []string{"python/example.py", "python/example_image.py"} {
+		t.Run(script, func(t *testing.T) { example(t, path, python(), script) })
+	}
 }
 
 // example runs a program that finds the server by its environment.

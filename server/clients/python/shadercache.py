@@ -65,6 +65,7 @@ __all__ = [
     "Range",
     "Resource",
     "SessionEnded",
+    "Texture",
     "connect",
     "uint",
 ]
@@ -97,8 +98,15 @@ _REPLY = 0x8000
     _CANCEL,
     _STATUS,
 ) = range(1, 14)
-_KIND_PROGRAM, _KIND_MEMORY, _KIND_BUFFER, _KIND_PLAN = range(1, 5)
-_PLACE_NONE, _PLACE_INLINE, _PLACE_MEMORY, _PLACE_BUFFER = range(4)
+_TEXTURE = 15
+_KIND_PROGRAM, _KIND_MEMORY, _KIND_BUFFER, _KIND_PLAN, _KIND_TEXTURE = range(1, 6)
+_PLACE_NONE, _PLACE_INLINE, _PLACE_MEMORY, _PLACE_BUFFER, _PLACE_TEXTURE = range(5)
+_FORMATS = (
+    "rgba32f rg32f r32f rgba16f rg16f r16f r11f_g11f_b10f rgba16 rg16 r16 rgb10_a2 rgba8 rg8 r8 "
+    "rgba16_snorm rg16_snorm r16_snorm rgba8_snorm rg8_snorm r8_snorm rgba32i rg32i r32i rgba16i "
+    "rg16i r16i rgba8i rg8i r8i rgba32ui rg32ui r32ui rgba16ui rg16ui r16ui rgba8ui rg8ui r8ui "
+    "rgb10_a2ui"
+).split()
 _CODES = (
     "ok",
     "malformed",
@@ -367,13 +375,26 @@ class Dispatch:
         self.keep = keep
 
 
-def _uniform(name: str, value: "int | float") -> bytes:
+def _uniform(name: str, value: "int | float | Sequence[int | float]") -> bytes:
+    if hasattr(value, "__len__"):
+        return _components(name, list(value))  # type: ignore[arg-type]
     kind = getattr(getattr(value, "dtype", None), "kind", "")
     if isinstance(value, float) or kind == "f":
         return pack("<Bf", 3, value) + _text(name)
     if isinstance(value, uint) or kind == "u" or value > 0x7FFFFFFF:
         return pack("<BI", 2, int(value)) + _text(name)
     return pack("<Bi", 1, int(value)) + _text(name)
+
+
+def _components(name: str, values: list) -> bytes:
+    """Encodes a vector, a matrix column by column, or an array element by element."""
+    if len(values) == 1:
+        return _uniform(name, values[0])
+    words = [_uniform("", v) for v in values]  # {kind, word, an empty name}
+    kind = max((w[0] for w in words), default=1)  # of ints and floats, floats
+    if kind == 3:
+        words = [pack("<Bf", 3, v) for v in values]
+    return pack("<BI", kind + 3, 4 * len(words)) + b"".join(w[1:5] for w in words) + _text(name)
 
 
 def _groups(groups: "int | Sequence[int]") -> bytes:
@@ -471,14 +492,19 @@ class Program(_Object):
         groups: "int | Sequence[int]",
         *,
         buffers: "Mapping[int, Buffer | Range] | None" = None,
-        uniforms: "Mapping[str, int | float] | None" = None,
+        uniforms: "Mapping[str, int | float | Sequence[int | float]] | None" = None,
         params: "Data" = b"",
         params_binding: int = 0,
+        images: "Mapping[str, Texture] | None" = None,
+        samplers: "Mapping[str, Texture] | None" = None,
     ) -> Dispatch:
         """Returns a dispatch of the program.
 
         ``groups`` are the work groups in x, y and z. ``buffers`` are those on the device,
         by their binding; ``params`` is the content of the uniform block at params_binding.
+        A vector, a matrix column by column, or an array is a sequence among ``uniforms``.
+        ``images`` and ``samplers`` are textures by the name of the uniform; a sampler reads
+        the nearest texel, clamped to the edge.
         """
         _check_elements("params", params, [self])
         parts = [
@@ -499,8 +525,12 @@ class Program(_Object):
                     "give other data as input or output",
                 )
             parts += [pack("<I?", binding, r.read_only), r._encode()]
-        parts.append(b"\0")  # and no more
-        return Dispatch(b"".join(parts), (self, buffers))
+        parts.append(pack("<B", (8 if images else 0) | (16 if samplers else 0)))
+        for textures, rest in ((images, bytes(10)), (samplers, b"\0\0\2\0\0\0\0")):
+            if textures:
+                parts.append(_count(len(textures)))
+                parts += [_text(n) + pack("<II", 0, t.id) + rest for n, t in textures.items()]
+        return Dispatch(b"".join(parts), (self, buffers, images, samplers))
 
     def run(
         self,
@@ -652,6 +682,39 @@ class Buffer(_Object):
                 decode=_copy_reply,
             )
             return s.results(data)[0]
+
+
+class Texture(_Object):
+    """A texture on the device: 2D, of one level, at first all zero."""
+
+    _kind = _KIND_TEXTURE
+    width: int
+    height: int
+    format: str  # of images in GLSL, such as "rgba8"
+
+    def _decode(self, r: _Reader) -> "Texture":
+        r.flag()
+        return self
+
+    def write(self, data: "Data", *, deadline: "float | None" = None) -> None:
+        """Copies all texels, row by row without padding, into the texture."""
+        with _Staging(self.client) as s:
+            source = s.read(data)
+            s.fill()
+            parts = [pack("<Q", _nanoseconds(deadline)), *source(), self._encode(), bytes(45)]
+            self.client._call(_COPY, parts, deadline=deadline, decode=_copy_reply)
+
+    def read(self, into: "Data | int", *, deadline: "float | None" = None) -> "Any":
+        """Fills ``into`` with all texels and returns it; for a number that many bytes."""
+        with _Staging(self.client) as s:
+            target = s.write(into)
+            s.fill()
+            parts = [pack("<Q", _nanoseconds(deadline)), self._encode(), *target(), bytes(45)]
+            _, data = self.client._call(_COPY, parts, deadline=deadline, decode=_copy_reply)
+            return s.results(data)[0]
+
+    def _encode(self) -> bytes:
+        return pack("<BI", _PLACE_TEXTURE, self.id)
 
 
 def _copy_reply(r: _Reader) -> "tuple[int, bytes]":
@@ -1082,6 +1145,18 @@ class Client:
         b = Buffer(self, self._next_id())
         flags = (1 if create and size else 0) | (2 if fresh else 0)
         return self._call(_BUFFER, [pack("<IBQ", b.id, flags, size), _text(name)], decode=b._decode)
+
+    def texture(self, width: int, height: int = 1, format: str = "rgba8") -> Texture:
+        """Makes a 2D texture, which ends with the session. ``format`` is that of the image in
+        GLSL."""
+        if format not in _FORMATS:
+            raise _usage(f"the format {format}", "give one of GLSL, such as rgba8 or r32f")
+        t = Texture(self, self._next_id())
+        t.width, t.height, t.format = width, height, format
+        head = pack("<IBB", t.id, 2, _FORMATS.index(format) + 1)
+        return self._call(
+            _TEXTURE, [head, pack("<4q", width, height, 1, 1)], decode=t._decode
+        )
 
     def plan(
         self,

@@ -28,6 +28,16 @@ void main() { y[0] = float(i); y[1] = float(u); y[2] = f; y[3] = p; }
 """
 
 
+TEXTURES = """layout(local_size_x = 8, local_size_y = 8) in;
+layout(r32f) writeonly uniform image2D to;
+uniform sampler2D from;
+uniform vec2 f; uniform ivec2 i; uniform uvec2 u; uniform float list[3];
+void main() { ivec2 at = ivec2(gl_GlobalInvocationID.xy);
+  float add = f.x + f.y + float(i.x + i.y) + float(u.x + (u.y >> 30)) + list[gl_NumWorkGroups.z - 1u] + list[2];
+  imageStore(to, at, vec4(texelFetch(from, at, 0).r + add)); }
+"""
+
+
 class Wrong(Exception):
     """A result that is wrong."""
 
@@ -280,6 +290,30 @@ class Check:
             want(False)
         except shadercache.Error as e:
             want(e.name == "usage")
+
+    def textures(self) -> None:
+        """Samples and stores texels, small and large, with vectors of each type."""
+        program = self._gpu.program(TEXTURES, name="check-textures")
+        for width, height in ((16, 8), (512, 256)):
+            n = width * height
+            values, result = floats(n, 1), poisoned(n)
+            source = self._gpu.texture(width, height, "r32f")
+            with self._gpu.texture(width, height, "r32f") as target:
+                want(source.read(4 * n) == bytes(4 * n))
+                source.write(values)
+                program.run(
+                    (width // 8, height // 8),
+                    images={"to": target},
+                    samplers={"from": source},
+                    uniforms={"f": [1, 2.5], "i": (-1, 2), "u": [shadercache.uint(3), 2**31], "list": array("f", (1, 2, 3))},
+                )
+                want(target.read(result) is result)
+                add = 1 + 2.5 - 1 + 2 + 3 + 2 + 1 + 3
+                want(result == array("f", (v + add for v in values)))
+            source.release()
+
+    def texture(self) -> None:
+        self._gpu.texture(1 << 40, 1)
 
     def types(self) -> None:
         """Gives what does not fit, and wants errors that say what was given and what fits."""

@@ -72,5 +72,5 @@ func (f *jobFields) components(kind uint8) job.Uniform {
 	if size := len(data); size < least || kind == uniformDoubles && size%8 != 0 || size%4 != 0 {
 		f.fail("%d bytes of components of a uniform of kind %d", size, kind)
 	}
-	return job.Components(f.name(), bases[kind], data)
+	return job.Uniform{Name: f.name()}.Of(bases[kind], data)
 }

@@ -104,8 +104,8 @@ func fullJob(shared Operand) *Job {
 					Min: texel.Linear, Mag: texel.Linear, Mip: texel.NoMipmaps, Wrap: [3]texel.Wrap{1, 2, 3}, Compare: texel.Always,
 				}}},
 				Uniforms: []job.Uniform{
-					job.Components("turn", shader.FloatBase, make([]byte, 36)), job.Components("d", shader.DoubleBase, make([]byte, 8)),
-					job.Components("i", shader.IntBase, make([]byte, 8)), job.Components("u", shader.UintBase, make([]byte, 12)),
+					job.Uniform{Name: "turn"}.Of(shader.FloatBase, make([]byte, 36)), job.Uniform{Name: "d"}.Of(shader.DoubleBase, make([]byte, 8)),
+					job.Uniform{Name: "i"}.Of(shader.IntBase, make([]byte, 8)), job.Uniform{Name: "u"}.Of(shader.UintBase, make([]byte, 12)),
 				},
 				Buffers: []job.Bound{{Binding: 4, Zero: true, Buffer: numbered{id: 9}}},
 			},
