@@ -22,6 +22,7 @@ func (r *recorder) copyTexels(gl *glctx.GL, s *slot, copies []transfer) error {
 		hazard := r.isHazard(&c.texture.object, c.out)
 		if c.memory != nil {
 			hazard = hazard || r.isHazard(&c.memory.object, !c.out)
+			r.wroteMapped = r.wroteMapped || c.out && c.memory.isMapped()
 		}
 		if added || hazard {
 			r.synchronize(gl, r.kinds)

@@ -70,12 +70,16 @@ func (e *Executor) hasRoom(j *job.Job) bool {
 		out += operandSize(j.Outputs[i].To, j.Outputs[i].Size)
 	}
 	for i := range j.TextureInputs {
-		_, n, _ := j.TextureInputs[i].Place() // an error is that of the check
-		in += n
+		if x := &j.TextureInputs[i]; x.Buffer == nil {
+			_, n, _ := x.Place() // an error is that of the check
+			in += n
+		}
 	}
 	for i := range j.TextureOutputs {
-		_, n, _ := j.TextureOutputs[i].Place()
-		out += n
+		if x := &j.TextureOutputs[i]; x.Buffer == nil {
+			_, n, _ := x.Place()
+			out += n
+		}
 	}
 	return max(in, out) <= e.options.SlotBytes/2
 }

@@ -22,11 +22,11 @@ func TestClientsComputeRight(t *testing.T) {
 	// One after the other: the second finds what the first named.
 	for _, language := range []string{"c", "python"} {
 		steps(t, programs[language], path,
-			"open", "broken compile", "load", "find", "run", "memory", "many", "large", "params", "cancel",
+			"open", "broken compile", "load", "find", "run", "memory", "many", "large", "params", "textures", "texture invalid", "cancel",
 			"buffer", "write", "read", "conflict conflict", "read", "gemm", "conv2d", "status", "forked forked", "run",
 			"deadline deadline", "oversize usage", "run")
 	}
-	steps(t, programs["python"], path, "open", "load", "types", "textures", "texture invalid", "find", "device", "resized", "run", "network")
+	steps(t, programs["python"], path, "open", "load", "types", "find", "device", "resized", "run", "network")
 	steps(t, programs["c"], path, "open", "quiet", "buffer", "read", "gemm", "delete", "delete-plan", "delete not found")
 }
 

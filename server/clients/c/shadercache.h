@@ -203,7 +203,19 @@ int shc_buffer_release(shc_client *client, const shc_buffer *buffer);
 int shc_buffer_delete(shc_client *client, const char *name);
 int shc_plan_delete(shc_client *client, const char *name);
 
-/* A range of bytes, made by the five functions below. */
+/* A 2D texture of one level on the device, at first all zero. It ends with the session. */
+typedef struct shc_texture {
+    uint32_t id;
+} shc_texture;
+
+/* Formats of textures, of those that docs/protocol.md numbers. */
+enum { SHC_RGBA32F = 1, SHC_R32F = 3, SHC_RGBA8 = 12, SHC_R8 = 14, SHC_R32I = 23, SHC_R32UI = 32 };
+
+int shc_texture_create(shc_client *client, uint32_t width, uint32_t height, int format,
+                       shc_texture *texture);
+int shc_texture_release(shc_client *client, const shc_texture *texture);
+
+/* A range of bytes, made by the six functions below. */
 typedef struct shc_range {
     int place;
     uint32_t id;
@@ -218,10 +230,11 @@ shc_range shc_out(void *bytes, size_t size);      /* written: must live until th
 shc_range shc_memory_range(const shc_memory *memory, uint64_t offset, uint64_t size);
 shc_range shc_buffer_range(const shc_buffer *buffer, uint64_t offset,
                            uint64_t size); /* 0: the rest */
+shc_range shc_texels(const shc_texture *texture); /* all of them, of shc_copy_bytes alone */
 
 typedef struct shc_copy {
     uint64_t deadline_ns; /* 0: the server's default */
-    shc_range from, to;   /* one of the two is a buffer */
+    shc_range from, to;   /* one of the two is a buffer, or the texels of a texture */
     uint64_t version;     /* of the buffer `to` afterwards; 0: 1 more than before */
     uint64_t expect;      /* with check: SHC_CONFLICT where `to` has another version */
     int check;
@@ -245,17 +258,28 @@ typedef struct shc_binding {
     int read_only; /* of a buffer that the program only reads */
 } shc_binding;
 
-enum { SHC_INT = 1, SHC_UINT = 2, SHC_FLOAT = 3 };
+enum { SHC_INT = 1, SHC_UINT, SHC_FLOAT, SHC_INTS, SHC_UINTS, SHC_FLOATS, SHC_DOUBLES };
 
 typedef struct shc_uniform {
     const char *name;
-    int kind; /* SHC_INT, SHC_UINT or SHC_FLOAT */
+    int kind; /* SHC_INT, SHC_UINT, SHC_FLOAT, or one of several components */
     union {
         int32_t i;
         uint32_t u;
         float f;
+        struct {
+            const void *components; /* of a vector, a matrix column by column, or an array */
+            size_t size;            /* bytes, 8 at least */
+        } many;
     } value;
 } shc_uniform;
+
+/* A texture for the image or sampler uniform of a name. A sampler reads the nearest texel,
+ * clamped to the edge. */
+typedef struct shc_bound_texture {
+    const char *name;
+    const shc_texture *texture;
+} shc_bound_texture;
 
 typedef struct shc_dispatch {
     const shc_program *program;
@@ -267,9 +291,13 @@ typedef struct shc_dispatch {
     size_t uniform_count;
     const shc_binding *buffers; /* shc_buffer_range only */
     size_t buffer_count;
+    const shc_bound_texture *images;
+    size_t image_count;
+    const shc_bound_texture *samplers;
+    size_t sampler_count;
 } shc_dispatch;
 
-/* Every storage block, uniform block and uniform of the programs must be given. */
+/* Every storage block, uniform block, uniform, image and sampler of the programs must be given. */
 typedef struct shc_job {
     uint64_t deadline_ns;      /* from its receipt; 0: the server's default */
     const shc_binding *inputs; /* shc_in or shc_memory_range */
@@ -376,10 +404,17 @@ enum {
     SHC__RELEASE,
     SHC__DELETE,
     SHC__CANCEL,
-    SHC__STATUS
+    SHC__STATUS,
+    SHC__TEXTURE = 15
 };
-enum { SHC__KIND_PROGRAM = 1, SHC__KIND_MEMORY, SHC__KIND_BUFFER, SHC__KIND_PLAN };
-enum { SHC__NONE, SHC__INLINE, SHC__SHARED, SHC__DEVICE };
+enum {
+    SHC__KIND_PROGRAM = 1,
+    SHC__KIND_MEMORY,
+    SHC__KIND_BUFFER,
+    SHC__KIND_PLAN,
+    SHC__KIND_TEXTURE
+};
+enum { SHC__NONE, SHC__INLINE, SHC__SHARED, SHC__DEVICE, SHC__TEXELS };
 enum { SHC__FORM_SOURCE, SHC__FORM_FINAL, SHC__FORM_NAME };
 
 /* ---- Types ---- */
@@ -635,6 +670,8 @@ static void shc__operand(shc_client *c, const shc_range *r, int read) {
             return;
         }
         shc__u32(c, (uint32_t)r->size);
+    } else if (r->place == SHC__TEXELS) {
+        shc__u32(c, r->id);
     } else if (r->place != SHC__NONE) {
         shc__u32(c, r->id);
         shc__u64(c, r->offset);
@@ -1502,6 +1539,39 @@ int shc_plan_delete(shc_client *c, const char *name) {
     return shc__delete(c, SHC__KIND_PLAN, name);
 }
 
+int shc_texture_create(shc_client *c, uint32_t width, uint32_t height, int format,
+                       shc_texture *texture) {
+    shc__frame f;
+    shc__reader r;
+    uint32_t id;
+    int code = shc__ready(c);
+    if (code != SHC_OK) {
+        return code;
+    }
+    id = ++c->last_id;
+    shc__begin(c, SHC__TEXTURE);
+    shc__u32(c, id);
+    shc__u8(c, 2); /* 2D */
+    shc__u8(c, format);
+    shc__u64(c, width);
+    shc__u64(c, height);
+    shc__u64(c, 1); /* depth and levels */
+    shc__u64(c, 1);
+    if ((code = shc__call(c, -1, shc__later(c->timeout), &f)) != SHC_OK) {
+        return code;
+    }
+    r = shc__body(&f);
+    shc__get_flag(&r);
+    if ((code = shc__read_all(c, &r)) == SHC_OK) {
+        texture->id = id;
+    }
+    return code;
+}
+
+int shc_texture_release(shc_client *c, const shc_texture *texture) {
+    return shc__release(c, SHC__KIND_TEXTURE, texture->id);
+}
+
 static shc_range shc__range(int place, uint32_t id, uint64_t offset, uint64_t size) {
     shc_range r;
     r.place = place;
@@ -1535,7 +1605,10 @@ shc_range shc_buffer_range(const shc_buffer *b, uint64_t offset, uint64_t size) 
     return shc__range(SHC__DEVICE, b->id, offset, size);
 }
 
+shc_range shc_texels(const shc_texture *t) { return shc__range(SHC__TEXELS, t->id, 0, 0); }
+
 int shc_copy_bytes(shc_client *c, const shc_copy *copy, uint64_t *version) {
+    int i;
     shc__frame f;
     shc__reader r;
     shc__target target;
@@ -1548,6 +1621,11 @@ int shc_copy_bytes(shc_client *c, const shc_copy *copy, uint64_t *version) {
     shc__u64(c, copy->deadline_ns);
     shc__operand(c, &copy->from, 1);
     shc__operand(c, &copy->to, 0);
+    if (copy->from.place == SHC__TEXELS || copy->to.place == SHC__TEXELS) {
+        for (i = 0; i < 7; i++) {
+            shc__u32(c, 0); /* of level 0, all */
+        }
+    }
     shc__u64(c, copy->version);
     shc__u64(c, copy->expect);
     shc__u8(c, copy->check != 0);
@@ -1636,6 +1714,22 @@ static int shc__submit(shc_client *c, uint64_t until, uint64_t *request) {
     return code;
 }
 
+static void shc__put_textures(shc_client *c, const shc_bound_texture *list, size_t n, int image) {
+    size_t i;
+    int k;
+    if (n > 0) {
+        shc__count(c, n);
+    }
+    for (i = 0; i < n; i++) {
+        shc__text(c, list[i].name, SHC__MAX_NAME);
+        shc__u32(c, 0);
+        shc__u32(c, list[i].texture->id);
+        for (k = 0; k < (image ? 10 : 7); k++) {
+            shc__u8(c, !image && k == 2 ? 2 : 0); /* a sampler reads level 0 alone */
+        }
+    }
+}
+
 static void shc__put_dispatch(shc_client *c, const shc_dispatch *d) {
     size_t i;
     shc__u32(c, d->program->id);
@@ -1650,11 +1744,17 @@ static void shc__put_dispatch(shc_client *c, const shc_dispatch *d) {
         uint32_t bits;
         memcpy(&bits, &u->value, sizeof bits);
         shc__u8(c, u->kind);
-        shc__u32(c, bits);
+        if (u->kind >= SHC_INTS) {
+            shc__data(c, u->value.many.components, u->value.many.size);
+        } else {
+            shc__u32(c, bits);
+        }
         shc__text(c, u->name, SHC__MAX_NAME);
     }
     shc__bindings(c, d->buffers, d->buffer_count, 0);
-    shc__u8(c, 0); /* and no more */
+    shc__u8(c, (d->image_count > 0 ? 8 : 0) | (d->sampler_count > 0 ? 16 : 0));
+    shc__put_textures(c, d->images, d->image_count, 1);
+    shc__put_textures(c, d->samplers, d->sampler_count, 0);
 }
 
 int shc_submit(shc_client *c, const shc_job *job, uint64_t *request) {

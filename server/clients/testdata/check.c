@@ -29,6 +29,13 @@ static const char *uniforms =
     "uniform int i; uniform uint u; uniform float f;\n"
     "void main() { y[0] = float(i); y[1] = float(u); y[2] = f; y[3] = p; }\n";
 
+static const char *textured =
+    "layout(local_size_x = 8, local_size_y = 8) in;\n"
+    "layout(r32f) writeonly uniform image2D to;\n"
+    "uniform sampler2D from; uniform vec2 f; uniform uvec2 u;\n"
+    "void main() { ivec2 at = ivec2(gl_GlobalInvocationID.xy);\n"
+    "  imageStore(to, at, vec4(texelFetch(from, at, 0).r + f.x * f.y + float(u.y))); }\n";
+
 /* What the steps share. */
 typedef struct check {
     const char *path;
@@ -213,6 +220,73 @@ static int params(check *c) {
                    : WRONG;
     }
     return code;
+}
+
+/* Samples and stores texels of two textures of 32 by 32, with vectors. */
+static int textures(check *c) {
+    static const float f[2] = {2, 1.5f};
+    static const uint32_t u[2] = {1, 5};
+    float values[COUNT], results[COUNT];
+    shc_texture made[2];
+    shc_bound_texture to, from;
+    shc_source source;
+    shc_program program;
+    shc_uniform vectors[2];
+    shc_dispatch d;
+    shc_job job;
+    shc_copy copy;
+    int i, code = SHC_OK;
+    memset(&source, 0, sizeof source);
+    memset(&d, 0, sizeof d);
+    memset(&job, 0, sizeof job);
+    memset(&copy, 0, sizeof copy);
+    source.name = "check-textures";
+    source.text = textured;
+    if ((code = shc_load(c->gpu, &source, &program)) != SHC_OK) {
+        return code;
+    }
+    for (i = 0; i < 2; i++) {
+        if ((code = shc_texture_create(c->gpu, 32, 32, SHC_R32F, &made[i])) != SHC_OK) {
+            return code;
+        }
+    }
+    fill(values, COUNT, 3);
+    copy.from = shc_in(values, sizeof values);
+    copy.to = shc_texels(&made[0]);
+    if ((code = shc_copy_bytes(c->gpu, &copy, NULL)) != SHC_OK) {
+        return code;
+    }
+    vectors[0].name = "f", vectors[0].kind = SHC_FLOATS;
+    vectors[0].value.many.components = f, vectors[0].value.many.size = sizeof f;
+    vectors[1].name = "u", vectors[1].kind = SHC_UINTS;
+    vectors[1].value.many.components = u, vectors[1].value.many.size = sizeof u;
+    from.name = "from", from.texture = &made[0];
+    to.name = "to", to.texture = &made[1];
+    d.program = &program;
+    d.groups[0] = d.groups[1] = 4, d.groups[2] = 1;
+    d.uniforms = vectors, d.uniform_count = 2;
+    d.images = &to, d.samplers = &from, d.image_count = d.sampler_count = 1;
+    job.dispatches = &d, job.dispatch_count = 1;
+    if ((code = shc_run(c->gpu, &job)) != SHC_OK) {
+        return code;
+    }
+    copy.from = shc_texels(&made[1]);
+    copy.to = shc_out(results, sizeof results);
+    if ((code = shc_copy_bytes(c->gpu, &copy, NULL)) != SHC_OK) {
+        return code;
+    }
+    for (i = 0; i < COUNT; i++) {
+        if (results[i] != values[i] + 8) {
+            return WRONG;
+        }
+    }
+    code = shc_texture_release(c->gpu, &made[0]);
+    return code != SHC_OK ? code : shc_texture_release(c->gpu, &made[1]);
+}
+
+static int texture(check *c) {
+    shc_texture t;
+    return shc_texture_create(c->gpu, UINT32_MAX, 1, SHC_R8, &t);
 }
 
 /* Makes a named buffer of 4 KiB, or opens the one of an earlier client. */
@@ -410,6 +484,8 @@ static const struct {
              {"deadline", deadline},
              {"cancel", cancel},
              {"params", params},
+             {"textures", textures},
+             {"texture", texture},
              {"buffer", buffer},
              {"write", write_buffer},
              {"read", read_buffer},
