@@ -33,6 +33,9 @@ func (t Texture) layOut(r texel.Region, s Stride) (transfer, error) {
 	if x.row == 0 {
 		x.row = r.Width * size
 	}
+	if x.row > maxTransfer || x.layer > maxTransfer {
+		return transfer{}, fmt.Errorf("glctx: %w: strides of %d and %d bytes, at most %d are possible", texel.ErrRegion, s.Row, s.Layer, maxTransfer)
+	}
 	if x.layer == 0 {
 		x.layer = r.Height * x.row
 	}
@@ -84,7 +87,7 @@ func (gl *GL) UploadTexture(t Texture, r texel.Region, texels []byte, s Stride) 
 	if !x.direct() {
 		packed := x.tight()
 		memory := make([]byte, packed.bytes)
-		n := r.Width * x.texel
+		n := x.region.Width * x.texel
 		x.eachRow(&packed, func(at, there int) { copy(memory[there:there+n], texels[at:]) })
 		x, texels = packed, memory
 	}
@@ -254,6 +257,8 @@ func (t Texture) glBox(r texel.Region) (sides int, at, n [3]int32) {
 	return 3, at, n
 }
 
+// maxTransfer is the largest number of bytes that GL takes. A larger stride would be another
+// one there, and its sums here would overflow.
 const maxTransfer = 1<<31 - 1
 
 // CopyTexture copies a region on the device to a place in another texture, or in

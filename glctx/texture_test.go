@@ -128,6 +128,35 @@ func TestImageFormats(t *testing.T) {
 	}
 }
 
+// Rows that GL cannot describe, of a whole texture, which an empty region is.
+func TestOddRowsOfAWholeTexture(t *testing.T) {
+	c := gltest.Open(t)
+	const width, height, row = 3, 2, 13 // a texel has 4 bytes
+	want, got := make([]byte, row*height), poisoned(row*height)
+	for i := range want {
+		want[i] = byte(i + 1)
+	}
+	err := c.Do(func(gl *glctx.GL) error {
+		x, err := gl.NewTexture(texel.Shape{Format: texel.RGBA8, Width: width, Height: height})
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteTexture(x)
+		if err := gl.UploadTexture(x, texel.Region{}, want, glctx.Stride{Row: row}); err != nil {
+			return err
+		}
+		return errors.Join(gl.DownloadTexture(x, texel.Region{}, got, glctx.Stride{Row: row}), gl.Err())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for y := range height {
+		if line := want[y*row:][:4*width]; !bytes.Equal(got[y*row:][:4*width], line) {
+			t.Errorf("row %d is %d, and %d was uploaded", y, got[y*row:][:4*width], line)
+		}
+	}
+}
+
 func twoTextures(gl *glctx.GL, shape texel.Shape) (a, b glctx.Texture, err error) {
 	if a, err = gl.NewTexture(shape); err != nil {
 		return a, b, err
@@ -316,6 +345,10 @@ func TestWrongTexturesReachNoDriver(t *testing.T) {
 			"stride":        gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Row: 31}),
 			"layer stride":  gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Layer: 100}),
 			"long stride":   gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Row: 33}),
+			"huge stride":   gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Row: 1 << 62}),
+			"huge layer":    gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Layer: 1 << 62}),
+			"odd and huge":  gl.DownloadTexture(x, texel.Region{}, texels, glctx.Stride{Row: 1<<62 + 1}),
+			"64 bits":       gl.CopyFromTexture(x, texel.Region{}, b, 0, glctx.Stride{Row: 1 << 34}),
 			"download":      gl.DownloadTexture(x, texel.Region{}, texels[:127], glctx.Stride{}),
 			"offset":        gl.CopyToTexture(x, texel.Region{}, b, 4, glctx.Stride{}),
 			"no offset":     gl.CopyToTexture(x, texel.Region{Width: 1, Height: 1}, b, -4, glctx.Stride{}),
