@@ -134,3 +134,68 @@ func TestAFolderThatCannotBeReadIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// A file that becomes a FIFO after it was looked at: one without a writer, and one with a
+// writer that writes nothing.
+func TestAFileThatBecomesAFIFOIsNotWaitedFor(t *testing.T) {
+	r := create(t, compute(0))
+	path := filepath.Join(r.Path(), filepath.FromSlash(programName(compute(0).Digest())))
+	file, fifo, silent, next := path+".file", path+".fifo", path+".silent", path+".next"
+	if err := errors.Join(os.Link(path, file), syscall.Mkfifo(fifo, 0o600), syscall.Mkfifo(silent, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	writer, err := os.OpenFile(silent, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	stop, done := make(chan bool), make(chan bool)
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				_, _ = os.Link([]string{fifo, file, silent, file}[i%4], next), os.Rename(next, path) // of two names of one file it would be none
+			}
+		}
+	}()
+	read := make(chan bool)
+	go func() {
+		defer close(read)
+		for range 2000 {
+			if _, err := r.Program(compute(0).Digest()); err != nil && !errors.Is(err, ErrDamaged) {
+				t.Error(err)
+			}
+		}
+	}()
+	select {
+	case <-read:
+	case <-time.After(30 * time.Second):
+		t.Fatal("a reader waits")
+	}
+	close(stop)
+	<-done
+}
+
+// The name of a log is one of a recorder, or it is left out.
+func TestNamesOfLogs(t *testing.T) {
+	from, to := create(t, compute(0)), create(t)
+	log, err := os.ReadFile(filepath.Join(from.Path(), processesFolder, "100-1"+processExt))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a name", "\x1b[31m", strings.Repeat("n", longestLogName+1)} {
+		if err := os.WriteFile(filepath.Join(from.Path(), processesFolder, name+processExt), log, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := to.AddProcess(&Process{Name: name}); err == nil {
+			t.Errorf("a log was added as %q", name)
+		}
+	}
+	m, err := to.Merge(from, nil)
+	if err != nil || len(m.Damaged) != 3 || m.Processes != 1 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
