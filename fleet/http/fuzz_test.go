@@ -108,3 +108,42 @@ func TestAListingEnds(t *testing.T) {
 		t.Errorf("%v, not ErrProtocol", err)
 	}
 }
+
+// An index with what no folder has is refused.
+func TestIndexesThatAreRefused(t *testing.T) {
+	var many strings.Builder
+	for n := range maxIndexNames + 1 {
+		fmt.Fprintf(&many, `,{"name":"%d","type":"file"}`, n)
+	}
+	if many.Len() > maxIndexBytes {
+		t.Fatalf("%d bytes are no index", many.Len())
+	}
+	for name, c := range map[string]struct {
+		index string
+		want  error
+	}{
+		"a negative size": {`[{"name":"a","type":"file","size":-1}]`, fleet.ErrProtocol},
+		"many objects":    {"[" + many.String()[1:] + "]", fleet.ErrProtocol},
+		"many bytes":      {"[" + strings.Repeat(" ", maxIndexBytes) + "]", errors.ErrUnsupported},
+	} {
+		b := backendOf(t, func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(c.index)), Request: r}, nil
+		})
+		if found, err := b.List(t.Context(), "v1/"); !errors.Is(err, c.want) {
+			t.Errorf("%s: %d objects, %v", name, len(found), err)
+		}
+	}
+}
+
+func TestURLsThatAreRefused(t *testing.T) {
+	for _, text := range []string{"https:///prefix", "https:host", "https://host/prefix?signature=x", "https://host/#x"} {
+		u, err := url.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openURL(u, fleet.BackendOptions{Getenv: func(string) string { return "" }}); err == nil {
+			t.Errorf("%s is opened", text)
+		}
+	}
+}

@@ -94,11 +94,11 @@ func (b *backend) index(ctx context.Context, folder string) ([]indexEntry, error
 		return nil, b.failed(http.MethodGet, folder, err)
 	}
 	var entries []indexEntry
-	data, err := io.ReadAll(io.LimitReader(response.Body, maxIndexBytes+1))
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxIndexBytes)) // a longer one is cut, and no JSON
 	if err != nil {
 		return nil, b.failed(http.MethodGet, folder, web.Unreachable(err))
 	}
-	if len(data) > maxIndexBytes || json.Unmarshal(data, &entries) != nil {
+	if json.Unmarshal(data, &entries) != nil {
 		return nil, b.failed(http.MethodGet, folder, errNoIndex)
 	}
 	return entries, nil

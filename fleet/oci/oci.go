@@ -146,7 +146,7 @@ func (b *backend) getHead(ctx context.Context, name string) (*fleet.Object, erro
 		return nil, err
 	}
 	var m ocispec.Manifest
-	if json.Unmarshal(text, &m) != nil || m.Config.MediaType != headType || m.Config.Size > maxObjectBytes || m.Config.Digest.Validate() != nil {
+	if json.Unmarshal(text, &m) != nil || m.Config.MediaType != headType || m.Config.Digest.Validate() != nil {
 		return nil, fmt.Errorf("%w: the manifest is not that of a head", fleet.ErrProtocol)
 	}
 	if named := m.Annotations[nameAnnotation]; named != name {

@@ -29,3 +29,23 @@ func TestKeysOutsideThePrefix(t *testing.T) {
 		server.Close()
 	}
 }
+
+// A bucket that lists without end, with keys that are right, is refused.
+func TestAListingOfTooMany(t *testing.T) {
+	t.Parallel()
+	sent := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `<ListBucketResult><Name>bucket</Name><IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>`)
+		for range maxObjects / 4 {
+			sent++
+			fmt.Fprintf(w, `<Contents><Key>v1/%d</Key></Contents>`, sent)
+		}
+		fmt.Fprint(w, `</ListBucketResult>`)
+	}))
+	t.Cleanup(server.Close)
+	u := &url.URL{Scheme: "s3", Host: "bucket", RawQuery: url.Values{"endpoint": {server.URL}, "path-style": {"1"}}.Encode()}
+	b := openWith(t, u, map[string]string{"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"})
+	if found, err := b.List(t.Context(), "v1/"); !errors.Is(err, fleet.ErrProtocol) || len(found) > maxObjects {
+		t.Errorf("%d objects of %d, %v", len(found), sent, err)
+	}
+}
