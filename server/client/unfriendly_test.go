@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/shadercache/shadercache/job"
@@ -133,5 +134,22 @@ func TestOperandsInMemory(t *testing.T) {
 	}
 	if operand, ok := c.shared(nil); ok {
 		t.Errorf("nothing: %+v", operand)
+	}
+}
+
+// TestNamesThatNoFrameHas are of uniforms: a server would end the session for one.
+func TestNamesThatNoFrameHas(t *testing.T) {
+	long := strings.Repeat("x", wire.MaxText+1)
+	c := &Client{}
+	for what, change := range map[string]func(*job.Job){
+		"a uniform": func(j *job.Job) { j.Uniforms = []job.Uniform{job.Int(long, 1)} },
+		"an image":  func(j *job.Job) { j.Then[0].Images = []job.Image{{Name: long}} },
+		"a sampler": func(j *job.Job) { j.Textures = []job.Sampled{{Name: "a\xFF"}} },
+	} {
+		j := &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c)}, Then: []job.Dispatch{{Program: madeProgram(c)}}}
+		change(j)
+		if err := c.check(j); !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), "UTF-8 of at most 255 is possible") {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }

@@ -100,7 +100,9 @@ func (f *fields) resource(r *shader.Resource) {
 	if long(f, &size); size > math.MaxUint32 {
 		f.fail("a resource of %d bytes", size)
 	}
-	r.Bytes = int32(size)
+	if !f.writes { // others read it meanwhile
+		r.Bytes = int32(size)
+	}
 	texts(f, &r.Name, maxDefine)
 	for _, n := range [...]*int32{&r.Declared, &r.Stride, &r.Offset} {
 		word(f, n)

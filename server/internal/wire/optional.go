@@ -115,6 +115,9 @@ func (f *jobFields) block(b *job.Block) {
 	o := Operand{Place: PlaceInline, Data: b.Data}
 	word(&f.fields, &b.Binding)
 	f.memory(&o, true, &b.Buffer, &b.Offset, &b.Size)
+	if f.writes {
+		return
+	}
 	if b.Data = o.Data; o.Place != PlaceInline && o.Place != PlaceBuffer {
 		f.fail("uniform block at binding %d is neither inline nor a buffer", b.Binding)
 	}
