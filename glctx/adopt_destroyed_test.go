@@ -58,8 +58,8 @@ func TestCloseAfterTheContextWasDestroyed(t *testing.T) {
 	if _, err := programs.Get(t.Context(), shader.MustSource("increment", increment, nil)); err == nil {
 		t.Error("Get succeeded after Close")
 	}
-	if n := gpu.Counters(); n.Programs != 0 {
-		t.Errorf("%d programs are counted as live", n.Programs)
+	if n := gpu.Counters(); n.Programs != 0 || !gpu.Lost() {
+		t.Errorf("%d programs are counted as live; lost: %v", n.Programs, gpu.Lost())
 	}
 }
 

@@ -330,6 +330,11 @@ func TestWrongTexturesReachNoDriver(t *testing.T) {
 			return err
 		}
 		defer gl.DeleteTexture(x)
+		integers, err := gl.NewTexture(texel.Shape{Format: texel.R8UI, Width: 8, Height: 4})
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteTexture(integers)
 		b, err := gl.NewBuffer(8*4*4, nil)
 		if err != nil {
 			return err
@@ -355,6 +360,8 @@ func TestWrongTexturesReachNoDriver(t *testing.T) {
 			"buffer stride": gl.CopyFromTexture(x, texel.Region{Width: 2, Height: 2}, b, 0, glctx.Stride{Row: 9}),
 			"clear":         gl.ClearTexture(x, texel.Region{}, texels[:3]),
 			"copy":          gl.CopyTexture(x, texel.Region{Width: 4}, x, 0, 5, 0, 0),
+			"copy formats":  gl.CopyTexture(x, texel.Region{}, integers, 0, 0, 0, 0),
+			"mipmaps":       gl.GenerateMipmaps(integers),
 		} {
 			if !errors.Is(err, texel.ErrRegion) {
 				t.Errorf("%s: %v", name, err)
