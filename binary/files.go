@@ -80,21 +80,17 @@ func (s *Store) readHeader(key shader.Key) (h *header, fileBytes int64, err erro
 // larger file, and for anything that is not a regular file, such as a directory or a
 // link.
 func readRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
+	var f *os.File
 	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, nil, err
+	if err == nil && info.Mode().IsRegular() { // it may be a FIFO by now, which would wait for its writer
+		if f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+			defer f.Close()
+			info, err = f.Stat()
+		}
 	}
-	if !info.Mode().IsRegular() {
-		return nil, info, damaged("is not a regular file")
-	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a FIFO by now would wait for its writer
-	if err != nil {
-		return nil, info, err
-	}
-	defer f.Close()
-	switch info, err = f.Stat(); {
+	switch {
 	case err != nil:
-		return nil, nil, err
+		return nil, info, err
 	case !info.Mode().IsRegular():
 		return nil, info, damaged("is not a regular file")
 	case info.Size() > limit:

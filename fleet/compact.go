@@ -30,7 +30,7 @@ func (r *Remote) Compact(ctx context.Context, fingerprint shader.Digest) (PushRe
 	defer end()
 	report, err := r.compact(ctx, fingerprint, func(h *Head) []Pack { return h.Packs })
 	if err != nil {
-		return report, fmt.Errorf("remote: compact %s: %w", r.URL(), r.secret.clean(err))
+		return report, fmt.Errorf("remote: compact %s: %w", r.URL(), r.secret.Clean(err))
 	}
 	r.succeed()
 	return report, nil

@@ -175,7 +175,7 @@ func (r *Remote) aboutKeys(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("remote: keys of %s: %w", r.URL(), r.secret.clean(err))
+	return fmt.Errorf("remote: keys of %s: %w", r.URL(), r.secret.Clean(err))
 }
 
 func (r *Remote) readKeysVerified(ctx context.Context) (*KeyList, small, error) {

@@ -33,7 +33,7 @@ func (r *Remote) Heads(ctx context.Context) ([]Head, error) {
 	defer end()
 	heads, err := r.heads(ctx)
 	if err != nil {
-		return heads, fmt.Errorf("remote: list %s: %w", r.URL(), r.secret.clean(err))
+		return heads, fmt.Errorf("remote: list %s: %w", r.URL(), r.secret.Clean(err))
 	}
 	return heads, nil
 }
@@ -94,7 +94,7 @@ func (r *Remote) Prune(ctx context.Context, o PruneOptions) (PruneReport, error)
 		err = r.prune(ctx, o, &report)
 	}
 	if err != nil {
-		return report, fmt.Errorf("remote: prune %s: %w", r.URL(), r.secret.clean(err))
+		return report, fmt.Errorf("remote: prune %s: %w", r.URL(), r.secret.Clean(err))
 	}
 	r.succeed()
 	return report, nil

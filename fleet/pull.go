@@ -62,7 +62,7 @@ func (r *Remote) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 	defer end()
 	report, err := r.pull(ctx, o)
 	if err != nil {
-		return report, fmt.Errorf("remote: pull from %s: %w", r.URL(), r.secret.clean(err))
+		return report, fmt.Errorf("remote: pull from %s: %w", r.URL(), r.secret.Clean(err))
 	}
 	return report, nil
 }

@@ -49,7 +49,7 @@ func (r *Remote) Push(ctx context.Context, o PushOptions) (PushReport, error) {
 	defer end()
 	report, err := r.push(ctx, o)
 	if err != nil {
-		return report, fmt.Errorf("remote: push to %s: %w", r.URL(), r.secret.clean(err))
+		return report, fmt.Errorf("remote: push to %s: %w", r.URL(), r.secret.Clean(err))
 	}
 	return report, nil
 }

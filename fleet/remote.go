@@ -74,7 +74,7 @@ func Open(dir *binary.Dir, o Options) (*Remote, error) {
 		return r, nil
 	}
 	if r.backend, err = openBackend(u, BackendOptions{UserAgent: userAgent, Getenv: os.Getenv}); err != nil {
-		return nil, fmt.Errorf("remote: open %s: %w", r.URL(), r.secret.clean(err))
+		return nil, fmt.Errorf("remote: open %s: %w", r.URL(), r.secret.Clean(err))
 	}
 	r.backend = bounded{r.backend}
 	return r, nil
@@ -143,7 +143,7 @@ func (r *Remote) Close() error {
 	}
 	select {
 	case <-idle:
-		return r.secret.clean(r.backend.Close())
+		return r.secret.Clean(r.backend.Close())
 	case <-time.After(closeWait / 4):
 		return nil // a store that hangs: the process ends without it
 	}

@@ -61,7 +61,7 @@ func (r *Remote) startError(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("remote: start with %s: %w", r.URL(), r.secret.clean(err))
+	return fmt.Errorf("remote: start with %s: %w", r.URL(), r.secret.Clean(err))
 }
 
 // Report returns the report of Start, with what a pull that Start did not wait for has
@@ -310,7 +310,7 @@ func (j *startJob) finish(background context.Context) {
 		return // Close ended it: it was slow, and did not fail
 	}
 	if class := classify(err); class != classLocal {
-		r.fail(class, r.secret.clean(err))
+		r.fail(class, r.secret.Clean(err))
 	}
 }
 

@@ -53,7 +53,7 @@ func (r *Remote) Status(ctx context.Context, driver *binary.Fingerprint) Status 
 		s.Reachable = true
 	}
 	if err != nil && !errors.Is(err, ErrNotFound) {
-		s.Err = r.secret.clean(err)
+		s.Err = r.secret.Clean(err)
 	}
 	if head != nil && !head.clock.IsZero() {
 		s.Clock = time.Until(head.clock)

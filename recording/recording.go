@@ -170,19 +170,15 @@ func (r *Recording) read(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
+	var f *os.File
 	info, err := root.Lstat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = damaged("it is not a regular file")
+	if err == nil && info.Mode().IsRegular() { // it may be a FIFO by now, which would wait for its writer
+		if f, err = root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
+			defer f.Close()
+			info, err = f.Stat()
+		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // it may be a FIFO by now, which would wait for its writer
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	switch info, err = f.Stat(); {
+	switch {
 	case err != nil:
 		return nil, err
 	case !info.Mode().IsRegular():

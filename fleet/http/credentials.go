@@ -24,19 +24,19 @@ func findCredentials(u *url.URL, getenv func(string) string) (credentials, error
 		}
 		return credentials{token: u.User.Username()}, nil
 	}
-	token, err := secret(getenv, "SHADERCACHE_REMOTE_TOKEN")
+	token, err := valueOf(getenv, "SHADERCACHE_REMOTE_TOKEN")
 	if token != "" || err != nil {
 		return credentials{token: token}, err
 	}
 	if user := getenv("SHADERCACHE_REMOTE_USER"); user != "" {
-		password, err := secret(getenv, "SHADERCACHE_REMOTE_PASSWORD")
+		password, err := valueOf(getenv, "SHADERCACHE_REMOTE_PASSWORD")
 		return credentials{user: user, password: password}, err
 	}
 	return fromNetrc(u.Hostname(), getenv)
 }
 
-// secret returns the value of a variable, or the content of the file that <name>_FILE names.
-func secret(getenv func(string) string, name string) (string, error) {
+// valueOf returns the value of a variable, or the content of the file that <name>_FILE names.
+func valueOf(getenv func(string) string, name string) (string, error) {
 	if value := getenv(name); value != "" {
 		return value, nil
 	}

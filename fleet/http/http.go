@@ -34,6 +34,7 @@ import (
 
 	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/fleet/internal/probe"
+	"github.com/shadercache/shadercache/fleet/internal/secret"
 	"github.com/shadercache/shadercache/fleet/internal/web"
 )
 
@@ -50,7 +51,7 @@ const expectAbove = 64 << 10
 type backend struct {
 	base          *url.URL // without credentials
 	authorization string   // header; "" = none
-	secrets       web.Secrets
+	secrets       secret.Texts
 	agent         string
 	transport     *web.Transport
 	client        *http.Client

@@ -40,6 +40,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/fleet/internal/secret"
 	"github.com/shadercache/shadercache/fleet/internal/web"
 )
 
@@ -66,7 +67,7 @@ type backend struct {
 	transport  *web.Transport
 	prefix     string        // of tags
 	pin        digest.Digest // "" = not pinned
-	secrets    web.Secrets
+	secrets    secret.Texts
 }
 
 var _ fleet.Backend = (*backend)(nil)

@@ -17,6 +17,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/credentials"
 
 	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/fleet/internal/secret"
 	"github.com/shadercache/shadercache/fleet/internal/web"
 )
 
@@ -79,7 +80,7 @@ func isInsecure(u *url.URL) (bool, error) {
 }
 
 // findCredentials returns those of the URL, else a function that reads Docker's.
-func findCredentials(u *url.URL, host string, getenv func(string) string, secrets *web.Secrets) (auth.CredentialFunc, error) {
+func findCredentials(u *url.URL, host string, getenv func(string) string, secrets *secret.Texts) (auth.CredentialFunc, error) {
 	if password, ok := u.User.Password(); ok {
 		fixed := auth.Credential{Username: u.User.Username(), Password: password}
 		secrets.Add(password)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
-	"github.com/shadercache/shadercache/fleet/internal/web"
+	"github.com/shadercache/shadercache/fleet/internal/secret"
 )
 
 // findCredentials returns the first of these that is there, as AWS's own programs do:
@@ -22,7 +22,7 @@ import (
 //	the role of a container, or of an instance
 //
 // Without any, requests are anonymous: enough for a bucket that all may read.
-func findCredentials(u *url.URL, getenv func(string) string, secrets *web.Secrets) *credentials.Credentials {
+func findCredentials(u *url.URL, getenv func(string) string, secrets *secret.Texts) *credentials.Credentials {
 	fixed := credentials.Value{
 		AccessKeyID: getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: getenv("AWS_SECRET_ACCESS_KEY"),
 		SessionToken: getenv("AWS_SESSION_TOKEN"),

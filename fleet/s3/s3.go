@@ -29,6 +29,7 @@ import (
 
 	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/fleet/internal/probe"
+	"github.com/shadercache/shadercache/fleet/internal/secret"
 	"github.com/shadercache/shadercache/fleet/internal/web"
 )
 
@@ -40,7 +41,7 @@ type backend struct {
 	transport *web.Transport
 	bucket    string
 	prefix    string // without a slash at its ends
-	secrets   web.Secrets
+	secrets   secret.Texts
 	abilities probe.Once
 }
 

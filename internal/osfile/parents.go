@@ -29,15 +29,10 @@ func Replaceable(path string) (reason, remedy string) {
 		parents = append(parents, real)
 	}
 	for _, parent := range parents {
-		for {
+		for below := ""; below != parent; parent, below = filepath.Dir(parent), parent {
 			if reason, remedy := replaceableIn(parent); reason != "" {
 				return reason, remedy
 			}
-			above := filepath.Dir(parent)
-			if above == parent {
-				break
-			}
-			parent = above
 		}
 	}
 	return "", ""

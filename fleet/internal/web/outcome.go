@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/fleet/internal/secret"
 )
 
 // Checked is a transport for libraries that have errors of their own: it makes each answer
@@ -16,7 +18,7 @@ import (
 type Checked struct {
 	Base http.RoundTripper
 	// Secrets gets the credentials of the requests.
-	Secrets *Secrets
+	Secrets *secret.Texts
 	// Refuse, which may be nil, returns the error of a request that is not sent.
 	Refuse func(*http.Request) error
 	// Pass reports whether the library needs an answer as it is, such as a challenge.
@@ -118,7 +120,7 @@ func (c *Checked) check(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	c.Secrets.AddSent(request)
+	addSent(c.Secrets, request)
 	response, err := c.Base.RoundTrip(request)
 	if err != nil {
 		return nil, Classify(request.Context(), err)
@@ -138,4 +140,14 @@ func (c *Checked) check(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return response, nil
+}
+
+// addSent adds the credentials of a request.
+func addSent(secrets *secret.Texts, request *http.Request) {
+	kind, value, _ := strings.Cut(request.Header.Get("Authorization"), " ")
+	if kind == "Basic" || kind == "Bearer" {
+		_, password, _ := request.BasicAuth()
+		secrets.Add(value, password)
+	}
+	secrets.Add(request.Header.Get("X-Amz-Security-Token"))
 }

@@ -1,27 +1,30 @@
-package web
+// Package secret takes credentials out of errors.
+package secret
 
 import (
 	"errors"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 )
 
-// Secrets are texts that no error may have: a server knows the credentials of a request, and
-// can put them into its answer, which errors quote. The zero value has none.
-type Secrets struct {
+// Texts are what no error may have: a server knows the credentials of a request, and can put
+// them into its answer, which errors quote. The zero value has none.
+type Texts struct {
 	mu    sync.Mutex
 	texts []string
 }
+
+// Redacted is what an error has in their place.
+const Redacted = "xxxxx"
 
 // maxSecrets is far above what is valid at the same time: a token has a successor each few
 // minutes.
 const maxSecrets = 32
 
 // Add adds texts.
-func (s *Secrets) Add(texts ...string) {
+func (s *Texts) Add(texts ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, text := range texts {
@@ -32,19 +35,9 @@ func (s *Secrets) Add(texts ...string) {
 	}
 }
 
-// AddSent adds the credentials of a request.
-func (s *Secrets) AddSent(request *http.Request) {
-	kind, value, _ := strings.Cut(request.Header.Get("Authorization"), " ")
-	if kind == "Basic" || kind == "Bearer" {
-		_, password, _ := request.BasicAuth()
-		s.Add(value, password)
-	}
-	s.Add(request.Header.Get("X-Amz-Security-Token"))
-}
-
 // Clean returns an error without the secrets in its text, which errors.Is and errors.As
 // treat like the original.
-func (s *Secrets) Clean(err error) error {
+func (s *Texts) Clean(err error) error {
 	if err == nil {
 		return nil
 	}
@@ -52,8 +45,8 @@ func (s *Secrets) Clean(err error) error {
 	defer s.mu.Unlock()
 	clean := err.Error()
 	for _, secret := range s.texts {
-		clean = strings.ReplaceAll(clean, secret, "xxxxx")
-		clean = strings.ReplaceAll(clean, strings.Trim(strconv.Quote(secret), `"`), "xxxxx")
+		clean = strings.ReplaceAll(clean, secret, Redacted)
+		clean = strings.ReplaceAll(clean, strings.Trim(strconv.Quote(secret), `"`), Redacted)
 	}
 	if clean == err.Error() {
 		return err
