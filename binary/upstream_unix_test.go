@@ -208,3 +208,42 @@ func TestBlobsThatChangeUpstream(t *testing.T) {
 		t.Logf("%d of 5000 were whole", found)
 	}
 }
+
+// A blob that becomes a FIFO after it was looked at: one without a writer, and one with a
+// writer that writes nothing.
+func TestABlobThatBecomesAFIFOIsNotWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	path, file, fifo, silent, next := filepath.Join(dir, "blob"), filepath.Join(dir, "file"), filepath.Join(dir, "fifo"), filepath.Join(dir, "silent"), filepath.Join(dir, "next")
+	must(t, os.WriteFile(path, []byte("a blob"), 0o600))
+	must(t, errors.Join(os.Link(path, file), syscall.Mkfifo(fifo, 0o600), syscall.Mkfifo(silent, 0o600)))
+	writer, err := os.OpenFile(silent, os.O_RDWR, 0)
+	must(t, err)
+	defer writer.Close()
+	stop, done, read := make(chan bool), make(chan bool), make(chan bool)
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+				_, _ = os.Link([]string{fifo, file, silent, file}[i%4], next), os.Rename(next, path) // of two names of one file it would be none
+			}
+		}
+	}()
+	go func() {
+		defer close(read)
+		for range 20000 {
+			if data, _, err := readRegular(path, 100); err == nil && string(data) != "a blob" {
+				t.Errorf("%q was read", data)
+			}
+		}
+	}()
+	select {
+	case <-read:
+	case <-time.After(30 * time.Second):
+		t.Fatal("a reader waits")
+	}
+	close(stop)
+	<-done
+}
