@@ -123,6 +123,10 @@ func TestIndexesThatAreRefused(t *testing.T) {
 		want  error
 	}{
 		"a negative size": {`[{"name":"a","type":"file","size":-1}]`, fleet.ErrProtocol},
+		"a parent":        {`[{"name":"..","type":"file"}]`, fleet.ErrProtocol},
+		"a path":          {`[{"name":"a/b","type":"file"}]`, fleet.ErrProtocol},
+		"the same folder": {`[{"name":".","type":"file"}]`, fleet.ErrProtocol},
+		"no name":         {`[{"type":"file"}]`, fleet.ErrProtocol},
 		"many objects":    {"[" + many.String()[1:] + "]", fleet.ErrProtocol},
 		"many bytes":      {"[" + strings.Repeat(" ", maxIndexBytes) + "]", errors.ErrUnsupported},
 	} {

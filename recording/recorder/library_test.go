@@ -116,6 +116,11 @@ func TestFoldersOfOthersAreRefused(t *testing.T) {
 	if _, err := recorder.MakeFolder(folder); !errors.Is(err, recorder.ErrFolder) {
 		t.Errorf("a folder that others can write to: %v", err)
 	}
+	if err := errors.Join(os.Chmod(folder, 0o700), os.Chown(folder, os.Geteuid()+12345, -1)); err == nil { // as root
+		if _, err := recorder.MakeFolder(folder); !errors.Is(err, recorder.ErrFolder) {
+			t.Errorf("a folder of another user: %v", err)
+		}
+	}
 	if err := recorder.SetEnvironment("/a b/library.so", folder); !errors.Is(err, recorder.ErrNoLibrary) {
 		t.Errorf("a path with a space: %v", err)
 	}
