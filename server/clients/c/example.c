@@ -21,7 +21,7 @@ int main(void) {
     shc_binding out = {.binding = 1, .range = shc_out(doubled, sizeof doubled)};
     shc_dispatch dispatch = {.program = &program, .groups = {1024 / 64, 1, 1}};
     shc_job job = {.inputs = &in, .input_count = 1, .outputs = &out, .output_count = 1,
-                   .dispatches = &dispatch, .dispatch_count = 1, .deadline_ns = 1000000000};
+                   .dispatches = &dispatch, .dispatch_count = 1, .deadline_ns = 10000000000};
     int i, wrong = 0, failed;
 
     for (i = 0; i < 1024; i++) values[i] = (float)i;

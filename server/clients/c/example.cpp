@@ -32,7 +32,7 @@ static int run(shc_client *gpu, std::vector<float> &values, std::vector<float> &
     job.inputs = &in, job.input_count = 1;
     job.outputs = &out, job.output_count = 1;
     job.dispatches = &dispatch, job.dispatch_count = 1;
-    job.deadline_ns = 1000000000;
+    job.deadline_ns = 10000000000;
     return shc_run(gpu, &job);
 }
 

@@ -31,7 +31,6 @@ def main() -> int:
                 (WIDTH // 8, HEIGHT // 8),
                 images={"picture": picture, "filtered": filtered},
                 uniforms={"tint": tint},
-                deadline=1.0,
             )
             result = filtered.read(len(pixels))
             wrong = 0
