@@ -345,7 +345,7 @@ func TestCredentialsAreInNoError(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), password) {
 		t.Errorf("a URL that cannot be parsed: %v", err)
 	}
-	for _, typo := range []string{"memory:robot:", "memory:/robot:", "memory:///robot:"} {
+	for _, typo := range []string{"ftps:robot:", "ftps:/robot:", "ftps:///robot:"} {
 		_, err = fleet.Open(d, reader(typo+password+"@host/"))
 		if err == nil || strings.Contains(err.Error(), password) {
 			t.Errorf("a URL without a host: %v", err)

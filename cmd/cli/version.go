@@ -64,8 +64,8 @@ func ReadVersion() Version {
 	return v
 }
 
-const versionUsage = `Print the version, the revision it was built from, and the Go version. --json has the date of
-the revision and what is linked in as well.`
+const versionUsage = `Print the version, the revision it was built from, and the Go version. --json
+has the date of the revision and what is linked in as well.`
 
 func (o *Options) version(name string) Command {
 	return Command{

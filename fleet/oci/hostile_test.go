@@ -11,6 +11,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -350,5 +352,30 @@ func TestCredentialsThatAreSentBackAreInNoError(t *testing.T) {
 				t.Errorf("%s, %s: %v", name, what, err)
 			}
 		}
+	}
+}
+
+// An identity token of Docker is in the body of a request to the realm.
+func TestAnIdentityTokenThatIsSentBackIsInNoError(t *testing.T) {
+	t.Parallel()
+	const token = "swordfish-77"
+	var asked atomic.Bool
+	registry := servers.StartLiar(t, func(c net.Conn, r *http.Request, _ <-chan struct{}) {
+		if r.Method == http.MethodPost {
+			asked.Store(true)
+			io.WriteString(c, "HTTP/1.1 200 OK\r\n"+token+" and no colon\r\n\r\n")
+			return
+		}
+		fmt.Fprintf(c, "HTTP/1.1 401 X\r\nConnection: close\r\nWww-Authenticate: Bearer realm=\"http://%s/token\",service=\"x\"\r\nContent-Length: 0\r\n\r\n", r.Host)
+	})
+	dir := t.TempDir()
+	text := fmt.Sprintf(`{"auths":{%q:{"identitytoken":%q}}}`, registry.Address, token)
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	u := &url.URL{Scheme: "oci", Host: registry.Address, Path: "/fleet/shaders"}
+	_, err := openWith(t, u, map[string]string{"DOCKER_CONFIG": dir}).Get(t.Context(), headName, 0)
+	if !errors.Is(err, fleet.ErrProtocol) || strings.Contains(err.Error(), token) || !asked.Load() {
+		t.Errorf("asked %v: %v", asked.Load(), err)
 	}
 }

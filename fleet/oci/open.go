@@ -97,7 +97,7 @@ func findCredentials(u *url.URL, host string, getenv func(string) string, secret
 	find := credentials.Credential(store)
 	return func(ctx context.Context, registry string) (auth.Credential, error) {
 		found, err := find(ctx, registry)
-		secrets.Add(found.Password, found.RefreshToken, found.AccessToken)
+		secrets.Add(found.RefreshToken) // in a body: the others are in headers
 		return found, err
 	}, nil
 }
