@@ -11,8 +11,7 @@ import (
 )
 
 // Device compiles, loads and deletes programs. *glctx.Context is the real one,
-// cachetest.Device a fake. A device that has a thread of its own, no signal
-// handler and no driver cache embeds [NopDevice].
+// cachetest.Device a fake.
 //
 // The cache calls a Device from any goroutine, never while it holds its lock,
 // and calls may overlap. Errors that the cache acts on are *shader.CompileError,

@@ -19,6 +19,8 @@ import (
 // context.DeadlineExceeded and context.Canceled. A program that does not compile is a
 // *shader.CompileError.
 type Device interface {
+	Namer
+
 	// Name returns the name of the GPU, as OpenGL has it.
 	Name() string
 
@@ -29,17 +31,6 @@ type Device interface {
 	// NewBuffer makes a buffer of size bytes on the GPU, a multiple of 4, all zero.
 	// Release releases it.
 	NewBuffer(ctx context.Context, size int) (Buffer, error)
-
-	// NamedBuffer opens the buffer of a name, and makes it, all zero, where there is none.
-	// It returns ErrExists where it has another size. In a server it outlives this process,
-	// and all clients of its GPU share it: a server deletes it when it was idle for a time,
-	// and returns ErrOtherDevice where another of its GPUs has it. In this process it lives
-	// until the device is closed.
-	NamedBuffer(ctx context.Context, name string, size int) (Buffer, error)
-
-	// DeleteBuffer removes the name of a buffer. Those that have the buffer open keep it.
-	// It returns ErrNotFound where there is none.
-	DeleteBuffer(ctx context.Context, name string) error
 
 	// NewTexture makes a texture on the GPU, all zero. Release releases it. It returns
 	// ErrInvalid for a shape that the GPU does not have.
@@ -56,6 +47,20 @@ type Device interface {
 	// Close ends the use of the device, and closes a GPU of this process. Everything that
 	// the device made is released, except named buffers and plans of a server.
 	Close() error
+}
+
+// Namer has buffers under names, which other processes find where the device is a server's.
+type Namer interface {
+	// NamedBuffer opens the buffer of a name, and makes it, all zero, where there is none.
+	// It returns ErrExists where it has another size. In a server it outlives this process,
+	// and all clients of its GPU share it: a server deletes it when it was idle for a time,
+	// and returns ErrOtherDevice where another of its GPUs has it. In this process it lives
+	// until the device is closed.
+	NamedBuffer(ctx context.Context, name string, size int) (Buffer, error)
+
+	// DeleteBuffer removes the name of a buffer. Those that have the buffer open keep it.
+	// It returns ErrNotFound where there is none.
+	DeleteBuffer(ctx context.Context, name string) error
 }
 
 // Program is a program that is resident.
