@@ -179,9 +179,9 @@ func (c *childProcess) hasGrown() bool {
 // lost returns how a child that closed its replies ended.
 func (c *childProcess) lost() *LostError {
 	select {
-	case <-c.ended:
+	case <-c.ended: // drainTime after its end where another process holds its output
 		_ = c.input.Close()
-	case <-time.After(drainTime):
+	case <-time.After(killTime):
 		c.kill()
 		return &LostError{Err: errors.New("its process closed its output")}
 	}

@@ -294,6 +294,28 @@ echo '{"programs":[{"origin":"compiled"}]}' >&3; read index`, file, ending)
 	}
 }
 
+// A child that dies while a process that the driver started holds what it prints to, and not its
+// replies, has died of its signal.
+func TestAGrandchildThatHoldsTheOutput(t *testing.T) {
+	t.Parallel()
+	for range 4 {
+		file := filepath.Join(t.TempDir(), "pid")
+		t.Cleanup(func() { killProcess(file) })
+		script := fmt.Sprintf(`read limits; sleep 600 3>&- & echo $! >%s; echo '{"ready":true}' >&3; read index; kill -9 $$`, file)
+		var printed bytes.Buffer
+		p := Pool{Jobs: 1, Timeout: time.Minute, Command: func() (*exec.Cmd, error) {
+			command := exec.Command("sh", "-c", script)
+			command.Stderr = &printed
+			return command, nil
+		}}
+		var got Result
+		_, _ = p.Run(context.Background(), []string{"0"}, func(r Result) { got = r })
+		if lost, ok := errors.AsType[*LostError](got.Err); !ok || !strings.HasPrefix(lost.Signal, "SIGKILL") {
+			t.Errorf("%+v", got)
+		}
+	}
+}
+
 // killProcess ends the process whose number is in a file.
 func killProcess(file string) {
 	process := 0
