@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
@@ -80,20 +79,15 @@ func (s *Store) readHeader(key shader.Key) (h *header, fileBytes int64, err erro
 // larger file, and for anything that is not a regular file, such as a directory or a
 // link.
 func readRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
-	var f *os.File
-	info, err := os.Lstat(path)
-	if err == nil && info.Mode().IsRegular() { // it may be a FIFO by now, which would wait for its writer
-		if f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
-			defer f.Close()
-			info, err = f.Stat()
-		}
-	}
+	f, info, err := osfile.OpenRegular(path, os.Lstat, os.OpenFile)
 	switch {
 	case err != nil:
 		return nil, info, err
-	case !info.Mode().IsRegular():
+	case f == nil:
 		return nil, info, damaged("is not a regular file")
-	case info.Size() > limit:
+	}
+	defer f.Close()
+	if info.Size() > limit {
 		return nil, info, damaged("has %d bytes, at most %d are possible", info.Size(), limit)
 	}
 	data := make([]byte, info.Size())

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -170,20 +171,15 @@ func (r *Recording) read(name string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer root.Close()
-	var f *os.File
-	info, err := root.Lstat(name)
-	if err == nil && info.Mode().IsRegular() { // it may be a FIFO by now, which would wait for its writer
-		if f, err = root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
-			defer f.Close()
-			info, err = f.Stat()
-		}
-	}
+	f, info, err := osfile.OpenRegular(name, root.Lstat, root.OpenFile)
 	switch {
 	case err != nil:
 		return nil, err
-	case !info.Mode().IsRegular():
+	case f == nil:
 		return nil, damaged("it is not a regular file")
-	case info.Size() > limit:
+	}
+	defer f.Close()
+	if info.Size() > limit {
 		return nil, damaged("it has %d bytes, and at most %d are possible", info.Size(), limit)
 	}
 	return io.ReadAll(io.LimitReader(f, limit))

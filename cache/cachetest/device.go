@@ -24,8 +24,6 @@ const Format = 0xCAFE
 // interface of the one that was compiled. All methods may be called from any
 // goroutine. Set the fields before the device is used.
 type Device struct {
-	nopDevice
-
 	// CompileDelay is how long one source takes to compile. Default: 0.
 	CompileDelay time.Duration
 
@@ -245,29 +243,23 @@ func (d *Device) fault(format string, args ...any) {
 	d.mu.faults = append(d.mu.faults, fmt.Sprintf(format, args...))
 }
 
-// nopDevice has the methods of a [Device] that make no programs, and do nothing.
-type nopDevice struct{}
-
 // Pending returns nil.
-func (nopDevice) Pending() <-chan struct{} { return nil }
+func (*Device) Pending() <-chan struct{} { return nil }
 
 // PollWhile calls wait.
-func (nopDevice) PollWhile(wait func()) { wait() }
+func (*Device) PollWhile(wait func()) { wait() }
 
 // SetCrashOutput does nothing.
-func (nopDevice) SetCrashOutput(*os.File) error { return nil }
+func (*Device) SetCrashOutput(*os.File) error { return nil }
 
 // WatchFirstDispatch does nothing.
-func (nopDevice) WatchFirstDispatch(func(uint32) func()) (stop func()) { return func() {} }
+func (*Device) WatchFirstDispatch(func(uint32) func()) (stop func()) { return func() {} }
 
 // WatchTimes does nothing.
-func (nopDevice) WatchTimes(func(uint32, time.Duration, float64)) (stop func()) { return func() {} }
+func (*Device) WatchTimes(func(uint32, time.Duration, float64)) (stop func()) { return func() {} }
 
 // SettleDriverCache does nothing.
-func (nopDevice) SettleDriverCache() {}
-
-// GPUMemory returns 0 and 0.
-func (nopDevice) GPUMemory() (total, free int64) { return 0, 0 }
+func (*Device) SettleDriverCache() {}
 
 // DriverCache returns the zero State.
-func (nopDevice) DriverCache() drivercache.State { return drivercache.State{} }
+func (*Device) DriverCache() drivercache.State { return drivercache.State{} }

@@ -23,7 +23,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/shadercache/shadercache/fleet"
@@ -161,22 +160,14 @@ func (b *backend) get(ctx context.Context, name string, first int64) (*fleet.Obj
 	return &fleet.Object{Body: io.NopCloser(strings.NewReader(string(data))), Size: int64(len(data)), Tag: tagOf(data)}, nil
 }
 
-// openRegular opens a regular file. Opening another, such as a FIFO, might block.
+// openRegular opens a regular file, and returns its size.
 func openRegular(root *os.Root, name string) (f *os.File, size int64, err error) {
-	info, err := root.Stat(name)
-	if err == nil && info.Mode().IsRegular() {
-		if f, err = root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err == nil {
-			info, err = f.Stat() // it may be another one by now
-		}
-	}
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%w: %s is not a regular file", fleet.ErrProtocol, name)
-	}
-	if err != nil && f != nil {
-		err = errors.Join(err, f.Close())
-	}
-	if err != nil {
+	f, info, err := osfile.OpenRegular(name, root.Stat, root.OpenFile)
+	switch {
+	case err != nil:
 		return nil, 0, err
+	case f == nil:
+		return nil, 0, fmt.Errorf("%w: %s is not a regular file", fleet.ErrProtocol, name)
 	}
 	return f, info.Size(), nil
 }

@@ -1,8 +1,10 @@
 package osfile
 
 import (
+	"errors"
 	"io/fs"
 	"os"
+	"syscall"
 )
 
 // List returns the entries of a directory, sorted by name. It returns none for a
@@ -28,4 +30,22 @@ func IsNamed(f *os.File, path string) bool {
 	opened, err1 := f.Stat()
 	named, err2 := os.Lstat(path)
 	return err1 == nil && err2 == nil && os.SameFile(opened, named)
+}
+
+// OpenRegular opens a regular file to read it. look says what has the name, as os.Lstat or
+// os.Stat, and open opens it, as os.OpenFile; those of an os.Root do as well. Of anything else it
+// returns what it is, and no file. What takes the file's place in between, such as a FIFO, which
+// would wait for its writer, holds up nobody.
+func OpenRegular(name string, look func(string) (fs.FileInfo, error), open func(string, int, fs.FileMode) (*os.File, error)) (f *os.File, info fs.FileInfo, err error) {
+	info, err = look(name)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, info, err
+	}
+	if f, err = open(name, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
+		return nil, info, err
+	}
+	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, info, errors.Join(err, f.Close())
+	}
+	return f, info, nil
 }
