@@ -23,9 +23,9 @@
 //
 // # Jobs
 //
-// A job goes to the member that its buffers and textures are on. One without, or with replicas that it
-// only reads, goes to the member that has the fewest jobs to finish. Jobs of a [Stream]
-// run in the order of Submit; those of different streams, and of none, in any order.
+// A job goes to the member that its buffers and textures are on. One without, or with
+// replicas that it only reads, goes to the member that has the fewest jobs to finish. Jobs of
+// a [Stream] run in the order of Submit; those of different streams, and of none, in any order.
 //
 // # Programs
 //

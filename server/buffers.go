@@ -33,8 +33,7 @@ func (s *session) buffer(body []byte) (wire.Message, error) {
 		return nil, err
 	}
 	o := s.objects
-	_, taken := o.buffers[m.ID]
-	if err := o.admit("buffer", m.ID, taken, len(o.buffers)); err != nil {
+	if err := admit(o, o.buffers, wire.KindBuffer, m.ID); err != nil {
 		return nil, err
 	}
 	b, err := s.openBuffer(&m)

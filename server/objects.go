@@ -66,12 +66,12 @@ func (o *objects) Buffer(id uint32) (job.Bindable, error) {
 	return b.use, nil
 }
 
-// admit returns an error where id cannot be the next object in a map of n.
-func (o *objects) admit(kind string, id uint32, taken bool, n int) error {
-	if taken {
-		return reject(wire.CodeExists, "the session has a %s %d already", kind, id)
+// admit returns an error where id cannot be the next object of a kind.
+func admit[T any](o *objects, all map[uint32]T, kind wire.Kind, id uint32) error {
+	if _, taken := all[id]; taken {
+		return reject(wire.CodeExists, "the session has a %s %d already", kindNames[kind], id)
 	}
-	if limit := int(o.server.options.Limits.Objects); n >= limit {
+	if limit := int(o.server.options.Limits.Objects); len(all) >= limit {
 		return &wire.Error{Code: wire.CodeQuota, Message: "the session has as many objects of this kind as it may", Hint: "release some"}
 	}
 	return nil
@@ -177,8 +177,7 @@ func (s *session) memory(t *task, b []byte) (wire.Message, error) {
 		return nil, err
 	}
 	o := s.objects
-	_, taken := o.memories[m.ID]
-	if err := o.admit("memory", m.ID, taken, len(o.memories)); err != nil {
+	if err := admit(o, o.memories, wire.KindMemory, m.ID); err != nil {
 		return nil, err
 	}
 	if err := o.memory.take(m.Size); err != nil {

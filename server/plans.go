@@ -99,8 +99,7 @@ func (s *session) plan(t *task, b []byte) (wire.Message, error) {
 		return nil, err
 	}
 	o := s.objects
-	_, taken := o.plans[m.ID]
-	if err := o.admit("plan", m.ID, taken, len(o.plans)); err != nil {
+	if err := admit(o, o.plans, wire.KindPlan, m.ID); err != nil {
 		return nil, err
 	}
 	opened, created, err := s.openPlan(t.ctx, &m)

@@ -61,8 +61,7 @@ func (s *session) program(t *task, b []byte) (wire.Message, error) {
 		return nil, err
 	}
 	o := s.objects
-	_, taken := o.programs[m.ID]
-	if err := o.admit("program", m.ID, taken, len(o.programs)); err != nil {
+	if err := admit(o, o.programs, wire.KindProgram, m.ID); err != nil {
 		return nil, err
 	}
 	source, err := s.server.sourceOf(&m)

@@ -24,8 +24,7 @@ func (s *session) texture(body []byte) (wire.Message, error) {
 		return nil, err
 	}
 	o := s.objects
-	_, taken := o.textures[m.ID]
-	if err := o.admit("texture", m.ID, taken, len(o.textures)); err != nil {
+	if err := admit(o, o.textures, wire.KindTexture, m.ID); err != nil {
 		return nil, err
 	}
 	shape, err := m.Shape.Check(s.server.context.Info().Textures)

@@ -154,23 +154,15 @@ func checkNames(d *job.Dispatch) (err error) {
 type objects Client
 
 func (o *objects) Buffer(of *job.Bindable, _ bool) error {
-	b, ok := (*of).(*Buffer)
-	switch {
-	case !ok || b.c != (*Client)(o):
-		return job.ErrInvalid
-	case b.released.Load():
-		return job.ErrReleased
+	if b, ok := (*of).(*Buffer); ok {
+		return b.check((*Client)(o))
 	}
-	return nil
+	return job.ErrInvalid
 }
 
 func (o *objects) Texture(of *job.Texture) error {
-	t, ok := (*of).(*texture)
-	switch {
-	case !ok || t.c != (*Client)(o):
-		return job.ErrInvalid
-	case t.released.Load():
-		return job.ErrReleased
+	if t, ok := (*of).(*texture); ok {
+		return t.check((*Client)(o))
 	}
-	return nil
+	return job.ErrInvalid
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"sync/atomic"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -27,6 +28,17 @@ func (o *object) make(ctx context.Context, t wire.Type, m, reply wire.Message) e
 		o.c.drop(o.kind, o.id) // it may have been made meanwhile
 	}
 	return err
+}
+
+// check returns an error where jobs of a client cannot bind the object.
+func (o *object) check(c *Client) error {
+	switch {
+	case o.c != c:
+		return job.ErrInvalid
+	case o.released.Load():
+		return job.ErrReleased
+	}
+	return nil
 }
 
 // ID returns the number in the session.

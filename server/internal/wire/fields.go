@@ -31,7 +31,8 @@ func appendData[T string | []byte](b []byte, v T) []byte {
 }
 
 // fields reads the fields of a body, or writes them: the layout of a message is one method, for
-// both, which changes no message that it writes. After the first fault every read returns zero, and end returns the fault.
+// both, which changes no message that it writes. After the first fault every read returns zero,
+// and end returns the fault.
 type fields struct {
 	rest []byte
 	err  error
