@@ -49,7 +49,7 @@ func OpenPlan(ctx context.Context, d job.Device, o DevicePlanOptions, layers ...
 	}
 	list := make([]Layer, len(layers))
 	for i, s := range layers {
-		list[i] = Layer{Name: s.String(), Shape: s, Choice: o.Choice}
+		list[i] = Layer{Shape: s, Choice: o.Choice}
 	}
 	switch d := d.(type) {
 	case job.Planner:
@@ -60,7 +60,7 @@ func OpenPlan(ctx context.Context, d job.Device, o DevicePlanOptions, layers ...
 		return d.OpenPlan(ctx, o.Name, o.Exact, specs...)
 	case interface{ Own() *local.Device }:
 		own := d.Own()
-		n, err := NewNetwork(ctx, own.Executor, own.Programs, list, PlanOptions{Exact: o.Exact, Tune: o.Tune})
+		n, err := NewPlan(ctx, own.Executor, own.Programs, list, PlanOptions{Exact: o.Exact, Tune: o.Tune})
 		if err != nil {
 			return nil, own.JobError(err)
 		}
@@ -71,7 +71,7 @@ func OpenPlan(ctx context.Context, d job.Device, o DevicePlanOptions, layers ...
 
 // ownPlan is a plan of a GPU of this process.
 type ownPlan struct {
-	*Network
+	*Plan
 	device *local.Device
 }
 
@@ -83,14 +83,12 @@ func (p *ownPlan) err(err error) error {
 	return p.device.JobError(err)
 }
 
+// Version replaces the method of the plan: it had no weights when it was opened.
 func (p *ownPlan) Version() uint64 { return 0 }
 
-// SetWeights replaces the method of the network, for its errors.
+// SetWeights replaces the method of the plan, for its errors.
 func (p *ownPlan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) (bool, error) {
-	if version == 0 {
-		return false, fmt.Errorf("%w: weights need a version that is not 0", job.ErrInvalid)
-	}
-	uploaded, err := p.Network.SetWeights(ctx, version, weights, bias)
+	uploaded, err := p.Plan.SetWeights(ctx, version, weights, bias)
 	return uploaded, p.err(err)
 }
 
@@ -111,33 +109,15 @@ func (p *ownPlan) SubmitBuffers(ctx context.Context, input, output job.Buffer) (
 	if err != nil {
 		return nil, err
 	}
-	dispatches, err := p.Dispatches(in.Memory, out.Memory)
+	dispatches, err := p.Dispatches(Operands{Input: in.Memory, Output: out.Memory})
 	if err != nil {
 		return nil, p.err(err)
 	}
 	return p.device.SubmitJob(ctx, JobOf(dispatches...), out)
 }
 
-// Run replaces the method of the network: it computes one job.
+// Run replaces the method of the plan: it computes one job.
 func (p *ownPlan) Run(ctx context.Context, input, output []float32) error {
 	pending, err := p.Submit(ctx, input, output)
 	return job.Wait(ctx, pending, err)
-}
-
-func (p *ownPlan) Layers() []job.LayerChoice {
-	var list []job.LayerChoice
-	for _, each := range p.Plans() {
-		list = append(list, job.LayerChoice{Algorithm: each.Choice().String(), Basis: string(each.Basis()), Tolerance: each.Tolerance()})
-	}
-	return list
-}
-
-func (p *ownPlan) Programs() []job.ProgramUse {
-	var list []job.ProgramUse
-	for _, each := range p.Plans() {
-		for _, used := range each.Programs() {
-			list = append(list, job.ProgramUse{Name: used.Name, Origin: used.Origin})
-		}
-	}
-	return list
 }

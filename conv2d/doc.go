@@ -18,19 +18,19 @@
 //
 // # Many runs
 //
-// A [Plan] computes one problem many times. Its programs stay resident, and its
-// weights stay on the device in the layout of the algorithm. Its jobs go through an
-// executor, several at a time:
+// A [Plan] computes a problem, or a chain of them, many times. Its programs stay resident, and
+// its weights stay on the device in the layout of the algorithm. [OpenPlan] makes one for any
+// device, and [NewPlan] one whose jobs go through an executor, several at a time:
 //
-//	plan, err := conv2d.NewPlan(ctx, runner.Executor, runner.Programs, problem, conv2d.PlanOptions{})
+//	layers := []conv2d.Layer{{Shape: problem.Shape()}}
+//	plan, err := conv2d.NewPlan(ctx, runner.Executor, runner.Programs, layers, conv2d.PlanOptions{})
 //	defer plan.Release()
-//	err = plan.SetWeights(ctx, version, weights, bias)
+//	_, err = plan.SetWeights(ctx, version, weights, bias)
 //	job, err := plan.Job(x, y)
 //	pending, err := runner.Executor.Submit(ctx, job)
 //	err = pending.Wait(ctx)
 //
-// Inputs and outputs may stay on the device too: see Plan.Dispatches. A [Network] is
-// a chain of plans.
+// Inputs and outputs may stay on the device too: see Plan.Dispatches.
 //
 // # Algorithms
 //

@@ -68,12 +68,12 @@ func ExampleNewPlan() {
 	defer gpu.Close()
 	runner := conv2d.Runner{Executor: gpu.Executor, Programs: gpu.Cache}
 	double := conv2d.GEMMProblem{M: 1, N: 2, K: 2, Bias: conv2d.ColumnBias}
-	plan, err := conv2d.NewGEMMPlan(ctx, runner.Executor, runner.Programs, double, conv2d.PlanOptions{})
+	plan, err := conv2d.NewPlan(ctx, runner.Executor, runner.Programs, []conv2d.Layer{{Shape: double.Shape()}}, conv2d.PlanOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer plan.Release()
-	if err := plan.SetWeights(ctx, 1, []float32{2, 0, 0, 2}, []float32{0, 100}); err != nil {
+	if _, err := plan.SetWeights(ctx, 1, []float32{2, 0, 0, 2}, []float32{0, 100}); err != nil {
 		log.Fatal(err)
 	}
 	var pending [3]*executor.Pending

@@ -213,13 +213,13 @@ func TestNetworkOnCPUAndGPU(t *testing.T) {
 			layers[i].Bias = nil
 		}
 	}
-	n, err := NewNetwork(t.Context(), e, programs, layers, PlanOptions{})
+	n, err := NewPlan(t.Context(), e, programs, layers, PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer n.Release()
 	for i, want := range []string{"direct", "conv2d_cpu", "gemm_register", "gemm_cpu", "gemm_register"} {
-		if got := n.Plans()[i].Choice().Algorithm; got != want {
+		if got := n.parts[i].choice.Algorithm; got != want {
 			t.Errorf("layer %d: %s, not %s", i, got, want)
 		}
 	}

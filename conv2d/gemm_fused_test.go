@@ -42,11 +42,11 @@ func (c fusedCase) String() string { return fmt.Sprint(c.Choice, " for ", c.GEMM
 func (c fusedCase) plan(t *testing.T, e *executor.Executor, programs executor.Programs, seed uint64) (*Plan, []float32, Expected) {
 	t.Helper()
 	p := mustPlan(t, e, programs, c.Shape(), PlanOptions{Choice: &c.Choice})
-	in, want := hostOf(t, p.task, seed)
-	if err := p.SetWeights(t.Context(), 1, in.Weights, in.Bias); err != nil {
+	in, want := hostOf(t, p.first().task, seed)
+	if _, err := p.SetWeights(t.Context(), 1, in.Weights, in.Bias); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(p.sequence.Steps); n != 1 {
+	if n := len(p.first().sequence.Steps); n != 1 {
 		t.Errorf("%v: %d dispatches", c, n)
 	}
 	return p, in.Input, want
@@ -80,18 +80,18 @@ func (f *inFlight) end(t *testing.T) {
 		t.Error(err)
 		return
 	}
-	checkOutput(t, f.plan.Choice().String(), f.output, f.want, f.plan.Tolerance())
+	checkOutput(t, f.plan.first().choice.String(), f.output, f.want, f.plan.first().tolerance)
 }
 
 // checkSemaphores fails where a semaphore of a plan is not 0.
 func checkSemaphores(t *testing.T, p *Plan) {
 	t.Helper()
-	counts := make([]uint32, p.sequence.SemaphoreCount)
-	if err := p.semaphores.Download(t.Context(), 0, glctx.Bytes(counts)); err != nil {
+	counts := make([]uint32, p.first().sequence.SemaphoreCount)
+	if err := p.first().semaphores.Download(t.Context(), 0, glctx.Bytes(counts)); err != nil {
 		t.Error(err)
 	}
 	if len(counts) == 0 || slices.Max(counts) != 0 {
-		t.Errorf("%v leaves the counts %v", p.Choice(), counts)
+		t.Errorf("%v leaves the counts %v", p.first().choice, counts)
 	}
 }
 
@@ -199,22 +199,22 @@ func TestFusedJobsOfOnePlanTakeTurns(t *testing.T) {
 	}
 	defer output.Release()
 	in := deviceCopy(t, e, input)
-	run, err := p.Dispatches(Operands{Input: in.Memory, Output: output})
+	dispatches, err := p.Dispatches(Operands{Input: in.Memory, Output: output})
 	if err != nil {
 		t.Fatal(err)
 	}
 	shared := 0
-	for _, b := range run[0].Buffers {
-		if (b.Buffer == p.workspace || b.Buffer == p.semaphores) && !b.ReadOnly {
+	for _, b := range dispatches[0].Buffers {
+		if (b.Buffer == p.first().workspace || b.Buffer == p.first().semaphores) && !b.ReadOnly {
 			shared++
 		}
 	}
-	if shared != 2 || p.workspace == p.semaphores {
+	if shared != 2 || p.first().workspace == p.first().semaphores {
 		t.Errorf("%d buffers order the jobs of a plan", shared)
 	}
 	before := e.Stats().Barriers
 	for range 4 {
-		if err := p.run(t.Context(), append(run, run...)); err != nil {
+		if err := run(t.Context(), e, append(dispatches, dispatches...)); err != nil {
 			t.Fatal(err)
 		}
 	}

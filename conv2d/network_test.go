@@ -39,7 +39,7 @@ func TestNetworkThreeWays(t *testing.T) {
 		}
 		defer e.Close()
 		before := context.Counters()
-		n, err := NewNetwork(t.Context(), e, programs, layers, PlanOptions{})
+		n, err := NewPlan(t.Context(), e, programs, layers, PlanOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestNetworkThreeWays(t *testing.T) {
 }
 
 // runNetwork keeps several jobs in flight, with other pictures each.
-func runNetwork(t *testing.T, e *executor.Executor, n *Network, pictures int) {
+func runNetwork(t *testing.T, e *executor.Executor, n *Plan, pictures int) {
 	t.Helper()
 	var inputs, outputs [5][]float32
 	var pending [5]*executor.Pending
@@ -131,11 +131,11 @@ func TestNetworksRefuse(t *testing.T) {
 			{Name: "a", Shape: plain(2, 2, 2).Shape(), Weights: make([]float32, 4)},
 		},
 	} {
-		if _, err := NewNetwork(t.Context(), e, programs, bad, PlanOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := NewPlan(t.Context(), e, programs, bad, PlanOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not say %q", err, want)
 		}
 	}
-	added, err := NewNetwork(t.Context(), e, programs, []Layer{
+	added, err := NewPlan(t.Context(), e, programs, []Layer{
 		{Name: "b", Shape: GEMMProblem{M: 2, N: 2, K: 2, Factors: AlphaBeta(1, 1)}.Shape(), Weights: make([]float32, 4)},
 	}, PlanOptions{})
 	if err != nil {
@@ -145,12 +145,78 @@ func TestNetworksRefuse(t *testing.T) {
 	if _, err := added.Job(make([]float32, 4), make([]float32, 4)); err == nil || !strings.Contains(err.Error(), "give it device memory") {
 		t.Errorf("a job of a product that is added: %v", err)
 	}
-	n, err := NewNetwork(t.Context(), e, programs, layers, PlanOptions{})
+	n, err := NewPlan(t.Context(), e, programs, layers, PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer n.Release()
 	if _, err := n.Job(make([]float32, 5), make([]float32, n.OutputLen())); err == nil || !strings.Contains(err.Error(), "input has 5") {
 		t.Errorf("a short input: %v", err)
+	}
+}
+
+// TestJobsHaveWeightsOfOneVersion makes jobs while the weights of both layers change: a job
+// never has those of two versions. One whose weights went before it was submitted is refused.
+func TestJobsHaveWeightsOfOneVersion(t *testing.T) {
+	e, programs := newExecutor(t)
+	const n = 16
+	layers := []Layer{{Shape: plain(1, n, n).Shape()}, {Shape: plain(1, n, n).Shape()}}
+	p, err := NewPlan(t.Context(), e, programs, layers, PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release()
+	// A layer of version v multiplies by 1 or by 2.
+	set := func(v uint64) error {
+		weights := make([]float32, 2*n*n)
+		for i := range 2 * n {
+			weights[i/n*n*n+i%n*(n+1)] = float32(1 + v%2)
+		}
+		_, err := p.SetWeights(t.Context(), v, weights, nil)
+		return err
+	}
+	if err := set(1); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		for v := uint64(2); v < 200 && err == nil; v++ {
+			err = set(v)
+		}
+		ended <- err
+	}()
+	input := RandomValues(n, 1)
+	seen := map[float32]int{}
+	for running := true; running; {
+		select {
+		case err := <-ended:
+			if running = false; err != nil {
+				t.Fatal(err)
+			}
+		default:
+		}
+		output := poisoned(n)
+		j, err := p.Job(input, output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pending, err := e.Submit(t.Context(), j)
+		if err != nil {
+			continue
+		}
+		if err := pending.Wait(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		factor := output[0] / input[0]
+		for i := range output {
+			if factor != 1 && factor != 4 || output[i] != factor*input[i] {
+				t.Fatalf("element %d is %v for %v", i, output[i], input[i])
+			}
+		}
+		seen[factor]++
+	}
+	if seen[1] == 0 || seen[4] == 0 {
+		t.Logf("results of both versions were not seen: %v", seen)
 	}
 }

@@ -3,16 +3,14 @@
 package conv2d
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/shader"
+	"github.com/shadercache/shadercache/job"
 )
 
 // PlanOptions configure a plan. The zero value takes the choice that was tuned with
@@ -22,8 +20,8 @@ type PlanOptions struct {
 	Choice *Choice
 
 	// Exact leaves out the algorithms that may err by more than [Tolerance]: of those
-	// that there are, Winograd F(4,3). Default: every algorithm, with the error of
-	// Plan.Tolerance.
+	// that there are, Winograd F(4,3). Default: every algorithm, with the error that
+	// Plan.Layers has.
 	Exact bool
 
 	// NoCPU leaves out the algorithms that the CPU computes without a kernel where the
@@ -43,8 +41,8 @@ type PlanOptions struct {
 
 func (o PlanOptions) restriction() Restriction { return Restriction{Exact: o.Exact, NoCPU: o.NoCPU} }
 
-// Plan computes one problem many times: its algorithm is chosen, its programs are
-// resident, and its weights stay on the device.
+// Plan computes a problem, or a chain of them, many times: its algorithms are chosen, its
+// programs are resident, and its weights and what is between two layers stay on the device.
 //
 // A plan has device memory and programs, which Release releases. Its methods may be
 // called from any goroutine, but not from a callback of glctx.Context.Do or Post. The
@@ -52,120 +50,82 @@ func (o PlanOptions) restriction() Restriction { return Restriction{Exact: o.Exa
 //
 // In a matrix product, A is the input, B the weights, C the output.
 type Plan struct {
-	task
-	e          *executor.Executor
-	choice     Choice
-	basis      Basis
-	tolerance  float64
-	sequence   kernel.Sequence
-	programs   map[shader.Key]*cache.Handle
-	workspace  *executor.Memory // nil: none
-	semaphores *executor.Memory // likewise; 0 between two dispatches
-	origins    []ProgramOrigin
+	e       *executor.Executor
+	layers  []Layer
+	parts   []*part            // one for each layer
+	between []*executor.Memory // the output of each part but the last
 
 	setting glctx.Mutex // held by SetWeights, which waits for the GPU, and by Release
 	mu      struct {
 		glctx.Mutex
-		weights  *residentWeights // nil until SetWeights
-		packed   *executor.Memory // for weights that come with each run; nil until then
-		stats    PlanStats
+		version  uint64            // of the weights; 0: there are none
+		weights  []residentWeights // of version, for each part
+		packed   *executor.Memory  // for weights that come with each run; nil until then
 		released bool
 	}
 }
 
-// PlanStats count the work of a plan.
-type PlanStats struct {
-	Uploads  uint64 `json:"uploads"`  // of weights
-	Prepares uint64 `json:"prepares"` // of weights: dispatches that brought them into another form
-}
-
-// NewPlan makes a plan for a convolution. programs is a cache over the executor's
-// context. It fails for an invalid problem, for one that the device cannot hold, and
-// with the errors of the cache, the driver and a search.
-func NewPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, p Problem, o PlanOptions) (*Plan, error) {
-	return newPlan(ctx, e, programs, p.Shape(), o)
-}
-
-// NewGEMMPlan makes a plan for a matrix product. Otherwise it is like [NewPlan].
-func NewGEMMPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, p GEMMProblem, o PlanOptions) (*Plan, error) {
-	return newPlan(ctx, e, programs, p.Shape(), o)
-}
-
-func newPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, s Shape, o PlanOptions) (*Plan, error) {
-	p, err := choosePlan(ctx, e, programs, s, o)
-	if err != nil {
-		return nil, err
+// NewPlan makes a plan of layers, and puts their weights on the device where they have
+// some. programs is a cache over the executor's context. It fails for an invalid problem,
+// for one that the device cannot hold, for layers that do not fit together, and with the
+// errors of the cache, the driver and a search.
+func NewPlan(ctx context.Context, e *executor.Executor, programs executor.Programs, layers []Layer, o PlanOptions) (*Plan, error) {
+	p := &Plan{e: e, layers: layers}
+	p.setting.Context, p.mu.Context = e.Context(), e.Context()
+	for i := range layers {
+		if err := p.add(ctx, programs, i, o); err != nil {
+			p.Release()
+			return nil, layers[i].err(err)
+		}
 	}
-	if err := p.acquire(ctx, programs); err != nil {
+	if len(layers) == 0 {
+		return nil, errors.New("conv2d: a plan without layers")
+	}
+	if layers[0].Weights == nil {
+		return p, nil
+	}
+	if _, err := p.setWeights(ctx, 1, func(i int) (weights, bias []float32) { return layers[i].Weights, layers[i].Bias }); err != nil {
 		p.Release()
-		return nil, fmt.Errorf("conv2d: plan %v: %w", s, err)
+		return nil, err
 	}
 	return p, nil
 }
 
-// choosePlan returns a plan that has no programs and no memory yet.
-func choosePlan(ctx context.Context, e *executor.Executor, programs executor.Programs, s Shape, o PlanOptions) (*Plan, error) {
-	t, err := newTask(s, e.Context().Info())
+// add makes the part of layer i, and memory for the output of the one before.
+func (p *Plan) add(ctx context.Context, programs executor.Programs, i int, o PlanOptions) error {
+	added, err := newPart(ctx, p.e, programs, p.layers[i], o)
 	if err != nil {
-		return nil, err
-	}
-	t = t.restrict(o.restriction())
-	p := &Plan{task: t, e: e, programs: map[shader.Key]*cache.Handle{}}
-	p.setting.Context, p.mu.Context = e.Context(), e.Context()
-	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
-		return nil, err
-	}
-	p.sequence, p.tolerance, err = t.build(p.choice)
-	return p, err
-}
-
-// acquire gets programs and memory.
-func (p *Plan) acquire(ctx context.Context, programs executor.Programs) error {
-	if err := p.getChecked(ctx, programs); err != nil {
 		return err
 	}
-	var err error
-	if n := p.sequence.WorkspaceLen; n > 0 {
-		if p.workspace, err = p.newMemory(n); err != nil {
-			return err
-		}
+	p.parts = append(p.parts, added)
+	if added.keepsOutput && i < len(p.layers)-1 {
+		return fmt.Errorf("%v changes an output that is there: only the last layer can", added.shape)
 	}
-	if n := p.sequence.SemaphoreCount; n > 0 {
-		p.semaphores, err = p.newMemory(n)
+	if i == 0 {
+		return nil
+	}
+	if before := p.parts[i-1]; before.output != added.input {
+		return fmt.Errorf("it takes %d elements, and %s makes %d", added.input, p.layers[i-1].name(), before.output)
+	}
+	m, err := added.newMemory(added.input)
+	if err == nil {
+		p.between = append(p.between, m)
 	}
 	return err
 }
 
-// getPrograms gets a handle for each program.
-func (p *Plan) getPrograms(ctx context.Context, programs executor.Programs) error {
-	for _, source := range p.sequence.Sources() {
-		if p.programs[source.Key()] != nil {
-			continue
-		}
-		handle, err := programs.Get(ctx, source)
+// PlanBytes returns the device memory that NewPlan would take for layers, with their weights
+// in two layouts.
+func PlanBytes(ctx context.Context, e *executor.Executor, programs executor.Programs, layers []Layer, o PlanOptions) (total int64, err error) {
+	for _, l := range layers {
+		p, err := choosePart(ctx, e, programs, l, o)
 		if err != nil {
-			return err
+			return 0, l.err(err)
 		}
-		p.programs[source.Key()] = handle
-		p.origins = append(p.origins, ProgramOrigin{handle.Name(), handle.Key(), handle.Origin()})
+		total += 4 * int64(p.weights+p.bias+p.output+p.sequence.PackedLen+p.sequence.WorkspaceLen+p.sequence.SemaphoreCount)
 	}
-	slices.SortFunc(p.origins, func(a, b ProgramOrigin) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), slices.Compare(a.Key[:], b.Key[:]))
-	})
-	return nil
+	return total, nil
 }
-
-// releasePrograms releases the handles.
-func (p *Plan) releasePrograms() {
-	for _, handle := range p.programs {
-		handle.Release()
-	}
-	clear(p.programs)
-	p.origins = nil
-}
-
-// newMemory makes memory for n elements, rounded up to whole vectors of 4.
-func (p *Plan) newMemory(n int) (*executor.Memory, error) { return p.e.NewMemory(4 * roundUp(n, 4)) }
 
 // Release releases the programs and the memory of the plan. Jobs that were submitted
 // keep the resources that they use; other jobs of the plan must not be submitted any
@@ -179,47 +139,75 @@ func (p *Plan) Release() {
 		return
 	}
 	p.mu.released = true
-	for _, handle := range p.programs {
-		handle.Release()
+	for _, part := range p.parts {
+		part.release()
 	}
-	for _, m := range []*executor.Memory{p.workspace, p.semaphores, p.mu.packed} {
+	release(append(p.between, p.mu.packed)...)
+	for _, w := range p.mu.weights {
+		w.release()
+	}
+}
+
+// release releases memory; nil is none.
+func release(memories ...*executor.Memory) {
+	for _, m := range memories {
 		if m != nil {
 			m.Release()
 		}
 	}
-	p.mu.weights.release()
 }
 
-// Shape returns the problem.
-func (p *Plan) Shape() Shape { return p.shape }
+func (p *Plan) first() *part { return p.parts[0] }
+func (p *Plan) last() *part  { return p.parts[len(p.parts)-1] }
 
-// Choice returns the algorithm that the plan uses, with its parameters.
-func (p *Plan) Choice() Choice { return p.choice }
+// InputLen is the number of elements that the first layer takes: of A for a matrix product.
+func (p *Plan) InputLen() int { return p.first().input }
 
-// Basis returns the reason for the choice.
-func (p *Plan) Basis() Basis { return p.basis }
+// OutputLen is the number of elements that the last layer makes: of C for a matrix product.
+func (p *Plan) OutputLen() int { return p.last().output }
 
-// Tolerance returns the error that results may have, as [Compare] measures it.
-func (p *Plan) Tolerance() float64 { return p.tolerance }
+// WeightsLen is the number of weights of all layers: of elements of B for a matrix product.
+func (p *Plan) WeightsLen() int { return p.sum(func(part *part) int { return part.weights }) }
 
-// Programs returns the origin of each program of the plan, sorted by name.
-func (p *Plan) Programs() []ProgramOrigin { return slices.Clone(p.origins) }
+// BiasLen is the number of elements of the bias of all layers.
+func (p *Plan) BiasLen() int { return p.sum(func(part *part) int { return part.bias }) }
 
-// InputLen is the number of elements of an input: of A for a matrix product.
-func (p *Plan) InputLen() int { return p.input }
+func (p *Plan) sum(length func(*part) int) (total int) {
+	for _, part := range p.parts {
+		total += length(part)
+	}
+	return total
+}
 
-// WeightsLen is the number of weights: of elements of B for a matrix product.
-func (p *Plan) WeightsLen() int { return p.weights }
+// KeepsOutput reports whether the values of the output from before matter: the last layer
+// is a matrix product with a beta, or with gaps in C. Then runs are made of Dispatches.
+func (p *Plan) KeepsOutput() bool { return p.last().keepsOutput }
 
-// BiasLen is the number of elements of the bias, 0 where the problem has none.
-func (p *Plan) BiasLen() int { return p.bias }
+// Layers returns what was chosen for each layer.
+func (p *Plan) Layers() []job.LayerChoice {
+	var list []job.LayerChoice
+	for _, part := range p.parts {
+		list = append(list, job.LayerChoice{Algorithm: part.choice.String(), Basis: string(part.basis), Tolerance: part.tolerance})
+	}
+	return list
+}
 
-// OutputLen is the number of elements of an output: of C for a matrix product.
-func (p *Plan) OutputLen() int { return p.output }
+// Programs returns the origin of each program of each layer, sorted by name.
+func (p *Plan) Programs() []job.ProgramUse {
+	var list []job.ProgramUse
+	for _, part := range p.parts {
+		for _, used := range part.origins {
+			list = append(list, job.ProgramUse{Name: used.Name, Origin: used.Origin})
+		}
+	}
+	return list
+}
 
-// Stats returns the counters. It may be called at any time.
-func (p *Plan) Stats() PlanStats {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.stats
+// Reference computes the plan on the CPU, as [ReferenceLayers] does with its tolerances.
+func (p *Plan) Reference(input []float32) Expected {
+	tolerances := make([]float64, len(p.parts))
+	for i, part := range p.parts {
+		tolerances[i] = part.tolerance
+	}
+	return ReferenceLayers(p.layers, tolerances, input)
 }

@@ -26,7 +26,7 @@ const checkFLOPs = 1 << 25
 
 // getChecked gets the programs, and compiles those that were loaded if they compute wrong.
 // It fails if they still do, because other plans use them.
-func (p *Plan) getChecked(ctx context.Context, programs executor.Programs) error {
+func (p *part) getChecked(ctx context.Context, programs executor.Programs) error {
 	get := func() ([]*cache.Handle, error) {
 		err := p.getPrograms(ctx, programs)
 		return slices.Collect(maps.Values(p.programs)), err
@@ -36,7 +36,7 @@ func (p *Plan) getChecked(ctx context.Context, programs executor.Programs) error
 
 // check computes a small problem with the programs of the plan, or the problem itself
 // where they compute no smaller one.
-func (p *Plan) check(context.Context) error {
+func (p *part) check(context.Context) error {
 	small, sequence, tolerance, ok := p.smaller(p.e.Context().Info())
 	if !ok {
 		return p.checkSample()
@@ -50,7 +50,7 @@ func (p *Plan) check(context.Context) error {
 }
 
 // compute runs a sequence of the plan's programs once, in poisoned memory of its own.
-func (p *Plan) compute(sequence kernel.Sequence, in kernel.Tensors, outputLen int) (got []float32, err error) {
+func (p *part) compute(sequence kernel.Sequence, in kernel.Tensors, outputLen int) (got []float32, err error) {
 	ids := map[shader.Key]uint32{}
 	for key, handle := range p.programs {
 		ids[key] = handle.Program()
@@ -71,7 +71,7 @@ var smallSides = [][2]int{
 
 // smaller returns the smallest problem that exactly the programs of the plan compute, if
 // there is one.
-func (p *Plan) smaller(info glctx.Info) (t task, s kernel.Sequence, tolerance float64, ok bool) {
+func (p *part) smaller(info glctx.Info) (t task, s kernel.Sequence, tolerance float64, ok bool) {
 	for _, sides := range smallSides {
 		t, err := newTask(p.shape.shrink(sides[0], sides[1]), info)
 		if err != nil || t.flops > checkFLOPs {
@@ -85,7 +85,7 @@ func (p *Plan) smaller(info glctx.Info) (t task, s kernel.Sequence, tolerance fl
 }
 
 // hasProgramsOf reports whether a sequence has the programs of the plan, all of them.
-func (p *Plan) hasProgramsOf(s kernel.Sequence) bool {
+func (p *part) hasProgramsOf(s kernel.Sequence) bool {
 	sources := s.Sources()
 	for _, source := range sources {
 		if p.programs[source.Key()] == nil {

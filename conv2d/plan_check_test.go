@@ -67,21 +67,21 @@ func computeShape(dir, word, algorithm string) error {
 	if algorithm != "" {
 		o.Choice = &Choice{algorithm, ImplicitParams{BM: 32, BN: 32, BK: 8, TM: 8, TN: 4, Slices: 1, Split: 1, Buffers: 2, TapsFirst: 1, Clamp: 1}}
 	}
-	plan, err := newPlan(ctx, gpu.Executor, gpu.Cache, s, o)
+	plan, err := NewPlan(ctx, gpu.Executor, gpu.Cache, []Layer{{Shape: s}}, o)
 	if err != nil {
 		return err
 	}
 	var got planCounters
 	got.Dispatches = gpu.Context.Counters().Dispatches - before
 	in := t.randomTensors(7)
-	if err := plan.SetWeights(ctx, 1, in.Weights, in.Bias); err != nil {
+	if _, err := plan.SetWeights(ctx, 1, in.Weights, in.Bias); err != nil {
 		return err
 	}
 	output := make([]float32, t.output)
 	if err := plan.Run(ctx, in.Input, output); err != nil {
 		return err
 	}
-	if err := Compare(output, t.reference(in), plan.Tolerance()).Err(); err != nil {
+	if err := Compare(output, t.reference(in), plan.first().tolerance).Err(); err != nil {
 		return err
 	}
 	plan.Release()
@@ -157,7 +157,7 @@ func TestSmallerProblem(t *testing.T) {
 		}
 		found, missing := 0, []Choice(nil)
 		for _, choice := range large.choices() {
-			p := Plan{task: large, choice: choice, programs: map[shader.Key]*cache.Handle{}}
+			p := part{task: large, choice: choice, programs: map[shader.Key]*cache.Handle{}}
 			if p.sequence, p.tolerance, err = large.build(choice); err != nil {
 				continue
 			}

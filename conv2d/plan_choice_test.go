@@ -24,14 +24,14 @@ func TestPlanBasis(t *testing.T) {
 	withConvAlgorithms(t, directAlgorithm)
 	basis := func(o PlanOptions, want Basis, local int) {
 		t.Helper()
-		plan, err := NewPlan(t.Context(), e, programs, p, o)
+		plan, err := NewPlan(t.Context(), e, programs, []Layer{{Shape: p.Shape()}}, o)
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer plan.Release()
-		if plan.Basis() != want || plan.Choice().Params != (DirectParams{Local: local}) {
-			t.Errorf("%v because of %s, want local=%d because of %s", plan.Choice(), plan.Basis(), local, want)
+		if plan.first().basis != want || plan.first().choice.Params != (DirectParams{Local: local}) {
+			t.Errorf("%v because of %s, want local=%d because of %s", plan.first().choice, plan.first().basis, local, want)
 		}
 	}
 	basis(PlanOptions{}, ByRanking, 64)

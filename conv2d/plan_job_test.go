@@ -57,8 +57,8 @@ func TestJobsInFlight(t *testing.T) {
 		{N: 1, C: 8192, H: 3, W: 3, K: 1, R: 3, S: 3, Bias: true},
 	} {
 		plan := mustPlan(t, e, programs, p.Shape(), PlanOptions{Choice: &Choice{"direct", DirectParams{Local: directLocal}}})
-		in, _ := hostOf(t, plan.task, seed+uint64(i))
-		if err := plan.SetWeights(t.Context(), 1, in.Weights, in.Bias); err != nil {
+		in, _ := hostOf(t, plan.first().task, seed+uint64(i))
+		if _, err := plan.SetWeights(t.Context(), 1, in.Weights, in.Bias); err != nil {
 			t.Fatal(err)
 		}
 		var inputs, outputs [frames][]float32
@@ -81,7 +81,7 @@ func TestJobsInFlight(t *testing.T) {
 			if err := pending[frame].Wait(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			checkOutput(t, p.String(), outputs[frame], ReferenceConv2D(p, inputs[frame], in.Weights, in.Bias), plan.Tolerance())
+			checkOutput(t, p.String(), outputs[frame], ReferenceConv2D(p, inputs[frame], in.Weights, in.Bias), plan.first().tolerance)
 		}
 	}
 }

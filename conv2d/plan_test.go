@@ -47,7 +47,7 @@ func checkOutput(t *testing.T, what string, got []float32, want Expected, tolera
 
 func mustPlan(t *testing.T, e *executor.Executor, programs executor.Programs, s Shape, o PlanOptions) *Plan {
 	t.Helper()
-	p, err := newPlan(t.Context(), e, programs, s, o)
+	p, err := NewPlan(t.Context(), e, programs, []Layer{{Shape: s}}, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,29 +84,30 @@ func TestPlans(t *testing.T) {
 func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in kernel.Tensors, want Expected) {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := p.Dispatches(Operands{Input: deviceCopy(t, e, in.Input).Memory, Output: deviceCopy(t, e, poisoned(p.output)).Memory}); !errors.Is(err, ErrNoWeights) {
-		t.Errorf("%v without weights: %v", p.Shape(), err)
+	if _, err := p.Dispatches(Operands{Input: deviceCopy(t, e, in.Input).Memory, Output: deviceCopy(t, e, poisoned(p.OutputLen())).Memory}); !errors.Is(err, ErrNoWeights) {
+		t.Errorf("%v without weights: %v", p.first().shape, err)
 	}
-	if err := p.SetWeights(ctx, 1, in.Weights, in.Bias); err != nil {
+	if _, err := p.SetWeights(ctx, 1, in.Weights, in.Bias); err != nil {
 		t.Fatal(err)
 	}
 	output := func() []float32 {
 		if in.Output != nil {
 			return append([]float32(nil), in.Output...)
 		}
-		return poisoned(p.output)
+		return poisoned(p.OutputLen())
 	}
-	name := p.Shape().String() + " by " + p.Choice().String()
+	only := p.first()
+	name, tolerance := only.shape.String()+" by "+only.choice.String(), only.tolerance
 
 	out := output()
 	if err := p.Run(ctx, in.Input, out); err != nil {
 		t.Fatal(err)
 	}
-	checkOutput(t, name+", Run", out, want, p.Tolerance())
+	checkOutput(t, name+", Run", out, want, tolerance)
 
 	out = output()
 	job, err := p.Job(in.Input, out)
-	if p.keepsOutput {
+	if p.KeepsOutput() {
 		if err == nil {
 			t.Errorf("%s: a job for an output that is there", name)
 		}
@@ -114,13 +115,13 @@ func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in kernel.Ten
 		t.Error(err)
 	} else {
 		submit(t, e, job)
-		checkOutput(t, name+", Job", out, want, p.Tolerance())
-		if len(job.Then) == 0 && job.Operations != float64(p.Shape().FLOPs()) {
-			t.Errorf("%s: a job of one dispatch has %g operations, not %d", name, job.Operations, p.Shape().FLOPs())
+		checkOutput(t, name+", Job", out, want, tolerance)
+		if len(job.Then) == 0 && job.Operations != float64(only.flops) {
+			t.Errorf("%s: a job of one dispatch has %g operations, not %d", name, job.Operations, only.flops)
 		}
 	}
 
-	device, out := deviceCopy(t, e, output()), poisoned(p.output)
+	device, out := deviceCopy(t, e, output()), poisoned(p.OutputLen())
 	o := Operands{Input: deviceCopy(t, e, in.Input).Memory, Output: device.Memory, Weights: deviceCopy(t, e, in.Weights).Memory}
 	if in.Bias != nil {
 		o.Bias = deviceCopy(t, e, in.Bias).Memory
@@ -133,7 +134,7 @@ func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in kernel.Ten
 	if err := device.Download(ctx, 0, out); err != nil {
 		t.Fatal(err)
 	}
-	checkOutput(t, name+", Dispatches", out, want, p.Tolerance())
+	checkOutput(t, name+", Dispatches", out, want, tolerance)
 }
 
 func submit(t *testing.T, e *executor.Executor, job job.Job) {
@@ -220,29 +221,26 @@ func TestWeightsHaveVersions(t *testing.T) {
 	e, programs := newExecutor(t)
 	s := planProblems[1]
 	p := mustPlan(t, e, programs, s, PlanOptions{})
-	old, wantOld := hostOf(t, p.task, seed)
-	fresh, _ := hostOf(t, p.task, seed+50)
+	old, wantOld := hostOf(t, p.first().task, seed)
+	fresh, _ := hostOf(t, p.first().task, seed+50)
 	fresh.Input = old.Input
-	wantFresh := p.reference(fresh)
+	wantFresh := p.first().reference(fresh)
 
-	for range 3 {
-		if err := p.SetWeights(t.Context(), 7, old.Weights, old.Bias); err != nil {
-			t.Fatal(err)
+	for i := range 3 {
+		if uploaded, err := p.SetWeights(t.Context(), 7, old.Weights, old.Bias); err != nil || uploaded != (i == 0) {
+			t.Fatalf("attempt %d: uploaded %v, %v", i, uploaded, err)
 		}
 	}
-	if err := p.SetWeights(t.Context(), 7, nil, nil); err != nil {
-		t.Errorf("the version that is there reads the slices: %v", err)
-	}
-	if got := p.Stats(); got != (PlanStats{Uploads: 1, Prepares: 1}) {
-		t.Errorf("one version: %+v", got)
+	if uploaded, err := p.SetWeights(t.Context(), 7, nil, nil); err != nil || uploaded {
+		t.Errorf("the version that is there reads the slices: uploaded %v, %v", uploaded, err)
 	}
 	runWithWeights(t, e, p, old, wantOld)
 
-	outputs := [2][]float32{poisoned(p.output), poisoned(p.output)}
+	outputs := [2][]float32{poisoned(p.OutputLen()), poisoned(p.OutputLen())}
 	var pending [2]*executor.Pending
 	for i, in := range []kernel.Tensors{old, fresh} {
-		if err := p.SetWeights(t.Context(), uint64(7+i), in.Weights, in.Bias); err != nil {
-			t.Fatal(err)
+		if uploaded, err := p.SetWeights(t.Context(), uint64(7+i), in.Weights, in.Bias); err != nil || uploaded != (i == 1) {
+			t.Fatalf("version %d: uploaded %v, %v", 7+i, uploaded, err)
 		}
 		job, err := p.Job(in.Input, outputs[i])
 		if err != nil {
@@ -256,24 +254,21 @@ func TestWeightsHaveVersions(t *testing.T) {
 		if err := pending[i].Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		checkOutput(t, "version", outputs[i], want, p.Tolerance())
+		checkOutput(t, "version", outputs[i], want, p.first().tolerance)
 	}
-	if got := p.Stats(); got != (PlanStats{Uploads: 2, Prepares: 2}) {
-		t.Errorf("two versions: %+v", got)
-	}
-	if v, ok := p.Version(); v != 8 || !ok {
-		t.Errorf("version %d, %v", v, ok)
-	}
-	if err := p.SetWeights(t.Context(), 9, fresh.Weights[1:], fresh.Bias); err == nil || !strings.Contains(err.Error(), "weights has") {
+	if _, err := p.SetWeights(t.Context(), 9, fresh.Weights[1:], fresh.Bias); err == nil || !strings.Contains(err.Error(), "weights has") {
 		t.Errorf("too few weights: %v", err)
+	}
+	if there, err := p.has(8); err != nil || !there {
+		t.Errorf("weights that do not fit replace those of before: %v, %v", there, err)
 	}
 }
 
 // runWithWeights is runPlanThreeWays for a plan that has its weights.
 func runWithWeights(t *testing.T, e *executor.Executor, p *Plan, in kernel.Tensors, want Expected) {
 	t.Helper()
-	device := deviceCopy(t, e, poisoned(p.output))
-	out := poisoned(p.output)
+	device := deviceCopy(t, e, poisoned(p.OutputLen()))
+	out := poisoned(p.OutputLen())
 	dispatches, err := p.Dispatches(Operands{
 		Input: deviceCopy(t, e, in.Input).Memory, Output: device.Memory,
 		Weights: deviceCopy(t, e, in.Weights).Memory, Bias: deviceCopy(t, e, in.Bias).Memory,
@@ -285,7 +280,7 @@ func runWithWeights(t *testing.T, e *executor.Executor, p *Plan, in kernel.Tenso
 	if err := device.Download(t.Context(), 0, out); err != nil {
 		t.Fatal(err)
 	}
-	checkOutput(t, "weights that come with the run", out, want, p.Tolerance())
+	checkOutput(t, "weights that come with the run", out, want, p.first().tolerance)
 }
 
 // TestPlansLeaveNothing checks that Release releases programs and memory.
@@ -294,8 +289,8 @@ func TestPlansLeaveNothing(t *testing.T) {
 	e, programs := newExecutor(t)
 	before := e.Context().Counters().Buffers
 	p := mustPlan(t, e, programs, planProblems[1], PlanOptions{})
-	in, _ := hostOf(t, p.task, 1)
-	if err := p.SetWeights(t.Context(), 1, in.Weights, in.Bias); err != nil {
+	in, _ := hostOf(t, p.first().task, 1)
+	if _, err := p.SetWeights(t.Context(), 1, in.Weights, in.Bias); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.Run(t.Context(), in.Input, make([]float32, p.OutputLen())); err != nil {
@@ -303,7 +298,7 @@ func TestPlansLeaveNothing(t *testing.T) {
 	}
 	p.Release()
 	p.Release()
-	if err := p.SetWeights(t.Context(), 2, in.Weights, in.Bias); !errors.Is(err, ErrReleased) {
+	if _, err := p.SetWeights(t.Context(), 2, in.Weights, in.Bias); !errors.Is(err, ErrReleased) {
 		t.Errorf("a plan that was released takes weights: %v", err)
 	}
 	if _, err := p.Job(in.Input, make([]float32, p.OutputLen())); !errors.Is(err, ErrReleased) {
@@ -324,20 +319,20 @@ func TestPlansLeaveNothing(t *testing.T) {
 func TestPlansRefuse(t *testing.T) {
 	e, programs := newExecutor(t)
 	nine := make([]float32, 9)
-	if _, err := NewPlan(t.Context(), e, programs, Problem{}, PlanOptions{}); err == nil || !strings.Contains(err.Error(), "K is 0") {
+	if _, err := NewPlan(t.Context(), e, programs, []Layer{{Shape: Problem{}.Shape()}}, PlanOptions{}); err == nil || !strings.Contains(err.Error(), "K is 0") {
 		t.Errorf("an invalid problem: %v", err)
 	}
-	if _, err := NewGEMMPlan(t.Context(), e, programs, plain(3, 3, 3), PlanOptions{Choice: &Choice{Algorithm: "nothing"}}); err == nil || !strings.Contains(err.Error(), `no algorithm "nothing"`) {
+	if _, err := NewPlan(t.Context(), e, programs, []Layer{{Shape: plain(3, 3, 3).Shape()}}, PlanOptions{Choice: &Choice{Algorithm: "nothing"}}); err == nil || !strings.Contains(err.Error(), `no algorithm "nothing"`) {
 		t.Errorf("an unknown algorithm: %v", err)
 	}
 	p := mustPlan(t, e, programs, plain(3, 3, 3).Shape(), PlanOptions{})
 	if _, err := p.Job(nine, nine); !errors.Is(err, ErrNoWeights) {
 		t.Errorf("no weights: %v", err)
 	}
-	if err := p.SetWeights(t.Context(), 1, nine, nine); err == nil || !strings.Contains(err.Error(), "bias has 9") {
+	if _, err := p.SetWeights(t.Context(), 1, nine, nine); err == nil || !strings.Contains(err.Error(), "bias has 9") {
 		t.Errorf("a bias for a problem without: %v", err)
 	}
-	if err := p.SetWeights(t.Context(), 1, nine, nil); err != nil {
+	if _, err := p.SetWeights(t.Context(), 1, nine, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := p.Job(nine[:8], nine); err == nil || !strings.Contains(err.Error(), "input has 8") {

@@ -8,69 +8,97 @@ import (
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/job"
 )
 
-// residentWeights are one version of a plan's weights on the device, in the layout of
-// its algorithm.
+// residentWeights are the weights of a layer on the device, in the layout of its algorithm.
 type residentWeights struct {
-	version uint64
 	weights *executor.Memory // nil where only the packed form is used
 	bias    *executor.Memory // nil: none
 	packed  *executor.Memory // nil: used as they are
 }
 
-func (w *residentWeights) release() {
-	if w == nil {
-		return
-	}
-	for _, m := range []*executor.Memory{w.weights, w.bias, w.packed} {
-		if m != nil {
-			m.Release()
-		}
-	}
-}
+func (w residentWeights) release() { release(w.weights, w.bias, w.packed) }
 
-// SetWeights puts weights and bias on the device under a version. With the version
-// that is there already nothing is read, uploaded or prepared, whatever the slices
-// hold. bias is nil where the problem has none.
+// SetWeights puts the weights and the bias of all layers, one after the other, on the device
+// under a version, which is not 0, and reports whether it did. With the version that is there already nothing
+// is read, uploaded or prepared, whatever the slices hold.
 //
 // Jobs that were submitted before keep the weights of then; jobs that were made
 // before and not submitted must be made again. It waits until the device has the
-// weights.
-func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) error {
+// weights, beside those of before: after an error these are there still.
+func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) (uploaded bool, err error) {
+	if version == 0 {
+		return false, fmt.Errorf("%w: weights need a version that is not 0", job.ErrInvalid)
+	}
+	if there, err := p.has(version); there || err != nil {
+		return false, err
+	}
+	err = checkAll(length{"weights", len(weights), p.WeightsLen()}, length{"bias", len(bias), p.BiasLen()})
+	if err != nil {
+		return false, err
+	}
+	return p.setWeights(ctx, version, func(i int) (w, b []float32) {
+		w, weights = weights[:p.parts[i].weights], weights[p.parts[i].weights:]
+		b, bias = bias[:p.parts[i].bias], bias[p.parts[i].bias:]
+		return w, b
+	})
+}
+
+// setWeights is SetWeights with the weights of each layer, for which it asks in order.
+func (p *Plan) setWeights(ctx context.Context, version uint64, of func(i int) (weights, bias []float32)) (uploaded bool, err error) {
 	p.setting.Lock()
 	defer p.setting.Unlock()
 	if there, err := p.has(version); there || err != nil {
-		return err
+		return false, err
 	}
-	err := checkAll(length{"weights", len(weights), p.weights}, length{"bias", len(bias), p.bias})
-	if err != nil {
-		return err
-	}
-	w, err := p.uploadWeights(ctx, version, weights, bias)
-	if err != nil {
-		w.release()
-		return fmt.Errorf("conv2d: set weights of %v: %w", p.shape, err)
+	fresh := make([]residentWeights, len(p.parts))
+	replaced := fresh
+	defer func() {
+		for _, w := range replaced {
+			w.release()
+		}
+	}()
+	for i, part := range p.parts {
+		weights, bias := of(i)
+		if fresh[i], err = part.uploadWeights(ctx, weights, bias); err != nil {
+			return false, p.layers[i].err(err)
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mu.weights.release()
-	p.mu.weights = w
-	p.mu.stats.Uploads++
-	if w.packed != nil {
-		p.mu.stats.Prepares++
-	}
-	return nil
+	p.mu.version, p.mu.weights, replaced = version, fresh, p.mu.weights
+	return true, nil
 }
 
-// uploadWeights makes the memory of a version. With an error it returns the part that
+// Version returns the version of the weights that are on the device, 0 where there are none.
+func (p *Plan) Version() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.version
+}
+
+// has reports whether the device has a version of the weights.
+func (p *Plan) has(version uint64) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.released {
+		return false, ErrReleased
+	}
+	return p.mu.version == version, nil
+}
+
+// uploadWeights makes the memory of weights. With an error it returns the part that
 // has to be released.
-func (p *Plan) uploadWeights(ctx context.Context, version uint64, weights, bias []float32) (w *residentWeights, err error) {
-	w = &residentWeights{version: version}
+func (p *part) uploadWeights(ctx context.Context, weights, bias []float32) (w residentWeights, err error) {
+	err = checkAll(length{"weights", len(weights), p.weights}, length{"bias", len(bias), p.bias})
+	if err != nil {
+		return w, err
+	}
 	if w.weights, err = p.upload(weights); err != nil {
 		return w, err
 	}
-	if bias != nil {
+	if len(bias) > 0 {
 		if w.bias, err = p.upload(bias); err != nil {
 			return w, err
 		}
@@ -81,7 +109,8 @@ func (p *Plan) uploadWeights(ctx context.Context, version uint64, weights, bias 
 	if w.packed, err = p.newMemory(p.sequence.PackedLen); err != nil {
 		return w, err
 	}
-	if err := p.run(ctx, p.dispatches(p.sequence.Prepare, Operands{Weights: w.weights, Bias: w.bias}, w.packed)); err != nil {
+	prepare := p.dispatches(p.sequence.Prepare, Operands{Weights: w.weights, Bias: w.bias}, w.packed)
+	if err := run(ctx, p.e, prepare); err != nil {
 		return w, err
 	}
 	if !p.sequence.Uses(kernel.Weights) {
@@ -92,31 +121,10 @@ func (p *Plan) uploadWeights(ctx context.Context, version uint64, weights, bias 
 }
 
 // upload makes memory that holds values.
-func (p *Plan) upload(values []float32) (*executor.Memory, error) {
+func (p *part) upload(values []float32) (*executor.Memory, error) {
 	b, err := executor.BufferOf(p.e, values)
 	if err != nil {
 		return nil, err
 	}
 	return b.Memory, nil
-}
-
-// has reports whether the device has a version of the weights.
-func (p *Plan) has(version uint64) (bool, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.released {
-		return false, ErrReleased
-	}
-	return p.mu.weights != nil && p.mu.weights.version == version, nil
-}
-
-// Version returns the version of the weights that are on the device, and whether
-// there are any.
-func (p *Plan) Version() (version uint64, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.weights == nil {
-		return 0, false
-	}
-	return p.mu.weights.version, true
 }

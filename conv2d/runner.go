@@ -57,11 +57,11 @@ func (r *Runner) RejectWrong(ctx context.Context, p Problem, reason string) (boo
 	if !ok {
 		return false, nil
 	}
-	plan, err := newPlan(ctx, r.Executor, r.Programs, p.Shape(), r.Options)
+	plan, err := newPart(ctx, r.Executor, r.Programs, Layer{Shape: p.Shape()}, r.Options)
 	if err != nil {
 		return false, err
 	}
-	plan.Release()
+	defer plan.release()
 	rejected := false
 	for _, used := range plan.origins {
 		rejected = programs.RejectWrong(used.Key, reason) || rejected
@@ -75,22 +75,23 @@ func (r *Runner) run(ctx context.Context, s Shape, in kernel.Tensors) ([]float32
 		return nil, fmt.Errorf("conv2d: %v: %w", s, err)
 	}
 	start := time.Now()
-	p, err := newPlan(ctx, r.Executor, r.Programs, s, r.Options)
+	p, err := NewPlan(ctx, r.Executor, r.Programs, []Layer{{Shape: s}}, r.Options)
 	if err != nil {
 		return nil, err
 	}
 	defer p.Release()
-	t := Timing{Shape: p.shape, Choice: p.choice, Programs: p.origins, Plan: time.Since(start)}
-	err = checkAll(length{"input", len(in.Input), p.input}, length{"weights", len(in.Weights), p.weights}, length{"bias", len(in.Bias), p.bias})
+	only := p.first()
+	t := Timing{Shape: only.shape, Choice: only.choice, Programs: only.origins, Plan: time.Since(start)}
+	err = checkAll(length{"input", len(in.Input), only.input}, length{"weights", len(in.Weights), only.weights}, length{"bias", len(in.Bias), only.bias})
 	if err != nil {
 		return nil, err
 	}
 	start = time.Now()
-	if err := p.SetWeights(ctx, 1, in.Weights, in.Bias); err != nil {
+	if _, err := p.SetWeights(ctx, 1, in.Weights, in.Bias); err != nil {
 		return nil, err
 	}
 	t.Upload = time.Since(start)
-	output := make([]float32, p.output)
+	output := make([]float32, only.output)
 	copy(output, in.Output)
 	if err := p.runTimed(ctx, in.Input, output, &t); err != nil {
 		return nil, err

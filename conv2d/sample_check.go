@@ -30,7 +30,7 @@ const (
 
 // checkSample computes the problem of the plan. It returns shader.ErrCheckLater where that
 // would take too long, or more memory than there is.
-func (p *Plan) checkSample() error {
+func (p *part) checkSample() error {
 	if !p.isSampled(p.e.Context().Info()) {
 		return shader.ErrCheckLater
 	}
@@ -47,7 +47,7 @@ func (p *Plan) checkSample() error {
 
 // isSampled reports whether a device can compute the problem of the plan within the bounds
 // of a check.
-func (p *Plan) isSampled(info glctx.Info) bool {
+func (p *part) isSampled(info glctx.Info) bool {
 	limit := int64(sampleFLOPs)
 	if info.Software() {
 		limit = sampleFLOPsSoftware

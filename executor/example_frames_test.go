@@ -29,12 +29,12 @@ func Example_frames() {
 	for colour := range 3 { // each output channel uses its own input channel
 		copy(filter[(3*colour+colour)*9:], []float32{-2, -1, 0, -1, 1, 1, 0, 1, 2})
 	}
-	plan, err := conv2d.NewPlan(context.Background(), gpu.Executor, gpu.Cache, emboss, conv2d.PlanOptions{})
+	plan, err := conv2d.NewPlan(context.Background(), gpu.Executor, gpu.Cache, []conv2d.Layer{{Shape: emboss.Shape()}}, conv2d.PlanOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer plan.Release()
-	if err := plan.SetWeights(context.Background(), 1, filter, nil); err != nil {
+	if _, err := plan.SetWeights(context.Background(), 1, filter, nil); err != nil {
 		log.Fatal(err)
 	}
 
@@ -67,7 +67,7 @@ func Example_frames() {
 			log.Fatal(err)
 		}
 		want := conv2d.ReferenceConv2D(emboss, f.input, filter, nil)
-		if conv2d.Compare(f.output, want, plan.Tolerance()).OK() {
+		if conv2d.Compare(f.output, want, plan.Layers()[0].Tolerance).OK() {
 			right++
 		}
 	}

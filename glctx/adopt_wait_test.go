@@ -192,12 +192,12 @@ func TestSharedObjectsOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	jobs, err := executor.New(gpu, programs, executor.Options{})
 	wantNoError(t, err)
 	defer func() { wantNoError(t, jobs.Close()) }()
-	plan, err := conv2d.NewGEMMPlan(t.Context(), jobs, programs, conv2d.GEMMProblem{M: 4, N: 4, K: 4}, conv2d.PlanOptions{})
+	plan, err := conv2d.NewPlan(t.Context(), jobs, programs, []conv2d.Layer{{Shape: conv2d.GEMMProblem{M: 4, N: 4, K: 4}.Shape()}}, conv2d.PlanOptions{})
 	wantNoError(t, err)
 	weights := make([]float32, 16)
 	for name, use := range map[string]func(version uint64) error{
 		"interpreter": func(uint64) error { _, err := machines.MachineStates(t.Context()); return err },
-		"plan":        func(version uint64) error { return plan.SetWeights(t.Context(), version, weights, nil) },
+		"plan":        func(version uint64) error { _, err := plan.SetWeights(t.Context(), version, weights, nil); return err },
 	} {
 		for len(gpu.Pending()) > 0 {
 			<-gpu.Pending()

@@ -19,20 +19,16 @@ import (
 // plan is a chain of layers with programs and weights on the device, of one session or
 // named.
 type plan struct {
-	network *conv2d.Network
-	layers  []conv2d.Layer
-	exact   bool
-	bytes   int64
+	*conv2d.Plan
+	layers []conv2d.Layer
+	exact  bool
+	bytes  int64
 
-	mu struct {
-		sync.RWMutex        // held while weights change, and by readers until the executor has a run: it has those of one version
-		version      uint64 // of the weights; 0: there are none
-		sets         uint64 // attempts to set them: the version that layers see, of which some have what failed in others
-	}
+	mu sync.RWMutex // held while weights change, and by readers until the executor has a run of them
 }
 
 func (p *plan) Bytes() int64 { return p.bytes }
-func (p *plan) Free()        { p.network.Release() }
+func (p *plan) Free()        { p.Plan.Release() }
 
 // openPlan is a plan that a session uses.
 type openPlan struct {
@@ -75,7 +71,7 @@ func specOf(layers []conv2d.Layer) string {
 // fails.
 func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool, take func(int64) error) (*plan, error) {
 	o, programs := conv2d.PlanOptions{Exact: exact}, watched{s.cache, s.watch}
-	bytes, err := conv2d.NetworkBytes(ctx, s.executor, programs, layers, o)
+	bytes, err := conv2d.PlanBytes(ctx, s.executor, programs, layers, o)
 	if err == nil {
 		err = take(bytes)
 	}
@@ -83,13 +79,13 @@ func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool,
 		return nil, err
 	}
 	s.watch.begin(onThread)
-	network, err := conv2d.NewNetwork(ctx, s.executor, programs, layers, o)
+	made, err := conv2d.NewPlan(ctx, s.executor, programs, layers, o)
 	s.watch.end(onThread, true)
 	if err != nil {
 		_ = take(-bytes)
 		return nil, err
 	}
-	return &plan{network: network, layers: layers, exact: exact, bytes: bytes}, nil
+	return &plan{Plan: made, layers: layers, exact: exact, bytes: bytes}, nil
 }
 
 // plan makes or opens a plan.
@@ -168,29 +164,19 @@ func (o *objects) closePlan(p *openPlan) {
 	p.Free()
 }
 
-// lengths returns the elements of the weights and the bias of all layers.
-func (p *plan) lengths() (weights, bias int) {
-	for _, layer := range p.network.Plans() {
-		weights += layer.WeightsLen()
-		bias += layer.BiasLen()
-	}
-	return weights, bias
-}
-
 func (p *plan) reply(created bool) *wire.PlanReply {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	weights, bias := p.lengths()
 	var layers, programs strings.Builder
-	for _, layer := range p.network.Plans() {
-		fmt.Fprintf(&layers, "%v\t%v\t%g\n", layer.Choice(), layer.Basis(), layer.Tolerance())
-		for _, used := range layer.Programs() {
-			fmt.Fprintf(&programs, "%s\t%v\n", used.Name, used.Origin)
-		}
+	for _, layer := range p.Layers() {
+		fmt.Fprintf(&layers, "%s\t%s\t%g\n", layer.Algorithm, layer.Basis, layer.Tolerance)
+	}
+	for _, used := range p.Programs() {
+		fmt.Fprintf(&programs, "%s\t%v\n", used.Name, used.Origin)
 	}
 	return &wire.PlanReply{
-		Created: created, HasWeights: p.mu.version != 0, Version: p.mu.version,
-		Input: uint64(p.network.InputLen()), Weights: uint64(weights), Bias: uint64(bias), Output: uint64(p.network.OutputLen()),
+		Created: created, HasWeights: p.Version() != 0, Version: p.Version(),
+		Input: uint64(p.InputLen()), Weights: uint64(p.WeightsLen()), Bias: uint64(p.BiasLen()), Output: uint64(p.OutputLen()),
 		Layers: []byte(layers.String()), Programs: []byte(programs.String()),
 	}
 }
@@ -213,7 +199,7 @@ func (s *session) weights(t *task) error {
 	if !t.claim() {
 		return nil
 	}
-	reply := &wire.WeightsReply{Uploaded: p.mu.version != m.Version}
+	reply := &wire.WeightsReply{Uploaded: p.Version() != m.Version}
 	var err error
 	if reply.Uploaded {
 		err = s.setWeights(p.plan, &m)
@@ -227,7 +213,8 @@ func (s *session) weights(t *task) error {
 	return nil
 }
 
-// setWeights sets the weights of every layer. p.mu is held. After an error the plan has none.
+// setWeights sets the weights of every layer. p.mu is held. After an error the plan has those
+// of before.
 func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	weights, err := s.bytesOf(&m.Weights, m.Weights.Data)
 	if err != nil {
@@ -237,37 +224,26 @@ func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	if err != nil {
 		return err
 	}
-	if w, b := p.lengths(); len(weights) != 4*w || len(bias) != 4*b {
+	if w, b := p.WeightsLen(), p.BiasLen(); len(weights) != 4*w || len(bias) != 4*b {
 		return reject(wire.CodeInvalid, "%d bytes of weights and %d of bias, the plan takes %d and %d", len(weights), len(bias), 4*w, 4*b)
 	}
 	s.server.watch.begin(onThread)
 	defer s.server.watch.end(onThread, true)
 	s.server.counts.bytesIn.Add(uint64(len(weights) + len(bias)))
-	p.mu.version = 0
-	p.mu.sets++
-	for _, layer := range p.network.Plans() {
-		var w, b []float32
-		w, weights = floats(weights, layer.WeightsLen())
-		b, bias = floats(bias, layer.BiasLen())
-		if err := layer.SetWeights(s.ctx, p.mu.sets, w, b); err != nil {
-			return err
-		}
+	if _, err := p.SetWeights(s.ctx, m.Version, floats(weights), floats(bias)); err != nil {
+		return err
 	}
-	p.mu.version = m.Version
 	s.server.counts.weights.Add(1)
 	return nil
 }
 
-// floats decodes n elements, nil for 0, and returns the rest.
-func floats(b []byte, n int) (values []float32, rest []byte) {
-	if n == 0 {
-		return nil, b
-	}
-	values = make([]float32, n)
+// floats decodes elements.
+func floats(b []byte) []float32 {
+	values := make([]float32, len(b)/4)
 	for i := range values {
 		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 	}
-	return values, b[4*n:]
+	return values
 }
 
 // submitRun submits a run of a plan.
@@ -306,10 +282,10 @@ func (s *session) submitRun(r *running) error {
 
 // prepareRun makes the job of a run. p.mu is held.
 func (s *session) prepareRun(r *running, m *wire.Run, p *openPlan) error {
-	if p.mu.version == 0 {
+	if p.Version() == 0 {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
 	}
-	if p.network.KeepsOutput() && m.Output.Place != wire.PlaceBuffer {
+	if p.KeepsOutput() && m.Output.Place != wire.PlaceBuffer {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan changes an output that is there", Hint: "let it write a buffer that has the values from before"}
 	}
 	output, err := s.runOutput(r, &m.Output)
@@ -329,7 +305,7 @@ func (s *session) prepareRun(r *running, m *wire.Run, p *openPlan) error {
 	r.addIn(len(input))
 	r.addOut(len(output))
 	if input != nil && output != nil {
-		r.run, err = p.network.JobOfBytes(input, output)
+		r.run, err = p.JobOfBytes(input, output)
 		return err
 	}
 	return s.prepareRunOnDevice(r, m, p, input, output, false)
@@ -364,9 +340,9 @@ func (s *session) canRunInPlace(m *wire.Run) bool {
 // prepareRunOnDevice makes the job of a run of which input or output is a buffer, or is used
 // in place. p.mu is held.
 func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input, output []byte, inPlace bool) error {
-	if input != nil && len(input) != 4*p.network.InputLen() || output != nil && len(output) != 4*p.network.OutputLen() {
+	if input != nil && len(input) != 4*p.InputLen() || output != nil && len(output) != 4*p.OutputLen() {
 		return reject(wire.CodeInvalid, "%d bytes in and %d out, the plan takes %d and makes %d",
-			len(input), len(output), 4*p.network.InputLen(), 4*p.network.OutputLen())
+			len(input), len(output), 4*p.InputLen(), 4*p.OutputLen())
 	}
 	from, err := s.runMemory(r, &m.Input, input, false, inPlace)
 	if err != nil {
@@ -376,7 +352,7 @@ func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input
 	if err != nil {
 		return err
 	}
-	dispatches, err := p.network.Dispatches(from, to)
+	dispatches, err := p.Dispatches(conv2d.Operands{Input: from, Output: to})
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func bytesOf(values []float32) []byte {
 
 // sample returns the layers of the sample network, their weights one after the other, and
 // a network in this process that has the reference.
-func sample(t *testing.T, f *fixture, pictures int) (specs []string, weights, bias []float32, network *conv2d.Network) {
+func sample(t *testing.T, f *fixture, pictures int) (specs []string, weights, bias []float32, network *conv2d.Plan) {
 	t.Helper()
 	layers := conv2d.SampleNetwork(pictures)
 	if os.Getenv("SHADERCACHE_SOAK") != "1" {
@@ -40,7 +40,7 @@ func sample(t *testing.T, f *fixture, pictures int) (specs []string, weights, bi
 		weights = append(weights, l.Weights...)
 		bias = append(bias, l.Bias...)
 	}
-	network, err := conv2d.NewNetwork(t.Context(), f.gpu.Executor, f.gpu.Cache, layers, conv2d.PlanOptions{})
+	network, err := conv2d.NewPlan(t.Context(), f.gpu.Executor, f.gpu.Cache, layers, conv2d.PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,9 @@ func ExampleOptions_Tune() {
 		log.Fatal(err)
 	}
 	defer gpu.Close()
-	problem := conv2d.GEMMProblem{M: 8, N: 8, K: 8}
+	layers := []conv2d.Layer{{Shape: conv2d.GEMMProblem{M: 8, N: 8, K: 8}.Shape()}}
 	for range 2 {
-		plan, err := conv2d.NewGEMMPlan(ctx, gpu.Executor, gpu.Cache, problem, conv2d.PlanOptions{
+		plan, err := conv2d.NewPlan(ctx, gpu.Executor, gpu.Cache, layers, conv2d.PlanOptions{
 			Tune: &tune.Options{Budget: 1, Progress: func(done, _ int, _ tune.Candidate) {
 				if done == 1 {
 					fmt.Println("searching")
@@ -38,7 +38,7 @@ func ExampleOptions_Tune() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(plan.Basis())
+		fmt.Println(plan.Layers()[0].Basis)
 		plan.Release()
 	}
 	// Output:

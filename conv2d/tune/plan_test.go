@@ -29,14 +29,14 @@ func TestPlanTunes(t *testing.T) {
 		}
 		before := context.Counters()
 		searched := 0
-		p, err := conv2d.NewPlan(t.Context(), e, programs, sampleConv, conv2d.PlanOptions{Tune: &Options{
+		p, err := conv2d.NewPlan(t.Context(), e, programs, []conv2d.Layer{{Shape: sampleConv.Shape()}}, conv2d.PlanOptions{Tune: &Options{
 			Budget: time.Millisecond, Progress: func(int, int, Candidate) { searched++ },
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Basis() != conv2d.ByTuning || (searched > 0) != (round == 0) {
-			t.Errorf("round %d: by %s after %d candidates", round, p.Basis(), searched)
+		if basis := p.Layers()[0].Basis; basis != string(conv2d.ByTuning) || (searched > 0) != (round == 0) {
+			t.Errorf("round %d: by %s after %d candidates", round, basis, searched)
 		}
 		after := context.Counters()
 		if compiles := after.Compiles - before.Compiles; (compiles > 0) != (round == 0) {
@@ -61,7 +61,7 @@ func checkPlan(t *testing.T, e *executor.Executor, p *conv2d.Plan) {
 	seed := newSeed(t)
 	input, weights := conv2d.RandomValues(p.InputLen(), seed), conv2d.RandomValues(p.WeightsLen(), seed+1)
 	want := conv2d.ReferenceConv2D(sampleConv, input, weights, nil)
-	if err := p.SetWeights(t.Context(), 1, weights, nil); err != nil {
+	if _, err := p.SetWeights(t.Context(), 1, weights, nil); err != nil {
 		t.Fatal(err)
 	}
 	for name, run := range map[string]func(output []float32) error{
@@ -83,7 +83,7 @@ func checkPlan(t *testing.T, e *executor.Executor, p *conv2d.Plan) {
 		if err := run(output); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if r := conv2d.Compare(output, want, p.Tolerance()); !r.OK() {
+		if r := conv2d.Compare(output, want, p.Layers()[0].Tolerance); !r.OK() {
 			t.Errorf("%s: %v", name, r)
 		}
 	}
