@@ -9,7 +9,6 @@ import (
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/client"
-	"github.com/shadercache/shadercache/server/socket"
 )
 
 // checkServer returns an error for flags that mean nothing where a server compiles.
@@ -17,7 +16,7 @@ func (f *preloadFlags) checkServer(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("server") { // the environment's server is for runs, not for what a user puts into a directory
 		f.Server = ""
 	}
-	if f.Server == "" || f.Server == socket.Off {
+	if f.Server == "" || f.Server == client.Off {
 		return nil
 	}
 	for _, name := range []string{"jobs", "timeout", "memory", "no-isolate", "keep-sources", "retry-failed", "dir", "device"} {

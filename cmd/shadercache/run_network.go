@@ -17,7 +17,7 @@ import (
 	"github.com/shadercache/shadercache/conv2d/tune"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/job"
-	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/client"
 )
 
 const runNetworkUsage = `Run a small neural network of six layers on pictures, and compare its output
@@ -98,7 +98,7 @@ func (f *networkFlags) check(cmd *cobra.Command, o *options) error {
 	switch {
 	case f.Tune && o.SeveralDevices():
 		return cli.Hint(errors.New("--tune is for one GPU"), "tune the layers for every GPU before: shadercache tune --device "+o.Device)
-	case f.Tune && f.Server != "" && f.Server != socket.Off:
+	case f.Tune && f.Server != "" && f.Server != client.Off:
 		return errors.New("--tune is for a GPU of this process: a server uses what was tuned in its cache directory")
 	case f.Pictures < 1 || f.Pictures > maxPictures:
 		return fmt.Errorf("--pictures must be 1 to %d", maxPictures)

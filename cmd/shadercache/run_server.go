@@ -16,7 +16,6 @@ import (
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
-	"github.com/shadercache/shadercache/server/socket"
 )
 
 // serverFlag is the flag of commands that a server may do the work of.
@@ -25,15 +24,15 @@ type serverFlag struct {
 }
 
 // newServerFlag returns the flag with the server of the environment, which the help does not show.
-func newServerFlag() serverFlag { return serverFlag{os.Getenv(socket.EnvPath)} }
+func newServerFlag() serverFlag { return serverFlag{os.Getenv(client.EnvPath)} }
 
 // check makes --device, which chooses a GPU of this process, turn a server of the environment
 // off; beside --server it is an error.
 func (f *serverFlag) check(cmd *cobra.Command) error {
-	if f.Server == "" || f.Server == socket.Off || !cmd.Flags().Changed("device") {
+	if f.Server == "" || f.Server == client.Off || !cmd.Flags().Changed("device") {
 		return nil
 	}
-	f.Server = socket.Off
+	f.Server = client.Off
 	if cmd.Flags().Changed("server") {
 		return errors.New("--server has GPUs of its own: --device is for those of this process")
 	}
@@ -43,26 +42,22 @@ func (f *serverFlag) check(cmd *cobra.Command) error {
 // dialServer connects to the server that --server names. It returns nil where it names
 // none, where it is auto and none runs, and where it is start and none can be started.
 func (o *options) dialServer(ctx context.Context, name string) (*client.Client, error) {
-	if err := socket.CheckName("--server or $SHADERCACHE_SERVER", name); err != nil {
+	if err := client.CheckName("--server or $SHADERCACHE_SERVER", name); err != nil {
 		return nil, err
 	}
-	dialed := client.Options{Path: name, Name: "shadercache run"}
-	switch name {
-	case "", socket.Off:
+	if name == "" || name == client.Off {
 		return nil, nil
-	case socket.Auto, socket.Start:
-		dialed.Path = userSocket()
 	}
-	c, err := client.Reach(ctx, dialed, name == socket.Start)
+	c, err := client.Reach(ctx, client.Options{Path: name, Name: "shadercache run"})
 	switch {
 	case err == nil:
 		return c, nil
 	case ctx.Err() != nil:
 		return nil, err
-	case name == socket.Auto && errors.Is(err, job.ErrNoServer):
+	case name == client.Auto && errors.Is(err, job.ErrNoServer):
 		o.Logger().Debug("no server is used", "reason", err)
 		return nil, nil
-	case name == socket.Auto || name == socket.Start:
+	case name == client.Auto || name == client.Start:
 		o.Logger().Warn("no server is used", "reason", err)
 		return nil, nil
 	case errors.Is(err, client.ErrNoAnswer):
@@ -71,15 +66,6 @@ func (o *options) dialServer(ctx context.Context, name string) (*client.Client, 
 		err = cli.Hint(err, "start one with shadercache serve --socket "+name+", or use --server auto")
 	}
 	return nil, err
-}
-
-// userSocket returns the socket of the user's server: that of the environment where it
-// names one.
-func userSocket() string {
-	if path, err := socket.DefaultPath(); err == nil {
-		return path
-	}
-	return socket.UserPath()
 }
 
 // serverStatus returns the state of a client's server.

@@ -5,17 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
-	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/cmd/cli"
-	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/supervisor"
+	"github.com/shadercache/shadercache/server/host"
 )
 
 const serveUsage = `Keep an OpenGL context, its programs, weights and buffers for clients.
@@ -53,27 +52,13 @@ type serveFlags struct {
 	Status   string        `flag:"status" help:"HTTP address of status pages, such as 127.0.0.1:9090"`
 	IdleExit time.Duration `flag:"idle-exit" help:"end after that time without a client (default never)"`
 	HangTime time.Duration `flag:"hang-time" help:"time after which a GPU that completes nothing is given up"`
-
-	trace []string // arguments of a worker
 }
 
 // newServeFlags returns the flags with their defaults.
 func newServeFlags() serveFlags { return serveFlags{HangTime: 10 * time.Second} }
 
 // serveResult is what serve prints when clients can connect.
-type serveResult struct {
-	Socket  string        `json:"socket"`
-	GPU     string        `json:"gpu"`     // of the first device that serves
-	Status  string        `json:"status"`  // address of the status pages; empty: none
-	Devices []serveDevice `json:"devices"` // in the order of --device
-}
-
-type serveDevice struct {
-	Number int    `json:"number"` // in the server, from 0
-	Device string `json:"device"` // index or UUID, as --device has it; "" = the first that works
-	GPU    string `json:"gpu"`    // its name; "" = it does not serve
-	Error  string `json:"error"`  // why it does not serve; "" where it does
-}
+type serveResult struct{ host.Serving }
 
 func (o *options) serveCommand() cli.Command {
 	f := struct {
@@ -109,110 +94,53 @@ func (o *options) serve(f serveFlags, names []string, handedOver bool) (err erro
 			return err
 		}
 	}
-	l, err := f.listener(handedOver)
-	if err != nil {
-		return err
-	}
-	defer l.Close()
-	f.trace = o.HandTrace()
-	if len(names) > 1 {
-		return o.serveSeveral(ctx, l, f, names)
-	}
 	if len(names) == 1 {
 		o.Device = names[0]
+	} else if len(names) == 0 {
+		names = []string{o.Device}
 	}
-	return o.serveOne(ctx, l, f)
-}
-
-// serveOne runs the supervisor of a worker that accepts clients itself.
-func (o *options) serveOne(ctx context.Context, l *socket.Listener, f serveFlags) error {
-	files, result, err := f.inherited(l)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		for _, file := range files {
-			file.Close()
-		}
-	}()
-	err = supervisor.Run(ctx, supervisor.Options{
-		Files: files, Logger: o.Logger(),
-		Command: func(generation uint64, ended string) (*exec.Cmd, error) { return o.workerCommand(f, generation, ended) },
-		Ready: func(gpu string) {
-			result.GPU, result.Devices = gpu, []serveDevice{{Device: o.Device, GPU: gpu}}
-			_ = o.Result(result, result.Print)
+	trace := o.HandTrace()
+	err = host.Serve(ctx, host.Options{
+		Socket: f.Socket, HandedOver: handedOver, Pages: f.Status, IdleExit: f.IdleExit, Devices: names, Logger: o.Logger(),
+		Command: func(w host.Worker) (*exec.Cmd, error) { return o.workerCommand(f.HangTime, names[w.Number], trace, w) },
+		Ready: func(serving host.Serving) {
+			r := &serveResult{serving}
+			_ = o.Result(r, r.Print)
 		},
 	})
-	return hintOfWorker(err)
-}
-
-func hintOfWorker(err error) error {
-	if errors.Is(err, supervisor.ErrWorker) {
+	switch {
+	case errors.Is(err, host.ErrRunning):
+		return cli.Hint(err, "use that one, or give this one another --socket")
+	case errors.Is(err, host.ErrUnsafe):
+		return cli.Hint(err, "make the directory yours alone (chmod 700), or give --socket another one")
+	case errors.Is(err, host.ErrPages):
+		return cli.Hint(err, "give it a free address, such as 127.0.0.1:0")
+	case errors.Is(err, host.ErrWorker):
 		return cli.Hint(err, "the message above says why; shadercache doctor examines the driver")
 	}
 	return err
 }
 
-// listener returns the socket that a client or a service manager passed, or binds one.
-func (f *serveFlags) listener(handedOver bool) (*socket.Listener, error) {
-	if handedOver {
-		return socket.Taken()
+// workerCommand returns the command of a worker for a device. trace has its arguments that ask
+// for a trace.
+func (o *options) workerCommand(hangTime time.Duration, device string, trace []string, w host.Worker) (*exec.Cmd, error) {
+	if w.Devices > 0 && len(trace) > 0 {
+		trace = []string{trace[0], numbered(trace[1], w.Number)}
 	}
-	l, err := socket.Inherited()
-	if l != nil || err != nil {
-		return l, err
+	cmd, err := o.ChildCommand(context.Background(), o.Dir, append([]string{serveWorkerName}, trace...),
+		"--hang-time", hangTime.String(), "--idle-exit", w.IdleExit.String(), "--status", w.Pages,
+		"--generation", strconv.FormatUint(w.Generation, 10), "--ended", w.Ended,
+		"--number", strconv.Itoa(w.Number), "--devices", strconv.Itoa(w.Devices))
+	if err == nil && device != "" { // the last --device counts
+		cmd.Args = append(cmd.Args, "--device", device)
 	}
-	path := f.Socket
-	if path == "" {
-		if path, err = socket.DefaultPath(); errors.Is(err, socket.ErrOff) {
-			path, err = socket.UserPath(), nil // off is for clients
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	l, err = socket.Listen(path)
-	switch {
-	case errors.Is(err, socket.ErrRunning):
-		return nil, cli.Hint(err, "use that one, or give this one another --socket")
-	case errors.Is(err, socket.ErrUnsafe):
-		return nil, cli.Hint(err, "make the directory yours alone (chmod 700), or give --socket another one")
-	}
-	return l, err
+	return cmd, err
 }
 
-// inherited returns the sockets of workers: that of clients, and that of the status pages
-// where there are any.
-func (f *serveFlags) inherited(l *socket.Listener) ([]*os.File, *serveResult, error) {
-	result := &serveResult{Socket: l.Path()}
-	file, err := l.File()
-	if err != nil || f.Status == "" {
-		return []*os.File{file}, result, err
-	}
-	pages, err := f.listenForPages(result)
-	if err != nil {
-		file.Close()
-		return nil, nil, err
-	}
-	defer pages.Close()
-	pagesFile, err := pages.(*net.TCPListener).File()
-	return []*os.File{file, pagesFile}, result, err
-}
-
-// listenForPages returns the socket of the status pages, and writes its address to result.
-func (f *serveFlags) listenForPages(result *serveResult) (net.Listener, error) {
-	pages, err := net.Listen("tcp", f.Status)
-	if err != nil {
-		return nil, cli.Hint(fmt.Errorf("--status: %w", err), "give it a free address, such as 127.0.0.1:0")
-	}
-	result.Status = "http://" + pages.Addr().String()
-	return pages, nil
-}
-
-func (o *options) workerCommand(f serveFlags, generation uint64, ended string) (*exec.Cmd, error) {
-	return o.ChildCommand(context.Background(), o.Dir, append([]string{serveWorkerName}, f.trace...),
-		"--idle-exit", f.IdleExit.String(), "--hang-time", f.HangTime.String(), "--status", f.Status,
-		"--generation", strconv.FormatUint(generation, 10), "--ended", ended)
+// numbered returns the path of a device's own file: trace.1.json for trace.json.
+func numbered(path string, number int) string {
+	extension := filepath.Ext(path)
+	return strings.TrimSuffix(path, extension) + "." + strconv.Itoa(number) + extension
 }
 
 func (r *serveResult) Print(w io.Writer) {
@@ -224,7 +152,7 @@ func (r *serveResult) Print(w io.Writer) {
 			fmt.Fprintf(w, "device %d\t%s%s\n", d.Number, d.GPU, d.Error)
 		}
 	}
-	if r.Status != "" {
-		fmt.Fprintf(w, "status on %s/status\n", r.Status)
+	if r.Pages != "" {
+		fmt.Fprintf(w, "status on %s/status\n", r.Pages)
 	}
 }

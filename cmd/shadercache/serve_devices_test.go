@@ -23,6 +23,7 @@ import (
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/host"
 	"github.com/shadercache/shadercache/server/status"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -41,7 +42,7 @@ func (s *served) dialAt(o client.Options) *client.Client {
 
 func (s *served) page(path string) string {
 	s.t.Helper()
-	r, err := http.Get(s.result.Status + path)
+	r, err := http.Get(s.result.Pages + path)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -324,15 +325,11 @@ func mapsOf(t *testing.T, pid int) string {
 	return string(maps)
 }
 
-// TestCommandOfAWorker has its device, its own trace, and no idle exit: the placement ends all
-// workers together.
+// TestCommandOfAWorker has its device and its own trace.
 func TestCommandOfAWorker(t *testing.T) {
 	t.Parallel()
-	w := &severalWorkers{
-		options: &options{}, devices: []string{"2", "5"},
-		flags: serveFlags{IdleExit: time.Minute, HangTime: time.Second, trace: []string{"--trace", "some/trace.json"}},
-	}
-	cmd, err := w.command(1, 3, "it was lost")
+	cmd, err := (&options{}).workerCommand(time.Second, "5", []string{"--trace", "some/trace.json"},
+		host.Worker{Number: 1, Devices: 2, Generation: 3, Ended: "it was lost", IdleExit: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +338,7 @@ func TestCommandOfAWorker(t *testing.T) {
 		last[argument] = cmd.Args[i+1]
 	}
 	for flag, want := range map[string]string{
-		"--device": "5", "--number": "1", "--devices": "2", "--idle-exit": "0s", "--hang-time": "1s", "--generation": "3",
+		"--device": "5", "--number": "1", "--devices": "2", "--idle-exit": "1m0s", "--hang-time": "1s", "--generation": "3",
 		"--ended": "it was lost", "--trace": "some/trace.1.json",
 	} {
 		if last[flag] != want {

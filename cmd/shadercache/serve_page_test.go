@@ -24,7 +24,7 @@ func TestLivePage(t *testing.T) {
 	b := browsertest.Open(t)
 	s := serveProcess(t, nil, "--status", "127.0.0.1:0")
 	page := b.Page(1280, 800)
-	page.Go(s.result.Status + "/")
+	page.Go(s.result.Pages + "/")
 	awaitFigure(page, "hits", "0")
 	for range 2 { // the second one finds the programs resident
 		cmd := clitest.SelfAs(t, "shadercache", "preload", "--server", s.path, "gemm_small", "conv2d_3x3")
@@ -38,7 +38,7 @@ func TestLivePage(t *testing.T) {
 	}
 	_, _ = clitest.SelfAs(t, "shadercache", "preload", "--server", s.path, broken).CombinedOutput() // it fails
 	awaitFigure(page, "errors", "1")
-	status := readPageStatus(t, s.result.Status)
+	status := readPageStatus(t, s.result.Pages)
 	made := status.Cache.Counters
 	if made.ResidentHits == 0 {
 		t.Error("the second preload found nothing resident")
@@ -79,7 +79,7 @@ func TestLivePageOfSeveralDevices(t *testing.T) {
 		}
 	}
 	page := b.Page(360, 800)
-	page.Go(s.result.Status + "/")
+	page.Go(s.result.Pages + "/")
 	awaitFigure(page, "clients", "2")
 	awaitFigure(page, "memory", "8192")
 	var devices, clients []string

@@ -424,7 +424,7 @@ func TestStatusPages(t *testing.T) {
 	}
 	page := func(name string) string {
 		t.Helper()
-		r, err := http.Get(s.result.Status + name)
+		r, err := http.Get(s.result.Pages + name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"net"
 	"os"
 	"time"
 
@@ -14,18 +12,10 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/server"
-	"github.com/shadercache/shadercache/server/placement"
-	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/status"
-	"github.com/shadercache/shadercache/server/supervisor"
+	"github.com/shadercache/shadercache/server/host"
 )
 
 const serveWorkerName = "serve-worker"
-
-// The first descriptor that a worker inherits. A worker that accepts clients itself has the
-// socket of clients there, then that of the status pages where there are any, then the link
-// with the supervisor; a worker of several has the link alone.
-const firstInherited = 3
 
 // workerFlags are the flags of a worker.
 type workerFlags struct {
@@ -48,54 +38,6 @@ func (o *options) serveWorkerCommand() cli.Command {
 	}
 }
 
-// workerEnds are what a worker serves by.
-type workerEnds struct {
-	link    *supervisor.Link
-	clients server.Listener
-	pages   net.Listener      // nil: none
-	placed  *placement.Worker // nil: it accepts clients itself
-	over    func()            // waits until the supervisor has ended
-}
-
-// inheritedEnds returns the ends of a worker that accepts clients itself.
-func (f *workerFlags) inheritedEnds() (*workerEnds, error) {
-	l, err := socket.FromFile(os.NewFile(firstInherited, "socket"))
-	if err != nil {
-		return nil, err
-	}
-	e, next := &workerEnds{clients: l}, uintptr(firstInherited+1)
-	if f.Status != "" {
-		file := os.NewFile(next, "status")
-		if e.pages, err = net.FileListener(file); err != nil {
-			return nil, err
-		}
-		file.Close()
-		next++
-	}
-	if e.link, err = supervisor.OpenLink(next); err != nil {
-		return nil, err
-	}
-	e.over = e.link.Ended
-	return e, nil
-}
-
-// placedEnds returns the ends of one worker of several.
-func (o *options) placedEnds(f *workerFlags) (*workerEnds, error) {
-	link, err := supervisor.OpenLink(firstInherited)
-	if err != nil {
-		return nil, err
-	}
-	w, err := placement.NewWorker(link, o.deviceUUID())
-	if err != nil {
-		return nil, err
-	}
-	e := &workerEnds{link: link, clients: w, placed: w, over: func() { <-w.Over() }}
-	if f.Status != "" {
-		e.pages = w.Pages()
-	}
-	return e, nil
-}
-
 // deviceUUID returns the UUID of the device of --device, or "" where the driver has none.
 func (o *options) deviceUUID() string {
 	list, err := glctx.Devices()
@@ -110,7 +52,7 @@ func (o *options) deviceUUID() string {
 }
 
 // serveWorker serves until a signal, the end of the supervisor, idle exit, or a lost
-// context.
+// context, whose thread may never return from the driver.
 func (o *options) serveWorker(f workerFlags) error {
 	ctx, stop := cli.Interruptible()
 	defer stop()
@@ -118,20 +60,19 @@ func (o *options) serveWorker(f workerFlags) error {
 	if err != nil {
 		return err
 	}
-	ends, err := o.workerEnds(&f)
-	if err != nil {
-		return errors.Join(err, g.Close())
+	w := host.Worker{Number: f.Number, Devices: f.Devices, Generation: f.Generation, Ended: f.Ended, IdleExit: f.IdleExit, Pages: f.Status}
+	options := server.Options{
+		HangTime: f.HangTime, Device: server.Device{UUID: o.deviceUUID()},
+		Version: cli.ReadVersion().Version, Tracer: o.Tracer(), Logger: o.Logger(),
 	}
-	go func() {
-		ends.over()
-		stop()
-	}()
-	s := server.New(g.Context, g.Cache, g.Executor, o.serverOptions(f, ends))
-	if ends.pages != nil {
-		defer status.Serve(ends.pages, f.Status, status.Of(s)).Close()
+	err = host.Work(ctx, w, g.Name(), options, func(options server.Options) *server.Server {
+		return server.New(g.Context, g.Cache, g.Executor, options)
+	})
+	if errors.As(err, new(*server.LostError)) {
+		o.EndTrace()
+		os.Exit(cli.ExitFailed)
 	}
-	ends.link.Ready(g.Name())
-	return o.endWorker(g, ends.link, s.Serve(ctx, ends.clients))
+	return errors.Join(err, g.Close())
 }
 
 // shareTime is how long the worker of one device waits for another one that compiles the
@@ -148,37 +89,4 @@ func (o *options) openWorker(f workerFlags) (*cli.GPU, error) {
 	// The server's watchdog notices a hang sooner; while a program is compiled the
 	// executor makes no progress either.
 	return o.OpenBoth(executor.Options{Timeout: server.MaxCompileTime}, programs)
-}
-
-func (o *options) workerEnds(f *workerFlags) (*workerEnds, error) {
-	if f.Devices > 0 {
-		return o.placedEnds(f)
-	}
-	return f.inheritedEnds()
-}
-
-func (o *options) serverOptions(f workerFlags, ends *workerEnds) server.Options {
-	options := server.Options{
-		IdleExit: f.IdleExit, HangTime: f.HangTime, Generation: f.Generation, Ended: f.Ended,
-		Device:  server.Device{Number: f.Number, Count: f.Devices, UUID: o.deviceUUID()},
-		Version: cli.ReadVersion().Version, Tracer: o.Tracer(), Logger: o.Logger(),
-	}
-	if ends.placed != nil {
-		options.Names, options.SessionEnded = ends.placed, ends.placed.SessionEnded
-	}
-	return options
-}
-
-// endWorker closes the GPU, unless the context is lost: then its thread may never return
-// from the driver.
-func (o *options) endWorker(g *cli.GPU, link *supervisor.Link, err error) error {
-	if lost, ok := errors.AsType[*server.LostError](err); ok {
-		link.Lost(lost.Reason)
-		o.EndTrace()
-		os.Exit(cli.ExitFailed)
-	}
-	if errors.Is(err, server.ErrIdle) || errors.Is(err, context.Canceled) {
-		err = nil
-	}
-	return errors.Join(err, g.Close())
 }

@@ -16,37 +16,15 @@ import (
 	"github.com/shadercache/shadercache/server/socket"
 )
 
-// Start configures [DialOrStart].
-type Start struct {
-	// Command is the server's program with its arguments, to which DialOrStart appends
-	// how it takes the socket over. Default: "shadercache serve" of the folder of this
-	// executable, else of $PATH.
-	Command []string
-
-	// IdleExit is the time without a client after which the server ends. Default: 10 min.
-	IdleExit time.Duration
-}
-
 const (
-	defaultIdleExit = 10 * time.Minute
-	startTime       = 30 * time.Second // for a server of another process to start or end
-	startDelay      = 5 * time.Millisecond
+	idleExit   = 10 * time.Minute // of a server that is started
+	startTime  = 30 * time.Second // for a server of another process to start or end
+	startDelay = 5 * time.Millisecond
 )
 
-// DialOrStart is [Dial] that starts a server where none listens. This process binds the
-// socket and hands it to the server, so that clients that come at the same time wait for
-// that one. The server outlives this process, and ends when it is idle. What it logs is in
-// the file beside the socket, with the suffix .log.
-//
-// It returns job.ErrNoServer, wrapped, with a reason, where none can be started.
-func DialOrStart(ctx context.Context, o Options, s Start) (*Client, error) {
-	if o.Path == "" {
-		path, err := socket.DefaultPath()
-		if err != nil {
-			return nil, fmt.Errorf("client: %w", err)
-		}
-		o.Path = path
-	}
+// dialOrStart is [Dial] that starts a server where none listens. This process binds the socket and
+// hands it to the server, so that clients that come at the same time wait for that one.
+func dialOrStart(ctx context.Context, o Options) (*Client, error) {
 	started := false
 	for begin := time.Now(); ; time.Sleep(startDelay) {
 		c, err := Dial(ctx, o)
@@ -61,7 +39,7 @@ func DialOrStart(ctx context.Context, o Options, s Start) (*Client, error) {
 		case !none:
 			continue // a server that ends
 		}
-		if err = s.run(o.Path); err != nil && !errors.Is(err, socket.ErrRunning) {
+		if err = startServer(o.Path); err != nil && !errors.Is(err, socket.ErrRunning) {
 			return nil, fmt.Errorf("client: start a server: %w: %w", job.ErrNoServer, err)
 		}
 		started = err == nil
@@ -70,9 +48,9 @@ func DialOrStart(ctx context.Context, o Options, s Start) (*Client, error) {
 
 func logPath(socket string) string { return socket + ".log" }
 
-// run binds the socket and starts a server that takes it over.
-func (s Start) run(path string) error {
-	command, err := s.command()
+// startServer binds the socket and starts a server that takes it over.
+func startServer(path string) error {
+	command, err := findCommand()
 	if err != nil {
 		return err
 	}
@@ -82,7 +60,7 @@ func (s Start) run(path string) error {
 	}
 	files, err := l.Hand()
 	if err == nil {
-		err = s.exec(command, path, files)
+		err = execServer(command, path, files)
 		for _, f := range files {
 			f.Close()
 		}
@@ -93,19 +71,15 @@ func (s Start) run(path string) error {
 	return l.Leave()
 }
 
-// exec starts the server, in a session of its own: signals of this process's terminal do
+// execServer starts the server, in a session of its own: signals of this process's terminal do
 // not end it.
-func (s Start) exec(command []string, path string, files []*os.File) error {
+func execServer(command, path string, files []*os.File) error {
 	messages, err := os.OpenFile(logPath(path), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
 	defer messages.Close()
-	idle := s.IdleExit
-	if idle <= 0 {
-		idle = defaultIdleExit
-	}
-	cmd := exec.Command(command[0], append(command[1:len(command):len(command)], "--handed-over", "--idle-exit", idle.String())...)
+	cmd := exec.Command(command, "serve", "--handed-over", "--idle-exit", idleExit.String())
 	cmd.ExtraFiles, cmd.Stderr = files, messages
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
@@ -115,21 +89,19 @@ func (s Start) exec(command []string, path string, files []*os.File) error {
 	return nil
 }
 
-// command returns the server's command.
-func (s Start) command() ([]string, error) {
-	if len(s.Command) > 0 {
-		return s.Command, nil
-	}
+// findCommand returns the path of the server's command: in the folder of this executable, else in
+// $PATH.
+func findCommand() (string, error) {
 	const name = "shadercache"
 	if own, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(own), name)
 		if _, err := exec.LookPath(beside); err == nil {
-			return []string{beside, "serve"}, nil
+			return beside, nil
 		}
 	}
 	found, err := exec.LookPath(name)
 	if err != nil {
-		return nil, fmt.Errorf("there is no shadercache beside this executable or in $PATH: %w", err)
+		return "", fmt.Errorf("there is no shadercache beside this executable or in $PATH: %w", err)
 	}
-	return []string{found, "serve"}, nil
+	return found, nil
 }
