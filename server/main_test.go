@@ -19,7 +19,7 @@ import (
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
-	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/shader"
 )
 

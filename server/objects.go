@@ -9,8 +9,8 @@ import (
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/server/socket"
 )
 
 // objects are what a session has made or opened, by id. One goroutine uses them.

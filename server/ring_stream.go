@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/server/internal/ring"
+	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/server/socket"
 )
 
 // ringStream is the second stream of a session: a ring in memory of the client.

@@ -18,8 +18,8 @@ import (
 	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/server/socket"
 )
 
 // Server serves clients with the programs and the executor of one GPU. Its methods may be
@@ -57,12 +57,22 @@ type Server struct {
 	ended sync.WaitGroup // connections
 }
 
-// Listener has the connections of clients. *socket.Listener is one.
+// Listener has the connections of clients: see [Listen].
 type Listener interface {
 	// Accept waits for a client. It returns socket.ErrRefused, wrapped, for one that is not
 	// served, and net.ErrClosed after Close.
 	Accept() (*socket.Conn, error)
 	Close() error
+}
+
+// Listen binds the socket at path, which Serve closes. Its directory must be the user's alone, and
+// is made where it does not exist. It fails where another server has the socket.
+func Listen(path string) (Listener, error) {
+	l, err := socket.Listen(path)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // counts are the counters of a server.

@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/server/socket"
 )
 
 // session is one client. See the package documentation for its goroutines.

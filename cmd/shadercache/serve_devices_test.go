@@ -24,7 +24,6 @@ import (
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
 	"github.com/shadercache/shadercache/server/host"
-	"github.com/shadercache/shadercache/server/status"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -81,7 +80,7 @@ func TestServeSeveralDevices(t *testing.T) {
 	wantConnectTo(t, s)
 	wantPreloadOn(t, second, first)
 
-	var report status.Report
+	var report struct{ Devices []server.Status }
 	if err := json.Unmarshal([]byte(s.page("/status")), &report); err != nil || len(report.Devices) != 2 {
 		t.Fatalf("%v, %+v", err, report)
 	}

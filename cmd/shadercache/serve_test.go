@@ -30,7 +30,6 @@ import (
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
-	"github.com/shadercache/shadercache/server/status"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -435,7 +434,7 @@ func TestStatusPages(t *testing.T) {
 		}
 		return string(body)
 	}
-	var report status.Report
+	var report struct{ Devices []server.Status }
 	err := json.Unmarshal([]byte(page("/status")), &report)
 	if own := report.Devices[0]; err != nil || own.Counters.Jobs != 1 || len(own.Sessions) != 1 || own.GPU != s.result.GPU {
 		t.Errorf("%v, %+v", err, report)

@@ -21,7 +21,6 @@ import (
 	"github.com/shadercache/shadercache/job/jobtest"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
-	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -106,7 +105,7 @@ func served(t *testing.T, ring int) job.Device {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "socket")
-	l, err := socket.Listen(path)
+	l, err := server.Listen(path)
 	if err != nil {
 		t.Fatal(err)
 	}

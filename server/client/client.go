@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/server/socket"
 )
 
 // Options configure [Dial]. The zero value connects to the user's default server.

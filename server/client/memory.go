@@ -11,8 +11,8 @@ import (
 
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/server/socket"
 )
 
 // Memory is memory that the client shares with the server: Data of an input and To of an

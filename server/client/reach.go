@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/internal/socket"
 )
 
 // EnvPath is the environment variable with the path of a server's socket, or a word for it.

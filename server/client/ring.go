@@ -12,8 +12,8 @@ import (
 
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/ring"
+	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/server/socket"
 )
 
 // clientRing is the session's ring in shared memory.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/job"
-	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/internal/socket"
 )
 
 const (

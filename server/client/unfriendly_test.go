@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/server/socket"
 	"github.com/shadercache/shadercache/shader"
 )
 

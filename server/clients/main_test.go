@@ -20,7 +20,7 @@ import (
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/server"
-	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/internal/socket"
 )
 
 func TestMain(m *testing.M) {

@@ -16,16 +16,16 @@ import (
 	"os/exec"
 	"time"
 
-	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/supervisor"
+	"github.com/shadercache/shadercache/server/internal/socket"
+	"github.com/shadercache/shadercache/server/internal/supervisor"
 )
 
 // Errors of [Serve], wrapped.
 var (
-	ErrRunning = socket.ErrRunning      // another server has the socket
-	ErrUnsafe  = socket.ErrUnsafe       // others could change the socket's directory
+	ErrRunning = socket.ErrRunning          // another server has the socket
+	ErrUnsafe  = socket.ErrUnsafe           // others could change the socket's directory
 	ErrPages   = errors.New("status pages") // their address is taken, or none
-	ErrWorker  = supervisor.ErrWorker   // workers end before they serve
+	ErrWorker  = supervisor.ErrWorker       // workers end before they serve
 )
 
 // Options configure [Serve].

@@ -9,10 +9,10 @@ import (
 	"os/exec"
 	"sync"
 
-	"github.com/shadercache/shadercache/server/placement"
-	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/status"
-	"github.com/shadercache/shadercache/server/supervisor"
+	"github.com/shadercache/shadercache/server/internal/placement"
+	"github.com/shadercache/shadercache/server/internal/socket"
+	"github.com/shadercache/shadercache/server/internal/status"
+	"github.com/shadercache/shadercache/server/internal/supervisor"
 )
 
 // workers are the workers of several devices, each with its supervisor, in this process.

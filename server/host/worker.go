@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/server"
-	"github.com/shadercache/shadercache/server/placement"
-	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/status"
-	"github.com/shadercache/shadercache/server/supervisor"
+	"github.com/shadercache/shadercache/server/internal/placement"
+	"github.com/shadercache/shadercache/server/internal/socket"
+	"github.com/shadercache/shadercache/server/internal/status"
+	"github.com/shadercache/shadercache/server/internal/supervisor"
 )
 
 // Worker is what [Serve] tells the process of a worker.

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/shadercache/shadercache/server/supervisor"
+	"github.com/shadercache/shadercache/server/internal/supervisor"
 )
 
 // Device is one device of a placement. It follows the workers of its supervisor. Its fields

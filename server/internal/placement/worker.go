@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/supervisor"
+	"github.com/shadercache/shadercache/server/internal/socket"
+	"github.com/shadercache/shadercache/server/internal/supervisor"
 )
 
 // Worker is the worker's end of a placement: it has the connections that were placed on its

@@ -5,8 +5,8 @@ package placement
 import (
 	"testing"
 
+	"github.com/shadercache/shadercache/server/internal/supervisor"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/server/supervisor"
 )
 
 // TestADeviceThatNeverServed may be the one that is asked for, so a client waits for it; where

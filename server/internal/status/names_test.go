@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/server"
-	"github.com/shadercache/shadercache/server/status"
+	"github.com/shadercache/shadercache/server/internal/status"
 )
 
 // TestNamesThatClientsGive has markup, line ends and what controls a terminal in the texts that

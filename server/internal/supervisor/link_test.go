@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/shadercache/shadercache/server/supervisor"
+	"github.com/shadercache/shadercache/server/internal/supervisor"
 )
 
 // TestMessagesThatAreTooLong, or have more descriptors than one, are errors: they are not taken in

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/shadercache/shadercache/server/supervisor"
+	"github.com/shadercache/shadercache/server/internal/supervisor"
 )
 
 // envWorker has this test binary run as a worker: a script of words, the last of which says

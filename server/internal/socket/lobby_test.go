@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/internal/socket"
 )
 
 // connected returns both ends of a connection.

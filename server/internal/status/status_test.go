@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/server"
-	"github.com/shadercache/shadercache/server/status"
+	"github.com/shadercache/shadercache/server/internal/status"
 )
 
 // source is a server whose status is set.

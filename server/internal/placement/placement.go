@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/shadercache/shadercache/server/internal/socket"
+	"github.com/shadercache/shadercache/server/internal/supervisor"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/supervisor"
 )
 
 // Options configure a [Placement].

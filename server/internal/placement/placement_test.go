@@ -20,10 +20,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/shadercache/shadercache/server/internal/placement"
+	"github.com/shadercache/shadercache/server/internal/socket"
+	"github.com/shadercache/shadercache/server/internal/supervisor"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/server/placement"
-	"github.com/shadercache/shadercache/server/socket"
-	"github.com/shadercache/shadercache/server/supervisor"
 )
 
 // envWorker has this test binary run as the worker of a device.

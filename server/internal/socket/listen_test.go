@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/shadercache/shadercache/server/socket"
+	"github.com/shadercache/shadercache/server/internal/socket"
 )
 
 // bound binds a socket at path without a lock, as another program does.
