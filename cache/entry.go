@@ -67,18 +67,28 @@ type share struct {
 }
 
 const (
-	lanes  = 32 // twice the CPUs of most GPU hosts: a CPU's number is found by chance
+	lanes  = 32 // twice the CPUs of most GPU hosts, so that a free one is found soon
 	sealed = math.MinInt64 / 2
 )
 
 // lane numbers the share that a goroutine should use. Most of the time the pool
-// returns the CPU's own; another one costs time, never correctness.
-type lane struct{ number uint32 }
+// returns the CPU's own. A collection drops those that were not used for a while, so that
+// in time two CPUs have the same number, and each call takes three times as long: a lane
+// goes on to another share where somebody else has counted since its last hit.
+type lane struct {
+	number, step uint32
+	last         *share // of the last hit
+	hits         uint64 // of it, by then
+	_            [128 - 24]byte
+}
 
 var (
-	lanePool  = sync.Pool{New: func() any { return &lane{(lanesMade.Add(1) - 1) % lanes} }}
+	lanePool  = sync.Pool{New: func() any { return newLane(lanesMade.Add(1) - 1) }}
 	lanesMade atomic.Uint32
 )
+
+// newLane returns a lane. Those with the same number have different steps, so that they part.
+func newLane(made uint32) *lane { return &lane{number: made % lanes, step: 2*(made/lanes) + 1} }
 
 // newEntry returns the entry of a program without handles that the cache owns.
 func newEntry(src *shader.Source, program shader.Program, origin job.Origin, clock *clock) *entry {
@@ -97,16 +107,35 @@ func newEntry(src *shader.Source, program shader.Program, origin job.Origin, clo
 	return e
 }
 
-// acquire counts a handle and returns the share that it is counted in, or nil
+// acquire counts a handle and a hit and returns the share that they are counted in, or nil
 // when the entry is sealed.
 func (e *entry) acquire() *share {
 	l := lanePool.Get().(*lane)
-	s := &e.shares[l.number]
+	s := l.acquire(e)
 	lanePool.Put(l)
+	return s
+}
+
+func (l *lane) acquire(e *entry) *share {
+	s := &e.shares[l.number]
 	if !s.retain() {
 		return nil
 	}
+	hits := s.hit()
+	if s == l.last && hits != l.hits+1 {
+		l.number = (l.number + l.step) % lanes
+	}
+	l.last, l.hits = s, hits
 	return s
+}
+
+// hit counts a Get that found the program resident, and returns the hits of the share.
+func (s *share) hit() uint64 {
+	n := s.hits.Add(1)
+	if n == 1 && s.entry.firstUse != nil {
+		s.entry.useFirst()
+	}
+	return n
 }
 
 // retain counts a handle. It reports false when the entry is sealed.

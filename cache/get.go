@@ -34,7 +34,7 @@ func (c *Cache) get(ctx context.Context, src *shader.Source, h *Handle) (*Handle
 	}
 	if e := c.index.find(src.Key()); e != nil {
 		if s := e.acquire(); s != nil {
-			return h.hit(s), nil
+			return h.take(s), nil
 		}
 	}
 	return c.getMissing(ctx, src, h)
@@ -81,7 +81,8 @@ func (c *Cache) getFlight(ctx context.Context, src *shader.Source, h *Handle, ge
 	case started:
 		h.share, h.origin = &f.entry.shares[0], f.entry.origin
 	default:
-		h.hit(&f.entry.shares[0])
+		f.entry.shares[0].hit()
+		h.take(&f.entry.shares[0])
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func (c *Cache) requestHandle(src *shader.Source, h *Handle) (f *flight, started
 	case f == nil:
 		// It was completed just now, or its entry was sealed for a moment. Entries
 		// that stay resident are sealed only under the lock, so acquire succeeds.
-		h.hit(c.mu.resident.find(src.Key()).acquire())
+		h.take(c.mu.resident.find(src.Key()).acquire())
 	default:
 		f.waiters++
 	}

@@ -18,11 +18,8 @@ type Handle struct {
 	released atomic.Bool
 }
 
-// hit makes h a handle to a resident program, counted in s already.
-func (h *Handle) hit(s *share) *Handle {
-	if s.hits.Add(1) == 1 && s.entry.firstUse != nil {
-		s.entry.useFirst()
-	}
+// take makes h a handle to a resident program, counted in s already.
+func (h *Handle) take(s *share) *Handle {
 	h.share, h.origin = s, job.Resident
 	return h
 }
