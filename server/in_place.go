@@ -27,14 +27,14 @@ const maxInPlace = 64
 // not pinned or the range is not aligned, and where kernels that write an output would
 // change an operand that they also read or write under another binding.
 func (s *session) useInPlace(r *running, b *wire.Binding, index, size int, output bool) bool {
-	m := s.objects.memories[b.Operand.ID]
-	if m.pinned == nil || b.Operand.Offset%uint64(s.server.context.Info().StorageAlignment) != 0 {
+	pinned := s.pinned(&b.Operand)
+	if pinned == nil || b.Operand.Offset%uint64(s.server.context.Info().StorageAlignment) != 0 {
 		return false
 	}
 	if len(r.request.In)+len(r.request.Out) > maxInPlace || !r.isApart(b, output) {
 		return false
 	}
-	bound := job.Bound{Binding: b.Binding, Buffer: m.pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output, Zero: output}
+	bound := job.Bound{Binding: b.Binding, Buffer: pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output, Zero: output}
 	r.inPlace = append(r.inPlace, placed{bound, output, index})
 	if output {
 		r.bytes.out += size

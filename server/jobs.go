@@ -257,7 +257,7 @@ func (s *session) prepareInputs(r *running) error {
 			return err
 		}
 		r.request.Inputs = append(r.request.Inputs, job.Input{Binding: in.Binding, Data: data})
-		if in.Operand.Place == wire.PlaceInline || !s.useInPlace(r, in, i, len(data), false) {
+		if !s.useInPlace(r, in, i, len(data), false) {
 			r.addIn(len(data))
 		}
 	}
@@ -313,7 +313,7 @@ func (s *session) prepareOutputs(r *running) error {
 			return err
 		}
 		r.request.Outputs = append(r.request.Outputs, job.Output{Binding: out.Binding, To: to})
-		if out.Operand.Place == wire.PlaceInline || !s.useInPlace(r, out, i, len(to), true) {
+		if !s.useInPlace(r, out, i, len(to), true) {
 			s.hold(r, &out.Operand)
 			r.addOut(len(to))
 		}

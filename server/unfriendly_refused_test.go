@@ -21,7 +21,13 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		rawRequest(wire.TypePlan, &wire.Plan{ID: 1, Flags: wire.Create, Name: []byte("plan"), Spec: []byte("gemm:2x2x2")}),
 		rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 1, Weights: inline}),
 		rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Flags: wire.Create, Size: 64}))
-	for request, a := range r.answers(3) {
+	nothing := func(change func(*wire.Job)) request {
+		m := validJob(4, 1)
+		change(m)
+		return rawRequest(wire.TypeJob, m)
+	}
+	r.pipeline(5, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
+	for request, a := range r.answers(4) {
 		if a.Code != 0 {
 			t.Fatalf("request %d: %v", request, a.Code)
 		}
@@ -68,6 +74,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"bytes 4096 to 4112 of memory of 4096": {memory(4096, 16), wire.CodeInvalid},
 		"bytes 8192 to 8208 of memory of 4096": {memory(8192, 16), wire.CodeInvalid},
 		"bytes 64 to 64 of buffer 1 of 64":     {rawRequest(wire.TypeCopy, &wire.Copy{From: wire.Operand{Place: wire.PlaceInline}, To: at(64)}), wire.CodeInvalid},
+		"input at binding 0: has neither":      {nothing(func(m *wire.Job) { m.In[0].Operand = wire.Operand{} }), wire.CodeInvalid},
+		"output at binding 1: has neither":     {nothing(func(m *wire.Job) { m.Out[0].Operand = wire.Operand{} }), wire.CodeInvalid},
 		"8 bytes in and 0 out":                 {run(wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 8)}, at(0)), wire.CodeInvalid},
 		"16 bytes of weights and 16 of bias":   {rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 2, Weights: inline, Bias: inline}), wire.CodeInvalid},
 	} {
