@@ -31,14 +31,18 @@ func (s *session) texture(body []byte) (wire.Message, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", job.ErrInvalid, err)
 	}
-	if err := o.device.take(uint64(shape.Bytes())); err != nil {
+	size := roomOf(shape)
+	if limit := s.server.limits.MaxStorage; size > uint64(limit) { // others wait until it is zero
+		return nil, reject(wire.CodeInvalid, "a texture that takes %d bytes, this device allows %d", size, limit)
+	}
+	if err := o.device.take(size); err != nil {
 		return nil, err
 	}
 	s.server.watch.begin(onThread)
 	t, err := s.server.device.NewTexture(s.ctx, shape)
 	s.server.watch.end(onThread, true)
 	if err != nil {
-		o.device.give(uint64(shape.Bytes()))
+		o.device.give(size)
 		return nil, err
 	}
 	o.textures[m.ID] = t.(openTexture)
@@ -46,8 +50,18 @@ func (s *session) texture(body []byte) (wire.Message, error) {
 	return &wire.TextureReply{ByClass: isByClass(t)}, nil
 }
 
+// roomOf returns the bytes that count of a texture: llvmpipe has cache lines for rows, and at
+// least four rows in a layer.
+func roomOf(s texel.Shape) (bytes uint64) {
+	for level := range s.Levels {
+		w, h, d := s.LevelSize(level)
+		bytes += uint64((w*s.Format.Bytes() + 63) &^ 63 * ((h + 3) &^ 3) * d)
+	}
+	return bytes
+}
+
 func (o *objects) closeTexture(t openTexture) {
-	o.device.give(uint64(t.Shape().Bytes()))
+	o.device.give(roomOf(t.Shape()))
 	t.Release()
 }
 

@@ -6,8 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/internal/wire"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // TestRequestsThatAreRefused are messages of the protocol that do not fit their objects or the
@@ -50,34 +52,36 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		return rawRequest(wire.TypeCopy, &wire.Copy{From: from, To: at(0)})
 	}
 	define := wire.Define{Name: []byte("A"), Value: []byte("1")}
+	thin := texel.Shape{Dim: shader.Dim2DArray, Format: texel.R8, Width: 1, Height: 16384, Depth: 2048, Levels: 1} // of 32 MiB
 	for want, c := range map[string]struct {
 		request
 		wire.Code
 	}{
-		"weights need a version that is not 0": {rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Weights: inline}), wire.CodeInvalid},
-		"contains a NUL byte":                  {program(wire.FormFinal, "#version 450\n\x00void main() {}"), wire.CodeInvalid},
-		"defines are for programs by source":   {program(wire.FormFinal, affine.Text(), define), wire.CodeInvalid},
-		"a program by name has no text":        {program(wire.FormName, "void main() {}"), wire.CodeInvalid},
-		"the server has no program p":          {program(wire.FormName, ""), wire.CodeNotFound},
-		"a multiple of 4 up to":                {buffer(wire.Create, (uint64(f.gpu.Context.Info().MaxStorage)+4)&^3+4), wire.CodeInvalid},
-		"a buffer of 0 bytes":                  {buffer(wire.Create, 0), wire.CodeInvalid},
-		"a buffer of 6 bytes":                  {buffer(wire.Create, 6), wire.CodeInvalid},
-		"a buffer without a name can only":     {buffer(0, 64), wire.CodeInvalid},
-		"a plan of 1025 layers":                {plan(wire.Create, "", strings.Repeat("gemm:2x2x2\n", 1025)), wire.CodeInvalid},
-		"a plan of 0 layers":                   {plan(wire.Create, "", "\n\n"), wire.CodeInvalid},
-		"a plan without a name can only":       {plan(0, "", "gemm:2x2x2"), wire.CodeInvalid},
-		`"plan" has other layers`:              {plan(wire.Create|wire.Exact, "plan", "gemm:2x2x2"), wire.CodeExists},
-		"a plan uses a buffer from its first":  {run(at(16), at(0)), wire.CodeInvalid},
-		"a run needs an input and an output":   {run(wire.Operand{}, at(0)), wire.CodeInvalid},
-		"the session has no memory 7":          {run(wire.Operand{Place: wire.PlaceMemory, ID: 7, Size: 16}, at(0)), wire.CodeNotFound},
-		"bytes 4088 to 4104 of memory of 4096": {memory(4088, 16), wire.CodeInvalid},
-		"bytes 4096 to 4112 of memory of 4096": {memory(4096, 16), wire.CodeInvalid},
-		"bytes 8192 to 8208 of memory of 4096": {memory(8192, 16), wire.CodeInvalid},
-		"bytes 64 to 64 of buffer 1 of 64":     {rawRequest(wire.TypeCopy, &wire.Copy{From: wire.Operand{Place: wire.PlaceInline}, To: at(64)}), wire.CodeInvalid},
-		"input at binding 0: has neither":      {nothing(func(m *wire.Job) { m.In[0].Operand = wire.Operand{} }), wire.CodeInvalid},
-		"output at binding 1: has neither":     {nothing(func(m *wire.Job) { m.Out[0].Operand = wire.Operand{} }), wire.CodeInvalid},
-		"8 bytes in and 0 out":                 {run(wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 8)}, at(0)), wire.CodeInvalid},
-		"16 bytes of weights and 16 of bias":   {rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 2, Weights: inline, Bias: inline}), wire.CodeInvalid},
+		"weights need a version that is not 0":  {rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Weights: inline}), wire.CodeInvalid},
+		"contains a NUL byte":                   {program(wire.FormFinal, "#version 450\n\x00void main() {}"), wire.CodeInvalid},
+		"defines are for programs by source":    {program(wire.FormFinal, affine.Text(), define), wire.CodeInvalid},
+		"a program by name has no text":         {program(wire.FormName, "void main() {}"), wire.CodeInvalid},
+		"the server has no program p":           {program(wire.FormName, ""), wire.CodeNotFound},
+		"a multiple of 4 up to":                 {buffer(wire.Create, (uint64(f.gpu.Context.Info().MaxStorage)+4)&^3+4), wire.CodeInvalid},
+		"a texture that takes 2147483648 bytes": {rawRequest(wire.TypeTexture, &wire.Texture{ID: 9, Shape: thin}), wire.CodeInvalid},
+		"a buffer of 0 bytes":                   {buffer(wire.Create, 0), wire.CodeInvalid},
+		"a buffer of 6 bytes":                   {buffer(wire.Create, 6), wire.CodeInvalid},
+		"a buffer without a name can only":      {buffer(0, 64), wire.CodeInvalid},
+		"a plan of 1025 layers":                 {plan(wire.Create, "", strings.Repeat("gemm:2x2x2\n", 1025)), wire.CodeInvalid},
+		"a plan of 0 layers":                    {plan(wire.Create, "", "\n\n"), wire.CodeInvalid},
+		"a plan without a name can only":        {plan(0, "", "gemm:2x2x2"), wire.CodeInvalid},
+		`"plan" has other layers`:               {plan(wire.Create|wire.Exact, "plan", "gemm:2x2x2"), wire.CodeExists},
+		"a plan uses a buffer from its first":   {run(at(16), at(0)), wire.CodeInvalid},
+		"a run needs an input and an output":    {run(wire.Operand{}, at(0)), wire.CodeInvalid},
+		"the session has no memory 7":           {run(wire.Operand{Place: wire.PlaceMemory, ID: 7, Size: 16}, at(0)), wire.CodeNotFound},
+		"bytes 4088 to 4104 of memory of 4096":  {memory(4088, 16), wire.CodeInvalid},
+		"bytes 4096 to 4112 of memory of 4096":  {memory(4096, 16), wire.CodeInvalid},
+		"bytes 8192 to 8208 of memory of 4096":  {memory(8192, 16), wire.CodeInvalid},
+		"bytes 64 to 64 of buffer 1 of 64":      {rawRequest(wire.TypeCopy, &wire.Copy{From: wire.Operand{Place: wire.PlaceInline}, To: at(64)}), wire.CodeInvalid},
+		"input at binding 0: has neither":       {nothing(func(m *wire.Job) { m.In[0].Operand = wire.Operand{} }), wire.CodeInvalid},
+		"output at binding 1: has neither":      {nothing(func(m *wire.Job) { m.Out[0].Operand = wire.Operand{} }), wire.CodeInvalid},
+		"8 bytes in and 0 out":                  {run(wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 8)}, at(0)), wire.CodeInvalid},
+		"16 bytes of weights and 16 of bias":    {rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 2, Weights: inline, Bias: inline}), wire.CodeInvalid},
 	} {
 		r.pipeline(10, c.request)
 		a := r.answers(1)[10]

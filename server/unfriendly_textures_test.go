@@ -98,14 +98,17 @@ func TestTexturesThatAreRefused(t *testing.T) {
 		wire.Code
 		says string
 	}{
-		"an id that is taken":        {texture(1, func(*texel.Shape) {}), wire.CodeExists, "the session has a texture 1 already"},
-		"no format":                  {texture(2, func(s *texel.Shape) { s.Format = 0 }), wire.CodeInvalid, "format 0 is not known"},
-		"a format of none":           {texture(2, func(s *texel.Shape) { s.Format = 255 }), wire.CodeInvalid, "format 255 is not known"},
-		"a shape of none":            {texture(2, func(s *texel.Shape) { s.Dim = 255 }), wire.CodeInvalid, "a texture cannot be shape 255"},
-		"a negative width":           {texture(2, func(s *texel.Shape) { s.Width = math.MinInt64 }), wire.CodeInvalid, "a size of"},
-		"a width beyond the GPU's":   {texture(2, func(s *texel.Shape) { s.Width = math.MaxInt64 }), wire.CodeInvalid, "this device allows"},
-		"levels that none has":       {texture(2, func(s *texel.Shape) { s.Levels = math.MaxInt64 }), wire.CodeInvalid, "have at most 3"},
-		"more than the quota":        {texture(2, func(s *texel.Shape) { s.Width, s.Height = 1024, 1024 }), wire.CodeQuota, "exceed the session's limit"},
+		"an id that is taken":      {texture(1, func(*texel.Shape) {}), wire.CodeExists, "the session has a texture 1 already"},
+		"no format":                {texture(2, func(s *texel.Shape) { s.Format = 0 }), wire.CodeInvalid, "format 0 is not known"},
+		"a format of none":         {texture(2, func(s *texel.Shape) { s.Format = 255 }), wire.CodeInvalid, "format 255 is not known"},
+		"a shape of none":          {texture(2, func(s *texel.Shape) { s.Dim = 255 }), wire.CodeInvalid, "a texture cannot be shape 255"},
+		"a negative width":         {texture(2, func(s *texel.Shape) { s.Width = math.MinInt64 }), wire.CodeInvalid, "a size of"},
+		"a width beyond the GPU's": {texture(2, func(s *texel.Shape) { s.Width = math.MaxInt64 }), wire.CodeInvalid, "this device allows"},
+		"levels that none has":     {texture(2, func(s *texel.Shape) { s.Levels = math.MaxInt64 }), wire.CodeInvalid, "have at most 3"},
+		"more than the quota":      {texture(2, func(s *texel.Shape) { s.Width, s.Height = 1024, 1024 }), wire.CodeQuota, "exceed the session's limit"},
+		"thin rows": {texture(2, func(s *texel.Shape) {
+			s.Dim, s.Format, s.Width, s.Height, s.Depth = shader.Dim2DArray, texel.R8, 1, 5, 2048
+		}), wire.CodeQuota, "1048576 more exceed"},
 		"more with what there is":    {texture(2, func(s *texel.Shape) { s.Width, s.Height = 512, 512 }), wire.CodeQuota, "exceed the session's limit"},
 		"texels of no texture":       {copied(func(m *wire.Copy) { m.To.ID = 9 }), wire.CodeNotFound, "the session has no texture 9"},
 		"a level that is not there":  {region(texel.Region{Level: 1}), wire.CodeInvalid, "level 1 of 1"},
@@ -179,7 +182,7 @@ func TestTexturesThatAreRefused(t *testing.T) {
 	}
 	// What is released can be used again.
 	for range 3 {
-		r.pipeline(20, texture(2, func(s *texel.Shape) { s.Width, s.Height = 510, 510 }), rawRequest(wire.TypeRelease, &wire.Release{Kind: wire.KindTexture, ID: 2}), run(func(*wire.Job) {}))
+		r.pipeline(20, texture(2, func(s *texel.Shape) { s.Width, s.Height = 500, 500 }), rawRequest(wire.TypeRelease, &wire.Release{Kind: wire.KindTexture, ID: 2}), run(func(*wire.Job) {}))
 		for request, a := range r.answers(3) {
 			if a.Code != 0 {
 				t.Errorf("request %d: %v, %s", request, a.Code, a.body)
