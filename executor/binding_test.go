@@ -572,7 +572,7 @@ func TestTexturesRefuse(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	x.Release()
-	wantError(t, x.Read(t.Context(), texel.Region{}, got), "released")
+	wantError(t, x.Read(t.Context(), texel.Region{}, got), "was released")
 }
 
 // TestNewTexturesAreZero reads every level of textures whose memory was poisoned.

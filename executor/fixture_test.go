@@ -4,6 +4,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -197,6 +198,9 @@ func wantError(t *testing.T, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
 		t.Errorf("error %v does not say %q", err, text)
+	}
+	if strings.Contains(text, "was released") && !errors.Is(err, job.ErrReleased) {
+		t.Errorf("error %v is no %v", err, job.ErrReleased)
 	}
 }
 

@@ -2,10 +2,10 @@ package executor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // Memory is device memory that persists between jobs: weights, state, intermediate
@@ -98,4 +98,4 @@ func (m *Memory) access(ctx context.Context, offset, n int, fn func(gl *glctx.GL
 	})
 }
 
-var errMemoryReleased = errors.New("executor: the memory was released")
+var errMemoryReleased = fmt.Errorf("executor: the memory was %w", job.ErrReleased)

@@ -189,9 +189,7 @@ func TestMemoryLivesAsLongAsJobsUseIt(t *testing.T) {
 	if !slices.Equal(out, mixed([]uint32{5, 6, 7, 8}, 9)) {
 		t.Errorf("out is %v", out)
 	}
-	if err := from.Upload(t.Context(), 0, out); err == nil {
-		t.Error("no error for memory that was released")
-	}
+	wantError(t, from.Upload(t.Context(), 0, out), "was released")
 }
 
 // flushGLThread waits until all callbacks posted so far have run.

@@ -9,6 +9,7 @@ import (
 	"image/draw"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/job/texel"
 )
 
@@ -112,4 +113,4 @@ func (t *Texture) access(ctx context.Context, fn func(gl *glctx.GL) error) error
 	return nil
 }
 
-var errTextureReleased = errors.New("executor: the texture was released")
+var errTextureReleased = fmt.Errorf("executor: the texture was %w", job.ErrReleased)
