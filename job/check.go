@@ -211,7 +211,11 @@ func (c *Checker) groupSize(d *Dispatch, variable bool) error {
 func (c *Checker) buffers(d *Dispatch) error {
 	for k := range d.Buffers {
 		b := &d.Buffers[k]
-		if err := checkPart(b.Buffer, b.Offset, b.Size, c.Limits.StorageAlignment); err != nil {
+		err := checkPart(b.Buffer, b.Offset, b.Size, c.Limits.StorageAlignment)
+		if b.ReadOnly && b.Zero {
+			err = errors.New("ReadOnly and Zero, which writes it")
+		}
+		if err != nil {
 			return fmt.Errorf("memory at binding %d: %w", b.Binding, err)
 		}
 	}

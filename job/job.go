@@ -96,7 +96,7 @@ type Bound struct {
 	ReadOnly bool // the program only reads it: no barrier is needed between readers
 
 	// Zero sets the range to zero before the first dispatch of the job that uses it, after
-	// the jobs submitted before.
+	// the jobs submitted before. It is an error beside ReadOnly.
 	Zero bool
 }
 

@@ -87,6 +87,9 @@ var misuses = []misuse{
 	{"a negative size from an offset", "binding 0", func(r *run, j *job.Job) {
 		j.Buffers = []job.Bound{{Buffer: r.buffer(64), Offset: 256, Size: -4}}
 	}},
+	{"a buffer that is read, and zero at first", "binding 0: ReadOnly and Zero", func(r *run, j *job.Job) {
+		j.Buffers = []job.Bound{{Buffer: r.buffer(64), ReadOnly: true, Zero: true}}
+	}},
 	{"more than a buffer has", "binding 0", func(r *run, j *job.Job) { j.Buffers = []job.Bound{{Buffer: r.buffer(64), Size: 260}} }},
 	{"behind a buffer", "binding 0", func(r *run, j *job.Job) { j.Buffers = []job.Bound{{Buffer: r.buffer(64), Offset: 256}} }},
 	{"no groups in a chain", "Groups are [1 1 0]: 0 along z", func(_ *run, j *job.Job) {
