@@ -19,6 +19,7 @@ import (
 	"net/http"
 	"net/http/pprof"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,10 +51,25 @@ type own struct {
 
 func (o own) Status() Report { return Report{[]server.Status{o.worker.Status()}} }
 
+// maxConnections is the number of connections at a time: any user of the machine may make them,
+// and clients of the server need descriptors too.
+const maxConnections = 64
+
 // Serve serves the pages on l until the caller closes the result. listened is the address that
 // the user gave: only requests for its host, localhost or an IP address are answered.
 func Serve(l net.Listener, listened string, source Source) *http.Server {
-	s := &http.Server{Handler: checked(handler(source), listened), ReadHeaderTimeout: 5 * time.Second}
+	var open atomic.Int64
+	s := &http.Server{Handler: checked(handler(source), listened), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 30 * time.Second}
+	s.ConnState = func(c net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			if open.Add(1) > maxConnections {
+				_ = c.Close()
+			}
+		case http.StateClosed, http.StateHijacked:
+			open.Add(-1)
+		}
+	}
 	go func() { _ = s.Serve(l) }() // it ends with Close
 	return s
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/internal/status"
@@ -170,6 +171,53 @@ func TestProfilesAndOtherPages(t *testing.T) {
 		method, page, _ := strings.Cut(path, " ")
 		if code, _ := get(method, page); code != want {
 			t.Errorf("%s: %d, not %d", path, code, want)
+		}
+	}
+}
+
+// TestConnectionsAreBounded makes connections without end, and keeps them: those beyond some are
+// closed, and there is room again when others end.
+func TestConnectionsAreBounded(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &source{}
+	s.status.Store(&server.Status{})
+	pages := status.Serve(l, "", status.Of(s))
+	defer pages.Close()
+	answered := func() (net.Conn, bool) {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+		n, _ := c.Read(make([]byte, 16))
+		return c, n > 0
+	}
+	var kept []net.Conn
+	for len(kept) < 1000 {
+		c, ok := answered()
+		if !ok {
+			c.Close()
+			break
+		}
+		kept = append(kept, c)
+	}
+	if n := len(kept); n == 0 || n == 1000 {
+		t.Errorf("%d connections at a time", n)
+	}
+	for _, c := range kept {
+		c.Close()
+	}
+	for start := time.Now(); ; {
+		c, ok := answered()
+		c.Close()
+		if ok {
+			return
+		}
+		if time.Since(start) > 30*time.Second {
+			t.Fatal("no connection is answered after those before have ended")
 		}
 	}
 }
