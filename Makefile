@@ -39,7 +39,7 @@ IN_RACED  = '/shadercache/($(subst $(SPACE),|,$(RACED)))(/|$$)'
 TESTS     = SHADERCACHE_REQUIRE_GL=1 $(MEMORY) $(RACE) $(XVFB) $(GO) test $(TAGS) $(AT_ONCE) $(LINK) -vet=all -timeout 30m
 
 .DEFAULT_GOAL := help
-.PHONY: help build lab dist recorder demo test pure test-mesa25 test-drivers check bench fuzz soak trial record-trial picture docs man clean cache-dir examples size
+.PHONY: help build lab dist dist-trial recorder demo test pure test-mesa25 test-drivers check bench fuzz soak trial record-trial picture docs man clean cache-dir examples size
 
 help: ## print these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ lab: build ## build the command with the benchmarks and demonstrations too: bin/
 
 dist: ## what one installs, reproducible, of what is committed: make dist VERSION=1.2.3
 	scripts/dist $(VERSION)
+
+dist-trial: ## install it into bare roots of Debian 12 and 13, and use it: minutes
+	scripts/dist-trial
 
 recorder: ## build what exec --record preloads: bin/libshadercache-record.so
 	@scripts/deps build
