@@ -3,6 +3,7 @@ package shadercache
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 
 	"github.com/shadercache/shadercache/cache"
@@ -119,10 +120,17 @@ func (p *servedPending) Wait(ctx context.Context) error {
 	return p.Pending.Wait(ctx)
 }
 
-func checkServerName(from, name string) error { return client.CheckName(from, name) }
+func init() {
+	dialServer = func(ctx context.Context, o Options, from, name string) (Device, error) {
+		if err := client.CheckName(from, name); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		}
+		return o.dial(ctx, name)
+	}
+}
 
-// dialServer connects to a server, which it starts where name says so.
-func (o Options) dialServer(ctx context.Context, name string) (Device, error) {
+// dial connects to a server.
+func (o Options) dial(ctx context.Context, name string) (Device, error) {
 	traced, file := o.startTrace()
 	connect := trace.Begin(traced.Tracer, trace.Server, 0, trace.Connect)
 	defer func() { connect.End() }()
