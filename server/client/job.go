@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/job"
@@ -125,6 +126,8 @@ func (c *Client) check(j *job.Job) error {
 			return job.Foreign(d.Program)
 		case program.released.Load():
 			return fmt.Errorf("client: program %s: %w", program.name, job.ErrReleased)
+		case max(len(j.Inputs), len(d.Uniforms), len(d.Blocks)) > math.MaxUint16:
+			return fmt.Errorf("%w: at most %d inputs, uniforms and blocks can be sent", job.ErrInvalid, math.MaxUint16)
 		}
 		if err := checkNames(d); err != nil {
 			return err

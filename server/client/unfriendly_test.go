@@ -137,18 +137,23 @@ func TestOperandsInMemory(t *testing.T) {
 	}
 }
 
-// TestNamesThatNoFrameHas are of uniforms: a server would end the session for one.
-func TestNamesThatNoFrameHas(t *testing.T) {
+// TestJobsThatNoFrameHas have names or lists that the protocol cannot carry: a server would end the
+// session for one.
+func TestJobsThatNoFrameHas(t *testing.T) {
 	long := strings.Repeat("x", wire.MaxText+1)
+	const name, list = "UTF-8 of at most 255 is possible", "at most 65535 inputs, uniforms and blocks can be sent"
 	c := &Client{}
-	for what, change := range map[string]func(*job.Job){
-		"a uniform": func(j *job.Job) { j.Uniforms = []job.Uniform{job.Int(long, 1)} },
-		"an image":  func(j *job.Job) { j.Then[0].Images = []job.Image{{Name: long}} },
-		"a sampler": func(j *job.Job) { j.Textures = []job.Sampled{{Name: "a\xFF"}} },
+	for what, change := range map[string]func(*job.Job) string{
+		"a uniform": func(j *job.Job) string { j.Uniforms = []job.Uniform{job.Int(long, 1)}; return name },
+		"an image":  func(j *job.Job) string { j.Then[0].Images = []job.Image{{Name: long}}; return name },
+		"a sampler": func(j *job.Job) string { j.Textures = []job.Sampled{{Name: "a\xFF"}}; return name },
+		"inputs":    func(j *job.Job) string { j.Inputs = make([]job.Input, 1<<16); return list },
+		"uniforms":  func(j *job.Job) string { j.Then[0].Uniforms = make([]job.Uniform, 1<<16+1); return list },
+		"blocks":    func(j *job.Job) string { j.Blocks = make([]job.Block, 1<<17); return list },
 	} {
 		j := &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c)}, Then: []job.Dispatch{{Program: madeProgram(c)}}}
-		change(j)
-		if err := c.check(j); !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), "UTF-8 of at most 255 is possible") {
+		says := change(j)
+		if err := c.check(j); !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
