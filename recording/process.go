@@ -61,6 +61,9 @@ type Lost struct {
 	Reason string
 }
 
+// maxLines is the number of lines of a log: what is kept of one takes more memory than it.
+const maxLines = 1 << 20
+
 // processVersion is the version of the log that this package reads.
 const processVersion = 1
 
@@ -76,7 +79,10 @@ func decodeProcess(name string, log []byte) (*Process, error) {
 	if err := p.begin(fieldsOf(first)); err != nil {
 		return nil, err
 	}
-	for len(rest) > 0 {
+	for n := 0; len(rest) > 0; n++ {
+		if n == maxLines {
+			return nil, damaged("the log has more than %d lines", maxLines)
+		}
 		var line []byte
 		line, rest, whole = bytes.Cut(rest, []byte("\n"))
 		if !whole || !p.add(fieldsOf(line)) {

@@ -193,6 +193,18 @@ func TestLogsHaveALimit(t *testing.T) {
 	}
 }
 
+// A log of short lines would take sixteen times its bytes of memory.
+func TestLogsHaveALimitOfLines(t *testing.T) {
+	log := process("1").Encode()
+	lost := bytes.Repeat([]byte("lost\t1\t\n"), maxLines+1)
+	if _, err := decodeProcess("1", append(log, lost...)); !errors.Is(err, ErrDamaged) {
+		t.Errorf("%d lines: %v", maxLines+1, err)
+	}
+	if p, err := decodeProcess("1", append(log, lost[:len(lost)/4]...)); err != nil || len(p.Lost) < maxLines/8 {
+		t.Errorf("%d lines: %v", maxLines/4, err)
+	}
+}
+
 func FuzzDecode(f *testing.F) {
 	f.Add(everything().Encode())
 	f.Add(compute(0).Encode())

@@ -56,6 +56,22 @@ func TestABadFileCostsOneProgram(t *testing.T) {
 	}
 }
 
+// What is added goes nowhere else, where a folder of the recording is a link.
+func TestNothingIsWrittenOutsideOfARecording(t *testing.T) {
+	from := create(t, compute(0))
+	for _, folder := range []string{versionFolder, processesFolder, filepath.Dir(programName(compute(0).Digest()))} {
+		to, outside := create(t), t.TempDir()
+		path := filepath.Join(to.Path(), filepath.FromSlash(folder))
+		if err := errors.Join(os.RemoveAll(path), os.Symlink(outside, path)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := to.Merge(from, nil)
+		if left, _ := os.ReadDir(outside); err == nil || len(left) > 0 {
+			t.Errorf("%s is a link: %v, %d files outside", folder, err, len(left))
+		}
+	}
+}
+
 // Whatever is in the place of a folder, no reader waits for it, and the other programs are read.
 func TestNoReaderWaitsForAFolder(t *testing.T) {
 	elsewhere := t.TempDir()

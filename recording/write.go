@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 
@@ -38,11 +39,14 @@ func (r *Recording) addProgramFile(d shader.Digest, content []byte) (added bool,
 	return true, r.write(programName(d), content)
 }
 
+// write writes a file. It follows no link out of the recording.
 func (r *Recording) write(name string, content []byte) error {
-	path := filepath.Join(r.path, filepath.FromSlash(name))
-	err := os.MkdirAll(filepath.Dir(path), 0o700)
+	root, err := os.OpenRoot(r.path)
 	if err == nil {
-		err = osfile.WriteFile(path, content)
+		err = errors.Join(root.MkdirAll(path.Dir(name), 0o700), root.Close())
+	}
+	if err == nil {
+		err = osfile.WriteFile(filepath.Join(r.path, filepath.FromSlash(name)), content)
 	}
 	if err != nil {
 		return fmt.Errorf("recording: %w", err)
