@@ -2,6 +2,8 @@ package cli
 
 import (
 	"errors"
+	"io"
+	"log"
 	"log/slog"
 	"os"
 	"reflect"
@@ -10,8 +12,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Process returns the options of a command with the streams of this process.
-func Process() Options { return Options{Stdout: &Output{Writer: os.Stdout}, Stderr: os.Stderr} }
+// Process returns the options of a command with the streams of this process. Package log prints
+// nothing from then on: net/http has it print what a server sends unasked.
+func Process() Options {
+	log.SetOutput(io.Discard)
+	return Options{Stdout: &Output{Writer: os.Stdout}, Stderr: os.Stderr}
+}
 
 // Main runs a command with os.Args and returns its exit code. The options are those of Process
 // from which its root was made.
