@@ -147,16 +147,6 @@ func (b *placed) Release() {
 	}
 }
 
-// Rank returns the member that a buffer is on, of NewBuffer and NewBufferOn and of the
-// parts of others, and false for one that is on several.
-func Rank(b job.Buffer) (rank int, single bool) {
-	p, ok := b.(*placed)
-	if !ok {
-		return 0, false
-	}
-	return p.m.rank, true
-}
-
 // Replica is a buffer with a copy on each member. A job that only reads it runs on any
 // member, with the copy there; one that writes it is refused. Read reads the copy of the
 // first member that can be used.

@@ -6,30 +6,6 @@ import "slices"
 // order of the arrangement. A pair of members may be neighbours twice, as in a ring of two.
 type Topology [][]int
 
-// Ring arranges n members in a circle: the neighbours of each are the one before and the
-// one after it. One alone has none.
-func Ring(n int) Topology {
-	t := make(Topology, n)
-	for i := range t {
-		if n > 1 {
-			t[i] = []int{(i + n - 1) % n, (i + 1) % n}
-		}
-	}
-	return t
-}
-
-// Tree arranges n members in a tree: rank 0 is the root, and the neighbours of each are
-// its parent, except for the root, and up to arity children.
-func Tree(n, arity int) Topology {
-	t := make(Topology, n)
-	for i := 1; i < n; i++ {
-		parent := (i - 1) / arity
-		t[i] = append(t[i], parent)
-		t[parent] = append(t[parent], i)
-	}
-	return t
-}
-
 // Mesh is an arrangement of members in a grid, as of the blocks of a volume: rank 0 is at
 // the origin, and the first axis is densest.
 type Mesh struct{ Sides []int }

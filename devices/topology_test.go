@@ -4,7 +4,43 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"github.com/shadercache/shadercache/job"
 )
+
+// Ring arranges n members in a circle: the neighbours of each are the one before and the
+// one after it. One alone has none.
+func Ring(n int) Topology {
+	t := make(Topology, n)
+	for i := range t {
+		if n > 1 {
+			t[i] = []int{(i + n - 1) % n, (i + 1) % n}
+		}
+	}
+	return t
+}
+
+// Tree arranges n members in a tree: rank 0 is the root, and the neighbours of each are
+// its parent, except for the root, and up to arity children.
+func Tree(n, arity int) Topology {
+	t := make(Topology, n)
+	for i := 1; i < n; i++ {
+		parent := (i - 1) / arity
+		t[i] = append(t[i], parent)
+		t[parent] = append(t[parent], i)
+	}
+	return t
+}
+
+// Rank returns the member that a buffer is on, of NewBuffer and NewBufferOn and of the
+// parts of others, and false for one that is on several.
+func Rank(b job.Buffer) (rank int, single bool) {
+	p, ok := b.(*placed)
+	if !ok {
+		return 0, false
+	}
+	return p.m.rank, true
+}
 
 func TestTopologies(t *testing.T) {
 	for _, c := range []struct {
