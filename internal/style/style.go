@@ -4,11 +4,11 @@ package style
 
 import (
 	_ "embed"
-	"html/template"
+	"strings"
 )
 
 //go:embed style.css
 var sheet string
 
-// Sheet returns the style sheet, for a style element.
-func Sheet() template.CSS { return template.CSS(sheet) }
+// In returns a page with the style sheet in place of {{style}}.
+func In(page string) string { return strings.Replace(page, "{{style}}", sheet, 1) }

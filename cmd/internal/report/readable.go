@@ -1,6 +1,9 @@
 package report
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+)
 
 func readableMillis(ms float64) string {
 	switch {
@@ -33,3 +36,5 @@ func readableRate(rate float64) string {
 func percent(part, whole float64) string {
 	return strconv.FormatFloat(100*part/whole, 'f', 2, 64)
 }
+
+func readableTime(t time.Time) string { return t.Format("2006-01-02 15:04:05") }
