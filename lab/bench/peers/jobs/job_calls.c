@@ -1,7 +1,7 @@
 // Measures what the driver and the system take of small jobs where nothing else is in the way:
 // the calls of the executor and its two threads, without the library.
 //
-//   cc -O2 -o job-calls lab/bench/peers/job_calls.c -lEGL -lOpenGL -lpthread && ./job-calls
+//   cc -O2 -o job-calls lab/bench/peers/jobs/job_calls.c -lEGL -lOpenGL -lpthread && ./job-calls
 //
 // A job is 4 KiB in mapped memory, copied to the device, a kernel, and 4 KiB back, with a fence.
 // "batches" are jobs with one fence, two batches in flight. "hand-over" is a second thread that
