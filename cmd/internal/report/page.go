@@ -3,9 +3,10 @@ package report
 import (
 	_ "embed"
 	"fmt"
+	"html/template"
 	"io"
-	"reflect"
 	"strconv"
+	"sync"
 
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/internal/style"
@@ -16,18 +17,11 @@ import (
 //go:embed page.html
 var pageText string
 
-// functions are those of the page.
-var functions = map[string]any{
-	"bytes": cli.ReadableBytes,
-	"label": func(b block) string { return map[string]string{"f": b.Name}[b.Class] },
-	"len":   func(list any) int { return reflect.ValueOf(list).Len() },
-	"ms":    readableMillis,
-	"use":   func(u Use) string { return useClasses[u] },
-	"short": shortMillis,
-	"rate":  readableRate,
-	"share": func(o Origins) string { return readableRate(o.HitRate()) },
-	"time":  readableTime,
-}
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"ms": readableMillis, "rate": readableRate, "bytes": cli.ReadableBytes,
+	}).Parse(style.In(pageText)))
+})
 
 // page is what the template shows.
 type page struct {
@@ -57,12 +51,15 @@ type (
 	}
 	phaseRow struct {
 		Phase
-		Bar bar
+		Bar    bar
+		Indent int
 	}
 	programRow struct {
-		Program
-		Made float64
-		Bars []bar
+		Name, Key, From            string
+		Use                        Use
+		UseClass                   string
+		Asked, Ready, Waited, Made string
+		Bars                       []bar
 	}
 )
 
@@ -79,7 +76,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 		p.addBefore(r.Before, r.Start)
 	}
 	p.addParts()
-	if _, err := io.WriteString(w, render(style.In(pageText), p)); err != nil {
+	if err := pageTemplate().Execute(w, p); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	return nil
@@ -87,7 +84,7 @@ func (r *Report) WriteHTML(w io.Writer) error {
 
 func (p *page) addStart(s *Start) {
 	p.Title = "A start of " + s.Executable
-	p.Subtitle = readableTime(s.Began.UTC()) + " UTC, " + readableMillis(s.TotalMillis) + " in all"
+	p.Subtitle = s.Began.UTC().Format("2006-01-02 15:04:05 UTC") + ", " + readableMillis(s.TotalMillis) + " in all"
 	for _, about := range []string{s.About["driver"], s.About["gpu"]} {
 		if about != "" {
 			p.Subtitle = about + ", " + p.Subtitle
@@ -96,7 +93,7 @@ func (p *page) addStart(s *Start) {
 	p.Scale, p.Advice = s.scale(), s.Advice
 	p.Timeline = p.timeline(s)
 	for _, phase := range s.Phases {
-		p.Phases = append(p.Phases, phaseRow{phase, p.bar("f", phase.BeginMillis, phase.TookMillis)})
+		p.Phases = append(p.Phases, phaseRow{phase, p.bar("f", phase.BeginMillis, phase.TookMillis), 14 * phase.Depth})
 	}
 	for _, program := range s.Programs {
 		p.Programs = append(p.Programs, p.row(program))
@@ -129,10 +126,13 @@ var useClasses = map[Use]string{Resident: "u-time", Late: "u-late", Asked: "u-as
 
 // row returns a program's row. Its bars end where the program is ready.
 func (p *page) row(program Program) programRow {
+	row := programRow{Name: program.Name, Key: program.Key, From: program.Origin, Use: program.Use,
+		UseClass: useClasses[program.Use],
+		Asked:    shortMillis(program.AskedMillis), Ready: shortMillis(program.ReadyMillis),
+		Waited: shortMillis(program.WaitedMillis), Made: shortMillis(program.MadeMillis())}
 	if program.Error != "" {
-		program.Origin = "failed"
+		row.From = "failed"
 	}
-	row := programRow{Program: program, Made: program.MadeMillis()}
 	if program.WaitedMillis > 0 {
 		row.Bars = append(row.Bars, p.bar("w", program.AskedMillis, program.WaitedMillis))
 	}

@@ -1,9 +1,6 @@
 package report
 
-import (
-	"strconv"
-	"time"
-)
+import "strconv"
 
 func readableMillis(ms float64) string {
 	switch {
@@ -36,5 +33,3 @@ func readableRate(rate float64) string {
 func percent(part, whole float64) string {
 	return strconv.FormatFloat(100*part/whole, 'f', 2, 64)
 }
-
-func readableTime(t time.Time) string { return t.Format("2006-01-02 15:04:05") }
