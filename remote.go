@@ -174,7 +174,7 @@ func startPreload(c *cache.Cache, o Options) *historyPreload {
 	p := &historyPreload{cancel, make(chan struct{})}
 	go func() {
 		defer close(p.ended)
-		_, err := c.PreloadHistory(ctx, cache.HistoryOptions{Budget: o.FromHistory}, nil)
+		_, err := c.PreloadHistory(ctx, o.FromHistory, nil)
 		if err != nil && !errors.Is(err, context.Canceled) && o.Logger != nil {
 			o.Logger.Warn("what earlier starts asked for was not preloaded", "reason", err)
 		}

@@ -24,13 +24,6 @@ type Explanation struct {
 	Failure    string       `json:"failure,omitempty"`    // the log of a recorded compile error
 }
 
-// Unloadable reports whether no blob is loaded because the driver crashed while it loaded
-// one, or while it returned the binary. The program is then compiled at every start until the quarantine
-// ends.
-func (e Explanation) Unloadable() bool {
-	return e.Quarantine != nil && !e.Quarantine.Suspect && !e.Quarantine.Refused()
-}
-
 // Explain explains what a request for the program of a key finds, here and in the upstream
 // directory. It writes nothing.
 func (s *Store) Explain(key shader.Key) Explanation {

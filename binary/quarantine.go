@@ -69,6 +69,10 @@ func (q Quarantined) Refused() bool {
 	return q.Action != ActionLoad && q.Action != ActionRead && !q.Suspect
 }
 
+// IsOfBinary reports whether the driver crashed while it loaded the program's binary, or returned
+// it: until the quarantine ends the program is compiled, and no binary of it is used.
+func (q Quarantined) IsOfBinary() bool { return !q.Suspect && !q.Refused() }
+
 // Until returns when the quarantine ends. A program that hung is a suspect then.
 func (q Quarantined) Until() time.Time {
 	if q.Hangs > 0 && !q.Suspect {

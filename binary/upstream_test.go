@@ -113,13 +113,13 @@ func TestMissingAndWhyReadUpstream(t *testing.T) {
 	if e := s.Explain(older.Key()); e.Stored || e.Upstream {
 		t.Errorf("other driver's: %+v", e)
 	}
-	if e := s.Explain(there.Key()); !e.Stored || !e.Upstream || e.Checked || e.Unloadable() || e.Name != "there" {
+	if e := s.Explain(there.Key()); !e.Stored || !e.Upstream || e.Checked || e.Quarantine != nil || e.Name != "there" {
 		t.Errorf("upstream's: %+v", e)
 	}
 	// Notes in the private directory apply to the blob upstream.
 	must(t, s.PutChecked(blobOf(there, testFingerprint)))
 	must(t, s.quarantine(Quarantined{Key: there.Key(), Action: ActionLoad, Time: start}))
-	if e := s.Explain(there.Key()); !e.Stored || !e.Checked || !e.Unloadable() {
+	if e := s.Explain(there.Key()); !e.Stored || !e.Checked || e.Quarantine == nil || !e.Quarantine.IsOfBinary() {
 		t.Errorf("checked and in quarantine: %+v", e)
 	}
 	writeTestFile(t, s.blobPath(there.Key()), []byte("damage"), start)

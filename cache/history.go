@@ -13,38 +13,24 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// HistoryOptions select what PreloadHistory makes resident.
-type HistoryOptions struct {
-	// Budget is the time after which no further programs are begun: those that are under
-	// way are finished, 8 at most. Default: 0, none.
-	Budget time.Duration
-
-	// AnyExecutable includes what other executables asked for. Default: only what was asked
-	// for by executables whose file has this one's name.
-	AnyExecutable bool
-}
-
 // historyWindow is how many programs PreloadHistory begins at a time: they share the
 // driver's threads, and bound what is done after the budget.
 const historyWindow = 8
 
-// PreloadHistory makes resident what earlier starts with Options.History asked for: the
-// programs of most starts first, and of as many those that were asked for earlier, as many
-// as stay resident. Their texts come from the directory; a program whose text is not there
+// PreloadHistory makes resident what earlier starts with Options.History asked for, of
+// executables whose file has this one's name: the programs of most starts first, and of as many
+// those that were asked for earlier, as many as stay resident. Their texts come from the directory; a program whose text is not there
 // is left out, and so is one whose source has a check that its binary has not passed. It is Preload
-// for the rest: progress, results and errors are the same. The end of the budget is no
-// error: the programs that were not begun have no result.
-func (c *Cache) PreloadHistory(ctx context.Context, o HistoryOptions, progress func(PreloadResult)) ([]PreloadResult, error) {
+// for the rest: progress, results and errors are the same. After a budget of more than 0 no
+// further programs are begun; 8 at most are under way then. That is no error: programs that were
+// not begun have no result.
+func (c *Cache) PreloadHistory(ctx context.Context, budget time.Duration, progress func(PreloadResult)) ([]PreloadResult, error) {
 	began := c.clock.wall()
-	executable := ""
-	if !o.AnyExecutable {
-		executable = executableName()
-	}
-	set := c.store.StartSet(executable)
+	set := c.store.StartSet(executableName())
 	set = set[:min(len(set), c.options.MaxPrograms)]
 	var results []PreloadResult
 	for window := range slices.Chunk(set, historyWindow) {
-		if o.Budget > 0 && c.clock.wall().Sub(began) >= o.Budget {
+		if budget > 0 && c.clock.wall().Sub(began) >= budget {
 			break
 		}
 		done, err := c.Preload(ctx, c.keptSources(window), progress)

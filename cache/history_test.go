@@ -32,7 +32,7 @@ func TestPreloadHistory(t *testing.T) {
 	asks(t, dir, "first", "late")
 	asks(t, dir, "first", "late")
 	f := openStart(t, dir, cache.Options{History: true})
-	results, err := f.cache.PreloadHistory(context.Background(), cache.HistoryOptions{}, nil)
+	results, err := f.cache.PreloadHistory(context.Background(), 0, nil)
 	if got := names(results); err != nil || !slices.Equal(got, []string{"first", "late", "rare"}) {
 		t.Fatalf("preloaded %q, %v", got, err)
 	}
@@ -64,7 +64,7 @@ func TestPreloadHistoryKeepsItsBudget(t *testing.T) {
 	asks(t, dir, all...)
 	began, passed := time.Now(), atomic.Int64{} // loads read the clock on other goroutines
 	f := openStart(t, dir, cache.Options{Now: func() time.Time { return began.Add(time.Duration(passed.Load())) }})
-	results, err := f.cache.PreloadHistory(context.Background(), cache.HistoryOptions{Budget: time.Second},
+	results, err := f.cache.PreloadHistory(context.Background(), time.Second,
 		func(cache.PreloadResult) { passed.Add(int64(100 * time.Millisecond)) })
 	if got := names(results); err != nil || len(got) != 16 || !slices.Equal(got, all[:16]) {
 		t.Errorf("preloaded %q, %v: want two windows of 8", got, err)
@@ -95,7 +95,7 @@ func TestHistoryOfALostText(t *testing.T) {
 	asks(t, dir, "a", "b")
 	removeSource(t, dir, source("a").Key())
 	f := openStart(t, dir, cache.Options{})
-	if results, err := f.cache.PreloadHistory(context.Background(), cache.HistoryOptions{}, nil); err != nil || !slices.Equal(names(results), []string{"b"}) {
+	if results, err := f.cache.PreloadHistory(context.Background(), 0, nil); err != nil || !slices.Equal(names(results), []string{"b"}) {
 		t.Errorf("%+v, %v", results, err)
 	}
 }
@@ -131,7 +131,7 @@ func TestHistoryOfCheckedPrograms(t *testing.T) {
 	check := func(context.Context, uint32) error { return wrong }
 	for _, preloaded := range []int{0, 0, 1} {
 		f := openStart(t, dir, cache.Options{History: true})
-		results, err := f.cache.PreloadHistory(context.Background(), cache.HistoryOptions{}, nil)
+		results, err := f.cache.PreloadHistory(context.Background(), 0, nil)
 		if err != nil || len(results) != preloaded {
 			t.Errorf("preloaded %d, %v: want %d", len(results), err, preloaded)
 		}

@@ -88,7 +88,7 @@ func (c *Cache) noteAnswer(src *shader.Source, n note, tried bool) answer {
 		return answer{}
 	case n.Refused():
 		return answer{may: refused, source: n.evidence(), err: n.refusal(src.Name())}
-	case !n.Suspect:
+	case n.IsOfBinary():
 		return answer{may: mayCompile, source: crashNote, unstored: true}
 	case c.guard.trier != nil && !tried:
 		return answer{may: onlyApart, source: crashNote, alone: true}

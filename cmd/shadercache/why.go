@@ -188,7 +188,7 @@ func printExplanation(w io.Writer, driver string, e explain.Program) {
 	if e.Quarantine != nil {
 		fmt.Fprintf(w, "  %s: %s\n", e.Quarantine.Consequence(), cli.EscapeName(e.Quarantine.Reason))
 	}
-	if e.Unloadable() {
+	if e.Quarantine != nil && e.Quarantine.IsOfBinary() {
 		fmt.Fprintln(w, "    until then no binary of it is loaded or stored")
 	}
 	if e.Failure != "" {
