@@ -7,6 +7,7 @@
 // below it can be used by themselves:
 //
 //	shader       what a program is: source, key, interface
+//	job          what work is, on any device
 //	drivercache  layer two: the driver's own cache of machine code
 //	binary       layer one: program binaries on disk, by driver and program
 //	cache        what is resident: get a program, release it, evict, preload
@@ -16,6 +17,9 @@
 //	conv2d       convolution and matrix products with CPU references
 //	resident     kernels that keep running
 //	server       one process has context, programs and weights for many
+//	devices      several GPUs as one
+//	recording    the programs that any application links
+//	trace        where the time goes
 //
 // The command is cmd/shadercache. The example shows a whole program.
 package shadercache

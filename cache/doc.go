@@ -19,26 +19,31 @@
 // unless it says otherwise.
 //
 //	a blob is damaged              find.go counts it, binary/store.go moves it to rejected/
-//	the driver refuses a blob      load.go: the same
-//	a blob makes another program   load.go: the same
-//	a blob gave a wrong answer     load.go: the same; make.go, check.go: the check is run
-//	                               again, and a WrongAnswerError where that fails too
+//	the driver refuses a blob      load.go: counted, rejected
+//	a blob makes another program   load.go: counted, rejected
+//	a blob gave a wrong answer     load.go: counted, rejected, where the source has a check
+//	                               (Source.WithCheck) that the blob has not passed; make.go,
+//	                               check.go: the check is run on what was compiled, and a
+//	                               WrongAnswerError where that fails too
 //	a source failed before         policy.go: its error again, from memory; from the directory,
-//	                               for 30 days, with Options.KeepCompileErrors alone
-//	the process died meanwhile     crash_guard.go: a suspect; policy.go: a child tries it
-//	                               (trial.go), or this process, alone; what crashed the
-//	                               driver is refused for a day
-//	a child dies                   isolate/verdict.go: the program is tried once more, refused
-//	                               or an error, and the others go on with the next child
+//	                               for 30 days, only with Options.KeepCompileErrors, which
+//	                               shadercache preload sets
+//	the process died while the     crash_guard.go: a suspect; policy.go: a child tries it
+//	driver had the program         (trial.go), or this process, alone; what crashed the driver
+//	                               is refused for a day (binary/quarantine.go)
+//	a child dies of a program      isolate/run.go (childLost), by the table of
+//	                               isolate/verdict.go; the others go on with the next child
 //	the context of a Get ends      flight.go: the flight goes on, for the next Get
-//	two want one program           flight.go: goroutines and devices make it once; so do
-//	                               processes with Options.ShareCompiles, others each, and
-//	                               the last write stays
+//	two want one program           flight.go: goroutines make it once; so do devices with
+//	                               Options.SingleFlight and processes with ShareCompiles,
+//	                               others each, and the last write stays
 //	memory of the GPU is short     load.go, make.go: programs without handles go, once more; a
 //	                               load that fails then is compiled, a compile an error
-//	the disk is full               writer.go: counted, and logged once; the next start compiles
+//	the disk is full               writer.go: counted, and logged once; the next start compiles;
+//	                               in a child an error, isolate.ErrNotStored
 //	a record cannot be read        binary/records.go: it is as if it was not there
 //	a pack arrives late            before_first.go: the first request waits for
 //	                               Options.BeforeFirst, a pull within its budget
-//	                               (fleet/start.go); later misses find it
+//	                               (fleet/start.go); later misses find its programs, and the
+//	                               next start all of its machine code
 package cache

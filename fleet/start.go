@@ -29,7 +29,7 @@ const (
 	Pulled    Outcome = "pulled"  // packs were installed before the first program
 	Current   Outcome = "current" // nothing newer, or not asked
 	Missing   Outcome = "missing" // the remote has nothing for this driver
-	Late      Outcome = "late"    // the budget was spent: the next start has them
+	Late      Outcome = "late"    // the budget was spent: later misses find programs, the next start all
 	Failed    Outcome = "failed"  // an error; never counted as missing
 	BreakerOn Outcome = "breaker" // not asked, since it failed lately
 	Leased    Outcome = "leased"  // nothing there; this process compiles for all others
@@ -41,7 +41,7 @@ const recheck = time.Minute
 
 // Start brings the packs of a driver into the directory, before the driver's first load or
 // compile. It returns when they are installed, or when the budget is spent: the pull then
-// continues in the background and serves the next start. It does nothing while the breaker
+// continues in the background, and serves later misses and the next start. It does nothing while the breaker
 // is open, and does not wait where an earlier start has pulled: it then looks for a newer
 // head in the background. It never returns an error: the report has it.
 func (r *Remote) Start(ctx context.Context, driver binary.Fingerprint) StartReport {

@@ -17,7 +17,11 @@
 // samplers and atomic counters, with the same results and errors. Calls of the host are for an
 // executor of this process.
 //
-// What limits the time of a job: the deadline of the context that Submit gets, on each device; on
-// a GPU that makes no progress executor.Options.Timeout, in a server its HangTime
-// (server/watchdog.go) and, for requests of other clients, Limits.Deadline (server/deadlines.go).
+// What limits the time of a job: the deadline of the context that Submit gets, on each device;
+// what the GPU has begun still runs and writes after it. In a server a job without a deadline has
+// 30 s, and none more than 10 min (Deadline and Longest in server/options.go). A GPU that makes no
+// progress is lost: after executor.Options.Timeout, in a server after its HangTime
+// (server/watchdog.go).
+//
+// Package job/texel has the formats, the shapes and the samplers of textures, and their defaults.
 package job

@@ -13,12 +13,8 @@
 //   - What a child answered is stored, so no program is compiled twice, whatever happens
 //     to the child afterwards.
 //   - A child that dies, or exceeds Pool.Timeout or Pool.MaxMemoryBytes, is replaced. Its
-//     program fails with a [LostError]. It gets a second try only where the reason may
-//     lie elsewhere: the system killed the child, or it ended without a signal.
-//   - A program is blamed only for what happened while the driver had it, alone. Where a
-//     signal such as SIGSEGV ended the child, the cause is certain: the program is in
-//     quarantine after that one crash. Where the child was killed or exceeded a limit,
-//     that takes a second time.
+//     program is tried again, refused or fails with a [LostError]: verdict.go says when.
+//   - A program is blamed only for what happened while the driver had it, alone.
 //   - Nothing that a driver prints disturbs the pool: replies have a descriptor of their
 //     own, and what goes to standard output or error comes out on standard error, once.
 //   - Every wait has a limit, also where another process holds a child's descriptors.

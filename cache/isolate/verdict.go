@@ -22,7 +22,8 @@ import (
 //	an empty cache of the driver
 //	crashed, and the second child did not    none: the driver's cache is set aside
 //	ran out of time, or exited twice         refused for a minute, longer each time
-//	was killed otherwise                     tried once more
+//	took too much memory                     none: its error
+//	was killed otherwise                     tried once more, then its error
 
 // driverCacheVariable is the directory of an empty driver cache, for a child that is
 // started to find out whether the driver crashes of the one that it has.
@@ -123,7 +124,7 @@ func (r *run) refuse(result Result, lost *LostError) (Result, error) {
 // binary of a program: the next child does neither.
 func (r *run) isBinaryAtFault(key shader.Key) (atFault bool) {
 	_ = r.eachNote(key, func(_ *binary.Store, q binary.Quarantined) error {
-		atFault = !q.Suspect && !q.Refused()
+		atFault = q.IsOfBinary()
 		return nil
 	})
 	return atFault
