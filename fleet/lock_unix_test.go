@@ -3,10 +3,14 @@
 package fleet_test
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // A FIFO in the place of a file of the state holds up no pull and no push: opening it would
@@ -34,4 +38,40 @@ func TestStateThatIsFIFOs(t *testing.T) {
 	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3, 4)
 	put(t, s.victim, mesaDriver, 5)
 	push(t, s.victim, writer(s.url))
+}
+
+// A pull that waits for another process, which may be stopped, says so.
+func TestPullThatWaits(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	locks, err := filepath.Glob(filepath.Join(s.victim.Path(), "remote", "*/*/pull.lock"))
+	if err != nil || len(locks) != 1 {
+		t.Fatal(locks, err)
+	}
+	f, err := os.Open(locks[0])
+	must(t, err)
+	must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
+	said := make(chan string, 1)
+	o := reader(s.url)
+	o.Logger = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) { said <- string(line) }), nil))
+	var pulls sync.WaitGroup
+	pulls.Go(func() { pull(t, s.victim, o, mesaDriver) })
+	select {
+	case line := <-said:
+		if !strings.Contains(line, "another process pulls") || !strings.Contains(line, locks[0]) {
+			t.Error(line)
+		}
+	case <-time.After(time.Minute):
+		t.Error("it said nothing")
+	}
+	must(t, f.Close())
+	pulls.Wait()
+}
+
+type writerFunc func(line []byte)
+
+func (fn writerFunc) Write(line []byte) (int, error) {
+	fn(line)
+	return len(line), nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -146,9 +147,16 @@ var errElsewhere = errors.New("another process pulls")
 // packs that were compacted and pruned meanwhile.
 const headAttempts = 3
 
+// lockPatience is the time that a pull waits for another one without a word.
+const lockPatience = 2 * time.Second
+
 // pullDriver fetches and installs the packs that the directory lacks.
 func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) (report PullReport, err error) {
+	waits := time.AfterFunc(lockPatience, func() {
+		r.warn("another process pulls, and this one waits for it", fmt.Errorf("the lock is %s: fuser names its process", filepath.Join(r.state.path, of.String(), pullLockName)))
+	})
 	unlock, err := r.state.lockPull(ctx, of)
+	waits.Stop()
 	if err != nil && ctx.Err() != nil {
 		return report, fmt.Errorf("%w: %w", errElsewhere, err)
 	}
