@@ -83,9 +83,6 @@ func (p *ownPlan) err(err error) error {
 	return p.device.JobError(err)
 }
 
-// Version replaces the method of the plan: it had no weights when it was opened.
-func (p *ownPlan) Version() uint64 { return 0 }
-
 // SetWeights replaces the method of the plan, for its errors.
 func (p *ownPlan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) (bool, error) {
 	uploaded, err := p.Plan.SetWeights(ctx, version, weights, bias)

@@ -226,7 +226,7 @@ func TestNetworkOnCPUAndGPU(t *testing.T) {
 	var inputs, outputs [6][]float32
 	var pending [6]*executor.Pending
 	for i := range pending {
-		inputs[i], outputs[i] = RandomValues(n.InputLen(), uint64(100+i)), poisoned(n.OutputLen())
+		inputs[i], outputs[i] = RandomValues(n.Info().Input, uint64(100+i)), poisoned(n.Info().Output)
 		job, err := n.Job(inputs[i], outputs[i])
 		if err != nil {
 			t.Fatal(err)

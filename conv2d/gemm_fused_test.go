@@ -63,7 +63,7 @@ type inFlight struct {
 // start submits a run.
 func (f *inFlight) start(t *testing.T, e *executor.Executor, p *Plan, input []float32, want Expected) {
 	t.Helper()
-	f.plan, f.want, f.output = p, want, poisoned(p.OutputLen())
+	f.plan, f.want, f.output = p, want, poisoned(p.Info().Output)
 	job, err := p.Job(input, f.output)
 	if err == nil {
 		err = e.SubmitInto(t.Context(), &job, &f.pending)
@@ -193,7 +193,7 @@ func TestFusedJobsOfOnePlanTakeTurns(t *testing.T) {
 	seed := newSeed(t)
 	e, programs := newExecutor(t)
 	p, input, _ := fusedCases[1].plan(t, e, programs, seed)
-	output, err := e.NewMemory(4 * p.OutputLen())
+	output, err := e.NewMemory(4 * p.Info().Output)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestFusedAfterCancelledRuns(t *testing.T) {
 				t.Error(err)
 			}
 			left.pending.Release()
-			if err := p.Run(ctx, input, poisoned(p.OutputLen())); !errors.Is(err, context.Canceled) {
+			if err := p.Run(ctx, input, poisoned(p.Info().Output)); !errors.Is(err, context.Canceled) {
 				t.Errorf("a run that is cancelled: %v", err)
 			}
 		}

@@ -69,7 +69,7 @@ func runNetwork(t *testing.T, e *executor.Executor, n *Plan, pictures int) {
 		for k := range inputs[i] {
 			inputs[i][k] *= 1 + float32(i)/4
 		}
-		outputs[i] = poisoned(n.OutputLen())
+		outputs[i] = poisoned(n.Info().Output)
 		job, err := n.Job(inputs[i], outputs[i])
 		if err != nil {
 			t.Fatal(err)
@@ -150,7 +150,7 @@ func TestNetworksRefuse(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Release()
-	if _, err := n.Job(make([]float32, 5), make([]float32, n.OutputLen())); err == nil || !strings.Contains(err.Error(), "input has 5") {
+	if _, err := n.Job(make([]float32, 5), make([]float32, n.Info().Output)); err == nil || !strings.Contains(err.Error(), "input has 5") {
 		t.Errorf("a short input: %v", err)
 	}
 }

@@ -21,7 +21,7 @@ type PlanOptions struct {
 
 	// Exact leaves out the algorithms that may err by more than [Tolerance]: of those
 	// that there are, Winograd F(4,3). Default: every algorithm, with the error that
-	// Plan.Layers has.
+	// Plan.Info has.
 	Exact bool
 
 	// NoCPU leaves out the algorithms that the CPU computes without a kernel where the
@@ -160,47 +160,24 @@ func release(memories ...*executor.Memory) {
 func (p *Plan) first() *part { return p.parts[0] }
 func (p *Plan) last() *part  { return p.parts[len(p.parts)-1] }
 
-// InputLen is the number of elements that the first layer takes: of A for a matrix product.
-func (p *Plan) InputLen() int { return p.first().input }
-
-// OutputLen is the number of elements that the last layer makes: of C for a matrix product.
-func (p *Plan) OutputLen() int { return p.last().output }
-
-// WeightsLen is the number of weights of all layers: of elements of B for a matrix product.
-func (p *Plan) WeightsLen() int { return p.sum(func(part *part) int { return part.weights }) }
-
-// BiasLen is the number of elements of the bias of all layers.
-func (p *Plan) BiasLen() int { return p.sum(func(part *part) int { return part.bias }) }
-
-func (p *Plan) sum(length func(*part) int) (total int) {
-	for _, part := range p.parts {
-		total += length(part)
-	}
-	return total
-}
-
 // KeepsOutput reports whether the values of the output from before matter: the last layer
 // is a matrix product with a beta, or with gaps in C. Then runs are made of Dispatches.
 func (p *Plan) KeepsOutput() bool { return p.last().keepsOutput }
 
-// Layers returns what was chosen for each layer.
-func (p *Plan) Layers() []job.LayerChoice {
-	var list []job.LayerChoice
+// Info returns what the plan is. Its programs are sorted by name in each layer.
+func (p *Plan) Info() job.PlanInfo {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	info := job.PlanInfo{Input: p.first().input, Output: p.last().output, Version: p.mu.version}
 	for _, part := range p.parts {
-		list = append(list, job.LayerChoice{Algorithm: part.choice.String(), Basis: string(part.basis), Tolerance: part.tolerance})
-	}
-	return list
-}
-
-// Programs returns the origin of each program of each layer, sorted by name.
-func (p *Plan) Programs() []job.ProgramUse {
-	var list []job.ProgramUse
-	for _, part := range p.parts {
+		info.Weights += part.weights
+		info.Bias += part.bias
+		info.Layers = append(info.Layers, job.LayerChoice{Algorithm: part.choice.String(), Basis: string(part.basis), Tolerance: part.tolerance})
 		for _, used := range part.origins {
-			list = append(list, job.ProgramUse{Name: used.Name, Origin: used.Origin})
+			info.Programs = append(info.Programs, job.ProgramUse{Name: used.Name, Origin: used.Origin})
 		}
 	}
-	return list
+	return info
 }
 
 // Reference computes the plan on the CPU, as [ReferenceLayers] does with its tolerances.

@@ -34,7 +34,7 @@ type Operands struct {
 // Data of Inputs[0] by Fill, or To of Outputs[0] by Read. A job must fit into the
 // executor's Options.SlotBytes.
 func (p *Plan) Job(input, output []float32) (job.Job, error) {
-	if err := checkAll(length{"input", len(input), p.InputLen()}, length{"output", len(output), p.OutputLen()}); err != nil {
+	if err := checkAll(length{"input", len(input), p.first().input}, length{"output", len(output), p.last().output}); err != nil {
 		return job.Job{}, err
 	}
 	return p.JobOfBytes(glctx.Bytes(input), glctx.Bytes(output))
@@ -167,7 +167,7 @@ func (p *Plan) Run(ctx context.Context, input, output []float32) error {
 
 // runTimed is Run, and adds its cost to t.
 func (p *Plan) runTimed(ctx context.Context, input, output []float32, t *Timing) error {
-	err := checkAll(length{"input", len(input), p.InputLen()}, length{"output", len(output), p.OutputLen()})
+	err := checkAll(length{"input", len(input), p.first().input}, length{"output", len(output), p.last().output})
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (p *Plan) runTimed(ctx context.Context, input, output []float32, t *Timing)
 // depends on them, else with Poison, so that values of an earlier run cannot pass as
 // a result.
 func (p *Plan) outputMemory(ctx context.Context, before []float32) (*executor.Memory, error) {
-	m, err := p.e.NewMemory(4 * p.OutputLen())
+	m, err := p.e.NewMemory(4 * p.last().output)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func TestPlans(t *testing.T) {
 func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in kernel.Tensors, want Expected) {
 	t.Helper()
 	ctx := t.Context()
-	if _, err := p.Dispatches(Operands{Input: deviceCopy(t, e, in.Input).Memory, Output: deviceCopy(t, e, poisoned(p.OutputLen())).Memory}); !errors.Is(err, ErrNoWeights) {
+	if _, err := p.Dispatches(Operands{Input: deviceCopy(t, e, in.Input).Memory, Output: deviceCopy(t, e, poisoned(p.Info().Output)).Memory}); !errors.Is(err, ErrNoWeights) {
 		t.Errorf("%v without weights: %v", p.first().shape, err)
 	}
 	if _, err := p.SetWeights(ctx, 1, in.Weights, in.Bias); err != nil {
@@ -94,7 +94,7 @@ func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in kernel.Ten
 		if in.Output != nil {
 			return append([]float32(nil), in.Output...)
 		}
-		return poisoned(p.OutputLen())
+		return poisoned(p.Info().Output)
 	}
 	only := p.first()
 	name, tolerance := only.shape.String()+" by "+only.choice.String(), only.tolerance
@@ -121,7 +121,7 @@ func runPlanThreeWays(t *testing.T, e *executor.Executor, p *Plan, in kernel.Ten
 		}
 	}
 
-	device, out := deviceCopy(t, e, output()), poisoned(p.OutputLen())
+	device, out := deviceCopy(t, e, output()), poisoned(p.Info().Output)
 	o := Operands{Input: deviceCopy(t, e, in.Input).Memory, Output: device.Memory, Weights: deviceCopy(t, e, in.Weights).Memory}
 	if in.Bias != nil {
 		o.Bias = deviceCopy(t, e, in.Bias).Memory
@@ -236,7 +236,7 @@ func TestWeightsHaveVersions(t *testing.T) {
 	}
 	runWithWeights(t, e, p, old, wantOld)
 
-	outputs := [2][]float32{poisoned(p.OutputLen()), poisoned(p.OutputLen())}
+	outputs := [2][]float32{poisoned(p.Info().Output), poisoned(p.Info().Output)}
 	var pending [2]*executor.Pending
 	for i, in := range []kernel.Tensors{old, fresh} {
 		if uploaded, err := p.SetWeights(t.Context(), uint64(7+i), in.Weights, in.Bias); err != nil || uploaded != (i == 1) {
@@ -267,8 +267,8 @@ func TestWeightsHaveVersions(t *testing.T) {
 // runWithWeights is runPlanThreeWays for a plan that has its weights.
 func runWithWeights(t *testing.T, e *executor.Executor, p *Plan, in kernel.Tensors, want Expected) {
 	t.Helper()
-	device := deviceCopy(t, e, poisoned(p.OutputLen()))
-	out := poisoned(p.OutputLen())
+	device := deviceCopy(t, e, poisoned(p.Info().Output))
+	out := poisoned(p.Info().Output)
 	dispatches, err := p.Dispatches(Operands{
 		Input: deviceCopy(t, e, in.Input).Memory, Output: device.Memory,
 		Weights: deviceCopy(t, e, in.Weights).Memory, Bias: deviceCopy(t, e, in.Bias).Memory,
@@ -293,7 +293,7 @@ func TestPlansLeaveNothing(t *testing.T) {
 	if _, err := p.SetWeights(t.Context(), 1, in.Weights, in.Bias); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Run(t.Context(), in.Input, make([]float32, p.OutputLen())); err != nil {
+	if err := p.Run(t.Context(), in.Input, make([]float32, p.Info().Output)); err != nil {
 		t.Fatal(err)
 	}
 	p.Release()
@@ -301,7 +301,7 @@ func TestPlansLeaveNothing(t *testing.T) {
 	if _, err := p.SetWeights(t.Context(), 2, in.Weights, in.Bias); !errors.Is(err, ErrReleased) {
 		t.Errorf("a plan that was released takes weights: %v", err)
 	}
-	if _, err := p.Job(in.Input, make([]float32, p.OutputLen())); !errors.Is(err, ErrReleased) {
+	if _, err := p.Job(in.Input, make([]float32, p.Info().Output)); !errors.Is(err, ErrReleased) {
 		t.Errorf("a plan that was released makes jobs: %v", err)
 	}
 	if err := e.Drain(t.Context()); err != nil {

@@ -34,7 +34,8 @@ func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []f
 	if there, err := p.has(version); there || err != nil {
 		return false, err
 	}
-	err = checkAll(length{"weights", len(weights), p.WeightsLen()}, length{"bias", len(bias), p.BiasLen()})
+	info := p.Info()
+	err = checkAll(length{"weights", len(weights), info.Weights}, length{"bias", len(bias), info.Bias})
 	if err != nil {
 		return false, err
 	}
@@ -69,13 +70,6 @@ func (p *Plan) setWeights(ctx context.Context, version uint64, of func(i int) (w
 	defer p.mu.Unlock()
 	p.mu.version, p.mu.weights, replaced = version, fresh, p.mu.weights
 	return true, nil
-}
-
-// Version returns the version of the weights that are on the device, 0 where there are none.
-func (p *Plan) Version() uint64 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.version
 }
 
 // has reports whether the device has a version of the weights.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,6 +32,8 @@ type splitPlan struct {
 	rows   int
 
 	input, output int // elements of a row
+
+	mu sync.RWMutex // held while weights change, and by readers until all parts have a run
 }
 
 // batchOf returns what a problem is split by: the images of a convolution, and of a matrix
@@ -107,7 +110,8 @@ func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, laye
 		return nil, err
 	}
 	n := p.shares[0].Len
-	p.input, p.output = p.parts[0].InputLen()/n, p.parts[0].OutputLen()/n
+	first := p.parts[0].Info()
+	p.input, p.output = first.Input/n, first.Output/n
 	return p, nil
 }
 
@@ -120,23 +124,27 @@ func (p *splitPlan) each(fn func(i int, part job.Plan) error) error {
 	return group.Wait()
 }
 
-func (p *splitPlan) InputLen() int   { return p.rows * p.input }
-func (p *splitPlan) OutputLen() int  { return p.rows * p.output }
-func (p *splitPlan) WeightsLen() int { return p.parts[0].WeightsLen() }
-func (p *splitPlan) BiasLen() int    { return p.parts[0].BiasLen() }
-
-// Version returns the version of the weights where all parts have the same, else 0.
-func (p *splitPlan) Version() uint64 {
-	version := p.parts[0].Version()
+// Info returns the version where all parts have the same, else 0. The choices are those of the
+// first part, with the largest tolerance of all: shares of other sizes may have others.
+func (p *splitPlan) Info() job.PlanInfo {
+	info := p.parts[0].Info()
+	info.Input, info.Output = p.rows*p.input, p.rows*p.output
 	for _, part := range p.parts[1:] {
-		if part.Version() != version {
-			return 0
+		other := part.Info()
+		if other.Version != info.Version {
+			info.Version = 0
 		}
+		for i, layer := range other.Layers {
+			info.Layers[i].Tolerance = max(info.Layers[i].Tolerance, layer.Tolerance)
+		}
+		info.Programs = append(info.Programs, other.Programs...)
 	}
-	return version
+	return info
 }
 
 func (p *splitPlan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	uploaded := make([]bool, len(p.parts))
 	err := p.each(func(i int, part job.Plan) (err error) {
 		uploaded[i], err = part.SetWeights(ctx, version, weights, bias)
@@ -151,7 +159,7 @@ func (p *splitPlan) SetWeights(ctx context.Context, version uint64, weights, bia
 }
 
 func (p *splitPlan) Submit(ctx context.Context, input, output []float32) (job.Pending, error) {
-	if err := checkAll(length{"input", len(input), p.InputLen()}, length{"output", len(output), p.OutputLen()}); err != nil {
+	if err := checkAll(length{"input", len(input), p.rows * p.input}, length{"output", len(output), p.rows * p.output}); err != nil {
 		return nil, fmt.Errorf("%w: %w", job.ErrInvalid, err)
 	}
 	return p.submit(func(i int, part job.Plan) (job.Pending, error) {
@@ -173,6 +181,8 @@ func (p *splitPlan) SubmitBuffers(ctx context.Context, input, output job.Buffer)
 
 // submit starts all parts side by side: inputs are copied meanwhile.
 func (p *splitPlan) submit(start func(i int, part job.Plan) (job.Pending, error)) (job.Pending, error) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
 	all := &splitPending{parts: make([]job.Pending, len(p.parts))}
 	err := p.each(func(i int, part job.Plan) error {
 		pending, err := start(i, part)
@@ -191,26 +201,6 @@ func (p *splitPlan) submit(start func(i int, part job.Plan) (job.Pending, error)
 func (p *splitPlan) Run(ctx context.Context, input, output []float32) error {
 	pending, err := p.Submit(ctx, input, output)
 	return job.Wait(ctx, pending, err)
-}
-
-// Layers returns those of the first part, with the largest tolerance of all parts: shares of
-// other sizes may have other choices.
-func (p *splitPlan) Layers() []job.LayerChoice {
-	list := p.parts[0].Layers()
-	for _, part := range p.parts[1:] {
-		for i, layer := range part.Layers() {
-			list[i].Tolerance = max(list[i].Tolerance, layer.Tolerance)
-		}
-	}
-	return list
-}
-
-func (p *splitPlan) Programs() []job.ProgramUse {
-	var list []job.ProgramUse
-	for _, part := range p.parts {
-		list = append(list, part.Programs()...)
-	}
-	return list
 }
 
 func (p *splitPlan) Release() {

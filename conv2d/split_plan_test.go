@@ -62,13 +62,13 @@ func TestPlansOverSeveralDevices(t *testing.T) {
 func checkSplitPlan(t *testing.T, g *devices.Group, plan job.Plan, shape conv2d.Shape) {
 	t.Helper()
 	ctx := context.Background()
-	input, weights := conv2d.RandomValues(plan.InputLen(), 1), conv2d.RandomValues(plan.WeightsLen(), 2)
-	bias := conv2d.RandomValues(plan.BiasLen(), 3)
+	input, weights := conv2d.RandomValues(plan.Info().Input, 1), conv2d.RandomValues(plan.Info().Weights, 2)
+	bias := conv2d.RandomValues(plan.Info().Bias, 3)
 	want := splitReference(shape, input, weights, bias)
 	if _, err := plan.SetWeights(ctx, 1, weights, bias); err != nil {
 		t.Fatal(err)
 	}
-	output := slices.Repeat([]float32{-12345}, plan.OutputLen())
+	output := slices.Repeat([]float32{-12345}, plan.Info().Output)
 	if err := plan.Run(ctx, input, output); err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func batchOf(s conv2d.Shape) int {
 
 func checkSplitOutput(t *testing.T, from string, shape conv2d.Shape, plan job.Plan, got []float32, want conv2d.Expected) {
 	t.Helper()
-	if err := conv2d.Compare(got, want, plan.Layers()[0].Tolerance).Err(); err != nil {
+	if err := conv2d.Compare(got, want, plan.Info().Layers[0].Tolerance).Err(); err != nil {
 		t.Errorf("%v from %s: %v", shape, from, err)
 	}
 }

@@ -67,7 +67,7 @@ func Example_frames() {
 			log.Fatal(err)
 		}
 		want := conv2d.ReferenceConv2D(emboss, f.input, filter, nil)
-		if conv2d.Compare(f.output, want, plan.Layers()[0].Tolerance).OK() {
+		if conv2d.Compare(f.output, want, plan.Info().Layers[0].Tolerance).OK() {
 			right++
 		}
 	}

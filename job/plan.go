@@ -17,14 +17,8 @@ type Planner interface {
 // weights that stay on the GPU. Its methods may be called from any goroutine; errors are
 // those of the device.
 type Plan interface {
-	InputLen() int   // elements that the first layer takes
-	OutputLen() int  // elements that the last layer makes
-	WeightsLen() int // of all layers
-	BiasLen() int    // of all layers
-
-	// Version returns the version of the weights that the plan had when it was opened, 0
-	// for none.
-	Version() uint64
+	// Info returns what the plan is.
+	Info() PlanInfo
 
 	// SetWeights puts the weights and the bias of all layers, one after the other, on the
 	// GPU under a version, which is not 0. With the version that is there nothing is
@@ -40,13 +34,21 @@ type Plan interface {
 	// for it.
 	SubmitBuffers(ctx context.Context, input, output Buffer) (Pending, error)
 
-	// Layers returns what was chosen for each layer, and Programs the origin of each
-	// program when the plan was opened.
-	Layers() []LayerChoice
-	Programs() []ProgramUse
-
 	// Release ends the use of the plan. It may be called again.
 	Release()
+}
+
+// PlanInfo is what a plan is: numbers of elements, and what was chosen and loaded when it was
+// made.
+type PlanInfo struct {
+	Input   int    // that the first layer takes: of A for a matrix product
+	Output  int    // that the last layer makes: of C
+	Weights int    // of all layers: of B
+	Bias    int    // of all layers; 0: there is none
+	Version uint64 // of the weights; 0: there are none. Of a named plan that others set it may be older
+
+	Layers   []LayerChoice
+	Programs []ProgramUse
 }
 
 // LayerChoice is what was chosen for one layer.

@@ -176,14 +176,14 @@ func TestNetworksRunInPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.SetWeights(t.Context(), 1, testValues(p.WeightsLen()), nil); err != nil {
+	if _, err := p.SetWeights(t.Context(), 1, testValues(p.Info().Weights), nil); err != nil {
 		t.Fatal(err)
 	}
-	values := make([]float32, p.OutputLen())
-	if err := p.Run(t.Context(), testValues(p.InputLen()), values); err != nil {
+	values := make([]float32, p.Info().Output)
+	if err := p.Run(t.Context(), testValues(p.Info().Input), values); err != nil {
 		t.Fatal(err)
 	}
-	input, want := bytesOf(testValues(p.InputLen())), bytesOf(values)
+	input, want := bytesOf(testValues(p.Info().Input)), bytesOf(values)
 	in, out := newMemory(t, c, len(input)), newMemory(t, c, len(want))
 	for _, at := range []struct {
 		in, out *client.Memory
@@ -192,7 +192,7 @@ func TestNetworksRunInPlace(t *testing.T) {
 		copy(out.Bytes(), bytes.Repeat([]byte{0xFF}, len(want)))
 		copy(at.in.Bytes(), input)
 		before := f.Status().Counters.BytesCopied
-		pending, err := p.Submit(t.Context(), at.in.Floats()[:p.InputLen()], at.out.Floats()[:p.OutputLen()])
+		pending, err := p.Submit(t.Context(), at.in.Floats()[:p.Info().Input], at.out.Floats()[:p.Info().Output])
 		if err == nil {
 			err = pending.Wait(t.Context())
 		}

@@ -76,7 +76,7 @@ func dyingClient(path string, kill int, delay time.Duration) error {
 	})
 	do(func() (err error) { plan, err = c.OpenPlan(ctx, "", false, "gemm:1x64x64"); return err })
 	do(func() (err error) {
-		_, err = plan.SetWeights(ctx, 1, make([]float32, plan.WeightsLen()), nil)
+		_, err = plan.SetWeights(ctx, 1, make([]float32, plan.Info().Weights), nil)
 		return err
 	})
 	do(func() (err error) {

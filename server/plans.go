@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -20,9 +21,10 @@ import (
 // named.
 type plan struct {
 	*conv2d.Plan
-	layers []conv2d.Layer
-	exact  bool
-	bytes  int64
+	layers        []conv2d.Layer
+	exact         bool
+	bytes         int64
+	input, output int // elements
 
 	mu sync.RWMutex // held while weights change, and by readers until the executor has a run of them
 }
@@ -85,7 +87,8 @@ func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool,
 		_ = take(-bytes)
 		return nil, err
 	}
-	return &plan{Plan: made, layers: layers, exact: exact, bytes: bytes}, nil
+	info := made.Info()
+	return &plan{Plan: made, layers: layers, exact: exact, bytes: bytes, input: info.Input, output: info.Output}, nil
 }
 
 // plan makes or opens a plan.
@@ -168,15 +171,16 @@ func (p *plan) reply(created bool) *wire.PlanReply {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	var layers, programs strings.Builder
-	for _, layer := range p.Layers() {
+	info := p.Info()
+	for _, layer := range info.Layers {
 		fmt.Fprintf(&layers, "%s\t%s\t%g\n", layer.Algorithm, layer.Basis, layer.Tolerance)
 	}
-	for _, used := range p.Programs() {
+	for _, used := range info.Programs {
 		fmt.Fprintf(&programs, "%s\t%v\n", used.Name, used.Origin)
 	}
 	return &wire.PlanReply{
-		Created: created, HasWeights: p.Version() != 0, Version: p.Version(),
-		Input: uint64(p.InputLen()), Weights: uint64(p.WeightsLen()), Bias: uint64(p.BiasLen()), Output: uint64(p.OutputLen()),
+		Created: created, HasWeights: info.Version != 0, Version: info.Version,
+		Input: uint64(info.Input), Weights: uint64(info.Weights), Bias: uint64(info.Bias), Output: uint64(info.Output),
 		Layers: []byte(layers.String()), Programs: []byte(programs.String()),
 	}
 }
@@ -199,7 +203,7 @@ func (s *session) weights(t *task) error {
 	if !t.claim() {
 		return nil
 	}
-	reply := &wire.WeightsReply{Uploaded: p.Version() != m.Version}
+	reply := &wire.WeightsReply{Uploaded: p.Info().Version != m.Version}
 	var err error
 	if reply.Uploaded {
 		err = s.setWeights(p.plan, &m)
@@ -224,8 +228,8 @@ func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	if err != nil {
 		return err
 	}
-	if w, b := p.WeightsLen(), p.BiasLen(); len(weights) != 4*w || len(bias) != 4*b {
-		return reject(wire.CodeInvalid, "%d bytes of weights and %d of bias, the plan takes %d and %d", len(weights), len(bias), 4*w, 4*b)
+	if info := p.Info(); len(weights) != 4*info.Weights || len(bias) != 4*info.Bias {
+		return reject(wire.CodeInvalid, "%d bytes of weights and %d of bias, the plan takes %d and %d", len(weights), len(bias), 4*info.Weights, 4*info.Bias)
 	}
 	s.server.watch.begin(onThread)
 	defer s.server.watch.end(onThread, true)
@@ -271,7 +275,9 @@ func (s *session) submitRun(r *running) error {
 		p.mu.RLock()
 	}
 	defer p.mu.RUnlock()
-	if err := s.prepareRun(r, &m, p); err != nil {
+	if err := s.prepareRun(r, &m, p); errors.Is(err, conv2d.ErrNoWeights) {
+		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
+	} else if err != nil {
 		return err
 	}
 	if err := s.moveLarge(r, &r.run); err != nil {
@@ -282,9 +288,6 @@ func (s *session) submitRun(r *running) error {
 
 // prepareRun makes the job of a run. p.mu is held.
 func (s *session) prepareRun(r *running, m *wire.Run, p *openPlan) error {
-	if p.Version() == 0 {
-		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
-	}
 	if p.KeepsOutput() && m.Output.Place != wire.PlaceBuffer {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan changes an output that is there", Hint: "let it write a buffer that has the values from before"}
 	}
@@ -340,9 +343,9 @@ func (s *session) canRunInPlace(m *wire.Run) bool {
 // prepareRunOnDevice makes the job of a run of which input or output is a buffer, or is used
 // in place. p.mu is held.
 func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input, output []byte, inPlace bool) error {
-	if input != nil && len(input) != 4*p.InputLen() || output != nil && len(output) != 4*p.OutputLen() {
+	if input != nil && len(input) != 4*p.input || output != nil && len(output) != 4*p.output {
 		return reject(wire.CodeInvalid, "%d bytes in and %d out, the plan takes %d and makes %d",
-			len(input), len(output), 4*p.InputLen(), 4*p.OutputLen())
+			len(input), len(output), 4*p.input, 4*p.output)
 	}
 	from, err := s.runMemory(r, &m.Input, input, false, inPlace)
 	if err != nil {

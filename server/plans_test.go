@@ -53,7 +53,7 @@ func TestNetworksKeepTheirWeights(t *testing.T) {
 	f := serve(t, server.Options{})
 	specs, weights, bias, network := sample(t, f, 4)
 	defer network.Release()
-	input := conv2d.RandomValues(network.InputLen(), 7)
+	input := conv2d.RandomValues(network.Info().Input, 7)
 	want := network.Reference(input)
 	for start := range 2 {
 		c := f.dial()
@@ -61,12 +61,12 @@ func TestNetworksKeepTheirWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		layers := p.Layers()
-		if p.InputLen() != network.InputLen() || p.OutputLen() != network.OutputLen() || len(layers) != len(specs) || p.(*client.Plan).Created() != (start == 0) {
-			t.Fatalf("lengths %d and %d, %+v", p.InputLen(), p.OutputLen(), layers)
+		layers := p.Info().Layers
+		if p.Info().Input != network.Info().Input || p.Info().Output != network.Info().Output || len(layers) != len(specs) || p.(*client.Plan).Created() != (start == 0) {
+			t.Fatalf("lengths %d and %d, %+v", p.Info().Input, p.Info().Output, layers)
 		}
 		if start == 0 {
-			if err := p.Run(t.Context(), input, make([]float32, p.OutputLen())); !errors.Is(err, job.ErrInvalid) {
+			if err := p.Run(t.Context(), input, make([]float32, p.Info().Output)); !errors.Is(err, job.ErrInvalid) {
 				t.Errorf("without weights: %v", err)
 			}
 		}
@@ -74,7 +74,7 @@ func TestNetworksKeepTheirWeights(t *testing.T) {
 		if err != nil || uploaded != (start == 0) {
 			t.Errorf("start %d: uploaded %v, %v", start, uploaded, err)
 		}
-		output := poisoned(p.OutputLen())
+		output := poisoned(p.Info().Output)
 		if err := p.Run(t.Context(), input, output); err != nil {
 			t.Fatal(err)
 		}
@@ -119,15 +119,15 @@ func TestPlansOfEverySize(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		input, weights := conv2d.RandomValues(p.InputLen(), 1), conv2d.RandomValues(p.WeightsLen(), 2)
+		input, weights := conv2d.RandomValues(p.Info().Input, 1), conv2d.RandomValues(p.Info().Weights, 2)
 		var bias []float32
-		if n := p.BiasLen(); n > 0 {
+		if n := p.Info().Bias; n > 0 {
 			bias = conv2d.RandomValues(n, 3)
 		}
 		if _, err := p.SetWeights(t.Context(), 1, weights, bias); err != nil {
 			t.Fatal(shape, err)
 		}
-		output := poisoned(p.OutputLen())
+		output := poisoned(p.Info().Output)
 		if err := p.Run(t.Context(), input, output); err != nil {
 			t.Fatal(shape, err)
 		}

@@ -183,7 +183,7 @@ func (r *networkResult) run(ctx context.Context, d *networkDevice, input []float
 	if r.Uploaded, err = plan.SetWeights(ctx, 1, weights, bias); err != nil {
 		return err
 	}
-	output := make([]float32, plan.OutputLen())
+	output := make([]float32, plan.Info().Output)
 	r.RunMillis, err = repeated(func() error {
 		for i := range output {
 			output[i] = math.Float32frombits(conv2d.Poison)
@@ -194,7 +194,7 @@ func (r *networkResult) run(ctx context.Context, d *networkDevice, input []float
 		return err
 	}
 	var tolerances []float64
-	for i, c := range plan.Layers() {
+	for i, c := range plan.Info().Layers {
 		tolerances = append(tolerances, c.Tolerance)
 		r.Layers = append(r.Layers, networkLayer{layers[i].Name, shapes[i].String(), c.Algorithm, c.Basis, c.Tolerance})
 	}

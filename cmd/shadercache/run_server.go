@@ -105,7 +105,7 @@ func (r *serverConvolver) Conv2D(ctx context.Context, p conv2d.Problem, input, w
 		return nil, err
 	}
 	lap(&t.Run)
-	for _, p := range plan.Programs() {
+	for _, p := range plan.Info().Programs {
 		t.Programs = append(t.Programs, conv2d.ProgramOrigin{Name: p.Name, Origin: p.Origin})
 	}
 	r.result.addPrograms(t)

@@ -109,7 +109,7 @@ func runPlan(ctx context.Context, d shadercache.Device, shape conv2d.Shape, choi
 	if _, err := p.SetWeights(ctx, 1, weights, nil); err != nil {
 		return err
 	}
-	output := poisoned(p.OutputLen())
+	output := poisoned(p.Info().Output)
 	if err := p.Run(ctx, input, output); err != nil {
 		return err
 	}

@@ -205,7 +205,7 @@ var deviceOperations = []struct {
 			got := poisoned(len(c))
 			r.add("version %d", must(output.Read(ctx, 0, glctx.Bytes(got)))(r))
 			want := conv2d.ReferenceGEMM(problem, conv2d.GEMMTensors{A: a, B: b, C: c})
-			if report := conv2d.Compare(got, want, p.Layers()[0].Tolerance); !report.OK() {
+			if report := conv2d.Compare(got, want, p.Info().Layers[0].Tolerance); !report.OK() {
 				r.t.Error(report)
 			}
 			c = got
@@ -256,13 +256,13 @@ func (r *record) plan(ctx context.Context, layers []conv2d.Layer) {
 	}
 	p := must(conv2d.OpenPlan(ctx, r.d, conv2d.DevicePlanOptions{}, shapes...))(r)
 	defer p.Release()
-	r.add("%d %d %d %d", p.InputLen(), p.WeightsLen(), p.BiasLen(), p.OutputLen())
+	r.add("%d %d %d %d", p.Info().Input, p.Info().Weights, p.Info().Bias, p.Info().Output)
 	var tolerances []float64
-	for _, l := range p.Layers() {
+	for _, l := range p.Info().Layers {
 		r.add("%s by %s, %g", l.Algorithm, l.Basis, l.Tolerance)
 		tolerances = append(tolerances, l.Tolerance)
 	}
-	for _, used := range p.Programs() {
+	for _, used := range p.Info().Programs {
 		r.add("%s", used.Name)
 	}
 	for _, want := range []bool{true, false} {
@@ -270,7 +270,7 @@ func (r *record) plan(ctx context.Context, layers []conv2d.Layer) {
 			r.t.Errorf("uploaded: %t", uploaded)
 		}
 	}
-	input, output := conv2d.RandomValues(p.InputLen(), 9), poisoned(p.OutputLen())
+	input, output := conv2d.RandomValues(p.Info().Input, 9), poisoned(p.Info().Output)
 	if err := p.Run(ctx, input, output); err != nil {
 		r.t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ func ExampleOptions_Tune() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(plan.Layers()[0].Basis)
+		fmt.Println(plan.Info().Layers[0].Basis)
 		plan.Release()
 	}
 	// Output:

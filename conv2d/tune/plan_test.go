@@ -35,14 +35,14 @@ func TestPlanTunes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if basis := p.Layers()[0].Basis; basis != string(conv2d.ByTuning) || (searched > 0) != (round == 0) {
+		if basis := p.Info().Layers[0].Basis; basis != string(conv2d.ByTuning) || (searched > 0) != (round == 0) {
 			t.Errorf("round %d: by %s after %d candidates", round, basis, searched)
 		}
 		after := context.Counters()
 		if compiles := after.Compiles - before.Compiles; (compiles > 0) != (round == 0) {
 			t.Errorf("round %d: %d compiles", round, compiles)
 		}
-		for _, used := range p.Programs() {
+		for _, used := range p.Info().Programs {
 			if round == 1 && used.Origin != job.Disk {
 				t.Errorf("%s is %v", used.Name, used.Origin)
 			}
@@ -59,7 +59,7 @@ func TestPlanTunes(t *testing.T) {
 func checkPlan(t *testing.T, e *executor.Executor, p *conv2d.Plan) {
 	t.Helper()
 	seed := newSeed(t)
-	input, weights := conv2d.RandomValues(p.InputLen(), seed), conv2d.RandomValues(p.WeightsLen(), seed+1)
+	input, weights := conv2d.RandomValues(p.Info().Input, seed), conv2d.RandomValues(p.Info().Weights, seed+1)
 	want := conv2d.ReferenceConv2D(sampleConv, input, weights, nil)
 	if _, err := p.SetWeights(t.Context(), 1, weights, nil); err != nil {
 		t.Fatal(err)
@@ -79,11 +79,11 @@ func checkPlan(t *testing.T, e *executor.Executor, p *conv2d.Plan) {
 			return pending.Wait(t.Context())
 		},
 	} {
-		output := make([]float32, p.OutputLen())
+		output := make([]float32, p.Info().Output)
 		if err := run(output); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if r := conv2d.Compare(output, want, p.Layers()[0].Tolerance); !r.OK() {
+		if r := conv2d.Compare(output, want, p.Info().Layers[0].Tolerance); !r.OK() {
 			t.Errorf("%s: %v", name, r)
 		}
 	}

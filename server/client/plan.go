@@ -16,8 +16,8 @@ import (
 // Plan is a plan of a server: a job.Plan.
 type Plan struct {
 	object
-	reply  wire.PlanReply
-	layers []job.LayerChoice
+	created bool
+	info    job.PlanInfo
 }
 
 // OpenPlan makes or opens a plan: see job.Planner. One without a name ends with the session.
@@ -29,24 +29,19 @@ func (c *Client) OpenPlan(ctx context.Context, name string, exact bool, layers .
 	if exact {
 		m.Flags |= wire.Exact
 	}
-	p, err := c.plan(ctx, &m)
-	if err != nil {
-		return nil, err
-	}
-	if p.layers, err = p.layersOf(); err != nil {
-		p.Release()
-		return nil, err
-	}
-	return p, nil
-}
-
-func (c *Client) plan(ctx context.Context, m *wire.Plan) (*Plan, error) {
-	if err := checkName(string(m.Name)); err != nil {
+	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	p := &Plan{object: c.newObject(wire.KindPlan)}
 	m.ID = p.id
-	if err := p.make(ctx, wire.TypePlan, m, &p.reply); err != nil {
+	var reply wire.PlanReply
+	err := p.make(ctx, wire.TypePlan, &m, &reply)
+	if err != nil {
+		return nil, err
+	}
+	p.created = reply.Created
+	if p.info, err = infoOf(&reply); err != nil {
+		p.Release()
 		return nil, err
 	}
 	return p, nil
@@ -57,51 +52,33 @@ func (c *Client) DeletePlan(ctx context.Context, name string) error {
 	return c.deleteName(ctx, &wire.Delete{Kind: wire.KindPlan, Name: []byte(name)})
 }
 
-// InputLen returns the number of elements of an input.
-func (p *Plan) InputLen() int { return int(p.reply.Input) }
+// Info returns what the plan is. Version is the one that it had when it was opened, or that this
+// client has set since.
+func (p *Plan) Info() job.PlanInfo { return p.info }
 
-// OutputLen returns the number of elements of an output.
-func (p *Plan) OutputLen() int { return int(p.reply.Output) }
-
-// WeightsLen returns the number of weights of all layers.
-func (p *Plan) WeightsLen() int { return int(p.reply.Weights) }
-
-// BiasLen returns the number of elements of the bias of all layers, 0 where there is none.
-func (p *Plan) BiasLen() int { return int(p.reply.Bias) }
-
-// Version returns the version of the weights that the plan had when it was opened, 0 for
-// none.
-func (p *Plan) Version() uint64 { return p.reply.Version }
-
-// Layers returns what the server chose for each layer.
-func (p *Plan) Layers() []job.LayerChoice { return p.layers }
-
-func (p *Plan) layersOf() (layers []job.LayerChoice, err error) {
-	for line := range strings.Lines(string(p.reply.Layers)) {
+// infoOf returns what a reply says of a plan.
+func infoOf(r *wire.PlanReply) (job.PlanInfo, error) {
+	info := job.PlanInfo{Input: int(r.Input), Output: int(r.Output), Weights: int(r.Weights), Bias: int(r.Bias), Version: r.Version}
+	for line := range strings.Lines(string(r.Layers)) {
 		parts := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(parts) != 3 {
-			return nil, fmt.Errorf("%w: a layer %q", ErrMalformed, line)
+			return info, fmt.Errorf("%w: a layer %q", ErrMalformed, line)
 		}
 		tolerance, err := strconv.ParseFloat(parts[2], 64)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+			return info, fmt.Errorf("%w: %w", ErrMalformed, err)
 		}
-		layers = append(layers, job.LayerChoice{Algorithm: parts[0], Basis: parts[1], Tolerance: tolerance})
+		info.Layers = append(info.Layers, job.LayerChoice{Algorithm: parts[0], Basis: parts[1], Tolerance: tolerance})
 	}
-	return layers, nil
-}
-
-// Programs returns the name and the origin of each program when the plan was opened.
-func (p *Plan) Programs() (list []job.ProgramUse) {
-	for line := range strings.Lines(string(p.reply.Programs)) {
+	for line := range strings.Lines(string(r.Programs)) {
 		name, origin, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		list = append(list, job.ProgramUse{Name: name, Origin: job.ParseOrigin(origin)})
+		info.Programs = append(info.Programs, job.ProgramUse{Name: name, Origin: job.ParseOrigin(origin)})
 	}
-	return list
+	return info, nil
 }
 
 // Created reports whether the call that returned the plan made it.
-func (p *Plan) Created() bool { return p.reply.Created }
+func (p *Plan) Created() bool { return p.created }
 
 // SetWeights puts the weights and the bias of all layers, one after the other, on the GPU
 // under a version, which is not 0. With the version that is there nothing is sent, and
@@ -110,12 +87,12 @@ func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []f
 	if p.released.Load() {
 		return false, job.ErrReleased
 	}
-	if version == p.reply.Version && version != 0 {
+	if version == p.info.Version && version != 0 {
 		return false, nil
 	}
-	if len(weights) != p.WeightsLen() || len(bias) != p.BiasLen() {
+	if len(weights) != p.info.Weights || len(bias) != p.info.Bias {
 		return false, fmt.Errorf("%w: %d weights and a bias of %d, the plan takes %d and %d",
-			job.ErrInvalid, len(weights), len(bias), p.WeightsLen(), p.BiasLen())
+			job.ErrInvalid, len(weights), len(bias), p.info.Weights, p.info.Bias)
 	}
 	staging := &Pending{c: p.c}
 	m := wire.Weights{Plan: p.id, Version: version, Deadline: deadlineOf(ctx)}
@@ -134,7 +111,7 @@ func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []f
 	err = p.c.do(ctx, wire.TypeWeights, &m, &reply)
 	staging.unstage(err == nil)
 	if err == nil {
-		p.reply.Version = version
+		p.info.Version = version
 	}
 	return reply.Uploaded, err
 }
@@ -177,9 +154,9 @@ func (p *Plan) SubmitBuffers(ctx context.Context, input, output job.Buffer) (job
 	if p.released.Load() || from.released.Load() || to.released.Load() {
 		return nil, job.ErrReleased
 	}
-	if input.Size() < 4*p.InputLen() || output.Size() < 4*p.OutputLen() {
+	if input.Size() < 4*p.info.Input || output.Size() < 4*p.info.Output {
 		return nil, fmt.Errorf("%w: buffers of %d bytes in and %d out, the plan takes %d and makes %d",
-			job.ErrInvalid, input.Size(), output.Size(), 4*p.InputLen(), 4*p.OutputLen())
+			job.ErrInvalid, input.Size(), output.Size(), 4*p.info.Input, 4*p.info.Output)
 	}
 	pending := &Pending{c: p.c, sent: wire.TypeRun}
 	m := wire.Run{Plan: p.id, Deadline: deadlineOf(ctx), Input: from.operand(0, 0), Output: to.operand(0, 0)}

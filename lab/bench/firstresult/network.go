@@ -51,15 +51,15 @@ func runNetwork(ctx context.Context, path string) error {
 		return err
 	}
 	random := generator(1)
-	weights, bias := random.values(p.WeightsLen(), 0.2), random.values(p.BiasLen(), 0.2)
+	weights, bias := random.values(p.Info().Weights, 0.2), random.values(p.Info().Bias, 0.2)
 	uploaded := false
-	if p.Version() != weightsVersion {
+	if p.Info().Version != weightsVersion {
 		if uploaded, err = p.SetWeights(ctx, weightsVersion, weights, bias); err != nil {
 			return err
 		}
 	}
-	input := random.values(p.InputLen(), 1)
-	got := make([]float32, p.OutputLen())
+	input := random.values(p.Info().Input, 1)
+	got := make([]float32, p.Info().Output)
 	if err := p.Run(ctx, input, got); err != nil {
 		return err
 	}

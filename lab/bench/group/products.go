@@ -93,7 +93,7 @@ func (t tensors) poison() {
 
 // verified compares the output with the CPU's.
 func (r *run) verified(shape conv2d.Shape, plan job.Plan, t tensors) (bool, error) {
-	report, err := conv2d.CompareSample(shape, r.info, t.input, t.weights, nil, t.output, plan.Layers()[0].Tolerance)
+	report, err := conv2d.CompareSample(shape, r.info, t.input, t.weights, nil, t.output, plan.Info().Layers[0].Tolerance)
 	return report.OK(), err
 }
 
@@ -115,7 +115,7 @@ func (r *run) plan(name string, shape conv2d.Shape, pending int) error {
 	if err != nil {
 		return err
 	}
-	row := Row{Workload: name, Detail: shape.String() + ", on the devices, " + whole.plan.Layers()[0].Algorithm, Unit: "TFLOP/s", Verified: true}
+	row := Row{Workload: name, Detail: shape.String() + ", on the devices, " + whole.plan.Info().Layers[0].Algorithm, Unit: "TFLOP/s", Verified: true}
 	err = r.compare(row, func(device shadercache.Device) (float64, error) {
 		p := whole
 		if device != one {
