@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"image/draw"
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
@@ -72,22 +70,10 @@ func (t *Texture) Write(ctx context.Context, r texel.Region, texels []byte) erro
 	return t.access(ctx, func(gl *glctx.GL) error { return gl.UploadTexture(t.texture, r, texels, glctx.Stride{}) })
 }
 
-// UploadPicture copies a picture to level 0, as glctx.GL.UploadPicture does, after the
-// jobs submitted so far that use the texture.
-func (t *Texture) UploadPicture(ctx context.Context, picture image.Image) error {
-	return t.access(ctx, func(gl *glctx.GL) error { return gl.UploadPicture(t.texture, 0, 0, 0, picture) })
-}
-
 // Read copies a region to dst without padding, after the jobs submitted so far that
 // use the texture.
 func (t *Texture) Read(ctx context.Context, r texel.Region, dst []byte) error {
 	return t.access(ctx, func(gl *glctx.GL) error { return gl.DownloadTexture(t.texture, r, dst, glctx.Stride{}) })
-}
-
-// DownloadPicture copies level 0 to a picture, as glctx.GL.DownloadPicture does, after
-// the jobs submitted so far that use the texture.
-func (t *Texture) DownloadPicture(ctx context.Context, picture draw.Image) error {
-	return t.access(ctx, func(gl *glctx.GL) error { return gl.DownloadPicture(t.texture, 0, 0, 0, picture) })
 }
 
 // Clear sets every texel of a region to value, which has the bytes of one, after the
