@@ -261,26 +261,6 @@ func (t Texture) glBox(r texel.Region) (sides int, at, n [3]int32) {
 // one there, and its sums here would overflow.
 const maxTransfer = 1<<31 - 1
 
-// CopyTexture copies a region on the device to a place in another texture, or in
-// another part of the same, whose texels have the same size.
-func (gl *GL) CopyTexture(from Texture, r texel.Region, to Texture, level, x, y, z int) error {
-	r, err := from.Within(r)
-	if err == nil {
-		_, err = to.Within(texel.Region{Level: level, X: x, Y: y, Z: z, Width: r.Width, Height: r.Height, Depth: r.Depth})
-	}
-	if err == nil && from.Format != to.Format && !from.Aliases(to.Format) {
-		err = fmt.Errorf("%w: %s cannot be copied to %s", texel.ErrRegion, from.Format, to.Format)
-	}
-	if err != nil {
-		return fmt.Errorf("glctx: %w", err)
-	}
-	n := func(v int) int32 { return int32(v) } // layers are along z here, also those of a 1D array
-	gl45.CopyImageSubData(from.ID, targets[from.Dim], n(r.Level), n(r.X), n(r.Y), n(r.Z),
-		to.ID, targets[to.Dim], n(level), n(x), n(y), n(z), n(r.Width), n(r.Height), n(r.Depth))
-	gl.debugCheck("glCopyImageSubData")
-	return nil
-}
-
 // ClearTexture sets every texel of a region to value, which has Format.Bytes bytes.
 func (gl *GL) ClearTexture(t Texture, r texel.Region, value []byte) error {
 	r, err := t.Within(r)

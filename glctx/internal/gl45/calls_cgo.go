@@ -22,7 +22,6 @@ var (
 	ClientWaitSync              = gl.ClientWaitSync
 	CompileShader               = gl.CompileShader
 	CopyBufferSubData           = gl.CopyBufferSubData
-	CopyImageSubData            = gl.CopyImageSubData
 	CopyNamedBufferSubData      = gl.CopyNamedBufferSubData
 	CreateBuffers               = gl.CreateBuffers
 	CreateProgram               = gl.CreateProgram

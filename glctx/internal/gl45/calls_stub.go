@@ -45,9 +45,6 @@ func CompileShader(_ uint32) {}
 
 func CopyBufferSubData(_ uint32, _ uint32, _ int, _ int, _ int) {}
 
-func CopyImageSubData(_ uint32, _ uint32, _ int32, _ int32, _ int32, _ int32, _ uint32, _ uint32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32) {
-}
-
 func CopyNamedBufferSubData(_ uint32, _ uint32, _ int, _ int, _ int) {}
 
 func CreateBuffers(_ int32, _ *uint32) {}

@@ -27,7 +27,7 @@ var always = []string{
 // from45 is the calls that contexts of desktop OpenGL 4.5 need in addition.
 var from45 = []string{
 	"glBindTextureUnit", "glClearNamedBufferSubData",
-	"glClearTexSubImage", "glCopyImageSubData", "glCopyNamedBufferSubData", "glCreateBuffers",
+	"glClearTexSubImage", "glCopyNamedBufferSubData", "glCreateBuffers",
 	"glCreateQueries", "glCreateSamplers", "glCreateTextures", "glDebugMessageCallback",
 	"glDebugMessageInsert", "glFlushMappedNamedBufferRange", "glGenerateTextureMipmap", "glGetGraphicsResetStatus",
 	"glGetNamedBufferSubData", "glGetQueryObjectui64v", "glGetTextureParameteriv",
