@@ -6,15 +6,29 @@ import (
 	"strings"
 )
 
-// peerTable returns the rows of a benchmark beside its peer, in microseconds.
+// peakTFLOPS is that of fp32 on an H100 or H200 at 1980 MHz: 132 processors, each with 128
+// multiply-adds in a cycle.
+const peakTFLOPS = 132 * 128 * 2 * 1.98e-3
+
+// peerTable returns the rows of a benchmark beside its peer, in microseconds, and for products
+// what they reach of the peak.
 func peerTable(what string, l kernelsLog) string {
 	if len(l.Rows) == 0 {
 		return ""
 	}
-	t := newTable(what, "by", "us", "TFLOP/s", "error", l.Rows[0].Peer+", us", "ratio")
+	columns := []string{what, "by", "us", "TFLOP/s", "error", l.Rows[0].Peer + ", us", "ratio"}
+	products := l.Rows[0].Peer == "cuBLAS"
+	if products {
+		columns = append(columns, "of the peak")
+	}
+	t := newTable(columns...)
 	for _, r := range l.Rows {
-		t.row(r.name(), r.by(), fmt.Sprintf("%.1f", 1e3*r.Millis), fmt.Sprintf("%.1f", r.TFLOPS), fmt.Sprintf("%.0e", r.Error),
-			fmt.Sprintf("%.1f", 1e3*r.PeerMillis), fmt.Sprintf("**%.2f**", r.Ratio))
+		cells := []string{r.name(), r.by(), fmt.Sprintf("%.1f", 1e3*r.Millis), fmt.Sprintf("%.1f", r.TFLOPS), fmt.Sprintf("%.0e", r.Error),
+			fmt.Sprintf("%.1f", 1e3*r.PeerMillis), fmt.Sprintf("**%.2f**", r.Ratio)}
+		if products {
+			cells = append(cells, fmt.Sprintf("%.2f", r.TFLOPS/peakTFLOPS))
+		}
+		t.row(cells...)
 	}
 	return t.String()
 }

@@ -68,7 +68,22 @@ func limitsClaims(l *logs) []claim {
 	word := l.number(log, `kernel writes word, flush, poll mapped +median +([0-9.]+)`)
 	three := l.number(log, `ticks depth 3, word: ([0-9.]+) us`)
 	most, least := l.number(log, `batches of +64, [^:]*with copies: ([0-9.]+) us`), l.number(log, `batches of 256, [^:]*with copies: ([0-9.]+) us`)
+	// The first of the three runs of each.
+	const jobs = "h200/driver-jobs.txt"
+	alone := l.number(jobs, `one thread, one at a time +([0-9.]+) us`)
+	handed := l.number(jobs, `hand-over, one at a time +([0-9.]+) us`)
+	bare := l.number(jobs, `dispatch, fence, wait +([0-9.]+) us`)
+	recording := l.number(jobs, `batches of 64 .* ([0-9.]+) us of CPU time`)
+	paced := l.number(jobs, `1 ms, three at a time .* ([0-9.]+)% of a core`)
+	const floors = "h200/floors.txt"
+	small, row := l.number(floors, `gemm:16x900x27 +([0-9.]+) us .*reading input`), l.number(floors, `gemm:1x4096x4096 +([0-9.]+) us .*reading input`)
+	registers := l.number(floors, `gemm:8192x8192x8192 .* ([0-9.]+) TFLOP/s .*multiply-adds`)
 	return []claim{
+		newClaim(limitsPage, "a dispatch with its fence %.1f us, a job %.1f us, and where a second thread hands it over %.1f us", bare, alone, handed),
+		newClaim(limitsPage, "a thread that only records and polls takes %.2f us of CPU time a job", recording),
+		newClaim(limitsPage, "in C the same calls and sleeps of two threads take %.1f%%", paced),
+		newClaim(limitsPage, "reading the inputs alone takes %.1f us for 16x900x27 and %.1f us for 1x4096x4096", small, row),
+		newClaim(limitsPage, "multiply-adds in registers reach %.1f TFLOP/s", registers),
 		newClaim(limitsPage, "and the host that polls it, take %.1f us without the library", word),
 		newClaim(limitsPage, "a kernel that only writes one word takes %.1f us", three),
 		newClaim(limitsPage, "the kernel take %.1f to %.1f us each in large batches", least, most),

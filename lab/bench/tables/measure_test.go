@@ -111,7 +111,7 @@ func TestMeasureWritesEveryLog(t *testing.T) {
 			continue // scripts/drivers run, of docs/drivers.md
 		}
 		switch name := filepath.Base(log); name {
-		case "driver-calls.txt", "startup-calls.txt", "startup-split.txt", "ticks-trips.txt": // of docs/bench/host-h200.md
+		case "driver-calls.txt", "driver-jobs.txt", "floors.txt", "startup-calls.txt", "startup-split.txt", "ticks-trips.txt": // of docs/bench/host-h200.md
 		case "server-ring.txt", "server-devices.txt", "server-idle.txt": // benchmarks of package server, and of docs/drivers.md
 		case "replay.json", "replay-mesa25.json", "record.txt": // scripts/replay-trial, and a C program of package recorder
 		case "exec-export.txt": // of docs/programs.md
