@@ -127,7 +127,7 @@ func (s *Session) Restore(ctx context.Context, c *Checkpoint) error {
 		if err := sc.kernel.accepts(c); err != nil {
 			return err
 		}
-		if sc.run.flags().running {
+		if sc.run.view().running {
 			return ErrRunning
 		}
 		return sc.loadCheckpoint(c)

@@ -83,38 +83,17 @@ func (r *runState) markClosed() bool {
 
 // err returns the failure of the session, or ErrClosed.
 func (r *runState) err() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.failure == nil && r.closed {
+	v := r.view()
+	if v.failure == nil && v.closed {
 		return ErrClosed
 	}
-	return r.failure
-}
-
-// failed returns the failure of the session, or nil.
-func (r *runState) failed() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failure
-}
-
-func (r *runState) saveFailure() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.saving
+	return v.failure
 }
 
 func (r *runState) setSaveFailure(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.saving = err
-}
-
-// progressOf returns the steps before the epoch and the progress at the last boundary.
-func (r *runState) progressOf() (base, progress uint64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.base, r.progress
 }
 
 // waitOutcome waits for the end of the run and returns its outcome.
@@ -270,20 +249,17 @@ func (r *runState) restored(base, steps uint64) {
 	r.notifyLocked()
 }
 
-// runFlags is a consistent copy of the flags of a run.
-type runFlags struct{ running, stopping, closed, failed, idle bool }
-
-func (r *runState) flags() runFlags {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return runFlags{r.running, r.stopping, r.closed, r.failure != nil, r.idle}
+// runView is a consistent copy of the state of a run.
+type runView struct {
+	base, progress, goal            uint64
+	running, stopping, closed, idle bool
+	failure, saving                 error
 }
 
-// goalOf returns the steps to reach.
-func (r *runState) goalOf() uint64 {
+func (r *runState) view() runView {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.goal
+	return runView{r.base, r.progress, r.goal, r.running, r.stopping, r.closed, r.idle, r.failure, r.saving}
 }
 
 // lowerTickTime keeps ticks below d for a while.

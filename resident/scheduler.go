@@ -57,7 +57,7 @@ func (sc *scheduler) loop() {
 		sc.run.attention.Store(false)
 		sc.serveRequests()
 		sc.endStoppedRun()
-		if sc.run.flags().closed {
+		if sc.run.view().closed {
 			sc.run.dismiss()
 			return
 		}
@@ -72,7 +72,7 @@ func (sc *scheduler) loop() {
 			sc.failSession(err)
 			continue
 		}
-		if sc.run.flags().stopping || sc.checkpointDue() {
+		if sc.run.view().stopping || sc.checkpointDue() {
 			sc.align()
 		}
 		sc.publishStatus()
@@ -133,7 +133,7 @@ func (sc *scheduler) serveRequests() {
 		} else if sc.align() {
 			sc.publishStatus()
 		}
-		if err := sc.run.failed(); err != nil {
+		if err := sc.run.view().failure; err != nil {
 			q.done <- err
 		} else {
 			q.done <- q.do(sc)
@@ -146,7 +146,7 @@ func (sc *scheduler) serveRequests() {
 
 // endStoppedRun ends a run that was stopped before its next tick.
 func (sc *scheduler) endStoppedRun() {
-	if f := sc.run.flags(); f.running && f.stopping {
+	if v := sc.run.view(); v.running && v.stopping {
 		sc.align()
 		sc.publishStatus()
 	}
@@ -155,8 +155,8 @@ func (sc *scheduler) endStoppedRun() {
 // hasWork reports whether there is a reason for a tick. An idle kernel gets one when
 // there is a message.
 func (sc *scheduler) hasWork() bool {
-	f := sc.run.flags()
-	return f.running && !f.failed && (!f.idle || sc.mail.unread() > 0)
+	v := sc.run.view()
+	return v.running && v.failure == nil && (!v.idle || sc.mail.unread() > 0)
 }
 
 // publishStatus makes the status visible to callers.
@@ -216,7 +216,7 @@ func (sc *scheduler) beginBurst() uint32 {
 	// Signals, relayed stops, and that a chain or a step is over outlast their tick. Clearing
 	// takes a transfer before the first tick, so it is left out where there is none of them.
 	sc.clearRun = sc.clearRun || stopped || sc.status.Kind != wire.SignalRunning || sc.mode.Actual == Chain || sc.kernel.lockstep()
-	goal := sc.run.goalOf()
+	goal := sc.run.view().goal
 	if sc.status.Least >= sc.options.test.epochSteps && sc.status.Halted < sc.kernel.Groups {
 		sc.base += uint64(sc.status.Least)
 		sc.epoch++
@@ -251,7 +251,7 @@ func (sc *scheduler) planned() uint32 {
 // whether groups had to move. Bursts that end for other reasons do not align.
 func (sc *scheduler) align() bool {
 	before := sc.counts.alignments.Load()
-	if sc.run.flags().failed {
+	if sc.run.view().failure != nil {
 		return false
 	}
 	if err := sc.alignGroups(); err != nil {

@@ -110,7 +110,7 @@ func (s *Session) Close() error {
 	}
 	return s.polling(func() error {
 		<-s.run.ended
-		return s.run.saveFailure()
+		return s.run.view().saving
 	})
 }
 
@@ -163,8 +163,8 @@ func (s *Session) WaitIdle(ctx context.Context) error {
 // Progress returns the number of steps that every group has done. During a tick, where
 // the host sees kernel writes, it is the progress of group 0.
 func (s *Session) Progress() uint64 {
-	base, progress := s.run.progressOf()
-	return max(progress, base+uint64(s.mail.load(wire.AtDone)))
+	v := s.run.view()
+	return max(v.progress, v.base+uint64(s.mail.load(wire.AtDone)))
 }
 
 // Err returns the error that made the session fail, ErrClosed after Close, or nil. A
