@@ -218,7 +218,7 @@ func sealAll(entries []*entry) (inUse []InUseProgram) {
 	}
 	if len(inUse) > 0 {
 		for _, e := range idle {
-			e.unseal()
+			e.unsealFirst(lanes)
 		}
 	}
 	slices.SortFunc(inUse, func(a, b InUseProgram) int {

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"crypto/sha256"
-	"errors"
 	"os"
 	"runtime/debug"
 	"sync"
@@ -241,5 +240,3 @@ func (c *Cache) recordCrashes() {
 		}
 	})
 }
-
-func isQuarantined(err error) bool { return errors.Is(err, binary.ErrQuarantined) }

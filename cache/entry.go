@@ -4,7 +4,6 @@ import (
 	"math"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/job"
@@ -166,8 +165,6 @@ func (e *entry) seal() bool {
 	return true
 }
 
-func (e *entry) unseal() { e.unsealFirst(lanes) }
-
 // unsealFirst adds instead of storing: a Get that found the share sealed may not
 // have taken its count back yet.
 func (e *entry) unsealFirst(n int) {
@@ -204,8 +201,6 @@ func (e *entry) lastUse() int64 {
 	return last
 }
 
-func (e *entry) lastUseTime() time.Time { return e.clock.at(e.lastUse()) }
-
 // drop gives up one ownership and deletes the program if it was the last. The
 // caller does not hold Cache.mu.
 func (e *entry) drop(dev Device) {
@@ -219,7 +214,7 @@ func (e *entry) use() binary.Use {
 	return binary.Use{
 		Key:          e.key,
 		Name:         e.name,
-		LastUse:      e.lastUseTime(),
+		LastUse:      e.clock.at(e.lastUse()),
 		CompileNanos: e.compileNanos,
 		LoadNanos:    e.loadNanos,
 

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -144,7 +145,7 @@ func (c *Cache) complete(r result) error {
 		dropped, err = c.accept(r)
 	case isCompileError(err):
 		c.addFailure(r.flight, err)
-	case isQuarantined(err):
+	case errors.Is(err, binary.ErrQuarantined):
 		c.mu.counters.pending.Refusals++
 	}
 	c.setLost(err)

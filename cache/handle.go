@@ -48,11 +48,9 @@ func (h *Handle) Origin() job.Origin {
 
 // Retain returns a second handle to the same program, to be released separately.
 func (h *Handle) Retain() *Handle {
-	h.entry()
-	if !h.share.retain() {
-		panic("cache: Retain ran while the handle was being released")
-	}
-	return &Handle{share: h.share, origin: h.origin}
+	second := new(Handle)
+	h.RetainInto(second)
+	return second
 }
 
 // RetainInto is Retain without an allocation: it makes dst, which is zero or
@@ -63,7 +61,7 @@ func (h *Handle) RetainInto(dst *Handle) {
 		panic("cache: RetainInto was given a handle that is in use")
 	}
 	if !h.share.retain() {
-		panic("cache: RetainInto ran while the handle was being released")
+		panic("cache: Retain or RetainInto ran while the handle was being released")
 	}
 	dst.share, dst.origin = h.share, h.origin
 	dst.released.Store(false)

@@ -44,10 +44,6 @@ const (
 	maxTrialLimit   = 16 * time.Minute
 )
 
-func trialLimit(q binary.Quarantined) time.Duration {
-	return min(firstTrialLimit<<min(q.Hangs, 8), maxTrialLimit)
-}
-
 // trial is a suspect on its way to a verdict.
 type trial struct {
 	src   *shader.Source
@@ -89,7 +85,7 @@ func (g *CrashGuard) runBatch(batch []*trial) {
 	var limit time.Duration
 	for i, t := range batch {
 		sources[i] = t.src
-		limit = max(limit, trialLimit(t.note))
+		limit = max(limit, min(firstTrialLimit<<min(t.note.Hangs, 8), maxTrialLimit))
 	}
 	g.owner.log.Info("programs that were in the driver when a process ended are tried in a process of their own", "programs", len(batch))
 	g.trier.Try(context.Background(), sources, limit, func(i int, result Trial) {
