@@ -177,7 +177,10 @@ func (c *Context) run(started chan<- error) {
 		if batch, open = c.queue.take(batch); !open {
 			break
 		}
-		c.runBatch(batch)
+		for i, j := range batch {
+			c.runJob(j)
+			batch[i] = callback{}
+		}
 	}
 	c.tearDown()
 	surface.close()
@@ -224,13 +227,6 @@ func (c *Context) tearDown() {
 	}
 	c.gl.endPriming()
 	c.gl.stopDebugOutput()
-}
-
-func (c *Context) runBatch(batch []callback) {
-	for i, j := range batch {
-		c.runJob(j)
-		batch[i] = callback{}
-	}
 }
 
 // longCallback is the time above which a callback of Do is an event.

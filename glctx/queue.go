@@ -99,7 +99,9 @@ func (q *queue) take(spare []callback) ([]callback, bool) {
 			return batch, open
 		}
 		q.sleeper.Sleep(next)
-		q.awake()
+		q.mu.Lock()
+		q.mu.sleeping = false // where no job has ended the sleep
+		q.mu.Unlock()
 	}
 }
 
@@ -122,13 +124,6 @@ func (q *queue) takeOrSleep(spare []callback, next time.Duration) (batch []callb
 	q.mu.sleeping, q.mu.asleep = true, time.Now()
 	q.sleeper.Prepare(next)
 	return nil, true, false
-}
-
-// awake ends a sleep that no job has ended.
-func (q *queue) awake() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.mu.sleeping = false
 }
 
 // tryTake is take without the wait.
