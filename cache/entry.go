@@ -73,7 +73,7 @@ const (
 // lane numbers the share that a goroutine should use. Most of the time the pool
 // returns the CPU's own. A collection drops those that were not used for a while, so that
 // in time two CPUs have the same number, and each call takes three times as long: a lane
-// goes on to another share where somebody else has counted since its last hit.
+// goes on to another share where others have counted since its last hit.
 type lane struct {
 	number, step uint32
 	last         *share // of the last hit
