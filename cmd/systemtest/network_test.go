@@ -11,7 +11,7 @@ import (
 // The backend for directories has none. The front door has package net, for the Unix socket
 // of a server, and neither HTTP nor TLS.
 func TestNoNetworkWithoutABackend(t *testing.T) {
-	never := []string{"net/http", "crypto/tls", "crypto/x509", module + "/remote/http"}
+	never := []string{"net/http", "crypto/tls", "crypto/x509", module + "/fleet/http"}
 	for pkg, banned := range map[string][]string{
 		".":            never,
 		"./fleet":      append(never, "net"),

@@ -34,7 +34,7 @@ machines together.
 The exit code is 1 when the state of a machine differs from the CPU's.`
 
 func newBenchInterpreter(o *options) cli.Command {
-	var b workloads.InterpreterOptions
+	b := workloads.InterpreterOptions{Repeat: 2}
 	return cli.Command{
 		Use:     "interpreter [--workloads NAMES] [--machines N] [--cycles N] [--batch N] [--repeat N]",
 		Short:   "Measure machines that run on the GPU",

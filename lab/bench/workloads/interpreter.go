@@ -26,7 +26,7 @@ type InterpreterOptions struct {
 	Machines int `flag:"machines" help:"machines side by side (default 10000, on software drivers 256)"`
 	Cycles   int `flag:"cycles" help:"instructions of each machine (default 4000000; on software drivers 600000 of one machine, 60000 of many)"`
 	Batch    int `flag:"batch" help:"instructions of a batch (default a quarter of --cycles)"`
-	Repeat   int `flag:"repeat" help:"runs of each row, of which the best counts (default 2)"`
+	Repeat   int `flag:"repeat" help:"runs of each row, of which the best counts"`
 }
 
 // InterpreterWorkloads are the names of what RunInterpreter measures: every form of
