@@ -90,6 +90,8 @@ func (p *ownPlan) SetWeights(ctx context.Context, version uint64, weights, bias 
 }
 
 func (p *ownPlan) Submit(ctx context.Context, input, output []float32) (job.Pending, error) {
+	p.using.RLock()
+	defer p.using.RUnlock()
 	j, err := p.Job(input, output)
 	if err != nil {
 		return nil, p.err(err)
@@ -106,6 +108,8 @@ func (p *ownPlan) SubmitBuffers(ctx context.Context, input, output job.Buffer) (
 	if err != nil {
 		return nil, err
 	}
+	p.using.RLock()
+	defer p.using.RUnlock()
 	dispatches, err := p.Dispatches(Operands{Input: in.Memory, Output: out.Memory})
 	if err != nil {
 		return nil, p.err(err)

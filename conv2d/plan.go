@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
@@ -56,7 +57,11 @@ type Plan struct {
 	between []*executor.Memory // the output of each part but the last
 
 	setting glctx.Mutex // held by SetWeights, which waits for the GPU, and by Release
-	mu      struct {
+
+	// using is held for reading from where a job is made until the executor has it: its weights
+	// are not released meanwhile.
+	using sync.RWMutex
+	mu    struct {
 		glctx.Mutex
 		version  uint64            // of the weights; 0: there are none
 		weights  []residentWeights // of version, for each part
@@ -143,9 +148,7 @@ func (p *Plan) Release() {
 		part.release()
 	}
 	release(append(p.between, p.mu.packed)...)
-	for _, w := range p.mu.weights {
-		w.release()
-	}
+	releaseWeights(p.mu.weights)
 }
 
 // release releases memory; nil is none.

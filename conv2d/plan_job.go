@@ -182,6 +182,8 @@ func (p *Plan) runTimed(ctx context.Context, input, output []float32, t *Timing)
 		return err
 	}
 	defer out.Release()
+	p.using.RLock()
+	defer p.using.RUnlock()
 	dispatches, err := p.Dispatches(Operands{Input: in.Memory, Output: out})
 	if err != nil {
 		return err

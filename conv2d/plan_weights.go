@@ -18,15 +18,19 @@ type residentWeights struct {
 	packed  *executor.Memory // nil: used as they are
 }
 
-func (w residentWeights) release() { release(w.weights, w.bias, w.packed) }
+func releaseWeights(list []residentWeights) {
+	for _, w := range list {
+		release(w.weights, w.bias, w.packed)
+	}
+}
 
 // SetWeights puts the weights and the bias of all layers, one after the other, on the device
 // under a version, which is not 0, and reports whether it did. With the version that is there already nothing
 // is read, uploaded or prepared, whatever the slices hold.
 //
 // Jobs that were submitted before keep the weights of then; jobs that were made
-// before and not submitted must be made again. It waits until the device has the
-// weights, beside those of before: after an error these are there still.
+// before and not submitted must be made again, and none is submitted meanwhile. It waits until
+// the device has the weights, beside those of before: after an error these are there still.
 func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) (uploaded bool, err error) {
 	if version == 0 {
 		return false, fmt.Errorf("%w: weights need a version that is not 0", job.ErrInvalid)
@@ -54,21 +58,20 @@ func (p *Plan) setWeights(ctx context.Context, version uint64, of func(i int) (w
 		return false, err
 	}
 	fresh := make([]residentWeights, len(p.parts))
-	replaced := fresh
-	defer func() {
-		for _, w := range replaced {
-			w.release()
-		}
-	}()
 	for i, part := range p.parts {
 		weights, bias := of(i)
 		if fresh[i], err = part.uploadWeights(ctx, weights, bias); err != nil {
+			releaseWeights(fresh)
 			return false, p.layers[i].err(err)
 		}
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.mu.version, p.mu.weights, replaced = version, fresh, p.mu.weights
+	before := p.mu.weights
+	p.mu.version, p.mu.weights = version, fresh
+	p.mu.Unlock()
+	p.e.Context().PollWhile(p.using.Lock)
+	defer p.using.Unlock()
+	releaseWeights(before)
 	return true, nil
 }
 
