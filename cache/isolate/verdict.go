@@ -96,13 +96,14 @@ func (r *run) crashedTwice(result Result, lost *LostError) (Result, error) {
 	return result, errors.Join(child.end(), drivercache.SetAside(r.Dir.DriverDir()))
 }
 
-// refuse writes why the program of a result is refused from now on.
+// refuse writes why the program of a result is refused from now on. One that the driver did not
+// have when its child was lost is no suspect, and is not refused.
 func (r *run) refuse(result Result, lost *LostError) (Result, error) {
 	if r.Dir == nil {
 		return result, nil
 	}
-	result.Quarantined = true
 	err := r.eachNote(result.Key, func(store *binary.Store, q binary.Quarantined) error {
+		result.Quarantined = result.Quarantined || q.Suspect || q.Refused()
 		if !q.Suspect {
 			return nil
 		}
