@@ -167,7 +167,7 @@ func (d *Dir) counters() (map[string]Counters, error) {
 		if err != nil {
 			c = all[s.name]
 		}
-		for _, r := range s.readPending(merged) {
+		for _, r := range s.readPending(s.pendingNames(), merged) {
 			c.Add(r.Counters)
 		}
 		if c != (Counters{}) {

@@ -104,7 +104,7 @@ func (s *Store) openStatistics() *statistics {
 	known := index.OpenCopy(s.path)
 	var c contents
 	_ = known.LoadTotals(c.decode)
-	return &statistics{known, pendingUses(s.readPending(c.merged))}
+	return &statistics{known, pendingUses(s.readPending(s.pendingNames(), c.merged))}
 }
 
 func (st *statistics) Close() { st.known.Close() }

@@ -65,10 +65,10 @@ func (s *Store) pendingNames() (names []string) {
 	return names
 }
 
-// readPending reads the files, except those that were merged. One that is damaged, or
-// that another process has merged meanwhile, is left out.
-func (s *Store) readPending(merged []string) (list []pendingRecord) {
-	for _, name := range s.pendingNames() {
+// readPending reads the files of a list, except those that were merged. One that is damaged,
+// or that another process has merged meanwhile, is left out.
+func (s *Store) readPending(names, merged []string) (list []pendingRecord) {
+	for _, name := range names {
 		if r, err := pendingKind(name).read(s.pendingPath()); err == nil && !slices.Contains(merged, name) {
 			r.name = name
 			list = append(list, r)
@@ -77,8 +77,7 @@ func (s *Store) readPending(merged []string) (list []pendingRecord) {
 	return list
 }
 
-// deletePending deletes files that were merged, and damaged ones: all whose names were
-// listed before the merge.
+// deletePending deletes files that were merged, and damaged ones.
 func (s *Store) deletePending(names []string) {
 	for _, name := range names {
 		_ = os.Remove(filepath.Join(s.pendingPath(), name))

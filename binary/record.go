@@ -100,8 +100,8 @@ func (s *Store) merge(own pendingRecord, whole bool) error {
 		return err
 	}
 	defer x.Close()
-	names := s.pendingNames()
-	records := append(s.readPending(known.merged), own)
+	names := s.pendingNames() // once: what comes after it is for the next merge
+	records := append(s.readPending(names, known.merged), own)
 	rewritten := map[shader.Key]struct{}{}
 	for _, r := range records {
 		for _, key := range r.Written {

@@ -81,3 +81,32 @@ func TestProcessesThatEndTogether(t *testing.T) {
 		}
 	}
 }
+
+// What is recorded while the index is merged counts once.
+func TestRecordsBesideAMergeCountOnce(t *testing.T) {
+	const records = 300
+	d := openTestDir(t)
+	s, other := openTestStore(t, d, testFingerprint), openTestStore(t, d, testFingerprint)
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		for n := 0; n < records && err == nil; n++ {
+			err = other.putPending(pendingRecord{Counters: Counters{Compiles: 1}})
+		}
+		ended <- err
+	}()
+	for running := true; running; {
+		select {
+		case err := <-ended:
+			must(t, err)
+			running = false
+		default:
+		}
+		must(t, s.reconcileIndex())
+	}
+	known, err := s.loadIndex()
+	must(t, err)
+	if known.lifetime.Compiles != records {
+		t.Errorf("%d records count %d", records, known.lifetime.Compiles)
+	}
+}
