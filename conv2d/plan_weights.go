@@ -25,8 +25,8 @@ func releaseWeights(list []residentWeights) {
 }
 
 // SetWeights puts the weights and the bias of all layers, one after the other, on the device
-// under a version, which is not 0, and reports whether it did. With the version that is there already nothing
-// is read, uploaded or prepared, whatever the slices hold.
+// under a version, which is not 0, and reports whether it did. With the version that is there
+// already nothing is read, uploaded or prepared, whatever the slices hold.
 //
 // Jobs that were submitted before keep the weights of then; jobs that were made
 // before and not submitted must be made again, and none is submitted meanwhile. It waits until

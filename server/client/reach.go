@@ -4,7 +4,6 @@ package client
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -43,11 +42,7 @@ const (
 func Reach(ctx context.Context, o Options) (c *Client, err error) {
 	start, limit := o.Path == Start, findTime
 	if start || o.Path == Auto {
-		o.Path, err = socket.DefaultPath()
-		switch {
-		case errors.Is(err, socket.ErrOff):
-			o.Path = socket.UserPath()
-		case err != nil:
+		if o.Path, err = socket.PathOrUsers(); err != nil {
 			return nil, fmt.Errorf("client: %w", err)
 		}
 	}

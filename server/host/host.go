@@ -114,10 +114,7 @@ func (o *Options) listen() (*socket.Listener, error) {
 	}
 	path := o.Socket
 	if path == "" {
-		if path, err = socket.DefaultPath(); errors.Is(err, socket.ErrOff) {
-			path, err = socket.UserPath(), nil // off is for clients
-		}
-		if err != nil {
+		if path, err = socket.PathOrUsers(); err != nil { // off is for clients
 			return nil, err
 		}
 	}

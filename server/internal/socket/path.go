@@ -46,6 +46,16 @@ func DefaultPath() (string, error) {
 	}
 }
 
+// PathOrUsers is DefaultPath, or UserPath where the environment says off: for who was asked for a
+// server.
+func PathOrUsers() (string, error) {
+	path, err := DefaultPath()
+	if errors.Is(err, ErrOff) {
+		return UserPath(), nil
+	}
+	return path, err
+}
+
 // CheckName returns an error, which begins with what, for a value that is neither an
 // absolute path nor one of the words for a server.
 func CheckName(what, value string) error {
