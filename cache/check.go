@@ -78,25 +78,25 @@ func (c *Cache) wrongTogether(unchecked map[*entry]*binary.Blob, again []*entry,
 	return wrong
 }
 
-// checkLoaded runs the check of a source, if it has one, on a program that was loaded from
-// blob, unless this blob has passed it before. unchecked is the blob if it is to be checked
-// later; wrong is why the program failed the check; err is why the check gave no answer.
-func (c *Cache) checkLoaded(ctx context.Context, src *shader.Source, program shader.Program, blob *binary.Blob) (unchecked *binary.Blob, wrong, err error) {
-	run := src.Check()
-	if run == nil || c.isChecked(blob) {
-		return nil, nil, nil
+// checkLoaded runs the check of a source on a program that was loaded from blob, unless this
+// blob has passed it before; it may be left to CheckTogether. wrong is why the program failed
+// the check; err is why the check gave no answer.
+func (c *Cache) checkLoaded(ctx context.Context, src *shader.Source, e *entry, blob *binary.Blob) (wrong, err error) {
+	if c.isChecked(blob) {
+		return nil, nil
 	}
-	err = c.runCheck(ctx, run, program.ID)
+	err = c.runCheck(ctx, src.Check(), e.program.ID)
 	switch {
 	case err == nil:
 		c.setChecked(blob)
-		return nil, nil, nil
+		return nil, nil
 	case errors.Is(err, shader.ErrCheckLater):
-		return blob, nil, nil
+		e.unchecked = blob
+		return nil, nil
 	case isNoAnswer(ctx, err):
-		return nil, nil, err
+		return nil, err
 	}
-	return nil, err, nil
+	return err, nil
 }
 
 // isNoAnswer reports whether a check ended before it had a result.

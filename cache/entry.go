@@ -29,7 +29,7 @@ type entry struct {
 	clock   *clock
 	owners  atomic.Int32
 
-	storable bool   // its binary may be read from the driver; set when it was compiled
+	readBack bool   // it was compiled, and its binary is to be read from the driver: for the store, or for memory
 	claim    *claim // on compiling it, until its binary is stored
 
 	// firstUse is called when a goroutine's first Get finds the program resident; nil: the
@@ -219,7 +219,7 @@ func (e *entry) use() binary.Use {
 		LoadNanos:    e.loadNanos,
 
 		GPUNanos:         e.performance.gpuNanos,
-		GFLOPS:           e.performance.gflops(),
+		GFLOPS:           e.performance.gflops,
 		FirstResultNanos: e.performance.firstResultNanos,
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -148,16 +149,19 @@ func (c *Cache) complete(r result) error {
 	case errors.Is(err, binary.ErrQuarantined):
 		c.mu.counters.pending.Refusals++
 	}
-	c.setLost(err)
-	if err == nil {
-		c.watchUse(r)
+	if err != nil {
+		c.setLost(err)
+	} else {
+		if r.flight.waiters == 0 && !r.flight.storeOnly {
+			c.watchUse(r)
+		}
 		r.flight.entry = r.entry
 		r.entry.shares[0].refs.Add(int64(r.flight.waiters))
 	}
 	c.publish(r.flight, err)
 	c.mu.Unlock()
 	c.dropAll(dropped)
-	if err == nil {
+	if err == nil && c.options.MinFreeGPUBytes > 0 {
 		c.watchMemory()
 	}
 	return err
@@ -190,9 +194,15 @@ func (c *Cache) endUnwound(f *flight) {
 func (c *Cache) accept(r result) (dropped []*entry, err error) {
 	e := r.entry
 	c.mu.counters.addLoad(r.flight.src, e, r.blob, r.flight.storeOnly && r.flight.waiters == 0)
-	c.keepSource(r.flight.src, e)
-	c.backfill(e, r.blob)
-	if c.readsBack(e) {
+	if c.options.KeepSources && e.origin != job.Memory {
+		src := r.flight.src
+		c.addTask(task{what: "keeping a source", do: func() error { return c.store.PutSource(src) }})
+	}
+	if c.options.Backfill && e.origin == job.Disk && r.blob.Upstream {
+		blob := r.blob
+		c.addTask(task{what: "copying a program from upstream", do: func() error { return c.store.Put(blob) }, backfill: true})
+	}
+	if e.readBack {
 		e.owners.Add(1)
 		c.mu.unstored++
 	}
@@ -210,14 +220,17 @@ func (c *Cache) accept(r result) (dropped []*entry, err error) {
 // admit makes e resident and returns the entries that it evicted; when e does
 // not fit, that is e. The caller holds mu.
 func (c *Cache) admit(e *entry, blob *binary.Blob) (dropped []*entry, err error) {
-	dropped, fits := c.mu.resident.makeRoom(int64(e.program.Bytes))
-	c.retire(dropped)
-	if !fits && c.options.FailWhenFull {
-		e.evicted = true
-		return append(dropped, e), ErrFull
-	}
-	if !fits {
-		c.mu.counters.pending.OverCapacity++
+	fits := func(int) bool { return c.mu.resident.fits(int64(e.program.Bytes)) }
+	if !fits(0) {
+		dropped = c.mu.resident.evict(fits)
+		c.retire(dropped)
+		if !fits(0) && c.options.FailWhenFull {
+			e.evicted = true
+			return append(dropped, e), ErrFull
+		}
+		if !fits(0) {
+			c.mu.counters.pending.OverCapacity++
+		}
 	}
 	c.mu.evicted.remove(e.key)
 	if c.mu.evicted.accepts(blob) {

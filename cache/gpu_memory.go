@@ -26,10 +26,10 @@ func (c *Cache) GPUMemory() GPUMemory {
 }
 
 // watchMemory evicts programs without handles, the older half, while the GPU has less free
-// memory than Options.MinFreeGPUBytes. It is called after a program was made, without mu,
+// memory than Options.MinFreeGPUBytes, which is set. It is called after a program was made, without mu,
 // and asks at most once a second.
 func (c *Cache) watchMemory() {
-	if c.options.MinFreeGPUBytes <= 0 || !c.isMemoryDue() {
+	if !c.isMemoryDue() {
 		return
 	}
 	m := c.GPUMemory()

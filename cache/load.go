@@ -40,19 +40,20 @@ func (c *Cache) load(ctx context.Context, f *flight, b found) result {
 		c.dev.Delete(program.ID)
 		return c.rejectedBlob(f, reason)
 	}
-	unchecked, wrong, err := c.checkLoaded(ctx, f.src, program, b.blob)
-	if wrong != nil || err != nil {
-		c.dev.Delete(program.ID)
-	}
-	switch {
-	case wrong != nil:
-		return c.wrongBlob(f, wrong)
-	case err != nil:
-		return result{flight: f, err: err}
-	}
 	e := newEntry(f.src, program, b.origin, c.clock)
 	e.compileNanos = b.blob.CompileNanos
-	e.unchecked = unchecked
+	if f.src.Check() != nil {
+		wrong, err := c.checkLoaded(ctx, f.src, e, b.blob)
+		if wrong != nil || err != nil {
+			c.dev.Delete(program.ID)
+		}
+		switch {
+		case wrong != nil:
+			return c.wrongBlob(f, wrong)
+		case err != nil:
+			return result{flight: f, err: err}
+		}
+	}
 	return result{flight: f, entry: e, blob: b.blob}
 }
 
@@ -74,7 +75,7 @@ func (c *Cache) loadOnce(ctx context.Context, f *flight, blob *binary.Blob) (pro
 	c.guard.during(binary.ActionLoad, f.src.Key(), f.src.Name(), f.answer.alone, func() {
 		program, err = c.dev.Load(ctx, blob.Format, blob.Payload)
 	})
-	if err == nil {
+	if err == nil && f.answer.alone {
 		c.guard.clearSuspect(f.src.Key())
 	}
 	return program, err

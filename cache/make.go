@@ -17,7 +17,7 @@ import (
 func (c *Cache) make(ctx context.Context, flights []*flight, done func(result)) {
 	var m making
 	m.end = func(r result) {
-		if r.err == nil && c.readsBack(r.entry) {
+		if r.err == nil && r.entry.readBack {
 			m.compiled = append(m.compiled, r.entry)
 		}
 		done(r)
@@ -118,7 +118,7 @@ func (c *Cache) makeClaimed(ctx context.Context, flights []*flight, done func(re
 	c.compile(ctx, mine, func(r result) {
 		k := claims[r.flight]
 		delete(claims, r.flight)
-		if r.err == nil && c.readsBack(r.entry) && !r.needsRecheck() {
+		if r.err == nil && r.entry.readBack && !r.needsRecheck() {
 			r.entry.claim = k // until its binary is stored
 		} else {
 			k.end()
@@ -219,14 +219,8 @@ func (c *Cache) compiled(f *flight, program shader.Program, err error) result {
 	}
 	c.traceCompiled(f, program)
 	e := newEntry(f.src, program, job.Compiled, c.clock)
-	e.storable = !f.answer.unstored
+	e.readBack = !f.answer.unstored && c.formats && c.sourceOnly == "" && (c.savesPrograms() || c.options.KeepEvictedBytes > 0)
 	return result{flight: f, entry: e}
-}
-
-// readsBack reports whether the binary of e is to be read back from the driver:
-// for the store, or to be kept in memory.
-func (c *Cache) readsBack(e *entry) bool {
-	return e.origin == job.Compiled && c.formats && c.sourceOnly == "" && e.storable && (c.savesPrograms() || c.options.KeepEvictedBytes > 0)
 }
 
 // readBack reads the binary of a program that was compiled, drops the ownership

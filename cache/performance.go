@@ -11,7 +11,7 @@ import (
 // performance is what was measured of a program while it was resident. Cache.mu guards it.
 type performance struct {
 	gpuNanos         int64   // of the fastest dispatch; 0 = unknown
-	operations       float64 // of that dispatch; 0 = unknown
+	gflops           float64 // of that dispatch: operations a nanosecond; 0 = unknown
 	firstResultNanos int64   // time to the program, and of its first dispatch until that was finished; 0 = unknown
 }
 
@@ -19,21 +19,14 @@ type performance struct {
 // shorter one. One whose operations are known counts more than one, such as that of a check,
 // of which they are not.
 func (p *performance) add(gpuNanos int64, operations float64) {
+	gflops := operations / float64(gpuNanos)
 	faster := p.gpuNanos == 0 || gpuNanos < p.gpuNanos
-	if operations > 0 || p.operations > 0 {
-		faster = operations/float64(gpuNanos) > p.gflops()
+	if gflops > 0 || p.gflops > 0 {
+		faster = gflops > p.gflops
 	}
 	if faster {
-		p.gpuNanos, p.operations = gpuNanos, operations
+		p.gpuNanos, p.gflops = gpuNanos, gflops
 	}
-}
-
-// gflops returns billions of operations a second, or 0.
-func (p *performance) gflops() float64 {
-	if p.gpuNanos == 0 {
-		return 0
-	}
-	return p.operations / float64(p.gpuNanos) // operations a nanosecond
 }
 
 // addTime is called on the device's thread: see Device.WatchTimes. Numbers of operations

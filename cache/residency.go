@@ -91,6 +91,7 @@ func (r *residency) remove(e *entry) {
 	e.evicted = true
 }
 
+// fits reports whether another program of that size is within the limits.
 func (r *residency) fits(bytes int64) bool {
 	return r.order.Len() < r.programs && r.bytes+bytes <= r.maxBytes
 }
@@ -118,15 +119,6 @@ func (r *residency) evict(enough func(evicted int) bool) (evicted []*entry) {
 		}
 	}
 	return evicted
-}
-
-// makeRoom evicts until another program of that size fits.
-func (r *residency) makeRoom(bytes int64) (evicted []*entry, fits bool) {
-	if r.fits(bytes) {
-		return nil, true
-	}
-	evicted = r.evict(func(int) bool { return r.fits(bytes) })
-	return evicted, r.fits(bytes)
 }
 
 // evictIdle evicts every program without handles.

@@ -86,7 +86,7 @@ func (c *Cache) traceCompiled(f *flight, program shader.Program) {
 // watchUse has the first use of a program that a preload made traced, and recorded. The
 // caller holds mu.
 func (c *Cache) watchUse(r result) {
-	if c.options.Tracer == nil && c.history == nil || r.flight.waiters > 0 || r.flight.storeOnly {
+	if c.options.Tracer == nil && c.history == nil {
 		return
 	}
 	src := r.flight.src

@@ -4,8 +4,6 @@ import (
 	"errors"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/job"
-	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -62,21 +60,6 @@ func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 		defer e.claim.end()
 		return c.store.Put(blob)
 	}})
-}
-
-// keepSource has the store keep the text of e. The caller holds mu.
-func (c *Cache) keepSource(src *shader.Source, e *entry) {
-	if c.options.KeepSources && e.origin != job.Memory {
-		c.addTask(task{what: "keeping a source", do: func() error { return c.store.PutSource(src) }})
-	}
-}
-
-// backfill has the store keep a program that was found in an upstream directory. The
-// caller holds mu.
-func (c *Cache) backfill(e *entry, blob *binary.Blob) {
-	if c.options.Backfill && e.origin == job.Disk && blob.Upstream {
-		c.addTask(task{what: "copying a program from upstream", do: func() error { return c.store.Put(blob) }, backfill: true})
-	}
 }
 
 // task is one write to the store, done in the background.
