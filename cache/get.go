@@ -52,7 +52,9 @@ func (c *Cache) getMissing(ctx context.Context, src *shader.Source, h *Handle) (
 	if err != nil {
 		return nil, err
 	}
-	c.addHistory(src)
+	if c.history != nil {
+		c.history.add(src, c.clock.wall())
+	}
 	return h, nil
 }
 

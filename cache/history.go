@@ -98,12 +98,8 @@ func (c *Cache) startHistory() {
 // defaultHistory reports whether the environment asks for histories.
 func defaultHistory() bool { return os.Getenv("SHADERCACHE_HISTORY") == "1" }
 
-// addHistory records the first request for a program.
-func (c *Cache) addHistory(src *shader.Source) {
-	h := c.history
-	if h == nil {
-		return
-	}
+// add records the first request for a program.
+func (h *history) add(src *shader.Source, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.seen[src.Key()] || len(h.programs) >= maxHistory {
@@ -111,7 +107,7 @@ func (c *Cache) addHistory(src *shader.Source) {
 	}
 	h.seen[src.Key()] = true
 	h.sources = append(h.sources, src)
-	h.programs = append(h.programs, binary.Asked{Key: src.Key(), Name: src.Name(), Millis: float64(c.clock.wall().Sub(h.began)) / 1e6, Checked: src.Check() != nil})
+	h.programs = append(h.programs, binary.Asked{Key: src.Key(), Name: src.Name(), Millis: float64(now.Sub(h.began)) / 1e6, Checked: src.Check() != nil})
 }
 
 // putHistory stores what was recorded, and the texts.

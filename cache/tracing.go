@@ -92,7 +92,9 @@ func (c *Cache) watchUse(r result) {
 	src := r.flight.src
 	r.entry.firstUse = func(e *entry) {
 		trace.Instant(c.options.Tracer, trace.Requests, trace.FirstUse, e.name, e.key.String())
-		c.addHistory(src)
+		if c.history != nil {
+			c.history.add(src, c.clock.wall())
+		}
 	}
 }
 
