@@ -108,6 +108,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	}
 	if c.guard = o.CrashGuard; c.guard == nil {
 		c.guard = &CrashGuard{owner: c, trier: o.Trier}
+		c.guard.readNotes()
 	}
 	c.stopWatching = func() {}
 	if c.hasStore() {

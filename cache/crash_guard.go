@@ -20,9 +20,8 @@ import (
 // same device: see Options.CrashGuard. Its methods may be called from any
 // goroutine.
 type CrashGuard struct {
-	owner     *Cache // counts and logs what the guard finds
-	trier     Trier  // nil: suspects are tried in this process
-	recovered sync.Once
+	owner *Cache // counts and logs what the guard finds
+	trier Trier  // nil: suspects are tried in this process
 
 	// working is held for reading while the device works, and for writing while
 	// it works on a suspect: if the process dies then, there is one culprit.
@@ -81,7 +80,6 @@ func (c *Cache) Interrupted() { c.guard.marks().ClearMarks() }
 // Otherwise Run returns the error of work. A suspicion ends when work returns
 // nil. work may use the device's thread, but must not call a cache.
 func (g *CrashGuard) Run(name string, work func() error) error {
-	g.recover()
 	// The prefix is part of the keys on disk.
 	key := shader.Key(sha256.Sum256([]byte("try\x00" + name)))
 	n, _ := g.note(key)
@@ -97,10 +95,6 @@ func (g *CrashGuard) Run(name string, work func() error) error {
 }
 
 func (g *CrashGuard) marks() CrashMarks { return g.owner.store }
-
-// recover reads what dead processes left. Everything that leads to the device
-// calls it first; the first call waits for the store.
-func (g *CrashGuard) recover() { g.recovered.Do(g.readNotes) }
 
 // readNotes reads the notes of programs that were in flight when a process ended, and
 // adds what is new in them.

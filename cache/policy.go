@@ -47,10 +47,9 @@ const (
 	endedByTrials evidence = "it was tried in another process"
 )
 
-// beforeFind answers from memory, once what dead processes left is read. tried: another
+// beforeFind answers from memory. tried: another
 // process has tried the program for this request.
 func (c *Cache) beforeFind(src *shader.Source, tried bool) answer {
-	c.guard.recover()
 	n, _ := c.guard.note(src.Key())
 	a := c.noteAnswer(src, n, tried)
 	if a.may == refused && !n.barsBinary() {

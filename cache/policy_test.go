@@ -75,6 +75,7 @@ func TestPolicy(t *testing.T) {
 				c.store.notes[i].Time = cache.clock.wall()
 			}
 			cache.guard = &CrashGuard{owner: cache, trier: c.trier}
+			cache.guard.readNotes()
 			want := func(got, want answer) {
 				t.Helper()
 				if (got.err != nil) != (want.may == refused) {

@@ -55,7 +55,6 @@ func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult,
 	if !c.savesPrograms() {
 		return nil, nil
 	}
-	c.guard.recover() // Missing leaves out what is in quarantine
 	missing, err := c.store.Missing()
 	if err != nil {
 		return nil, fmt.Errorf("cache: rebuild: %w", err)
