@@ -116,7 +116,7 @@ func Open(o Options) (*Context, error) {
 	}
 	c := newContext(o)
 	keepUniforms()
-	region := c.begin(trace.DriverCache)
+	region := c.options.begin(trace.DriverCache)
 	c.driver = ManageDriverCache(o)
 	region.End(trace.Bool("managed", c.driver.Managed))
 	if c.driver.Full {
@@ -139,13 +139,14 @@ func newContext(o Options) *Context {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	o.task = trace.NewTask()
-	return &Context{options: o, logger: logger, queue: newQueue(), stopped: make(chan struct{})}
+	return &Context{
+		options: o, logger: logger, queue: newQueue(), stopped: make(chan struct{}),
+		first: firstDispatches{fresh: map[uint32]int{}},
+	}
 }
 
 // begin begins a piece of work of the GL thread.
-func (c *Context) begin(name string) trace.Region { return c.options.begin(name) }
-
-func (o Options) begin(name string) trace.Region {
+func (o *Options) begin(name string) trace.Region {
 	return trace.Begin(o.Tracer, trace.GL, o.task, name)
 }
 
@@ -188,18 +189,18 @@ func (c *Context) run(started chan<- error) {
 
 // setUp loads the bindings, reads Info and prepares priming. The context is current.
 func (c *Context) setUp() error {
-	slot := c.begin(trace.Slot)
+	slot := c.options.begin(trace.Slot)
 	if err := drivercache.Reserve(); err != nil {
 		c.logger.Warn("the driver's own cache may lose what is compiled, or is not found", "error", err)
 	}
 	slot.End()
-	bindings := c.begin(trace.Bindings)
+	bindings := c.options.begin(trace.Bindings)
 	err := loadBindings()
 	bindings.End()
 	if err != nil {
 		return err
 	}
-	describe := c.begin(trace.Describe)
+	describe := c.options.begin(trace.Describe)
 	defer func() { describe.End() }()
 	c.gl = &GL{c: c}
 	if err := c.gl.requireVersion(); err != nil {
@@ -244,7 +245,7 @@ func (c *Context) runJob(j callback) {
 		j.call.err = err
 		return
 	}
-	region := c.begin(trace.Callback)
+	region := c.options.begin(trace.Callback)
 	err := errors.Join(j.fn(c.gl), c.gl.takeDebugError())
 	region.EndLong(longCallback)
 	if err != nil && c.gl.isLost() {
@@ -376,7 +377,7 @@ func (c *Context) shutDown() {
 		c.closeAdopted()
 		return
 	}
-	closing := c.begin(trace.Close)
+	closing := c.options.begin(trace.Close)
 	c.queue.close()
 	<-c.stopped
 	settle := closing.Begin(trace.Settle)

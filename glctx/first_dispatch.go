@@ -49,14 +49,6 @@ func (c *Context) WatchFirstDispatch(watch func(program uint32) (done func())) (
 	}
 }
 
-// add makes a program fresh.
-func (f *firstDispatches) add(program uint32) {
-	if f.fresh == nil {
-		f.fresh = map[uint32]int{}
-	}
-	f.fresh[program] = 0
-}
-
 // begin is called before each dispatch while there are fresh programs.
 func (f *firstDispatches) begin(gl *GL) {
 	before, fresh := f.fresh[f.current]

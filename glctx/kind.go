@@ -233,21 +233,17 @@ const (
 // compatibilityProfile is the bit of GL_CONTEXT_PROFILE_MASK.
 const compatibilityProfile = 0x2
 
-// kind returns the kind of the context that is current.
-func (i Info) kind(profile, flags uint32) Kind {
+// Kind returns the kind of the context as the driver reports it: Major and Minor are the
+// version that it has.
+func (c *Context) Kind() Kind {
+	i, flags := &c.info, c.info.Fingerprint.Flags
 	return Kind{
 		API: i.API, Major: i.Major, Minor: i.Minor,
-		Compatibility:     profile&compatibilityProfile != 0,
+		Compatibility:     i.Fingerprint.Profile&compatibilityProfile != 0,
 		ForwardCompatible: flags&flagForward != 0,
 		Robust:            flags&flagRobust != 0,
 		NoError:           flags&flagNoError != 0,
 	}
-}
-
-// Kind returns the kind of the context as the driver reports it: Major and Minor are the
-// version that it has.
-func (c *Context) Kind() Kind {
-	return c.info.kind(c.info.Fingerprint.Profile, c.info.Fingerprint.Flags)
 }
 
 // atLeast reports whether a version is major.minor or newer.

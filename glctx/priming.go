@@ -63,13 +63,11 @@ func (i Info) priming() priming {
 	return fenceWaits
 }
 
-// finishPriming waits until the machine code of a program is there that was primed.
+// finishPriming waits until the machine code of a program is there that was primed, where
+// the dispatch did not.
 func (gl *GL) finishPriming(p *shader.Program) error {
-	if gl.c.priming == dispatchWaits {
-		return nil
-	}
 	began := time.Now()
-	region := gl.c.begin(trace.Prime)
+	region := gl.c.options.begin(trace.Prime)
 	defer func() { region.End() }()
 	err := gl.awaitDriver()
 	if err == nil {
@@ -129,7 +127,7 @@ func (gl *GL) endPriming() { gl45.DeleteBuffers(1, &gl.zeros.ID) }
 // an adopted context. In other contexts no code relies on state of earlier callbacks.
 func (gl *GL) prime(p *shader.Program) error {
 	began := time.Now()
-	region := gl.c.begin(trace.Prime)
+	region := gl.c.options.begin(trace.Prime)
 	defer func() { region.End() }()
 	if gl.c.schedule != nil {
 		program, indirect := gl.integer(gl45.CURRENT_PROGRAM), gl.integer(gl45.DISPATCH_INDIRECT_BUFFER_BINDING)

@@ -78,7 +78,7 @@ type build struct {
 // finish queries the result.
 func (b *build) start(gl *GL) error {
 	b.began = time.Now()
-	front := gl.c.begin(trace.FrontEnd)
+	front := gl.c.options.begin(trace.FrontEnd)
 	front.About(b.source.Name(), "")
 	defer func() { front.End() }()
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
@@ -111,7 +111,7 @@ func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
 		b.work = drivercache.Begin()
 	}
 	defer b.work.End()
-	back := gl.c.begin(trace.BackEnd)
+	back := gl.c.options.begin(trace.BackEnd)
 	back.About(b.source.Name(), "")
 	err := b.result(gl)
 	back.End()
@@ -169,29 +169,21 @@ func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p sh
 	switch {
 	case len(payload) == 0:
 		return p, fmt.Errorf("glctx: load: %w: it is empty", shader.ErrRejected)
-	case c.Kind().NoError && !slices.Contains(c.info.Fingerprint.Formats, format):
+	case c.info.Fingerprint.Flags&flagNoError != 0 && !slices.Contains(c.info.Fingerprint.Formats, format):
 		return p, fmt.Errorf("glctx: load: %w: the driver has no format %#x", shader.ErrRejected, format)
 	}
 	err = c.doContext(ctx, func(gl *GL) error {
-		load := c.begin(trace.ProgramBinary)
+		load := c.options.begin(trace.ProgramBinary)
 		load.AboutContext(ctx)
 		defer func() { load.End(trace.Int("bytes", int64(len(payload)))) }()
 		work := drivercache.Begin()
 		defer work.End()
-		p, err = gl.load(format, payload, work)
+		if p, err = gl.loadBinary(format, payload); err == nil {
+			p.MachineCode = work.Entries
+			err = gl.finishProgram(&p, true)
+		}
 		return err
 	})
-	return p, err
-}
-
-// load makes a program from a binary and primes it. work is that of the driver on it.
-func (gl *GL) load(format uint32, payload []byte, work *drivercache.Work) (shader.Program, error) {
-	p, err := gl.loadBinary(format, payload)
-	if err != nil {
-		return p, err
-	}
-	p.MachineCode = work.Entries
-	err = gl.finishProgram(&p, true)
 	return p, err
 }
 
@@ -233,7 +225,7 @@ func (gl *GL) loadBinary(format uint32, payload []byte) (shader.Program, error) 
 // code if it is asked to. After an error the program is deleted.
 func (gl *GL) finishProgram(p *shader.Program, wait bool) error {
 	err := gl.prime(p)
-	if err == nil && wait {
+	if err == nil && wait && gl.c.priming != dispatchWaits {
 		err = gl.finishPriming(p)
 	}
 	if err != nil {
@@ -241,7 +233,7 @@ func (gl *GL) finishProgram(p *shader.Program, wait bool) error {
 		*p = shader.Program{}
 		return err
 	}
-	gl.c.first.add(p.ID)
+	gl.c.first.fresh[p.ID] = 0
 	return nil
 }
 
@@ -252,7 +244,7 @@ func (c *Context) Binary(ctx context.Context, id uint32) (format uint32, payload
 		if len(c.info.Fingerprint.Formats) == 0 {
 			return nil
 		}
-		read := c.begin(trace.BinaryOut)
+		read := c.options.begin(trace.BinaryOut)
 		defer func() { read.End(trace.Int("bytes", int64(len(payload)))) }()
 		if format, payload, err = gl.programBinary(id); err == nil && len(payload) > 0 && c.info.isZink() {
 			gl.primeLoaded(format, payload)
