@@ -66,6 +66,17 @@ func (gl *GL) readErrors(call string) error {
 	return first
 }
 
+// longestList is more than any driver's list has.
+const longestList = 1 << 16
+
+// listLength returns the length of a list of the driver's, or 0 for one that cannot be.
+func listLength(n int32) uint32 {
+	if n < 0 || n > longestList {
+		return 0
+	}
+	return uint32(n)
+}
+
 // debugCheck logs and stores an error that call raised, with Options.Debug only.
 func (gl *GL) debugCheck(call string) {
 	if !gl.c.options.Debug {

@@ -158,17 +158,6 @@ func (gl *GL) driverUUID() string {
 	return uuid
 }
 
-// longestList is more than any driver's list has.
-const longestList = 1 << 16
-
-// listLength returns the length of a list of the driver's, or 0 for one that cannot be.
-func listLength(n int32) uint32 {
-	if n < 0 || n > longestList {
-		return 0
-	}
-	return uint32(n)
-}
-
 func (gl *GL) integer(name uint32) int32 {
 	var v int32
 	gl45.GetIntegerv(name, &v)

@@ -90,3 +90,105 @@ func resourceName(program, of, index uint32) string {
 	gl45.GetProgramResourceName(program, of, index, longestName, &length, &buffer[0])
 	return string(buffer[:min(max(length, 0), longestName)])
 }
+
+var variableProperties = [...]uint32{
+	gl45.TYPE, gl45.BLOCK_INDEX, gl45.OFFSET, gl45.ARRAY_SIZE, gl45.ARRAY_STRIDE, gl45.TOP_LEVEL_ARRAY_STRIDE, gl45.TOP_LEVEL_ARRAY_SIZE,
+}
+
+// variable returns the variableProperties of a variable in a storage block.
+func variable(program, index uint32) (v [len(variableProperties)]int32) {
+	n := int32(len(v))
+	gl45.GetProgramResourceiv(program, gl45.BUFFER_VARIABLE, index, n, &variableProperties[0], n, nil, &v[0])
+	return v
+}
+
+// measureBlocks sets what the storage blocks of a program declare. Those are the first of its
+// resources, in the driver's order.
+func (gl *GL) measureBlocks(p *shader.Program) {
+	var count int32
+	gl45.GetProgramInterfaceiv(p.ID, gl45.BUFFER_VARIABLE, gl45.ACTIVE_RESOURCES, &count)
+	for i := range listLength(count) {
+		v := variable(p.ID, i)
+		if block := int(v[1]); block >= 0 && block < len(p.Interface.Resources) {
+			measure(&p.Interface.Resources[block], v)
+		}
+	}
+}
+
+// measure adds a variable, of which arrays have at least one element, to its block.
+func measure(block *shader.Resource, v [len(variableProperties)]int32) {
+	offset, length, stride, topStride, topLength := v[2], v[3], v[4], v[5], v[6]
+	end := offset + max(length-1, 0)*stride + int32(shader.Type(v[0]).Bytes())
+	if topStride != stride { // drivers differ in the top of an array that is the innermost too
+		end += max(topLength-1, 0) * topStride
+	}
+	block.Declared = max(block.Declared, end)
+	if length == 0 {
+		block.Stride, block.Offset = stride, offset
+	}
+}
+
+// assignUnits reads the units of a program's images and samplers, as layout(binding = N)
+// sets them. Those that are declared without one are all at unit 0, where they hide each
+// other, and samplers of different types make each dispatch an error. So of those that
+// share unit 0 the first in the order of names keeps it, and the others get the lowest
+// units that are free. An array has units in a row. In OpenGL ES, where the units of images
+// cannot be changed, they stay.
+func (gl *GL) assignUnits(p *shader.Program) {
+	for _, kind := range []shader.Opaque{shader.ImageOpaque, shader.SamplerOpaque} {
+		used := map[int32]bool{}
+		var shared []*shader.Resource
+		for i := range p.Interface.Resources {
+			r := &p.Interface.Resources[i]
+			if r.Opaque() != kind || r.Binding < 0 {
+				continue
+			}
+			first, ordered := gl.units(p.ID, r)
+			r.Unit = first
+			if first == 0 && (used[0] || !ordered) {
+				shared = append(shared, r)
+				continue
+			}
+			for k := range r.Bytes {
+				used[first+k] = true
+			}
+		}
+		if kind == shader.ImageOpaque && gl.c.info.API == OpenGLES {
+			continue
+		}
+		for _, r := range shared {
+			gl.moveUnits(p.ID, r, used)
+		}
+	}
+}
+
+// units returns the unit of the first element of an image or sampler uniform, and
+// reports whether the others follow in a row.
+func (gl *GL) units(program uint32, r *shader.Resource) (first int32, ordered bool) {
+	gl45.GetUniformiv(program, r.Binding, &first)
+	for k := int32(1); k < r.Bytes; k++ {
+		var unit int32
+		gl45.GetUniformiv(program, r.Binding+k, &unit)
+		if unit != first+k {
+			return first, false
+		}
+	}
+	return first, true
+}
+
+// moveUnits gives a uniform the lowest units that are not used.
+func (gl *GL) moveUnits(program uint32, r *shader.Resource, used map[int32]bool) {
+	first := int32(0)
+	for k := int32(0); k < r.Bytes; k++ {
+		if used[first+k] {
+			first, k = first+k+1, -1
+		}
+	}
+	units := make([]int32, r.Bytes)
+	for k := range units {
+		units[k] = first + int32(k)
+		used[units[k]] = true
+	}
+	r.Unit = first
+	gl45.ProgramUniform1iv(program, r.Binding, r.Bytes, &units[0])
+}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // Variable is a variable in a storage block of a program, with the driver's layout.
@@ -39,43 +38,6 @@ var variableTypes = map[uint32]struct {
 	gl45.FLOAT: {FloatKind, 1}, gl45.FLOAT_VEC2: {FloatKind, 2}, gl45.FLOAT_VEC3: {FloatKind, 3}, gl45.FLOAT_VEC4: {FloatKind, 4},
 	gl45.INT: {IntKind, 1}, gl45.INT_VEC2: {IntKind, 2}, gl45.INT_VEC3: {IntKind, 3}, gl45.INT_VEC4: {IntKind, 4},
 	gl45.UNSIGNED_INT: {UintKind, 1}, gl45.UNSIGNED_INT_VEC2: {UintKind, 2}, gl45.UNSIGNED_INT_VEC3: {UintKind, 3}, gl45.UNSIGNED_INT_VEC4: {UintKind, 4},
-}
-
-var variableProperties = [...]uint32{
-	gl45.TYPE, gl45.BLOCK_INDEX, gl45.OFFSET, gl45.ARRAY_SIZE, gl45.ARRAY_STRIDE, gl45.TOP_LEVEL_ARRAY_STRIDE, gl45.TOP_LEVEL_ARRAY_SIZE,
-}
-
-// variable returns the variableProperties of a variable in a storage block.
-func variable(program, index uint32) (v [len(variableProperties)]int32) {
-	n := int32(len(v))
-	gl45.GetProgramResourceiv(program, gl45.BUFFER_VARIABLE, index, n, &variableProperties[0], n, nil, &v[0])
-	return v
-}
-
-// measureBlocks sets what the storage blocks of a program declare. Those are the first of its
-// resources, in the driver's order.
-func (gl *GL) measureBlocks(p *shader.Program) {
-	var count int32
-	gl45.GetProgramInterfaceiv(p.ID, gl45.BUFFER_VARIABLE, gl45.ACTIVE_RESOURCES, &count)
-	for i := range listLength(count) {
-		v := variable(p.ID, i)
-		if block := int(v[1]); block >= 0 && block < len(p.Interface.Resources) {
-			measure(&p.Interface.Resources[block], v)
-		}
-	}
-}
-
-// measure adds a variable, of which arrays have at least one element, to its block.
-func measure(block *shader.Resource, v [len(variableProperties)]int32) {
-	offset, length, stride, topStride, topLength := v[2], v[3], v[4], v[5], v[6]
-	end := offset + max(length-1, 0)*stride + int32(shader.Type(v[0]).Bytes())
-	if topStride != stride { // drivers differ in the top of an array that is the innermost too
-		end += max(topLength-1, 0) * topStride
-	}
-	block.Declared = max(block.Declared, end)
-	if length == 0 {
-		block.Stride, block.Offset = stride, offset
-	}
 }
 
 // Variables returns the variables in the storage blocks of a program. Those that
