@@ -22,7 +22,7 @@ func TestClientsComputeRight(t *testing.T) {
 	// One after the other: the second finds what the first named.
 	for _, language := range []string{"c", "python"} {
 		steps(t, programs[language], path,
-			"open", "broken compile", "load", "find", "run", "memory", "many", "large", "params", "textures", "texture invalid", "cancel",
+			"open", "broken compile", "load", "find", "run", "memory", "many", "large", "params", "textures", "texture invalid", "counters", "cancel",
 			"buffer", "write", "read", "conflict conflict", "read", "gemm", "conv2d", "status", "forked forked", "run",
 			"deadline deadline", "oversize usage", "run")
 	}

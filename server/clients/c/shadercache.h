@@ -203,7 +203,7 @@ int shc_buffer_release(shc_client *client, const shc_buffer *buffer);
 int shc_buffer_delete(shc_client *client, const char *name);
 int shc_plan_delete(shc_client *client, const char *name);
 
-/* A 2D texture of one level on the device, at first all zero. It ends with the session. */
+/* A texture on the device, at first all zero. It ends with the session. */
 typedef struct shc_texture {
     uint32_t id;
 } shc_texture;
@@ -211,8 +211,17 @@ typedef struct shc_texture {
 /* Formats of textures, of those that docs/protocol.md numbers. */
 enum { SHC_RGBA32F = 1, SHC_R32F = 3, SHC_RGBA8 = 12, SHC_R8 = 14, SHC_R32I = 23, SHC_R32UI = 32 };
 
-int shc_texture_create(shc_client *client, uint32_t width, uint32_t height, int format,
-                       shc_texture *texture);
+enum { SHC_1D = 1, SHC_2D, SHC_3D, SHC_CUBE, SHC_1D_ARRAY, SHC_2D_ARRAY, SHC_CUBE_ARRAY };
+
+typedef struct shc_shape {
+    int format;
+    uint32_t width;
+    uint32_t height, depth; /* 0: 1; depth counts the layers of an array, and the cubes of one */
+    uint32_t levels;        /* 0: 1 */
+    int kind;               /* 0: SHC_2D */
+} shc_shape;
+
+int shc_texture_create(shc_client *client, const shc_shape *shape, shc_texture *texture);
 int shc_texture_release(shc_client *client, const shc_texture *texture);
 
 /* A range of bytes, made by the six functions below. */
@@ -230,7 +239,7 @@ shc_range shc_out(void *bytes, size_t size);      /* written: must live until th
 shc_range shc_memory_range(const shc_memory *memory, uint64_t offset, uint64_t size);
 shc_range shc_buffer_range(const shc_buffer *buffer, uint64_t offset,
                            uint64_t size); /* 0: the rest */
-shc_range shc_texels(const shc_texture *texture); /* all of them, of shc_copy_bytes alone */
+shc_range shc_texels(const shc_texture *texture); /* of a copy's region; of shc_copy_bytes alone */
 
 typedef struct shc_copy {
     uint64_t deadline_ns; /* 0: the server's default */
@@ -238,6 +247,7 @@ typedef struct shc_copy {
     uint64_t version;     /* of the buffer `to` afterwards; 0: 1 more than before */
     uint64_t expect;      /* with check: SHC_CONFLICT where `to` has another version */
     int check;
+    int32_t region[7]; /* of texels: level, x, y, z, width, height, depth; sizes of 0: the rest */
 } shc_copy;
 
 /* Copies to, from or between buffers, as one step. Sets *version (may be NULL) to that of
@@ -274,12 +284,39 @@ typedef struct shc_uniform {
     } value;
 } shc_uniform;
 
-/* A texture for the image or sampler uniform of a name. A sampler reads the nearest texel,
- * clamped to the edge. */
-typedef struct shc_bound_texture {
+enum { SHC_READ_WRITE, SHC_READ_ONLY, SHC_WRITE_ONLY };
+
+/* A texture for the image uniform of a name. */
+typedef struct shc_image {
     const char *name;
     const shc_texture *texture;
-} shc_bound_texture;
+    int32_t level;
+    int32_t layer; /* of an image2D or image1D that is one layer of the texture */
+    int access;    /* SHC_READ_WRITE and so on */
+    int format;    /* as which the bits of texels are read; 0: the texture's */
+} shc_image;
+
+enum { SHC_LEVEL_0, SHC_MIP_NEAREST, SHC_MIP_LINEAR };
+enum { SHC_CLAMP, SHC_REPEAT, SHC_MIRROR, SHC_BORDER };
+
+/* A texture for the sampler uniform of a name. Zeros are the nearest texel of level 0, clamped
+ * to the edge. */
+typedef struct shc_sampler {
+    const char *name;
+    const shc_texture *texture;
+    int min_linear, mag_linear; /* 1: linear, else nearest */
+    int mip;                    /* SHC_LEVEL_0 and so on */
+    int wrap[3];                /* along s, t and r: SHC_CLAMP and so on */
+    int compare;                /* of a shadow sampler: 1 never to 8 always; else 0 */
+} shc_sampler;
+
+/* Atomic counters at a binding, for every dispatch of a job. */
+typedef struct shc_counter {
+    uint32_t binding;
+    uint32_t *words;  /* start as they are, and have the result once the request is done */
+    size_t count;     /* of words */
+    shc_range buffer; /* where words is NULL: shc_buffer_range of size 0 */
+} shc_counter;
 
 typedef struct shc_dispatch {
     const shc_program *program;
@@ -291,13 +328,19 @@ typedef struct shc_dispatch {
     size_t uniform_count;
     const shc_binding *buffers; /* shc_buffer_range only */
     size_t buffer_count;
-    const shc_bound_texture *images;
+    const shc_image *images;
     size_t image_count;
-    const shc_bound_texture *samplers;
+    const shc_sampler *samplers;
     size_t sampler_count;
+    const shc_binding *blocks; /* content of other uniform blocks: shc_in or shc_buffer_range */
+    size_t block_count;
+    uint32_t group_size[3];     /* of a program with local_size_variable; else 0 */
+    const shc_buffer *indirect; /* NULL, or where the three groups are, in place of groups */
+    uint64_t indirect_offset;   /* bytes, a multiple of 4 */
 } shc_dispatch;
 
-/* Every storage block, uniform block, uniform, image and sampler of the programs must be given. */
+/* Every storage block, uniform block, uniform, image, sampler and atomic counter buffer of the
+ * programs must be given. */
 typedef struct shc_job {
     uint64_t deadline_ns;      /* from its receipt; 0: the server's default */
     const shc_binding *inputs; /* shc_in or shc_memory_range */
@@ -306,6 +349,8 @@ typedef struct shc_job {
     size_t output_count;
     const shc_dispatch *dispatches; /* each after the writes of the one before */
     size_t dispatch_count;
+    const shc_counter *counters;
+    size_t counter_count;
 } shc_job;
 
 /* Runs a job and waits for it. */
@@ -1539,8 +1584,7 @@ int shc_plan_delete(shc_client *c, const char *name) {
     return shc__delete(c, SHC__KIND_PLAN, name);
 }
 
-int shc_texture_create(shc_client *c, uint32_t width, uint32_t height, int format,
-                       shc_texture *texture) {
+int shc_texture_create(shc_client *c, const shc_shape *shape, shc_texture *texture) {
     shc__frame f;
     shc__reader r;
     uint32_t id;
@@ -1551,12 +1595,12 @@ int shc_texture_create(shc_client *c, uint32_t width, uint32_t height, int forma
     id = ++c->last_id;
     shc__begin(c, SHC__TEXTURE);
     shc__u32(c, id);
-    shc__u8(c, 2); /* 2D */
-    shc__u8(c, format);
-    shc__u64(c, width);
-    shc__u64(c, height);
-    shc__u64(c, 1); /* depth and levels */
-    shc__u64(c, 1);
+    shc__u8(c, shape->kind == 0 ? SHC_2D : shape->kind);
+    shc__u8(c, shape->format);
+    shc__u64(c, shape->width);
+    shc__u64(c, shape->height == 0 ? 1 : shape->height);
+    shc__u64(c, shape->depth == 0 ? 1 : shape->depth);
+    shc__u64(c, shape->levels == 0 ? 1 : shape->levels);
     if ((code = shc__call(c, -1, shc__later(c->timeout), &f)) != SHC_OK) {
         return code;
     }
@@ -1623,7 +1667,7 @@ int shc_copy_bytes(shc_client *c, const shc_copy *copy, uint64_t *version) {
     shc__operand(c, &copy->to, 0);
     if (copy->from.place == SHC__TEXELS || copy->to.place == SHC__TEXELS) {
         for (i = 0; i < 7; i++) {
-            shc__u32(c, 0); /* of level 0, all */
+            shc__u32(c, (uint32_t)copy->region[i]);
         }
     }
     shc__u64(c, copy->version);
@@ -1714,23 +1758,41 @@ static int shc__submit(shc_client *c, uint64_t until, uint64_t *request) {
     return code;
 }
 
-static void shc__put_textures(shc_client *c, const shc_bound_texture *list, size_t n, int image) {
+static void shc__put_texture(shc_client *c, const char *name, const shc_texture *texture) {
+    shc__text(c, name, SHC__MAX_NAME);
+    shc__u32(c, 0); /* no unit: it has a name */
+    shc__u32(c, texture->id);
+}
+
+static void shc__put_images(shc_client *c, const shc_image *list, size_t n) {
     size_t i;
-    int k;
-    if (n > 0) {
-        shc__count(c, n);
-    }
+    shc__count(c, n);
     for (i = 0; i < n; i++) {
-        shc__text(c, list[i].name, SHC__MAX_NAME);
-        shc__u32(c, 0);
-        shc__u32(c, list[i].texture->id);
-        for (k = 0; k < (image ? 10 : 7); k++) {
-            shc__u8(c, !image && k == 2 ? 2 : 0); /* a sampler reads level 0 alone */
+        shc__put_texture(c, list[i].name, list[i].texture);
+        shc__u32(c, (uint32_t)list[i].level);
+        shc__u32(c, (uint32_t)list[i].layer);
+        shc__u8(c, list[i].access);
+        shc__u8(c, list[i].format);
+    }
+}
+
+static void shc__put_samplers(shc_client *c, const shc_sampler *list, size_t n) {
+    size_t i, k;
+    shc__count(c, n);
+    for (i = 0; i < n; i++) {
+        shc__put_texture(c, list[i].name, list[i].texture);
+        shc__u8(c, list[i].min_linear);
+        shc__u8(c, list[i].mag_linear);
+        shc__u8(c, list[i].mip == SHC_LEVEL_0 ? 2 : list[i].mip - 1);
+        for (k = 0; k < 3; k++) {
+            shc__u8(c, list[i].wrap[k]);
         }
+        shc__u8(c, list[i].compare);
     }
 }
 
 static void shc__put_dispatch(shc_client *c, const shc_dispatch *d) {
+    int sized = (d->group_size[0] | d->group_size[1] | d->group_size[2]) != 0;
     size_t i;
     shc__u32(c, d->program->id);
     for (i = 0; i < 3; i++) {
@@ -1752,9 +1814,44 @@ static void shc__put_dispatch(shc_client *c, const shc_dispatch *d) {
         shc__text(c, u->name, SHC__MAX_NAME);
     }
     shc__bindings(c, d->buffers, d->buffer_count, 0);
-    shc__u8(c, (d->image_count > 0 ? 8 : 0) | (d->sampler_count > 0 ? 16 : 0));
-    shc__put_textures(c, d->images, d->image_count, 1);
-    shc__put_textures(c, d->samplers, d->sampler_count, 0);
+    shc__u8(c, sized | (d->indirect != NULL ? 2 : 0) | (d->block_count > 0 ? 4 : 0) |
+                   (d->image_count > 0 ? 8 : 0) | (d->sampler_count > 0 ? 16 : 0));
+    for (i = 0; sized && i < 3; i++) {
+        shc__u32(c, d->group_size[i]);
+    }
+    if (d->indirect != NULL) {
+        shc__u32(c, d->indirect->id);
+        shc__u64(c, d->indirect_offset);
+    }
+    if (d->block_count > 0) {
+        shc__count(c, d->block_count);
+        for (i = 0; i < d->block_count; i++) {
+            shc__u32(c, d->blocks[i].binding);
+            shc__operand(c, &d->blocks[i].range, 1);
+        }
+    }
+    if (d->image_count > 0) {
+        shc__put_images(c, d->images, d->image_count);
+    }
+    if (d->sampler_count > 0) {
+        shc__put_samplers(c, d->samplers, d->sampler_count);
+    }
+}
+
+/* Writes the words that counters start with, or their buffers. */
+static void shc__put_counters(shc_client *c, const shc_counter *list, size_t n) {
+    size_t i;
+    shc__u8(c, n > 0 ? 4 : 0);
+    if (n > 0) {
+        shc__count(c, n);
+    }
+    for (i = 0; i < n; i++) {
+        shc_range words = shc_in(list[i].words, list[i].count * sizeof *list[i].words);
+        int inlined = list[i].words != NULL;
+        shc__u32(c, list[i].binding);
+        shc__operand(c, inlined ? &words : &list[i].buffer, 1);
+        shc__u32(c, inlined ? (uint32_t)list[i].count : 0);
+    }
 }
 
 int shc_submit(shc_client *c, const shc_job *job, uint64_t *request) {
@@ -1772,9 +1869,17 @@ int shc_submit(shc_client *c, const shc_job *job, uint64_t *request) {
     for (i = 0; i < job->dispatch_count; i++) {
         shc__put_dispatch(c, &job->dispatches[i]);
     }
-    shc__u8(c, 0);
-    if ((p = shc__expect(c, SHC__JOB, job->deadline_ns, job->output_count)) == NULL) {
+    shc__put_counters(c, job->counters, job->counter_count);
+    p = shc__expect(c, SHC__JOB, job->deadline_ns, job->counter_count + job->output_count);
+    if (p == NULL) {
         return SHC_SYSTEM;
+    }
+    for (i = 0; i < job->counter_count; i++) {
+        const shc_counter *k = &job->counters[i];
+        if (k->words != NULL) {
+            shc_range words = shc_out(k->words, k->count * sizeof *k->words);
+            shc__add_target(p, &words);
+        }
     }
     for (i = 0; i < job->output_count; i++) {
         shc__add_target(p, &job->outputs[i].range);

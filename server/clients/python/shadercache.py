@@ -489,27 +489,31 @@ class Program(_Object):
 
     def dispatch(
         self,
-        groups: "int | Sequence[int]",
+        groups: "int | Sequence[int] | Range",
         *,
         buffers: "Mapping[int, Buffer | Range] | None" = None,
         uniforms: "Mapping[str, int | float | Sequence[int | float]] | None" = None,
         params: "Data" = b"",
         params_binding: int = 0,
-        images: "Mapping[str, Texture] | None" = None,
-        samplers: "Mapping[str, Texture] | None" = None,
+        blocks: "Mapping[int, Data] | None" = None,
+        images: "Mapping[str, Texture | Bound] | None" = None,
+        samplers: "Mapping[str, Texture | Bound] | None" = None,
+        group_size: "int | Sequence[int] | None" = None,
     ) -> Dispatch:
         """Returns a dispatch of the program.
 
-        ``groups`` are the work groups in x, y and z. ``buffers`` are those on the device,
-        by their binding; ``params`` is the content of the uniform block at params_binding.
-        A vector, a matrix column by column, or an array is a sequence among ``uniforms``.
-        ``images`` and ``samplers`` are textures by the name of the uniform; a sampler reads
-        the nearest texel, clamped to the edge.
+        ``groups`` are the work groups in x, y and z, or a range of a buffer that has them.
+        ``buffers`` are those on the device, by their binding; ``params`` is the content of
+        the uniform block at params_binding, ``blocks`` that of others: bytes, or a range of
+        a buffer. A vector, a matrix column by column, or an array is a sequence among
+        ``uniforms``. ``images`` and ``samplers`` are textures by the name of the uniform, or
+        what Texture.image and Texture.sampler return. ``group_size`` is for a program with
+        local_size_variable.
         """
         _check_elements("params", params, [self])
         parts = [
             pack("<I", self.id),
-            _groups(groups),
+            bytes(12) if isinstance(groups, Range) else _groups(groups),
             pack("<II", params_binding, _view(params).nbytes),
             params,
         ]
@@ -518,32 +522,41 @@ class Program(_Object):
         parts += [_uniform(name, value) for name, value in uniforms.items()]
         parts.append(_count(len(buffers or {})))
         for binding, b in (buffers or {}).items():
-            r = b.range() if isinstance(b, Buffer) else b
-            if not isinstance(r, Range) or r.place != _PLACE_BUFFER:
-                raise _usage(
-                    f"binding {binding} of a dispatch is no buffer",
-                    "give other data as input or output",
-                )
+            r = _of_buffer(f"binding {binding} of a dispatch", b)
             parts += [pack("<I?", binding, r.read_only), r._encode()]
-        parts.append(pack("<B", (8 if images else 0) | (16 if samplers else 0)))
-        for textures, rest in ((images, bytes(10)), (samplers, b"\0\0\2\0\0\0\0")):
+        more = [b"", b"", b"", b"", b""]  # what each bit of the byte before it stands for
+        if group_size is not None:
+            more[0] = _groups(group_size)
+        if isinstance(groups, Range):
+            r = _of_buffer("groups", groups)
+            more[1] = pack("<IQ", r.owner.id, r.offset)
+        if blocks:
+            more[2] = _count(len(blocks))
+            for binding, data in blocks.items():
+                more[2] += pack("<I", binding) + _inline_or_buffer(data)
+        for i, textures, usual in ((3, images, Texture.image), (4, samplers, Texture.sampler)):
             if textures:
-                parts.append(_count(len(textures)))
-                parts += [_text(n) + pack("<II", 0, t.id) + rest for n, t in textures.items()]
-        return Dispatch(b"".join(parts), (self, buffers, images, samplers))
+                more[i] = _count(len(textures))
+            for n, t in (textures or {}).items():
+                b = t if isinstance(t, Bound) else usual(t)
+                more[i] += _text(n) + pack("<II", 0, b.texture.id) + b.encoded
+        parts += [pack("<B", sum(1 << i for i in range(5) if more[i])), *more]
+        return Dispatch(b"".join(parts), (self, buffers, blocks, images, samplers, groups))
 
     def run(
         self,
-        groups: "int | Sequence[int]",
+        groups: "int | Sequence[int] | Range",
         *,
         inputs: "Mapping[int, Data] | None" = None,
         outputs: "Mapping[int, Data | int] | None" = None,
+        counters: "Mapping[int, Data] | None" = None,
         deadline: "float | None" = None,
         **dispatch: "Any",
     ) -> "dict[int, Any]":
         """Runs one dispatch of the program; see Client.run and Program.dispatch."""
+        work = self.dispatch(groups, **dispatch)
         return self.client.run(
-            self.dispatch(groups, **dispatch), inputs=inputs, outputs=outputs, deadline=deadline
+            work, inputs=inputs, outputs=outputs, counters=counters, deadline=deadline
         )
 
 
@@ -684,8 +697,38 @@ class Buffer(_Object):
             return s.results(data)[0]
 
 
+class Bound:
+    """A texture as a dispatch uses it, made by Texture.image or Texture.sampler."""
+
+    __slots__ = ("texture", "encoded")
+
+    def __init__(self, texture: "Texture", encoded: bytes) -> None:
+        self.texture = texture
+        self.encoded = encoded
+
+
+def _number(what: str, value: str, names: "Sequence[str]") -> int:
+    if value not in names:
+        raise _usage(f"{what} {value!r}", "give one of " + ", ".join(repr(n) for n in names))
+    return names.index(value)
+
+
+def _of_buffer(what: str, data: "Buffer | Range") -> Range:
+    r = data.range() if isinstance(data, Buffer) else data
+    if not isinstance(r, Range) or r.place != _PLACE_BUFFER:
+        raise _usage(f"{what} is no buffer", "give other data as input or output")
+    return r
+
+
+def _inline_or_buffer(data: "Data") -> bytes:
+    if isinstance(data, (Buffer, Range)):
+        return _of_buffer("a block or counter", data)._encode()
+    view = _view(data)
+    return pack("<BI", _PLACE_INLINE, view.nbytes) + view.tobytes()
+
+
 class Texture(_Object):
-    """A texture on the device: 2D, of one level, at first all zero."""
+    """A texture on the device, at first all zero."""
 
     _kind = _KIND_TEXTURE
     width: int
@@ -696,22 +739,67 @@ class Texture(_Object):
         r.flag()
         return self
 
-    def write(self, data: "Data", *, deadline: "float | None" = None) -> None:
-        """Copies all texels, row by row without padding, into the texture."""
+    def write(
+        self,
+        data: "Data",
+        *,
+        level: int = 0,
+        at: "tuple[int, int, int]" = (0, 0, 0),
+        size: "tuple[int, int, int]" = (0, 0, 0),
+        deadline: "float | None" = None,
+    ) -> None:
+        """Copies texels, row by row without padding, into the texture: into all of a level,
+        or from ``at`` on, where a ``size`` of 0 is the rest. z counts layers."""
         with _Staging(self.client) as s:
             source = s.read(data)
             s.fill()
-            parts = [pack("<Q", _nanoseconds(deadline)), *source(), self._encode(), bytes(45)]
-            self.client._call(_COPY, parts, deadline=deadline, decode=_copy_reply)
+            region = pack("<7i", level, *at, *size)
+            parts = [pack("<Q", _nanoseconds(deadline)), *source(), self._encode(), region]
+            self.client._call(_COPY, [*parts, bytes(17)], deadline=deadline, decode=_copy_reply)
 
-    def read(self, into: "Data | int", *, deadline: "float | None" = None) -> "Any":
-        """Fills ``into`` with all texels and returns it; for a number that many bytes."""
+    def read(
+        self,
+        into: "Data | int",
+        *,
+        level: int = 0,
+        at: "tuple[int, int, int]" = (0, 0, 0),
+        size: "tuple[int, int, int]" = (0, 0, 0),
+        deadline: "float | None" = None,
+    ) -> "Any":
+        """Fills ``into`` with the texels that write means, and returns it; for a number that
+        many bytes."""
         with _Staging(self.client) as s:
             target = s.write(into)
             s.fill()
-            parts = [pack("<Q", _nanoseconds(deadline)), self._encode(), *target(), bytes(45)]
-            _, data = self.client._call(_COPY, parts, deadline=deadline, decode=_copy_reply)
+            parts = [pack("<Q", _nanoseconds(deadline)), self._encode(), *target()]
+            region = pack("<7i", level, *at, *size) + bytes(17)
+            _, data = self.client._call(
+                _COPY, [*parts, region], deadline=deadline, decode=_copy_reply
+            )
             return s.results(data)[0]
+
+    def image(
+        self, level: int = 0, *, layer: int = 0, access: str = "", format: str = ""
+    ) -> Bound:
+        """Returns one level for an image. ``layer`` is for an image2D or image1D that is one
+        layer of the texture, ``access`` "read", "write" or both, which is "", and ``format``
+        as what the bits of texels are read; "" is the texture's."""
+        form = _number("format", format, ("", *_FORMATS))
+        way = _number("access", access, ("", "read", "write"))
+        return Bound(self, pack("<iiBB", level, layer, way, form))
+
+    def sampler(
+        self, *, linear: bool = False, mip: str = "", wrap: str = "clamp", compare: str = ""
+    ) -> Bound:
+        """Returns the texture for a sampler: with ``linear`` it blends the nearest texels.
+        ``mip`` is "nearest" or "linear" between levels; "" reads level 0 alone. ``wrap`` is
+        "clamp", "repeat", "mirror" or "border", of zeros; ``compare`` is the comparison of a
+        shadow sampler, such as "<="."""
+        levels = (_number("mip", mip, ("", "nearest", "linear")) + 2) % 3
+        edge = _number("wrap", wrap, ("clamp", "repeat", "mirror", "border"))
+        tests = ("", "never", "<", "==", "<=", ">", "!=", ">=", "always")
+        test = _number("compare", compare, tests)
+        return Bound(self, bytes((linear, linear, levels, edge, edge, edge, test)))
 
     def _encode(self) -> bytes:
         return pack("<BI", _PLACE_TEXTURE, self.id)
@@ -822,6 +910,7 @@ class _Staging:
         self.client = client
         self.inputs: "list[list]" = []  # [data, bytes, staged offset or None]
         self.outputs: "list[list]" = []
+        self.counters: "list[memoryview]" = []  # come before the outputs
         self.keep: "list[Any]" = []
         self.memory: "Memory | None" = None
 
@@ -898,6 +987,9 @@ class _Staging:
     def results(self, inline: bytes) -> list:
         """Returns the outputs, filled from the inline bytes of the reply and from memory."""
         done, at = [], 0
+        for words in self.counters:
+            words[:] = inline[at : at + words.nbytes]
+            at += words.nbytes
         for data, size, offset in self.outputs:
             if size < 0:
                 done.append(data)
@@ -926,7 +1018,9 @@ class _Staging:
         """Sends a request whose reply is data. Its future then owns the staging memory."""
         moved = _Staging(self.client)
         moved.outputs, moved.keep = self.outputs, [self.keep, keep]
+        moved.counters = self.counters
         expected = sum(size for _, size, offset in self.outputs if size >= 0 and offset is None)
+        expected += sum(words.nbytes for words in self.counters)
 
         def decode(r: _Reader) -> "Any":
             data = bytes(r.data())
@@ -1146,16 +1240,28 @@ class Client:
         flags = (1 if create and size else 0) | (2 if fresh else 0)
         return self._call(_BUFFER, [pack("<IBQ", b.id, flags, size), _text(name)], decode=b._decode)
 
-    def texture(self, width: int, height: int = 1, format: str = "rgba8") -> Texture:
-        """Makes a 2D texture, which ends with the session. ``format`` is that of the image in
-        GLSL."""
+    def texture(
+        self,
+        width: int,
+        height: int = 1,
+        format: str = "rgba8",
+        *,
+        depth: int = 1,
+        levels: int = 1,
+        kind: str = "2d",
+    ) -> Texture:
+        """Makes a texture, which ends with the session. ``format`` is that of the image in
+        GLSL, ``kind`` "1d", "2d", "3d", "cube", "1d array", "2d array" or "cube array".
+        ``depth`` counts the layers of an array, and the cubes of one of cubes."""
         if format not in _FORMATS:
             raise _usage(f"the format {format}", "give one of GLSL, such as rgba8 or r32f")
+        kinds = ("1d", "2d", "3d", "cube", "1d array", "2d array", "cube array")
+        shape = _number("kind", kind, kinds) + 1
         t = Texture(self, self._next_id())
         t.width, t.height, t.format = width, height, format
-        head = pack("<IBB", t.id, 2, _FORMATS.index(format) + 1)
+        head = pack("<IBB", t.id, shape, _FORMATS.index(format) + 1)
         return self._call(
-            _TEXTURE, [head, pack("<4q", width, height, 1, 1)], decode=t._decode
+            _TEXTURE, [head, pack("<4q", width, height, depth, levels)], decode=t._decode
         )
 
     def plan(
@@ -1231,16 +1337,20 @@ class Client:
         *,
         inputs: "Mapping[int, Data] | None" = None,
         outputs: "Mapping[int, Data | int] | None" = None,
+        counters: "Mapping[int, Data] | None" = None,
         deadline: "float | None" = None,
     ) -> "dict[int, Any]":
         """Runs dispatches, each after the writes of the one before, and waits for them.
 
         ``inputs`` are the bytes of storage blocks by their binding. ``outputs`` are the
         places for theirs: an array is filled, for a number that many bytes are returned.
-        Returns the outputs by their binding. ``deadline`` is in seconds; without one the
-        server's own holds.
+        ``counters`` are atomic counters by their binding: an array of words, which start as
+        they are and are filled, or a range of a buffer. Returns the outputs by their
+        binding. ``deadline`` is in seconds; without one the server's own holds.
         """
-        return self.submit(work, inputs=inputs, outputs=outputs, deadline=deadline).result()
+        return self.submit(
+            work, inputs=inputs, outputs=outputs, counters=counters, deadline=deadline
+        ).result()
 
     def submit(
         self,
@@ -1248,6 +1358,7 @@ class Client:
         *,
         inputs: "Mapping[int, Data] | None" = None,
         outputs: "Mapping[int, Data | int] | None" = None,
+        counters: "Mapping[int, Data] | None" = None,
         deadline: "float | None" = None,
     ) -> Future:
         """Starts a job; result() of the future is what run returns. Arrays of inputs may
@@ -1268,9 +1379,16 @@ class Client:
                 for binding, encode in operands:
                     parts += [pack("<IB", binding, 0), *encode()]
             parts.append(_count(len(dispatches)))
-            parts += [d.encoded for d in dispatches] + [b"\0"]
+            parts += [d.encoded for d in dispatches]
+            parts += [b"\4", _count(len(counters))] if counters else [b"\0"]
+            for binding, data in (counters or {}).items():
+                words = 0
+                if not isinstance(data, (Buffer, Range)):
+                    s.counters.append(_bytes_of(data))
+                    words = s.counters[-1].nbytes // 4
+                parts += [pack("<I", binding), _inline_or_buffer(data), pack("<I", words)]
             bindings = list(outputs)
-            keep = (inputs, outputs, [d.keep for d in dispatches])
+            keep = (inputs, outputs, counters, [d.keep for d in dispatches])
             return s.submit(
                 _JOB, parts, deadline, lambda results: dict(zip(bindings, results)), keep
             )

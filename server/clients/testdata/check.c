@@ -34,7 +34,15 @@ static const char *textured =
     "layout(r32f) writeonly uniform image2D to;\n"
     "uniform sampler2D from; uniform vec2 f; uniform uvec2 u;\n"
     "void main() { ivec2 at = ivec2(gl_GlobalInvocationID.xy);\n"
-    "  imageStore(to, at, vec4(texelFetch(from, at, 0).r + f.x * f.y + float(u.y))); }\n";
+    "  imageStore(to, at, vec4(texelFetch(from, at, 1).r + f.x * f.y + float(u.y))); }\n";
+
+static const char *counted =
+    "layout(local_size_x = 64) in;\n"
+    "layout(binding = 0, offset = 0) uniform atomic_uint invocations;\n"
+    "layout(binding = 0, offset = 4) uniform atomic_uint added;\n"
+    "layout(std140, binding = 1) uniform Add { uint add; };\n"
+    "void main() { atomicCounterIncrement(invocations);\n"
+    "  for (uint i = 0u; i < add; i++) atomicCounterIncrement(added); }\n";
 
 /* What the steps share. */
 typedef struct check {
@@ -222,13 +230,15 @@ static int params(check *c) {
     return code;
 }
 
-/* Samples and stores texels of two textures of 32 by 32, with vectors. */
+/* Samples level 1 of a texture, and stores 32 by 32 texels in layer 1 of another, with vectors. */
 static int textures(check *c) {
     static const float f[2] = {2, 1.5f};
     static const uint32_t u[2] = {1, 5};
     float values[COUNT], results[COUNT];
     shc_texture made[2];
-    shc_bound_texture to, from;
+    shc_shape shapes[2];
+    shc_image to;
+    shc_sampler from;
     shc_source source;
     shc_program program;
     shc_uniform vectors[2];
@@ -240,19 +250,26 @@ static int textures(check *c) {
     memset(&d, 0, sizeof d);
     memset(&job, 0, sizeof job);
     memset(&copy, 0, sizeof copy);
+    memset(shapes, 0, sizeof shapes);
+    memset(&to, 0, sizeof to);
+    memset(&from, 0, sizeof from);
+    shapes[0].format = shapes[1].format = SHC_R32F;
+    shapes[0].width = shapes[0].height = 64, shapes[0].levels = 2;
+    shapes[1].width = shapes[1].height = 32, shapes[1].depth = 2, shapes[1].kind = SHC_2D_ARRAY;
     source.name = "check-textures";
     source.text = textured;
     if ((code = shc_load(c->gpu, &source, &program)) != SHC_OK) {
         return code;
     }
     for (i = 0; i < 2; i++) {
-        if ((code = shc_texture_create(c->gpu, 32, 32, SHC_R32F, &made[i])) != SHC_OK) {
+        if ((code = shc_texture_create(c->gpu, &shapes[i], &made[i])) != SHC_OK) {
             return code;
         }
     }
     fill(values, COUNT, 3);
     copy.from = shc_in(values, sizeof values);
     copy.to = shc_texels(&made[0]);
+    copy.region[0] = 1; /* level */
     if ((code = shc_copy_bytes(c->gpu, &copy, NULL)) != SHC_OK) {
         return code;
     }
@@ -260,8 +277,8 @@ static int textures(check *c) {
     vectors[0].value.many.components = f, vectors[0].value.many.size = sizeof f;
     vectors[1].name = "u", vectors[1].kind = SHC_UINTS;
     vectors[1].value.many.components = u, vectors[1].value.many.size = sizeof u;
-    from.name = "from", from.texture = &made[0];
-    to.name = "to", to.texture = &made[1];
+    from.name = "from", from.texture = &made[0], from.mip = SHC_MIP_NEAREST;
+    to.name = "to", to.texture = &made[1], to.layer = 1, to.access = SHC_WRITE_ONLY;
     d.program = &program;
     d.groups[0] = d.groups[1] = 4, d.groups[2] = 1;
     d.uniforms = vectors, d.uniform_count = 2;
@@ -271,6 +288,7 @@ static int textures(check *c) {
         return code;
     }
     copy.from = shc_texels(&made[1]);
+    copy.region[0] = 0, copy.region[3] = 1, copy.region[6] = 1; /* z and depth */
     copy.to = shc_out(results, sizeof results);
     if ((code = shc_copy_bytes(c->gpu, &copy, NULL)) != SHC_OK) {
         return code;
@@ -286,7 +304,57 @@ static int textures(check *c) {
 
 static int texture(check *c) {
     shc_texture t;
-    return shc_texture_create(c->gpu, UINT32_MAX, 1, SHC_R8, &t);
+    shc_shape shape;
+    memset(&shape, 0, sizeof shape);
+    shape.format = SHC_R8, shape.width = UINT32_MAX;
+    return shc_texture_create(c->gpu, &shape, &t);
+}
+
+/* Counts the invocations of groups that a buffer has, in words and then in a buffer. */
+static int counters(check *c) {
+    static const uint32_t groups[3] = {4, 1, 1}, start[2] = {5, 10}, add[4] = {2, 0, 0, 0};
+    uint32_t words[2] = {5, 10};
+    shc_buffer sizes, sums;
+    shc_source source;
+    shc_program program;
+    shc_binding block;
+    shc_counter counter;
+    shc_dispatch d;
+    shc_job job;
+    int i, code;
+    memset(&source, 0, sizeof source);
+    memset(&block, 0, sizeof block);
+    memset(&counter, 0, sizeof counter);
+    memset(&d, 0, sizeof d);
+    memset(&job, 0, sizeof job);
+    source.name = "check-counters";
+    source.text = counted;
+    if ((code = shc_load(c->gpu, &source, &program)) != SHC_OK ||
+        (code = shc_buffer_open(c->gpu, NULL, sizeof groups, SHC_CREATE, &sizes)) != SHC_OK ||
+        (code = shc_buffer_open(c->gpu, NULL, sizeof start, SHC_CREATE, &sums)) != SHC_OK ||
+        (code = shc_buffer_write(c->gpu, &sizes, 0, groups, sizeof groups)) != SHC_OK ||
+        (code = shc_buffer_write(c->gpu, &sums, 0, start, sizeof start)) != SHC_OK) {
+        return code;
+    }
+    block.binding = 1, block.range = shc_in(add, sizeof add);
+    d.program = &program, d.indirect = &sizes, d.blocks = &block, d.block_count = 1;
+    job.dispatches = &d, job.counters = &counter, job.dispatch_count = job.counter_count = 1;
+    counter.words = words, counter.count = 2;
+    for (i = 0; i < 2; i++) {
+        if ((code = shc_run(c->gpu, &job)) != SHC_OK) {
+            return code;
+        }
+        if (i == 1 && (code = shc_buffer_read(c->gpu, &sums, 0, words, sizeof words)) != SHC_OK) {
+            return code;
+        }
+        if (words[0] != 5 + 256 || words[1] != 10 + 2 * 256) {
+            return WRONG;
+        }
+        counter.words = NULL, counter.buffer = shc_buffer_range(&sums, 0, 0);
+        words[0] = words[1] = 0;
+    }
+    code = shc_buffer_release(c->gpu, &sizes);
+    return code != SHC_OK ? code : shc_buffer_release(c->gpu, &sums);
 }
 
 /* Makes a named buffer of 4 KiB, or opens the one of an earlier client. */
@@ -486,6 +554,7 @@ static const struct {
              {"params", params},
              {"textures", textures},
              {"texture", texture},
+             {"counters", counters},
              {"buffer", buffer},
              {"write", write_buffer},
              {"read", read_buffer},

@@ -28,13 +28,21 @@ void main() { y[0] = float(i); y[1] = float(u); y[2] = f; y[3] = p; }
 """
 
 
+COUNTED = """
+layout(local_size_x = 64) in;
+layout(binding = 0, offset = 0) uniform atomic_uint invocations;
+layout(binding = 0, offset = 4) uniform atomic_uint added;
+layout(std140, binding = 1) uniform Add { uint add; };
+void main() { atomicCounterIncrement(invocations);
+  for (uint i = 0u; i < add; i++) atomicCounterIncrement(added); }
+"""
 TEXTURES = """layout(local_size_x = 8, local_size_y = 8) in;
 layout(r32f) writeonly uniform image2D to;
 uniform sampler2D from;
 uniform vec2 f; uniform ivec2 i; uniform uvec2 u; uniform float list[3];
 void main() { ivec2 at = ivec2(gl_GlobalInvocationID.xy);
   float add = f.x + f.y + float(i.x + i.y) + float(u.x + (u.y >> 30)) + list[gl_NumWorkGroups.z - 1u] + list[2];
-  imageStore(to, at, vec4(texelFetch(from, at, 0).r + add)); }
+  imageStore(to, at, vec4(texelFetch(from, at, 1).r + add)); }
 """
 
 
@@ -297,23 +305,35 @@ class Check:
         for width, height in ((16, 8), (512, 256)):
             n = width * height
             values, result = floats(n, 1), poisoned(n)
-            source = self._gpu.texture(width, height, "r32f")
-            with self._gpu.texture(width, height, "r32f") as target:
-                want(source.read(4 * n) == bytes(4 * n))
-                source.write(values)
+            source = self._gpu.texture(2 * width, 2 * height, "r32f", levels=2)
+            with self._gpu.texture(width, height, "r32f", kind="2d array", depth=2) as target:
+                want(source.read(4 * n, level=1) == bytes(4 * n))
+                source.write(values, level=1)
                 program.run(
                     (width // 8, height // 8),
-                    images={"to": target},
-                    samplers={"from": source},
+                    images={"to": target.image(layer=1, access="write")},
+                    samplers={"from": source.sampler(mip="nearest")},
                     uniforms={"f": [1, 2.5], "i": (-1, 2), "u": [shadercache.uint(3), 2**31], "list": array("f", (1, 2, 3))},
                 )
-                want(target.read(result) is result)
+                want(target.read(result, at=(0, 0, 1), size=(0, 0, 1)) is result)
                 add = 1 + 2.5 - 1 + 2 + 3 + 2 + 1 + 3
                 want(result == array("f", (v + add for v in values)))
             source.release()
 
     def texture(self) -> None:
         self._gpu.texture(1 << 40, 1)
+
+    def counters(self) -> None:
+        """Counts the invocations of groups that a buffer has, in words and then in a buffer."""
+        program = self._gpu.program(COUNTED, name="check-counters")
+        sizes, sums = self._gpu.buffer(12), self._gpu.buffer(8)
+        sizes.write(array("I", (4, 1, 1)))
+        words = array("I", (5, 10))
+        sums.write(words)
+        for counters in (words, sums.range()):
+            program.run(sizes.range(), blocks={1: array("I", (2, 0, 0, 0))}, counters={0: counters})
+        want(words == array("I", (5 + 256, 10 + 512)))
+        want(sums.read() == words.tobytes())
 
     def types(self) -> None:
         """Gives what does not fit, and wants errors that say what was given and what fits."""
