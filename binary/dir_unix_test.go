@@ -146,6 +146,8 @@ func TestLinksInsideAreNotFollowed(t *testing.T) {
 			if err := s.Put(testBlob(1)); (shard || name == blobsName) && !errors.Is(err, ErrUnsafeDir) {
 				t.Errorf("Put: %v", err)
 			}
+			s.Mark(ActionLoad, testKey(2), "behind a link")
+			s.Unmark(ActionLoad, testKey(2))
 			_ = s.Reject(testKey(2), "for a test")
 			_ = d.PutSource(shader.MustSource("", "// kept as well", nil))
 			if _, err := d.Prune(PruneOptions{MaxAge: time.Hour, MaxBytes: 1}); err != nil {

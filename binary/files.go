@@ -139,11 +139,8 @@ const removeLinkHint = "shadercache verify --repair removes it"
 // writeBelow writes a file unless one of the two directories above it is a link, which
 // may have been made after the store was opened.
 func writeBelow(path string, data []byte) error {
-	shard := filepath.Dir(path)
-	for _, dir := range []string{filepath.Dir(shard), shard} {
-		if osfile.IsLink(dir) {
-			return unsafeDir(dir, "is a symbolic link", removeLinkHint)
-		}
+	if link := osfile.LinkAbove(path); link != "" {
+		return unsafeDir(link, "is a symbolic link", removeLinkHint)
 	}
 	return osfile.WriteFile(path, data)
 }

@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -62,4 +63,48 @@ func (s *Store) RecordCrash(process int, signal string) error {
 		return fmt.Errorf("binary: record a crash: %w", err)
 	}
 	return nil
+}
+
+// openingName is the directory with a mark for each process that makes a GL context, in
+// which drivers crash too. Which driver that will be is not known yet.
+const openingName = "opening"
+
+var errKeep = errors.New("it stays")
+
+// MarkOpening marks that the process makes a GL context, until end is called. After a
+// success that also forgets the processes that ended earlier. Like Store.Mark it never
+// fails.
+func (d *Dir) MarkOpening() (end func(success bool)) {
+	log := &crashlog.Log{
+		Dir:  filepath.Join(d.path, openingName),
+		Make: func(dir string) error { return os.MkdirAll(dir, 0o700) },
+	}
+	if d.readOnly {
+		log.ClearMarks()
+	}
+	log.Mark(crashlog.Mark{Action: crashlog.Open}, "")
+	return func(success bool) {
+		log.Close()
+		if success {
+			d.countOpenings(true)
+		}
+	}
+}
+
+// DeathsWhileOpening returns how many processes ended while they made a GL context, since
+// the last one that succeeded.
+func (d *Dir) DeathsWhileOpening() int { return d.countOpenings(false) }
+
+func (d *Dir) countOpenings(forget bool) (deaths int) {
+	_ = crashlog.Recover(filepath.Join(d.path, openingName), d.now(), func(left crashlog.Remains) error {
+		if _, open := left.Marks[crashlog.Mark{Action: crashlog.Open}]; !open {
+			return nil
+		}
+		deaths++
+		if !forget {
+			return errKeep
+		}
+		return nil
+	})
+	return deaths
 }

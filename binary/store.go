@@ -84,7 +84,10 @@ func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
 
 func (d *Dir) storeNamed(name string) *Store {
 	s := &Store{dir: d, name: name, path: filepath.Join(d.path, name)}
-	s.marks.Dir, s.marks.Prepare = s.inFlightPath(), s.create
+	s.marks.Dir, s.marks.Make = s.inFlightPath(), s.create
+	if d.readOnly {
+		s.marks.ClearMarks()
+	}
 	return s
 }
 

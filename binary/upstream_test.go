@@ -27,6 +27,7 @@ func TestUpstream(t *testing.T) {
 	baked, private := openTestDir(t), openTestDir(t)
 	putBlobs(t, openTestStore(t, baked, testFingerprint), testBlob(0), testBlob(1))
 	must(t, baked.PutSource(shader.MustSource("up", "void main() {}", nil)))
+	must(t, os.Mkdir(filepath.Join(baked.path, testFingerprint.DirName(), inFlightName), 0o700))
 	before := snapshotOf(t, baked.path)
 	upstream, err := OpenUpstream(baked.path)
 	must(t, err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"syscall"
 )
 
@@ -22,6 +23,17 @@ func List(dir string) []fs.DirEntry {
 func IsLink(path string) bool {
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// LinkAbove returns which of the two directories above path is a symbolic link, and "" where
+// none is. A link may have been made after they were checked.
+func LinkAbove(path string) string {
+	for _, dir := range []string{filepath.Dir(path), filepath.Dir(filepath.Dir(path))} {
+		if IsLink(dir) {
+			return dir
+		}
+	}
+	return ""
 }
 
 // IsNamed reports whether path names the open file f. A process that has waited for a

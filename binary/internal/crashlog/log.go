@@ -51,11 +51,11 @@ type Mark struct {
 	Key    shader.Key
 }
 
-// Log writes the marks of one store. Set Dir and Prepare before the first call. Methods
-// may be called from any goroutine.
+// Log writes the marks of one store. Set Dir and Make before the first call. Methods may be
+// called from any goroutine.
 type Log struct {
-	Dir     string
-	Prepare func(dir string) error // makes Dir; called before the first mark
+	Dir  string
+	Make func(dir string) error // makes Dir where it is missing
 
 	mu struct {
 		sync.Mutex
@@ -135,12 +135,20 @@ func (l *Log) write(line string) {
 
 // create creates and locks the file. The caller holds the lock.
 func (l *Log) create() error {
-	if err := l.Prepare(l.Dir); err != nil {
-		return err
-	}
 	for number := range 1000 {
 		path := filepath.Join(l.Dir, fmt.Sprintf("%d-%d", os.Getpid(), number))
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+		if link := osfile.LinkAbove(path); link != "" {
+			return fmt.Errorf("crashlog: %s is a symbolic link", link)
+		}
+		open := func() (*os.File, error) {
+			return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
+		}
+		f, err := open()
+		if errors.Is(err, fs.ErrNotExist) {
+			if err = l.Make(l.Dir); err == nil {
+				f, err = open()
+			}
+		}
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}

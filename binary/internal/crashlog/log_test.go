@@ -12,7 +12,7 @@ import (
 
 func newLog(t *testing.T) *Log {
 	t.Helper()
-	l := &Log{Dir: filepath.Join(t.TempDir(), "inflight"), Prepare: func(dir string) error { return os.MkdirAll(dir, 0o700) }}
+	l := &Log{Dir: filepath.Join(t.TempDir(), "inflight"), Make: func(dir string) error { return os.MkdirAll(dir, 0o700) }}
 	t.Cleanup(l.Close)
 	return l
 }
@@ -73,7 +73,7 @@ func TestLongLogFileIsEmptied(t *testing.T) {
 
 func TestLogWithoutADirectory(t *testing.T) {
 	l := newLog(t)
-	l.Prepare = func(string) error { return errors.New("read-only") }
+	l.Make = func(string) error { return errors.New("read-only") }
 	l.Mark(Mark{Load, testKey(1)}, "one")
 	l.Unmark(Mark{Load, testKey(1)})
 	if path, _ := fileOf(t, l); path != "" {
