@@ -45,8 +45,8 @@ const (
 // any goroutine.
 type Work struct {
 	began   time.Time
-	arrived int // attribution.arrived then
-	entries []string
+	arrived int      // attribution.arrived then
+	entries []string // may have one several times
 	added   bool
 	read    bool
 	unknown bool
@@ -76,9 +76,12 @@ func Begin() *Work {
 	a := &attribution
 	a.Lock()
 	defer a.Unlock()
+	deadline := time.Now().Add(a.patience)
+	done := awaitWritten(func(bool) bool { return time.Now().After(deadline) })
+	if done || len(a.unsettled) > maxUnsettled {
+		endUnsettled(done)
+	}
 	startWatches(state.Dir)
-	settle(time.Now().Add(a.patience))
-	startWatches(state.Dir) // another goroutine may have called Settle meanwhile
 	w := &Work{began: time.Now(), arrived: a.arrived}
 	a.active = append(a.active, w)
 	return w
@@ -111,10 +114,10 @@ func (w *Work) Entries() (entries []string, made bool) {
 	}
 	attribution.Lock()
 	defer attribution.Unlock()
-	if w.unknown {
-		return nil, w.added && !w.read
+	if !w.unknown {
+		entries = slices.Compact(slices.Sorted(slices.Values(w.entries)))
 	}
-	return slices.Clone(w.entries), w.added && !w.read
+	return entries, w.added && !w.read
 }
 
 // Settle waits until the driver has written the machine code that it made so far, and
@@ -145,8 +148,13 @@ func Settle() {
 	}
 }
 
-// startWatches watches the caches of dir that the drivers have made. The caller holds
-// the lock, as of all functions below.
+// Flush waits until the driver has written what it compiled so far, at most 5 s. If a
+// process ends earlier, the next one may have to compile again. NVIDIA's driver writes
+// at once, and Flush returns at once; Mesa needs some milliseconds on an idle machine.
+func Flush() { mesa.Flush() }
+
+// startWatches watches the caches of dir that the drivers have made, unless they are watched.
+// The caller holds the lock, as of all functions below.
 func startWatches(dir string) {
 	a := &attribution
 	if a.watching {
@@ -164,15 +172,6 @@ func stopWatches() {
 		attribution.mesa.Close()
 	}
 	attribution.watching, attribution.blind, attribution.mesa, attribution.nvidia = false, false, nil, nil
-}
-
-// settle attributes what has changed to the programs before, and waits until the deadline
-// for what is not written yet.
-func settle(deadline time.Time) {
-	done := awaitWritten(func(bool) bool { return time.Now().After(deadline) })
-	if done || len(attribution.unsettled) > maxUnsettled {
-		endUnsettled(done)
-	}
 }
 
 // awaitWritten attributes what changes until everything that the programs before caused is
@@ -234,22 +233,12 @@ func collect() {
 	a.arrived += len(added)
 	if len(added) > 0 {
 		for _, w := range slices.Concat(a.unsettled, a.active) {
-			w.attribute(added)
-			w.added = true
+			w.entries, w.added = append(w.entries, added...), true
 		}
 	}
 	if len(read) > 0 {
 		for _, w := range a.active {
-			w.attribute(read)
-			w.read = true
-		}
-	}
-}
-
-func (w *Work) attribute(entries []string) {
-	for _, e := range entries {
-		if !slices.Contains(w.entries, e) {
-			w.entries = append(w.entries, e)
+			w.entries, w.read = append(w.entries, read...), true
 		}
 	}
 }

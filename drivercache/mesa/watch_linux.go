@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -27,8 +29,8 @@ type Watch struct {
 	path    string
 	folders map[int32]string // by watch: two digits; "" for the folder above them
 	buffer  []byte
-	writers writerThreads
 	own     map[string]int // events of this type's own reads that are to come
+	writerThreads
 }
 
 // NewWatch watches the cache below a cache directory's driver folder. It returns an error
@@ -66,11 +68,8 @@ func NewWatch(driverDir string) (*Watch, error) {
 // Close ends the watch.
 func (w *Watch) Close() {
 	_ = unix.Close(w.fd)
-	w.writers.forget()
+	w.forget()
 }
-
-// Asleep reports whether the threads of this process that write the cache are asleep.
-func (w *Watch) Asleep() bool { return w.writers.asleep() }
 
 // add watches a folder of entries, or with "" the folder above them.
 func (w *Watch) add(folder string, more uint32) error {
@@ -140,4 +139,96 @@ func (w *Watch) isLinkResult(folder, file string) bool {
 	w.own[folder+file]++
 	n, _ := f.ReadAt(w.buffer[len(w.buffer)-maxItemHeader:], 0)
 	return linkResult(w.buffer[len(w.buffer)-maxItemHeader:][:n])
+}
+
+// Mesa writes its cache on a separate thread of low priority, which ends with the
+// process even when writes are queued: on a busy machine, the next process compiled
+// again what a process compiled right before its end. Only eglTerminate waits for that
+// thread, and other code of the process may use the display. So Flush polls the
+// thread's state: it sleeps when nothing is left to write.
+const (
+	writerName = "disk$" // after a part of the process's name, before a number
+	flushTime  = 5 * time.Second
+	flushPoll  = time.Millisecond
+)
+
+// Flush waits until Mesa has written what it has compiled so far, at most 5 s. It
+// returns at once where another driver is loaded. It has to find the thread asleep
+// twice, since the thread also sleeps while it waits for a lock.
+func Flush() {
+	var w writerThreads
+	defer w.forget()
+	deadline := time.Now().Add(flushTime)
+	for asleep := 0; ; time.Sleep(flushPoll) {
+		if asleep++; !w.Asleep() {
+			asleep = 0
+		}
+		if len(w.stats) == 0 || asleep == 2 || time.Now().After(deadline) {
+			return
+		}
+	}
+}
+
+// parseStat reads /proc/<pid>/task/<tid>/stat: the thread's number, its name in
+// parentheses, which may hold any character, its state, and more.
+func parseStat(stat string) (isWriter, running bool) {
+	end := strings.LastIndex(stat, ") ")
+	if end < 0 || !strings.Contains(stat[:end], writerName) {
+		return false, false
+	}
+	return true, !strings.HasPrefix(stat[end:], ") S")
+}
+
+// writerThreads are the threads of this process that write Mesa's cache. It keeps their
+// files open: to look for the threads costs ten times as much as to read their states.
+type writerThreads struct {
+	threads uint64 // of the process, when writers were looked for; 0 = they were not
+	stats   []*os.File
+	head    [512]byte
+}
+
+// Asleep reports whether no writer is running: what was compiled so far is written.
+func (w *writerThreads) Asleep() bool {
+	threads := uint64(0) // of the process, as the links of a directory count it
+	if info, err := os.Stat("/proc/self/task"); err == nil {
+		threads = uint64(info.Sys().(*syscall.Stat_t).Nlink)
+	}
+	if threads == 0 || threads != w.threads {
+		w.find()
+		w.threads = threads
+	}
+	for _, stat := range w.stats {
+		n, err := stat.ReadAt(w.head[:], 0)
+		if err != nil && n == 0 {
+			continue // it has ended
+		}
+		if isWriter, running := parseStat(string(w.head[:n])); isWriter && running {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *writerThreads) find() {
+	w.forget()
+	files, _ := filepath.Glob("/proc/self/task/*/stat")
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			continue
+		}
+		n, _ := f.ReadAt(w.head[:], 0)
+		if isWriter, _ := parseStat(string(w.head[:n])); isWriter {
+			w.stats = append(w.stats, f)
+		} else {
+			_ = f.Close()
+		}
+	}
+}
+
+func (w *writerThreads) forget() {
+	for _, f := range w.stats {
+		_ = f.Close()
+	}
+	w.threads, w.stats = 0, nil
 }

@@ -18,3 +18,6 @@ func (*Watch) Asleep() bool { return true }
 
 // Changes returns nothing.
 func (*Watch) Changes() (added, read []string) { return nil, nil }
+
+// Flush does nothing: Mesa is managed on Linux only.
+func Flush() {}

@@ -36,10 +36,11 @@ func NewWatch(driverDir, app string) *Watch {
 	return w
 }
 
-// Changes returns the names of the entries that were added since the last call.
+// Changes returns the names of the entries that were added since the last call. The driver
+// makes the folders at its first program; most often it is another one, which makes none.
 func (w *Watch) Changes() (added []string) {
-	if len(w.folders) == 0 {
-		w.find()
+	if _, err := os.Lstat(filepath.Join(w.path, "GLCache")); err == nil && len(w.folders) == 0 {
+		w.folders = watchFolders(w.path, w.app)
 	}
 	for _, f := range w.folders {
 		added = append(added, f.changes()...)
@@ -47,22 +48,20 @@ func (w *Watch) Changes() (added []string) {
 	return added
 }
 
-func (w *Watch) find() {
-	if _, err := os.Lstat(filepath.Join(w.path, "GLCache")); err != nil {
-		return // most often: the driver is another one
-	}
-	root, err := openFolder(w.path)
+func watchFolders(path, app string) (folders []*watchedFolder) {
+	root, err := openFolder(path)
 	if err != nil {
-		return
+		return nil
 	}
 	defer root.Close()
 	for _, folder := range slotFolders(root) {
-		w.folders = append(w.folders, &watchedFolder{
-			path:  filepath.Join(w.path, filepath.FromSlash(folder)),
-			app:   w.app,
+		folders = append(folders, &watchedFolder{
+			path:  filepath.Join(path, filepath.FromSlash(folder)),
+			app:   app,
 			slots: map[string]int64{},
 		})
 	}
+	return folders
 }
 
 func (f *watchedFolder) changes() (added []string) {
