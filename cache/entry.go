@@ -2,6 +2,7 @@ package cache
 
 import (
 	"math"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 
@@ -71,23 +72,18 @@ const (
 )
 
 // lane numbers the share that a goroutine should use. Most of the time the pool
-// returns the CPU's own. A collection drops those that were not used for a while, so that
-// in time two CPUs have the same number, and each call takes three times as long: a lane
-// goes on to another share where others have counted since its last hit.
+// returns the CPU's own. Two CPUs may have the same number, and each call takes three
+// times as long: a lane where others have counted since its last hit draws another. It
+// draws seldom, so that one of two goes and the other stays, and by chance, since lanes
+// that go on in steps can follow each other for ever.
 type lane struct {
-	number, step uint32
-	last         *share // of the last hit
-	hits         uint64 // of it, by then
-	_            [128 - 24]byte
+	number uint32
+	last   *share // of the last hit
+	hits   uint64 // of it, by then
+	_      [128 - 24]byte
 }
 
-var (
-	lanePool  = sync.Pool{New: func() any { return newLane(lanesMade.Add(1) - 1) }}
-	lanesMade atomic.Uint32
-)
-
-// newLane returns a lane. Those with the same number have different steps, so that they part.
-func newLane(made uint32) *lane { return &lane{number: made % lanes, step: 2*(made/lanes) + 1} }
+var lanePool = sync.Pool{New: func() any { return &lane{number: rand.Uint32N(lanes)} }}
 
 // newEntry returns the entry of a program without handles that the cache owns.
 func newEntry(src *shader.Source, program shader.Program, origin job.Origin, clock *clock) *entry {
@@ -122,7 +118,9 @@ func (l *lane) acquire(e *entry) *share {
 	}
 	hits := s.hit()
 	if s == l.last && hits != l.hits+1 {
-		l.number = (l.number + l.step) % lanes
+		if n := rand.Uint32N(8 * lanes); n < lanes {
+			l.number = n
+		}
 	}
 	l.last, l.hits = s, hits
 	return s
