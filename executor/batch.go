@@ -193,6 +193,7 @@ func (b *batch) open(s *slot, sequence uint64) {
 // addJob appends a job that fits. It returns the job's index and the offset of its
 // inputs in the slot. Executor.mu is held.
 func (b *batch) addJob(j *job.Job, l *layout) (index, up int) {
+	b.keepAll(j, l) // first: where it panics the batch has nothing of the job
 	s := b.slot
 	index, up = len(b.jobs), s.upUsed
 	first := len(b.outputs)
@@ -240,7 +241,7 @@ func (b *batch) addCommands(j *job.Job, l *layout, index int) {
 		c := l.commands[i]
 		d := j.At(i)
 		if h := handleOf(d); h != nil {
-			c.program = b.keepProgram(h)
+			c.program = h.Program()
 		}
 		b.zeroes = b.zeroes || mayRunNothing(d)
 		c.job = index
@@ -251,9 +252,6 @@ func (b *batch) addCommands(j *job.Job, l *layout, index int) {
 		c.before, c.after = len(b.copies)+l.copiesBefore(), len(b.copies)+l.copiesBefore()
 		if i == len(l.commands)-1 {
 			c.after += len(l.textureOutputs)
-		}
-		if c.indirect != nil {
-			b.keep(&c.indirect.object)
 		}
 		b.commands = append(b.commands, c)
 	}
@@ -268,16 +266,8 @@ func (b *batch) addBinds(l *layout, up, down int) {
 			bound.span = bound.shift(up)
 		case slotOutputs, slotCounters:
 			bound.span = bound.shift(down)
-		default:
-			b.keep(&bound.memory.object)
 		}
 		b.binds = append(b.binds, bound)
-	}
-	for i := range l.images {
-		b.keep(&l.images[i].texture.object)
-	}
-	for i := range l.textures {
-		b.keep(&l.textures[i].texture.object)
 	}
 	b.images = append(b.images, l.images...)
 	b.textures = append(b.textures, l.textures...)
@@ -296,12 +286,9 @@ func (b *batch) addCopies(l *layout, up, down int) {
 			if x.out {
 				from = down
 			}
-			if x.memory != nil {
-				b.keep(&x.memory.object)
-			} else {
+			if x.memory == nil {
 				x.span = x.shift(from)
 			}
-			b.keep(&x.texture.object)
 			b.copies = append(b.copies, x)
 		}
 	}
@@ -316,17 +303,50 @@ func (b *batch) addValues(l *layout) {
 	b.words = append(b.words, l.words...)
 }
 
-// keepProgram retains a program, once for the batch, and returns its GL name.
-func (b *batch) keepProgram(h *cache.Handle) uint32 {
+// keepAll retains what a job uses. It panics where another goroutine has released some of it
+// since the job was checked.
+func (b *batch) keepAll(j *job.Job, l *layout) {
+	for i := range l.commands {
+		if h := handleOf(j.At(i)); h != nil {
+			b.keepProgram(h)
+		}
+		if c := &l.commands[i]; c.indirect != nil {
+			b.keep(&c.indirect.object)
+		}
+	}
+	for i := range l.binds {
+		if m := l.binds[i].memory; m != nil {
+			b.keep(&m.object)
+		}
+	}
+	for i := range l.images {
+		b.keep(&l.images[i].texture.object)
+	}
+	for i := range l.textures {
+		b.keep(&l.textures[i].texture.object)
+	}
+	for _, list := range [...][]transfer{l.textureInputs, l.textureOutputs} {
+		for i := range list {
+			if list[i].memory != nil {
+				b.keep(&list[i].memory.object)
+			}
+			b.keep(&list[i].texture.object)
+		}
+	}
+}
+
+// keepProgram retains a program, once for the batch.
+func (b *batch) keepProgram(h *cache.Handle) {
 	id := h.Program()
 	for i := len(b.programs) - 1; i >= 0; i-- {
 		if b.programs[i].id == id {
-			return id
+			return
 		}
 	}
-	b.programs = append(b.programs, program{id: id})
-	h.RetainInto(&b.programs[len(b.programs)-1].handle)
-	return id
+	b.programs = append(b.programs, program{})
+	last := &b.programs[len(b.programs)-1]
+	h.RetainInto(&last.handle)
+	last.id = id // not before: where it panics nothing is retained
 }
 
 // keep retains an object, once for the batch.

@@ -4,8 +4,11 @@ package executor
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
@@ -190,6 +193,45 @@ func TestMemoryLivesAsLongAsJobsUseIt(t *testing.T) {
 		t.Errorf("out is %v", out)
 	}
 	wantError(t, from.Upload(t.Context(), 0, out), "was released")
+}
+
+// TestMemoryThatIsReleasedBesideSubmit releases memory after Submit has checked a job and
+// before it retains what the job uses: that panics, and leaves the executor as it was.
+func TestMemoryThatIsReleasedBesideSubmit(t *testing.T) {
+	f := newFixture(t, Options{})
+	h := f.program("mix", mix, nil)
+	ahead := newTask(f.affine(), 1, 100) // in the same batch
+	ahead.pending = f.submit(ahead.job)
+	kept, to, released := f.buffer(make([]uint32, 4)), f.buffer(make([]uint32, 4)), f.buffer(make([]uint32, 4))
+	step := func(from *Buffer[uint32]) Dispatch {
+		return Dispatch{
+			Program: h, Groups: [3]uint32{1, 1, 1}, Uniforms: []job.Uniform{job.Uint("key", 9)},
+			Buffers: []Bound{from.BindReadOnly(0), to.Bind(1)},
+		}
+	}
+	f.mu.Lock()
+	recovered := make(chan any)
+	go func() {
+		defer func() { recovered <- recover() }()
+		_, err := f.Submit(t.Context(), Job{Dispatch: step(kept), Then: []Dispatch{step(released)}})
+		t.Error("no panic:", err)
+	}()
+	for f.hostAccess.active.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	released.Release()
+	f.mu.Unlock()
+	if text := fmt.Sprint(<-recovered); !strings.Contains(text, "was released while Submit") {
+		t.Errorf("recovered %v", text)
+	}
+	behind := newTask(f.affine(), 2, 100)
+	behind.pending = f.submit(behind.job)
+	f.finish(ahead)
+	f.finish(behind)
+	got := make([]uint32, 4)
+	if err := to.Download(t.Context(), 0, got); err != nil || !slices.Equal(got, make([]uint32, 4)) {
+		t.Errorf("a part of the job ran: %v, %v", got, err)
+	}
 }
 
 // flushGLThread waits until all callbacks posted so far have run.

@@ -34,6 +34,7 @@ func (o *object) Release() {
 // retain adds an owner. It panics when the object has none any more.
 func (o *object) retain() {
 	if o.owners.Add(1) == 1 {
+		o.owners.Add(-1)
 		panic("executor: Memory or a Texture was released while Submit was using it")
 	}
 }
