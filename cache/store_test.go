@@ -219,6 +219,21 @@ func TestUnrecordedCrashesAreLogged(t *testing.T) {
 	}
 }
 
+// A suspect whose binary is there is loaded by this process, which ends the suspicion.
+func TestSuspectThatLoadsIsNoneAnyMore(t *testing.T) {
+	a := source("a")
+	first := newFixture(t, cache.Options{})
+	first.wantOrigin(a, job.Compiled)
+	must(t, first.cache.Close())
+	suspect := binary.Quarantined{Key: a.Key(), Name: "a", Action: binary.ActionCompile, Suspect: true}
+	store := &markedStore{Store: first.store.Reopen(), recovery: binary.Recovery{Active: []binary.Quarantined{suspect}}}
+	f := newMarkedFixture(t, store, cache.Options{})
+	f.wantOrigin(a, job.Disk)
+	if !slices.Equal(store.lifted, []shader.Key{a.Key()}) {
+		t.Errorf("lifted: %v", store.lifted)
+	}
+}
+
 // While a suspect is compiled, the device compiles nothing else, neither for its
 // cache nor for one that shares the guard.
 func TestSuspectIsCompiledAlone(t *testing.T) {
