@@ -74,6 +74,28 @@ func TestTwoDevicesCompileOnce(t *testing.T) {
 	}
 }
 
+// A program that a device computes wrong again, right after it was compiled, is left to the others.
+func TestAWrongCompileEndsItsClaim(t *testing.T) {
+	src := source("a")
+	first := newFixture(t, cache.Options{})
+	first.wantOrigin(src, job.Compiled)
+	must(t, first.cache.Close())
+	shared, store := cache.NewSingleFlight(), first.store.Reopen()
+	wrong := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{SingleFlight: shared})
+	other := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{SingleFlight: shared})
+	_, err := wrong.cache.Get(t.Context(), src.WithCheck(func(context.Context, uint32) error { return errors.New("got 3, want 4") }))
+	if !errors.As(err, new(*cache.WrongAnswerError)) {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	h, err := other.cache.Get(ctx, src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Release()
+}
+
 // A device waits for the compile of another, and loads the binary.
 func TestADeviceLoadsWhatAnotherCompiles(t *testing.T) {
 	pair := newPair(t)
