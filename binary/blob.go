@@ -54,7 +54,7 @@ func (b *Blob) Encode() ([]byte, error) {
 }
 
 // DecodeBlob decodes what Encode returned. For any data it does not panic and allocates
-// at most MaxPayloadBytes for the payload. It returns a *DamagedError for data that Encode
+// at most MaxPayloadBytes for the payload. It returns an error that matches ErrDamaged for data that Encode
 // did not return, including other versions of the envelope. The payload may share memory
 // with data.
 func DecodeBlob(data []byte) (*Blob, error) {
@@ -147,8 +147,4 @@ func cutName(name string) string {
 		cut--
 	}
 	return name[:cut]
-}
-
-func damaged(format string, args ...any) error {
-	return &DamagedError{Reason: fmt.Sprintf(format, args...)}
 }

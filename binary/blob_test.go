@@ -207,7 +207,7 @@ func TestOtherVersionIsNamed(t *testing.T) {
 	data := encode(t, testBlob(1))
 	data[8] = 2
 	_, err := DecodeBlob(data)
-	bad, ok := errors.AsType[*DamagedError](err)
+	bad, ok := errors.AsType[*damagedError](err)
 	if !ok || !strings.HasPrefix(bad.Reason, "other version: written in version 2, ") {
 		t.Errorf("got %v", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"reflect"
 	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/index"
 )
 
 // Counters counts what a cache did. Record adds the counters of a process to the
@@ -163,15 +165,21 @@ func (d *Dir) counters() (map[string]Counters, error) {
 	}
 	all := d.readStats().Fingerprints
 	for _, s := range stores {
-		c, merged, err := s.loadLifetime()
+		var known contents
+		x, err := index.Open(s.path, true)
+		if err == nil {
+			err = known.load(x, false)
+			x.Close()
+		}
 		if err != nil {
-			c = all[s.name]
+			known = contents{lifetime: all[s.name]}
 		}
-		for _, r := range s.readPending(s.pendingNames(), merged) {
-			c.Add(r.Counters)
+		_, pending := s.readPending(known.merged)
+		for _, r := range pending {
+			known.lifetime.Add(r.Counters)
 		}
-		if c != (Counters{}) {
-			all[s.name] = c
+		if known.lifetime != (Counters{}) {
+			all[s.name] = known.lifetime
 		}
 	}
 	return all, nil

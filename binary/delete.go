@@ -39,7 +39,7 @@ func (d *Dir) DeletePrograms(keys []shader.Key, o PruneOptions) (PruneReport, er
 	}
 	for _, s := range stores {
 		if touched[s.name] && !p.DryRun && s.isIdentified() {
-			_ = s.record(nil, Counters{}) // where the index is busy, the next Record reconciles it
+			_ = s.record(pendingRecord{}, true) // where the index is busy, the next Record reconciles it
 		}
 	}
 	return p.report, p.err()

@@ -94,7 +94,7 @@ func (h *header) append(dst []byte) []byte {
 }
 
 // parseHeader decodes the header at the start of data; bytes after it are ignored. It
-// returns a *DamagedError for anything that append did not write.
+// returns an error that matches ErrDamaged for anything that append did not write.
 func parseHeader(data []byte) (*header, error) {
 	le := binary.LittleEndian
 	if len(data) < len(blobMagic)+4 || string(data[:len(blobMagic)]) != blobMagic {

@@ -12,9 +12,9 @@ import (
 var (
 	// ErrNotFound is returned when the store holds no blob for a key.
 	ErrNotFound = errors.New("binary: not found")
-	// ErrDamaged is returned, wrapped in a [*DamagedError], when bytes on disk
-	// are not what was written.
-	ErrDamaged = errors.New("binary: damaged")
+	// ErrDamaged is returned, wrapped with the file and what is wrong, when bytes on disk are
+	// not what was written.
+	ErrDamaged = index.ErrDamaged
 	// ErrUnsafeDir is returned when a cache directory belongs to another user,
 	// can be written by others, or is not a directory.
 	ErrUnsafeDir = errors.New("binary: unsafe directory")
@@ -33,20 +33,12 @@ var (
 	ErrReadOnly = errors.New("binary: an upstream directory is only read")
 )
 
-// DamagedError reports a file or bytes that are damaged. It matches [ErrDamaged].
-type DamagedError struct {
-	Path   string // file, or "" for bytes in memory
-	Reason string
-}
+// damagedError reports a file or bytes that are damaged. It matches [ErrDamaged].
+type damagedError = index.DamagedError
 
-func (e *DamagedError) Error() string {
-	if e.Path == "" {
-		return "binary: damaged: " + e.Reason
-	}
-	return fmt.Sprintf("binary: damaged file %s: %s", e.Path, e.Reason)
+func damaged(format string, args ...any) error {
+	return &damagedError{Reason: fmt.Sprintf(format, args...)}
 }
-
-func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
 
 // QuarantinedError reports a source that is not given to the driver. It matches
 // [ErrQuarantined].

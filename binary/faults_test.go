@@ -148,18 +148,18 @@ func TestDamagedManifestDoesNoHarm(t *testing.T) {
 	s := openTestStore(t, d, testFingerprint)
 	putBlobs(t, s, testBlob(0))
 	must(t, s.Record(nil, Counters{Compiles: 1}))
-	sound, err := os.ReadFile(s.manifestPath())
+	sound, err := os.ReadFile(s.file(manifestName))
 	must(t, err)
 	for at := range sound {
 		bad := append([]byte(nil), sound...)
 		bad[at] ^= 0x20
-		must(t, os.WriteFile(s.manifestPath(), bad[:len(bad)-at%7], 0o600))
+		must(t, os.WriteFile(s.file(manifestName), bad[:len(bad)-at%7], 0o600))
 		if _, err := s.Get(testKey(0)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	must(t, s.Record([]Use{{Key: testKey(0), LastUse: start.Add(time.Hour), Hits: 1}}, Counters{DiskHits: 1}))
-	now, err := os.ReadFile(s.manifestPath())
+	now, err := os.ReadFile(s.file(manifestName))
 	must(t, err)
 	if len(now) < len(sound)/2 || now[0] != '{' || now[len(now)-2] != '}' {
 		t.Errorf("the manifest is now\n%s", now)

@@ -75,7 +75,7 @@ func (s *Store) readHeader(key shader.Key) (h *header, fileBytes int64, err erro
 	return h, info.Size(), nil
 }
 
-// readRegular reads a file of at most limit bytes. It returns a *DamagedError for a
+// readRegular reads a file of at most limit bytes. It returns an error that matches ErrDamaged for a
 // larger file, and for anything that is not a regular file, such as a directory or a
 // link.
 func readRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {

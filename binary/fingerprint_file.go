@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -147,7 +146,7 @@ func (s *Store) readDigest() bool {
 // damaged fingerprint.json.
 func (s *Store) fingerprintCopies() []Fingerprint {
 	var file fingerprintFile
-	if data, _, err := readRegular(s.fingerprintPath(), maxFingerprintBytes); err == nil {
+	if data, _, err := readRegular(s.file(fingerprintName), maxFingerprintBytes); err == nil {
 		_ = json.Unmarshal(data, &file)
 	}
 	copies := []Fingerprint{s.manifestFingerprint(), file.Fingerprint}
@@ -162,8 +161,6 @@ func (s *Store) fingerprintCopies() []Fingerprint {
 // isIdentified reports whether the store's fingerprint is known, and not only its digest.
 func (s *Store) isIdentified() bool { return s.fingerprint.Digest() == s.digest }
 
-func (s *Store) fingerprintPath() string { return filepath.Join(s.path, fingerprintName) }
-
 // unproven lists the directories with the form of a store and without a proof of their
 // driver: their programs cannot be used.
 func (d *Dir) unproven() (paths []string) {
@@ -172,7 +169,7 @@ func (d *Dir) unproven() (paths []string) {
 			continue
 		}
 		s := d.storeNamed(e.Name())
-		_, err := os.Lstat(s.fingerprintPath())
+		_, err := os.Lstat(s.file(fingerprintName))
 		looks := err == nil
 		for range s.blobFiles() {
 			looks = true

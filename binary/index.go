@@ -17,19 +17,18 @@ type contents struct {
 	merged   []string // names of the files of pending/ that the last merge added
 }
 
-// loadContents decodes everything, or without whole all but the programs. A new index is
-// empty.
-func loadContents(x *index.File, whole bool) (*contents, error) {
-	c := &contents{programs: map[shader.Key]Entry{}}
+// load decodes everything, or without whole all but the programs. A new index is empty.
+func (c *contents) load(x *index.File, whole bool) error {
+	c.programs = map[shader.Key]Entry{}
 	if !whole {
-		return c, indexError(x.LoadLifetime(c.decode))
+		return x.Load(c.decode, nil)
 	}
-	return c, indexError(x.Load(c.decode, func(key shader.Key, value []byte) error {
+	return x.Load(c.decode, func(key shader.Key, value []byte) error {
 		e := Entry{Key: key}
 		err := json.Unmarshal(value, &e)
 		c.programs[key] = e
 		return err
-	}))
+	})
 }
 
 // decode decodes what an index holds beside the programs.
@@ -42,35 +41,21 @@ func (c *contents) decode(lifetime, merged []byte) error {
 	return json.Unmarshal(lifetime, &c.lifetime)
 }
 
-// loadLifetime reads the counters, without those that are pending, and what was merged.
-func (s *Store) loadLifetime() (Counters, []string, error) {
-	x, err := index.Open(s.path, true)
-	if err != nil {
-		return Counters{}, nil, indexError(err)
-	}
-	defer x.Close()
-	c, err := loadContents(x, false)
-	if err != nil {
-		return Counters{}, nil, err
-	}
-	return c.lifetime, c.merged, nil
-}
-
-// saveIndex writes the counters and the programs that changed, and deletes those that
-// are gone, in one transaction.
-func saveIndex(x *index.File, c *contents, changed map[shader.Key]Entry, gone []shader.Key) error {
+// save writes the counters and the programs that changed, and deletes those that are gone,
+// in one transaction.
+func (c *contents) save(x *index.File, changed map[shader.Key]Entry, gone []shader.Key) error {
 	counters, err1 := json.Marshal(c.lifetime)
 	merged, err2 := json.Marshal(c.merged)
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	return indexError(x.Save(index.Changes{
+	return x.Save(index.Changes{
 		Lifetime: counters,
 		Merged:   merged,
 		Changed:  slices.SortedFunc(maps.Keys(changed), compareKeys),
 		Value:    func(key shader.Key) ([]byte, error) { return json.Marshal(changed[key]) },
 		Gone:     gone,
-	}))
+	})
 }
 
 // findEntry returns what a copy of the index holds of a program.
@@ -104,7 +89,8 @@ func (s *Store) openStatistics() *statistics {
 	known := index.OpenCopy(s.path)
 	var c contents
 	_ = known.LoadTotals(c.decode)
-	return &statistics{known, pendingUses(s.readPending(s.pendingNames(), c.merged))}
+	_, pending := s.readPending(c.merged)
+	return &statistics{known, pendingUses(pending)}
 }
 
 func (st *statistics) Close() { st.known.Close() }
@@ -117,12 +103,4 @@ func (st *statistics) find(key shader.Key) Entry {
 		e.apply(u)
 	}
 	return e
-}
-
-// indexError converts an error of package index to one of this package.
-func indexError(err error) error {
-	if bad, ok := errors.AsType[*index.DamagedError](err); ok {
-		return &DamagedError{Path: bad.Path, Reason: bad.Reason}
-	}
-	return err
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -53,11 +52,11 @@ type manifestProgram struct {
 	FirstResultMillis float64 `json:"first_result_ms,omitempty"`
 }
 
-func (s *Store) manifestPath() string { return filepath.Join(s.path, manifestName) }
-
 // writeManifest writes the JSON of a manifest, encoding one program at a time.
 func (s *Store) writeManifest(c *contents) error {
-	omitted, keys := 0, c.keysByName()
+	omitted, keys := 0, slices.SortedFunc(maps.Keys(c.programs), func(a, b shader.Key) int {
+		return cmp.Or(cmp.Compare(c.programs[a].Name, c.programs[b].Name), compareKeys(a, b))
+	})
 	if len(keys) > maxManifest {
 		omitted, keys = len(keys), nil
 	}
@@ -72,12 +71,12 @@ func (s *Store) writeManifest(c *contents) error {
 	if err != nil {
 		return err
 	}
-	return osfile.WriteUnsynced(s.manifestPath(), func(w *bufio.Writer) error {
+	return osfile.WriteUnsynced(s.file(manifestName), func(w *bufio.Writer) error {
 		head, end := bytes.TrimSuffix(head, []byte("]\n}")), "]\n}\n"
 		_, _ = w.Write(head) // the writer keeps its error
 		separator := "\n    "
 		for _, key := range keys {
-			line, err := json.MarshalIndent(s.manifestProgram(c.programs[key]), "    ", "  ")
+			line, err := json.MarshalIndent(newManifestProgram(c.programs[key]), "    ", "  ")
 			if err != nil {
 				return err
 			}
@@ -93,10 +92,10 @@ func (s *Store) writeManifest(c *contents) error {
 // manifestFingerprint returns the fingerprint in manifest.json, which is before the
 // programs. It returns another one, or zero, where the manifest is damaged or missing.
 func (s *Store) manifestFingerprint() Fingerprint {
-	if info, err := os.Lstat(s.manifestPath()); err != nil || !info.Mode().IsRegular() {
+	if info, err := os.Lstat(s.file(manifestName)); err != nil || !info.Mode().IsRegular() {
 		return Fingerprint{}
 	}
-	f, err := os.Open(s.manifestPath())
+	f, err := os.Open(s.file(manifestName))
 	if err != nil {
 		return Fingerprint{}
 	}
@@ -111,14 +110,7 @@ func (s *Store) manifestFingerprint() Fingerprint {
 	return m.Fingerprint
 }
 
-// keysByName returns the keys sorted by the programs' names, then by key.
-func (c *contents) keysByName() []shader.Key {
-	return slices.SortedFunc(maps.Keys(c.programs), func(a, b shader.Key) int {
-		return cmp.Or(cmp.Compare(c.programs[a].Name, c.programs[b].Name), compareKeys(a, b))
-	})
-}
-
-func (s *Store) manifestProgram(e Entry) manifestProgram {
+func newManifestProgram(e Entry) manifestProgram {
 	digits := e.Key.String()
 	return manifestProgram{
 		Key:           e.Key,

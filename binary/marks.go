@@ -24,8 +24,6 @@ const (
 
 const inFlightName = "inflight"
 
-func (s *Store) inFlightPath() string { return filepath.Join(s.path, inFlightName) }
-
 // Mark records on disk that the driver gets a program. Unmark must follow when the
 // driver has finished. Both take a few microseconds and never fail: where nothing can be
 // written there are no marks. A mark that is left when the process ends puts the program
@@ -59,7 +57,7 @@ func IsCrash(signal string) bool { return crashlog.IsCrash(signal) }
 // covers a case that SetCrashOutput does not: where the driver blocks a signal on threads
 // of its own, the signal ends the process and no handler runs. Call it before Recover.
 func (s *Store) RecordCrash(process int, signal string) error {
-	if err := crashlog.RecordCrash(s.inFlightPath(), process, signal, s.dir.now()); err != nil {
+	if err := crashlog.RecordCrash(s.marks.Dir, process, signal, s.dir.now()); err != nil {
 		return fmt.Errorf("binary: record a crash: %w", err)
 	}
 	return nil

@@ -99,7 +99,7 @@ func TestProcessEndsInTheDriver(t *testing.T) {
 			if again := recovered(t, s); len(again.Found) != 0 {
 				t.Errorf("found again: %+v", again.Found)
 			}
-			if files := osfile.List(s.inFlightPath()); len(files) != 0 {
+			if files := osfile.List(s.marks.Dir); len(files) != 0 {
 				t.Errorf("left in flight: %v", files)
 			}
 		})
@@ -131,7 +131,7 @@ func TestClearMarksLeavesNoMark(t *testing.T) {
 	s.ClearMarks()
 	s.Mark(ActionLoad, testKey(2), "two")
 	s.Unmark(ActionCompile, testKey(1))
-	if files := osfile.List(s.inFlightPath()); len(files) != 0 {
+	if files := osfile.List(s.marks.Dir); len(files) != 0 {
 		t.Errorf("left in flight: %v", files)
 	}
 	must(t, s.Close())
@@ -284,7 +284,7 @@ func TestRunningProcessesAreLeftAlone(t *testing.T) {
 	other.Unmark(ActionLoad, testKey(2))
 	must(t, s.Close())
 	must(t, other.Close())
-	if files := osfile.List(s.inFlightPath()); len(files) != 0 {
+	if files := osfile.List(s.marks.Dir); len(files) != 0 {
 		t.Errorf("left in flight: %v", files)
 	}
 }

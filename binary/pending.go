@@ -3,8 +3,6 @@ package binary
 import (
 	"crypto/rand"
 	"encoding/hex"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/shadercache/shadercache/internal/osfile"
@@ -43,21 +41,19 @@ func pendingKind(name string) whole[pendingRecord] {
 	return whole[pendingRecord]{name: name, limit: 64 << 20, unsynced: true, compact: true}
 }
 
-func (s *Store) pendingPath() string { return filepath.Join(s.path, pendingName) }
-
 // putPending writes a file. Readers see all of it or nothing.
 func (s *Store) putPending(r pendingRecord) error {
-	if err := s.create(s.pendingPath()); err != nil {
+	if err := s.create(s.file(pendingName)); err != nil {
 		return err
 	}
 	var number [16]byte
 	_, _ = rand.Read(number[:])
-	return pendingKind(hex.EncodeToString(number[:])+pendingExt).write(s.pendingPath(), r)
+	return pendingKind(hex.EncodeToString(number[:])+pendingExt).write(s.file(pendingName), r)
 }
 
 // pendingNames lists the files, in no order.
 func (s *Store) pendingNames() (names []string) {
-	for _, e := range osfile.List(s.pendingPath()) {
+	for _, e := range osfile.List(s.file(pendingName)) {
 		if storeDirForms[pendingName].file.MatchString(e.Name()) && e.Type().IsRegular() {
 			names = append(names, e.Name())
 		}
@@ -65,23 +61,17 @@ func (s *Store) pendingNames() (names []string) {
 	return names
 }
 
-// readPending reads the files of a list, except those that were merged. One that is damaged,
-// or that another process has merged meanwhile, is left out.
-func (s *Store) readPending(names, merged []string) (list []pendingRecord) {
+// readPending reads the files, except those that were merged, and lists all of them. One that
+// is damaged, or that another process has merged meanwhile, is left out.
+func (s *Store) readPending(merged []string) (names []string, list []pendingRecord) {
+	names = s.pendingNames()
 	for _, name := range names {
-		if r, err := pendingKind(name).read(s.pendingPath()); err == nil && !slices.Contains(merged, name) {
+		if r, err := pendingKind(name).read(s.file(pendingName)); err == nil && !slices.Contains(merged, name) {
 			r.name = name
 			list = append(list, r)
 		}
 	}
-	return list
-}
-
-// deletePending deletes files that were merged, and damaged ones.
-func (s *Store) deletePending(names []string) {
-	for _, name := range names {
-		_ = os.Remove(filepath.Join(s.pendingPath(), name))
-	}
+	return names, list
 }
 
 // pendingUses returns the uses of the files by program.

@@ -75,7 +75,7 @@ func TestPendingRecordsCountOnce(t *testing.T) {
 	putBlobs(t, s, testBlob(1))
 	must(t, s.Record([]Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1}))
 	must(t, s.putPending(pendingRecord{Uses: []Use{{Key: testKey(1), Hits: 2}}, Counters: Counters{DiskHits: 2}}))
-	name := filepath.Join(s.pendingPath(), s.pendingNames()[0])
+	name := filepath.Join(s.file(pendingName), s.pendingNames()[0])
 	merged, err := os.ReadFile(name)
 	must(t, err)
 	check := func(when string, hits uint64) {
@@ -92,7 +92,7 @@ func TestPendingRecordsCountOnce(t *testing.T) {
 	check("merged", 3)
 	must(t, os.WriteFile(name, merged, 0o600))
 	check("merged, and not deleted", 3)
-	damaged := filepath.Join(s.pendingPath(), strings.Repeat("0", 32)+pendingExt)
+	damaged := filepath.Join(s.file(pendingName), strings.Repeat("0", 32)+pendingExt)
 	must(t, os.WriteFile(damaged, []byte(`{"uses":[`), 0o600))
 	check("with a damaged file", 3)
 	must(t, s.Record(nil, Counters{Compiles: 1}))
@@ -139,7 +139,7 @@ func TestRecordOfManyPrograms(t *testing.T) {
 	if c := lifetime(t, d); c.DiskHits != 48*maxPending || len(s.pendingNames()) != 0 {
 		t.Errorf("lifetime %+v, %d pending", c, len(s.pendingNames()))
 	}
-	if info, err := os.Stat(s.manifestPath()); err != nil || info.Size() > 1<<20 {
+	if info, err := os.Stat(s.file(manifestName)); err != nil || info.Size() > 1<<20 {
 		t.Errorf("manifest: %v, %v", info, err)
 	}
 }

@@ -27,7 +27,7 @@ type probeFile struct {
 }
 
 // Probe returns the result that PutProbe stored. It returns ErrNotFound where there is
-// none, and a *DamagedError for a file that PutProbe did not write for this driver.
+// none, and an error that matches ErrDamaged for a file that PutProbe did not write for this driver.
 func (s *Store) Probe() ([]byte, error) {
 	file, err := probes.read(s.path)
 	switch {
@@ -36,7 +36,7 @@ func (s *Store) Probe() ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case file.Schema != probeSchema || file.Fingerprint != s.digest || len(file.Result) == 0:
-		return nil, &DamagedError{Path: filepath.Join(s.path, probeName), Reason: "is of another driver or version"}
+		return nil, &damagedError{Path: filepath.Join(s.path, probeName), Reason: "is of another driver or version"}
 	}
 	return file.Result, nil
 }

@@ -172,7 +172,7 @@ func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
 		for _, s := range chosen {
 			if touched[s.name] && s.isIdentified() {
 				// Where the index is busy, the next Record reconciles it.
-				_ = s.reconcileIndex()
+				_ = s.record(pendingRecord{}, true)
 			}
 		}
 	}

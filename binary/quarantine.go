@@ -122,7 +122,7 @@ type Recovery struct {
 // are empty as a rule. With an error it returns what it has found.
 func (s *Store) Recover() (Recovery, error) {
 	var r Recovery
-	err := crashlog.Recover(s.inFlightPath(), s.dir.now(), func(left crashlog.Remains) error {
+	err := crashlog.Recover(s.marks.Dir, s.dir.now(), func(left crashlog.Remains) error {
 		if left.Crash != "" {
 			left.Marks = onePerProgram(left.Marks)
 		}

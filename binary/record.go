@@ -29,31 +29,36 @@ func (s *Store) Record(uses []Use, counters Counters) error {
 	if s.dir.upstream != nil {
 		counters.UpstreamMisses = counters.Compiles + counters.CompileErrors
 	}
-	if err := s.record(uses, counters); err != nil {
+	if err := s.record(pendingRecord{Uses: uses, Counters: counters}, false); err != nil {
 		return fmt.Errorf("binary: record: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) record(uses []Use, counters Counters) error {
+// record records, and with whole makes the index agree with the blobs on disk, however large
+// it is.
+func (s *Store) record(own pendingRecord, whole bool) error {
 	s.recording.Lock()
 	defer s.recording.Unlock()
 	if err := s.create(s.path); err != nil {
 		return err
 	}
-	own := pendingRecord{Uses: uses, Counters: counters, Written: s.takeRewritten()}
-	var err error
-	if s.isLarge() {
+	s.mu.Lock()
+	own.Written, s.mu.rewritten = slices.Collect(maps.Keys(s.mu.rewritten)), nil
+	s.mu.Unlock()
+	info, err := os.Lstat(s.file(index.Name))
+	isLarge := err == nil && info.Mode().IsRegular() && info.Size() >= largeIndex
+	if isLarge && !whole {
 		err = s.recordLarge(own)
 	} else if err = s.merge(own, true); errors.Is(err, ErrBusy) {
 		err = s.putPending(own)
 	}
 	if err != nil {
-		s.putBackRewritten(own.Written)
+		s.addRewritten(own.Written...)
 		return err
 	}
-	s.recordStarts(counters)
-	s.recordRefusals(counters)
+	s.recordStarts(own.Counters)
+	s.recordRefusals(own.Counters)
 	return nil
 }
 
@@ -69,39 +74,18 @@ func (s *Store) recordLarge(own pendingRecord) error {
 	return nil
 }
 
-// isLarge reports whether the index is too large to be rewritten by each Record.
-func (s *Store) isLarge() bool {
-	info, err := os.Lstat(filepath.Join(s.path, index.Name))
-	return err == nil && info.Mode().IsRegular() && info.Size() >= largeIndex
-}
-
-// reconcileIndex merges what is pending and makes the index agree with the blobs on disk,
-// however large it is.
-func (s *Store) reconcileIndex() error {
-	s.recording.Lock()
-	defer s.recording.Unlock()
-	if err := s.create(s.path); err != nil {
-		return err
-	}
-	own := pendingRecord{Written: s.takeRewritten()}
-	err := s.merge(own, true)
-	if err != nil {
-		s.putBackRewritten(own.Written)
-	}
-	return err
-}
-
 // merge writes a record and all that are pending to the index. With whole it reads the
-// whole index, reconciles it with the blobs on disk, and writes the views of it;
-// otherwise it handles the programs of the records only.
+// whole index, reconciles it with the blobs on disk, and writes the manifest; otherwise it
+// handles the programs of the records only.
 func (s *Store) merge(own pendingRecord, whole bool) error {
-	x, known, err := s.openOrRebuild(whole)
+	x, known, err := s.openIndex(whole)
 	if err != nil {
 		return err
 	}
 	defer x.Close()
-	names := s.pendingNames() // once: what comes after it is for the next merge
-	records := append(s.readPending(names, known.merged), own)
+	whole = whole || x.Created
+	names, records := s.readPending(known.merged) // once: what comes after it is for the next merge
+	records = append(records, own)
 	rewritten := map[shader.Key]struct{}{}
 	for _, r := range records {
 		for _, key := range r.Written {
@@ -110,7 +94,7 @@ func (s *Store) merge(own pendingRecord, whole bool) error {
 	}
 	var changed map[shader.Key]Entry
 	var gone []shader.Key
-	if whole || x.Created() {
+	if whole {
 		changed, gone = s.reconcile(known, rewritten)
 	} else {
 		changed, gone = s.find(x, known, records, rewritten)
@@ -119,14 +103,23 @@ func (s *Store) merge(own pendingRecord, whole bool) error {
 	known.merged = names
 	// Views before the index: if one fails, nothing is recorded. Views that are newer
 	// than the index until the next Record do no harm.
-	err = s.writeViews(known, (whole || x.Created()) && len(changed)+len(gone) > 0)
-	if err == nil {
-		err = saveIndex(x, known, changed, gone)
+	_, err = os.Lstat(s.file(manifestName))
+	if whole && len(changed)+len(gone) > 0 || err != nil {
+		err = s.writeManifest(known)
 	}
 	if err == nil {
-		s.deletePending(names)
+		err = s.dir.writeStats(s.name, known.lifetime)
 	}
-	return err
+	if err == nil {
+		err = known.save(x, changed, gone)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names { // also damaged ones
+		_ = os.Remove(filepath.Join(s.file(pendingName), name))
+	}
+	return nil
 }
 
 // apply adds records to the entries that are known. It adds those that changed to changed.
@@ -174,51 +167,33 @@ func (s *Store) find(x *index.File, known *contents, records []pendingRecord, re
 	return changed, gone
 }
 
-func (s *Store) writeViews(c *contents, programsChanged bool) error {
-	if _, err := os.Lstat(s.manifestPath()); programsChanged || err != nil {
-		if err := s.writeManifest(c); err != nil {
+// openIndex opens the index for writing and reads it; without whole, all but the programs. It
+// rejects a damaged index and makes an empty one, whose counters start with those of
+// cache_stats.json.
+func (s *Store) openIndex(whole bool) (x *index.File, known *contents, err error) {
+	open := func() error {
+		known = &contents{}
+		if x, err = index.Open(s.path, false); err != nil {
 			return err
 		}
+		return known.load(x, whole)
 	}
-	return s.dir.writeStats(s.name, c.lifetime)
-}
-
-// openOrRebuild opens the index for writing. It rejects a damaged index and makes an
-// empty one, whose counters start with those of cache_stats.json.
-func (s *Store) openOrRebuild(whole bool) (*index.File, *contents, error) {
-	x, known, err := s.openForWriting(whole)
-	if errors.Is(err, ErrDamaged) {
-		if err := s.rejectFile(filepath.Join(s.path, index.Name), err.Error()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err = open(); errors.Is(err, ErrDamaged) {
+		if err := s.rejectFile(s.file(index.Name), err.Error()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, nil, err
 		}
 		// No file can be renamed to the name of a directory.
-		if sum := filepath.Join(s.path, index.SumName); isMisplaced(sum, false) {
-			if err := s.rejectFile(sum, "is not a regular file"); err != nil {
+		if isMisplaced(s.file(index.SumName), false) {
+			if err := s.rejectFile(s.file(index.SumName), "is not a regular file"); err != nil {
 				return nil, nil, err
 			}
 		}
-		x, known, err = s.openForWriting(whole)
+		err = open()
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	if x.Created() {
+	if err == nil && x.Created {
 		known.lifetime = s.dir.readStats().Fingerprints[s.name]
 	}
-	return x, known, nil
-}
-
-// openForWriting opens the index and reads it; without whole, all but the programs.
-func (s *Store) openForWriting(whole bool) (*index.File, *contents, error) {
-	x, err := index.Open(s.path, false)
-	if err != nil {
-		return nil, nil, indexError(err)
-	}
-	known, err := loadContents(x, whole)
-	if err != nil {
-		return nil, nil, err
-	}
-	return x, known, nil
+	return x, known, err
 }
 
 // reconcile makes known agree with the blobs on disk. It returns the programs that are
@@ -250,16 +225,8 @@ func (s *Store) reconcile(known *contents, rewritten map[shader.Key]struct{}) (c
 	return changed, gone
 }
 
-// takeRewritten returns and empties the set of keys that Put wrote since the last record.
-func (s *Store) takeRewritten() []shader.Key {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	taken := slices.Collect(maps.Keys(s.mu.rewritten))
-	s.mu.rewritten = nil
-	return taken
-}
-
-func (s *Store) putBackRewritten(keys []shader.Key) {
+// addRewritten notes blobs that were written since the last record.
+func (s *Store) addRewritten(keys ...shader.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.rewritten == nil {

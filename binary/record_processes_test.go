@@ -69,7 +69,7 @@ func TestProcessesThatEndTogether(t *testing.T) {
 	}
 	d.now = time.Now
 	s := openTestStore(t, d, testFingerprint)
-	must(t, s.reconcileIndex()) // merges what was recorded while the index was busy
+	must(t, s.record(pendingRecord{}, true)) // merges what was recorded while the index was busy
 	known, err := s.loadIndex()
 	must(t, err)
 	if known.lifetime.Compiles != 8*processes || len(known.programs) != 8*processes {
@@ -102,7 +102,7 @@ func TestRecordsBesideAMergeCountOnce(t *testing.T) {
 			running = false
 		default:
 		}
-		must(t, s.reconcileIndex())
+		must(t, s.record(pendingRecord{}, true))
 	}
 	known, err := s.loadIndex()
 	must(t, err)

@@ -102,10 +102,10 @@ func TestManifestIsRewrittenOnlyForPrograms(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	putBlobs(t, s, testBlob(1))
 	must(t, s.Record(nil, Counters{Compiles: 1}))
-	before, err := os.Stat(s.manifestPath())
+	before, err := os.Stat(s.file(manifestName))
 	must(t, err)
 	must(t, s.Record(nil, Counters{Compiles: 1}))
-	after, err := os.Stat(s.manifestPath())
+	after, err := os.Stat(s.file(manifestName))
 	must(t, err)
 	if !os.SameFile(before, after) {
 		t.Error("rewritten for counters alone")
@@ -117,9 +117,9 @@ func TestManifestIsRewrittenOnlyForPrograms(t *testing.T) {
 	if c := s.readIndex(); c.programs[b.Key].RawBytes != 3 {
 		t.Errorf("the index still has the blob that was replaced: %+v", c.programs[b.Key])
 	}
-	must(t, os.Remove(s.manifestPath()))
+	must(t, os.Remove(s.file(manifestName)))
 	must(t, s.Record(nil, Counters{Compiles: 1}))
-	if _, err := os.Stat(s.manifestPath()); err != nil {
+	if _, err := os.Stat(s.file(manifestName)); err != nil {
 		t.Errorf("not written again: %v", err)
 	}
 }
@@ -141,7 +141,7 @@ func TestRecordReconciles(t *testing.T) {
 		t.Errorf("the index has %v", keys)
 	}
 	var m manifest
-	data, err := os.ReadFile(s.manifestPath())
+	data, err := os.ReadFile(s.file(manifestName))
 	must(t, err)
 	must(t, json.Unmarshal(data, &m))
 	if len(m.Programs) != 2 {
@@ -326,8 +326,9 @@ func (s *Store) readIndex() *contents {
 func (s *Store) loadIndex() (*contents, error) {
 	x, err := index.Open(s.path, true)
 	if err != nil {
-		return nil, indexError(err)
+		return nil, err
 	}
 	defer x.Close()
-	return loadContents(x, true)
+	c := &contents{}
+	return c, c.load(x, true)
 }

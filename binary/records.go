@@ -69,14 +69,14 @@ func (k perKey[T]) path(root string, key shader.Key) string {
 	return filepath.Join(root, k.folder, shard, name+k.ext)
 }
 
-// read reads the record of a key. A *DamagedError has the path.
+// read reads the record of a key. A *damagedError has the path.
 func (k perKey[T]) read(root string, key shader.Key) (v T, info fs.FileInfo, err error) {
 	path := k.path(root, key)
 	data, info, err := readRegular(path, k.limit)
 	if err == nil {
 		v, err = k.decode(key, data)
 	}
-	if bad, ok := errors.AsType[*DamagedError](err); ok {
+	if bad, ok := errors.AsType[*damagedError](err); ok {
 		bad.Path = path
 	}
 	return v, info, err
@@ -225,7 +225,7 @@ type whole[T any] struct {
 	compact  bool // nobody reads it
 }
 
-// read reads the file in a directory. A *DamagedError has the path.
+// read reads the file in a directory. A *damagedError has the path.
 func (w whole[T]) read(root string) (v T, err error) {
 	path := filepath.Join(root, w.name)
 	data, _, err := readRegular(path, w.limit)
@@ -238,7 +238,7 @@ func (w whole[T]) read(root string) (v T, err error) {
 		var none T
 		v = none
 	}
-	if bad, ok := errors.AsType[*DamagedError](err); ok {
+	if bad, ok := errors.AsType[*damagedError](err); ok {
 		bad.Path = path
 	}
 	return v, err

@@ -68,7 +68,7 @@ func (s *Store) PutSource(src *shader.Source) error { return s.dir.PutSource(src
 func (s *Store) Source(key shader.Key) (*shader.Source, error) { return s.dir.Source(key) }
 
 // Source reads a stored source, here or upstream. It returns ErrNotFound where there is
-// none, and a *DamagedError for a file that PutSource did not write.
+// none, and an error that matches ErrDamaged for a file that PutSource did not write.
 func (d *Dir) Source(key shader.Key) (*shader.Source, error) {
 	src, _, err := sources.read(d.path, key)
 	switch {

@@ -84,7 +84,7 @@ func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
 
 func (d *Dir) storeNamed(name string) *Store {
 	s := &Store{dir: d, name: name, path: filepath.Join(d.path, name)}
-	s.marks.Dir, s.marks.Make = s.inFlightPath(), s.create
+	s.marks.Dir, s.marks.Make = s.file(inFlightName), s.create
 	if d.readOnly {
 		s.marks.ClearMarks()
 	}
@@ -96,6 +96,8 @@ func (s *Store) Fingerprint() Fingerprint { return s.fingerprint }
 
 // Dir returns the cache directory that the store is in.
 func (s *Store) Dir() *Dir { return s.dir }
+
+func (s *Store) file(name string) string { return filepath.Join(s.path, name) }
 
 // Path returns the directory of the store, which may not exist yet.
 func (s *Store) Path() string { return s.path }
@@ -111,7 +113,7 @@ func (s *Store) Has(key shader.Key) bool {
 
 // Get reads the blob of a key, from the upstream directory where this one has none. It
 // returns ErrNotFound where neither has one. A file that is damaged, or that belongs to
-// another program or driver, is moved to rejected/ and reported as a *DamagedError; the
+// another program or driver, is moved to rejected/ and reported as a *damagedError; the
 // next Get reads the upstream directory.
 func (s *Store) Get(key shader.Key) (*Blob, error) {
 	b, info, err := s.read(key)
@@ -120,7 +122,7 @@ func (s *Store) Get(key shader.Key) (*Blob, error) {
 			return b, nil
 		}
 	}
-	switch bad, isBad := errors.AsType[*DamagedError](err); {
+	switch bad, isBad := errors.AsType[*damagedError](err); {
 	case err == nil:
 		return b, nil
 	case errors.Is(err, fs.ErrNotExist):
@@ -145,13 +147,13 @@ func (s *Store) upstreamBlob(key shader.Key) *Blob {
 	return nil
 }
 
-// read reads a blob and checks every byte. With a *DamagedError, which has the path, it
+// read reads a blob and checks every byte. With a *damagedError, which has the path, it
 // returns the file's description. A store whose fingerprint is lost accepts every driver's
 // blobs. A file that another user can change is damaged: a blob is code that the driver runs.
 func (s *Store) read(key shader.Key) (*Blob, fs.FileInfo, error) {
 	b, info, err := blobsOf(s.digest).read(s.path, key)
 	if err == nil && osfile.OthersCanChange(info) {
-		return nil, info, &DamagedError{Path: s.blobPath(key), Reason: "belongs to another user, or can be written by others"}
+		return nil, info, &damagedError{Path: s.blobPath(key), Reason: "belongs to another user, or can be written by others"}
 	}
 	return b, info, err
 }
@@ -171,12 +173,7 @@ func (s *Store) Put(b *Blob) error {
 		return fmt.Errorf("binary: put %s: %w", b.Key.Short(), err)
 	}
 	s.names.add(s.blobPath(b.Key))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.rewritten == nil {
-		s.mu.rewritten = map[shader.Key]struct{}{}
-	}
-	s.mu.rewritten[b.Key] = struct{}{}
+	s.addRewritten(b.Key)
 	return nil
 }
 

@@ -112,7 +112,7 @@ func TestGetRejectsDamagedBlobs(t *testing.T) {
 			path := s.blobPath(testKey(1))
 			writeTestFile(t, path, data, start)
 			_, err := s.Get(testKey(1))
-			bad, ok := errors.AsType[*DamagedError](err)
+			bad, ok := errors.AsType[*damagedError](err)
 			if !ok || !errors.Is(err, ErrDamaged) || bad.Path != path || !strings.Contains(bad.Reason, reason) {
 				t.Fatalf("got %v, want damage to %s with reason %q", err, path, reason)
 			}

@@ -53,7 +53,7 @@ func tuningsOf(fingerprint shader.Digest) perKey[Tuning] {
 func problemKey(problem string) shader.Key { return sha256.Sum256([]byte(problem)) }
 
 // Tuning reads the tuning of a problem, from the upstream directory where this one has
-// none. It returns ErrNotFound where neither has one, and a *DamagedError for a file that
+// none. It returns ErrNotFound where neither has one, and an error that matches ErrDamaged for a file that
 // PutTuning did not write, which callers treat as missing.
 func (s *Store) Tuning(problem string) (Tuning, error) {
 	kind, key := tuningsOf(s.digest), problemKey(problem)

@@ -107,14 +107,14 @@ func (v *verifying) fingerprint(s *Store) {
 		return // nothing was written yet
 	}
 	reason := "is damaged"
-	_, err := os.Lstat(s.fingerprintPath())
+	_, err := os.Lstat(s.file(fingerprintName))
 	if errors.Is(err, fs.ErrNotExist) {
 		reason = "is missing"
 	}
 	if !s.isIdentified() {
 		reason += ", and no other file names the driver; the programs stay, and the driver writes it when it runs here"
 	}
-	v.damaged(s.fingerprintPath(), reason)
+	v.damaged(s.file(fingerprintName), reason)
 	if v.repair && s.isIdentified() {
 		v.fixed(s.repairFingerprint(reason))
 	}
@@ -122,7 +122,7 @@ func (v *verifying) fingerprint(s *Store) {
 
 // repairFingerprint rejects the file in the place of fingerprint.json and writes it again.
 func (s *Store) repairFingerprint(reason string) error {
-	if err := s.rejectFile(s.fingerprintPath(), reason); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.rejectFile(s.file(fingerprintName), reason); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return s.writeFingerprint(fingerprints)
@@ -135,7 +135,7 @@ func (v *verifying) blob(s *Store, key shader.Key) {
 	case errors.Is(err, fs.ErrNotExist):
 		return // deleted meanwhile
 	case errors.Is(err, ErrDamaged):
-		bad, _ := errors.AsType[*DamagedError](err)
+		bad, _ := errors.AsType[*damagedError](err)
 		v.damaged(path, bad.Reason)
 		if v.repair {
 			v.fixed(s.rejectDamaged(key, info, bad.Reason))
@@ -155,7 +155,7 @@ func (v *verifying) blob(s *Store, key shader.Key) {
 // made again. A repair deletes the others.
 func countGood[T any](v *verifying, folder string, records iter.Seq2[T, error]) (good int) {
 	for _, err := range records {
-		bad, isBad := errors.AsType[*DamagedError](err)
+		bad, isBad := errors.AsType[*damagedError](err)
 		switch {
 		case err == nil:
 			good++
@@ -176,13 +176,12 @@ func (v *verifying) index(s *Store) {
 	if err == nil {
 		defer x.Close()
 	}
-	err = indexError(err)
 	if !errors.Is(err, ErrDamaged) {
 		return
 	}
 	v.damaged(filepath.Join(s.path, index.Name), err.Error())
 	if v.repair && s.isIdentified() {
-		v.fixed(s.record(nil, Counters{}))
+		v.fixed(s.record(pendingRecord{}, true))
 	}
 }
 

@@ -91,7 +91,7 @@ func TestVerifyFingerprint(t *testing.T) {
 				putBlobs(t, openTestStore(t, up, testFingerprint), testBlob(0))
 				d = d.WithUpstream(up)
 			}
-			damage(t, s.fingerprintPath())
+			damage(t, s.file(fingerprintName))
 			infos, err := d.Fingerprints()
 			if err != nil || len(infos) != 1 || infos[0].Programs != 2 || infos[0].Fingerprint.Digest() != testFingerprint.Digest() {
 				t.Errorf("fingerprints %+v, %v", infos, err)
@@ -99,7 +99,7 @@ func TestVerifyFingerprint(t *testing.T) {
 			for _, repair := range []bool{false, true} {
 				r, err := d.Verify(repair, nil)
 				fixed := repair && r.Fixed == 1 || !repair && r.Fixed == 0
-				if err != nil || r.Damaged != 1 || !fixed || r.Good != 2 || r.Problems[0].Path != s.fingerprintPath() {
+				if err != nil || r.Damaged != 1 || !fixed || r.Good != 2 || r.Problems[0].Path != s.file(fingerprintName) {
 					t.Errorf("repair %v: %+v, %v", repair, r, err)
 				}
 			}
@@ -118,14 +118,14 @@ func TestVerifyUnprovenFingerprint(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	putBlobs(t, s, testBlob(0))
-	must(t, os.WriteFile(s.fingerprintPath(), []byte("{"), 0o600))
+	must(t, os.WriteFile(s.file(fingerprintName), []byte("{"), 0o600))
 	lost := openTestStore(t, d, otherFingerprint)
 	must(t, lost.Record(nil, Counters{DiskHits: 1}))
-	must(t, os.WriteFile(lost.fingerprintPath(), []byte("{"), 0o600))
-	must(t, os.Remove(lost.manifestPath()))
+	must(t, os.WriteFile(lost.file(fingerprintName), []byte("{"), 0o600))
+	must(t, os.Remove(lost.file(manifestName)))
 	before := filesBelow(d.path)
 	r, err := d.Verify(true, nil)
-	if err != nil || r.Damaged != 2 || r.Fixed != 0 || r.Good != 1 || r.Problems[0].Path != s.fingerprintPath() || r.Problems[1].Path != lost.path {
+	if err != nil || r.Damaged != 2 || r.Fixed != 0 || r.Good != 1 || r.Problems[0].Path != s.file(fingerprintName) || r.Problems[1].Path != lost.path {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if after := filesBelow(d.path); !slices.Equal(after, before) {

@@ -101,7 +101,7 @@ func (s *Store) Calls() StoreCalls {
 	return s.mu.calls
 }
 
-// Get returns the blob of key, binary.ErrNotFound, or a *binary.DamagedError.
+// Get returns the blob of key, binary.ErrNotFound, or an error that matches binary.ErrDamaged.
 func (s *Store) Get(key shader.Key) (*binary.Blob, error) {
 	s.count(func(c *StoreCalls) { c.Gets++ })
 	if s.OnGet != nil {
@@ -119,7 +119,7 @@ func (s *Store) Get(key shader.Key) (*binary.Blob, error) {
 		delete(s.mu.damaged, key)
 		delete(s.mu.blobs, key)
 		s.mu.rejected[key] = "damaged"
-		return nil, &binary.DamagedError{Reason: "cachetest.Store.Damage was called"}
+		return nil, fmt.Errorf("%w: cachetest.Store.Damage was called", binary.ErrDamaged)
 	}
 	return blob, nil
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
@@ -100,8 +101,8 @@ func (u *unpacker) checkContent(f File, data []byte) (err error) {
 	case Program, Source, Tuning:
 		err = binary.CheckFile(u.drivers[f.topFolder()], f.Path, data)
 	}
-	if bad, ok := errors.AsType[*binary.DamagedError](err); ok {
-		return refused(f.Path, "%s", bad.Reason)
+	if errors.Is(err, binary.ErrDamaged) {
+		return refused(f.Path, "%s", strings.TrimPrefix(err.Error(), binary.ErrDamaged.Error()+": "))
 	}
 	return err
 }

@@ -52,15 +52,12 @@ func OpenCopy(dir string) *Copy {
 }
 
 func (c *Copy) mapFile() error {
-	o := c.options(true)
-	o.OpenFile = func(string, int, os.FileMode) (f *os.File, err error) {
-		c.file, err = osfile.ReopenUnnamed(c.copied)
-		return c.file, err
+	err := c.open(true, func(string, int, os.FileMode) (*os.File, error) { return osfile.ReopenUnnamed(c.copied) })
+	if err != nil {
+		return err
 	}
 	return c.guard(func() (err error) {
-		if c.db, err = bolt.Open(c.path, 0o600, o); err == nil {
-			c.tx, err = c.db.Begin(false)
-		}
+		c.tx, err = c.db.Begin(false)
 		return err
 	})
 }
@@ -93,12 +90,12 @@ func (c *Copy) Find(key shader.Key, program func(value []byte)) {
 	})
 }
 
-// LoadTotals is File.LoadLifetime for a copy.
+// LoadTotals is File.Load without programs, for a copy.
 func (c *Copy) LoadTotals(totals func(lifetime, merged []byte) error) error {
 	if c == nil || c.broken {
 		return nil
 	}
-	return c.guard(func() error { return loadTotals(c.tx, totals) })
+	return c.guard(func() error { return load(c.tx, totals, nil) })
 }
 
 // Close deletes the copy.

@@ -66,26 +66,39 @@ var (
 	mergedKey      = []byte("merged")
 )
 
-// ErrBusy is returned by Open when another process holds the index for longer than Open
-// waits.
-var ErrBusy = errors.New("binary: index is busy")
+// Errors of this package, which are those of package binary too.
+var (
+	// ErrBusy is returned by Open when another process holds the index for longer than Open
+	// waits.
+	ErrBusy    = errors.New("binary: index is busy")
+	ErrDamaged = errors.New("binary: damaged")
+)
 
-// DamagedError reports an index that does not hold what was written.
+// DamagedError reports a file or bytes that are not what was written. It matches ErrDamaged.
 type DamagedError struct {
-	Path   string
+	Path   string // file, or "" for bytes in memory
 	Reason string
 }
 
-func (e *DamagedError) Error() string { return fmt.Sprintf("damaged index %s: %s", e.Path, e.Reason) }
+func (e *DamagedError) Error() string {
+	if e.Path == "" {
+		return "binary: damaged: " + e.Reason
+	}
+	return fmt.Sprintf("binary: damaged file %s: %s", e.Path, e.Reason)
+}
+
+func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
 
 // File is an open index. Other processes wait until Close. Every error of its methods
 // closes it, and is ErrBusy, a *DamagedError, or an error of the file system.
 type File struct {
+	Created bool // by this Open: it is empty until Save
+
 	db      *bolt.DB
 	file    *os.File // the file that db has open
 	path    string
+	sumPath string
 	current string // sum of the file; "" where it is new
-	created bool   // by this Open
 	broken  bool   // bbolt panicked
 }
 
@@ -96,7 +109,7 @@ var errReplaced = errors.New("index was replaced")
 // returns fs.ErrNotExist, wrapped, if readOnly.
 func Open(dir string, readOnly bool) (*File, error) {
 	for deadline := time.Now().Add(openWait); ; time.Sleep(openPoll) {
-		x := &File{path: filepath.Join(dir, Name)}
+		x := &File{path: filepath.Join(dir, Name), sumPath: filepath.Join(dir, SumName)}
 		err := x.openOnce(readOnly)
 		if err == nil {
 			return x, nil
@@ -124,11 +137,7 @@ func (x *File) openOnce(readOnly bool) error {
 			return err
 		}
 	}
-	err = x.guard(func() (err error) {
-		x.db, err = bolt.Open(x.path, 0o600, x.options(readOnly))
-		return err
-	})
-	if err != nil {
+	if err := x.open(readOnly, os.OpenFile); err != nil {
 		return err
 	}
 	return x.verify()
@@ -140,7 +149,7 @@ func (x *File) isUnfinished(size int64) bool {
 	if size == 0 {
 		return true
 	}
-	_, err := os.Lstat(x.sumPath())
+	_, err := os.Lstat(x.sumPath)
 	return errors.Is(err, fs.ErrNotExist) && size <= newFilePages*int64(os.Getpagesize())
 }
 
@@ -164,27 +173,28 @@ func (x *File) beginAgain() error {
 	return f.Truncate(0)
 }
 
-// Created reports whether Open made the file: it is empty until Save.
-func (x *File) Created() bool { return x.created }
-
-func (x *File) options(readOnly bool) *bolt.Options {
-	return &bolt.Options{
+// open has bbolt open the file by open.
+func (x *File) open(readOnly bool, open func(string, int, os.FileMode) (*os.File, error)) error {
+	o := &bolt.Options{
 		Timeout:      time.Nanosecond, // ask once
 		ReadOnly:     readOnly,
 		NoSync:       true,
 		NoGrowSync:   true,
 		NoStatistics: true,
-		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
-			f, err := os.OpenFile(name, flag, mode)
-			if err != nil {
+		OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
+			if f, err = open(name, flag, mode); err != nil {
 				return nil, err
 			}
 			x.file = f
 			info, err := f.Stat()
-			x.created = err == nil && info.Size() == 0
+			x.Created = err == nil && info.Size() == 0
 			return f, nil
 		},
 	}
+	return x.guard(func() (err error) {
+		x.db, err = bolt.Open(x.path, 0o600, o)
+		return err
+	})
 }
 
 // verify compares the open file with index.sum.
@@ -192,7 +202,7 @@ func (x *File) verify() error {
 	if !osfile.IsNamed(x.file, x.path) {
 		return errReplaced
 	}
-	if x.created {
+	if x.Created {
 		return nil
 	}
 	sum, err := sumOf(x.file)
@@ -217,7 +227,7 @@ const maxSums = 2
 // readSums returns the sums in index.sum, and none where it is missing. Opening something
 // else than a file, such as a FIFO, might never return.
 func (x *File) readSums() ([]string, error) {
-	info, err := os.Lstat(x.sumPath())
+	info, err := os.Lstat(x.sumPath)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -226,11 +236,9 @@ func (x *File) readSums() ([]string, error) {
 	case !info.Mode().IsRegular() || info.Size() > maxSums*(2*sha256.Size+2):
 		return nil, fmt.Errorf("%s is not a file with sums", SumName)
 	}
-	data, err := os.ReadFile(x.sumPath())
+	data, err := os.ReadFile(x.sumPath)
 	return strings.Fields(string(data)), err
 }
-
-func (x *File) sumPath() string { return filepath.Join(filepath.Dir(x.path), SumName) }
 
 func sumOf(f *os.File) (string, error) {
 	info, err := f.Stat()
@@ -244,42 +252,39 @@ func sumOf(f *os.File) (string, error) {
 	return shader.Digest(h.Sum(nil)).String(), nil
 }
 
-// LoadLifetime calls totals with the lifetime counters and the names of merged records,
-// and does not read the programs. It calls nothing for a new index. An error of totals
+// Load calls totals with the lifetime counters and the names of merged records, and then
+// program, which may be nil, with each program, in the order of the keys. The values are
+// valid during the call. It calls nothing for a new index. An error of totals or program
 // means damage.
-func (x *File) LoadLifetime(totals func(lifetime, merged []byte) error) error {
-	return x.view(func(tx *bolt.Tx) error { return loadTotals(tx, totals) })
+func (x *File) Load(totals func(lifetime, merged []byte) error, program func(key shader.Key, value []byte) error) error {
+	err := x.guard(func() error {
+		return x.db.View(func(tx *bolt.Tx) error { return load(tx, totals, program) })
+	})
+	if err != nil {
+		return x.abandon(err)
+	}
+	return nil
 }
 
-func loadTotals(tx *bolt.Tx, totals func(lifetime, merged []byte) error) error {
-	about := tx.Bucket(aboutBucket)
+func load(tx *bolt.Tx, totals func(lifetime, merged []byte) error, program func(key shader.Key, value []byte) error) error {
+	about, lifetime := tx.Bucket(aboutBucket), tx.Bucket(lifetimeBucket)
 	if about == nil {
 		return nil
 	}
 	if got := about.Get(schemaKey); string(got) != Schema {
 		return fmt.Errorf("index has schema %q, this program reads %q", got, Schema)
 	}
-	b := tx.Bucket(lifetimeBucket)
-	if b == nil {
+	if lifetime == nil {
 		return errors.New("index has no counters")
 	}
-	return totals(b.Get(countersKey), b.Get(mergedKey))
-}
-
-// Load calls totals as LoadLifetime does, and program with each program, in the order of
-// the keys. The values are valid during the call. It calls nothing for a new index. An
-// error of totals or program means damage.
-func (x *File) Load(totals func(lifetime, merged []byte) error, program func(key shader.Key, value []byte) error) error {
-	return x.view(func(tx *bolt.Tx) error {
-		if err := loadTotals(tx, totals); err != nil || tx.Bucket(aboutBucket) == nil {
-			return err
+	if err := totals(lifetime.Get(countersKey), lifetime.Get(mergedKey)); err != nil || program == nil {
+		return err
+	}
+	return tx.Bucket(programsBucket).ForEach(func(key, value []byte) error {
+		if len(key) != len(shader.Key{}) {
+			return fmt.Errorf("index has a key of %d bytes", len(key))
 		}
-		return tx.Bucket(programsBucket).ForEach(func(key, value []byte) error {
-			if len(key) != len(shader.Key{}) {
-				return fmt.Errorf("index has a key of %d bytes", len(key))
-			}
-			return program(shader.Key(key), value)
-		})
+		return program(shader.Key(key), value)
 	})
 }
 
@@ -296,13 +301,6 @@ func (x *File) Find(key shader.Key, program func(value []byte)) {
 			return nil
 		})
 	})
-}
-
-func (x *File) view(read func(tx *bolt.Tx) error) error {
-	if err := x.guard(func() error { return x.db.View(read) }); err != nil {
-		return x.abandon(err)
-	}
-	return nil
 }
 
 // Close closes the file. Further calls do nothing.

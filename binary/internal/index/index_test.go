@@ -67,11 +67,10 @@ func TestSaveAndLoad(t *testing.T) {
 		t.Errorf("a missing index: %v", err)
 	}
 	x := openFile(t, dir, false)
-	if !x.Created() {
+	if !x.Created {
 		t.Error("a new index was not created")
 	}
 	ignore := func(_, _ []byte) error { return errors.New("called for a new index") }
-	must(t, x.LoadLifetime(ignore))
 	must(t, x.Load(ignore, nil))
 	must(t, x.Save(Changes{Lifetime: []byte("none")}))
 	x.Close()
@@ -79,7 +78,7 @@ func TestSaveAndLoad(t *testing.T) {
 	save(t, dir, "first", "a", keys...)
 	save(t, dir, "second", "b", keys[:2]...)
 	x = openFile(t, dir, false)
-	if x.Created() {
+	if x.Created {
 		t.Error("an index that exists was created")
 	}
 	must(t, x.Save(Changes{Lifetime: []byte("third"), Gone: keys[:1]}))
@@ -165,7 +164,6 @@ func TestValuesThatDoNotDecodeAreDamage(t *testing.T) {
 	save(t, dir, "counters", "value", testKey(1))
 	ok, bad := func(_, _ []byte) error { return nil }, errors.New("not JSON")
 	for _, load := range []func(x *File) error{
-		func(x *File) error { return x.LoadLifetime(func(_, _ []byte) error { return bad }) },
 		func(x *File) error { return x.Load(func(_, _ []byte) error { return bad }, nil) },
 		func(x *File) error { return x.Load(ok, func(shader.Key, []byte) error { return bad }) },
 	} {

@@ -60,7 +60,7 @@ func (x *File) replace(c Changes) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := osfile.WriteFile(x.sumPath(), []byte(strings.TrimSpace(x.current+"\n"+sum)+"\n")); err != nil {
+	if err := osfile.WriteFile(x.sumPath, []byte(strings.TrimSpace(x.current+"\n"+sum)+"\n")); err != nil {
 		return err
 	}
 	if err := os.Rename(f.Name(), x.path); err != nil {
