@@ -51,7 +51,7 @@ func TestBlobRoundTrip(t *testing.T) {
 			if len(data) > maxHeaderBytes+len(want.Payload) {
 				t.Errorf("%d bytes for a payload of %d", len(data), len(want.Payload))
 			}
-			got, err := DecodeBlob(data)
+			got, err := decodeBlob(data)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -84,7 +84,7 @@ func TestEncodeCutsNames(t *testing.T) {
 	} {
 		b := testBlob(1)
 		b.Name = name
-		got, err := DecodeBlob(encode(t, b))
+		got, err := decodeBlob(encode(t, b))
 		must(t, err)
 		if got.Name != want {
 			t.Errorf("name %.20q... came back as %.20q..., %d bytes", name, got.Name, len(got.Name))
@@ -123,7 +123,7 @@ func TestCompressedBlobOfTheFirstVersionIsRead(t *testing.T) {
 	}
 	data, err := os.ReadFile(path)
 	must(t, err)
-	got, err := DecodeBlob(data)
+	got, err := decodeBlob(data)
 	must(t, err)
 	if !reflect.DeepEqual(got, testBlob(2)) {
 		t.Errorf("got %+v", got)
@@ -138,7 +138,7 @@ func TestEveryFlippedBitIsRefused(t *testing.T) {
 		for i := range data {
 			for bit := range 8 {
 				data[i] ^= 1 << bit
-				if _, err := DecodeBlob(data); !errors.Is(err, ErrDamaged) {
+				if _, err := decodeBlob(data); !errors.Is(err, ErrDamaged) {
 					t.Fatalf("bit %d of byte %d flipped: got %v, want ErrDamaged", bit, i, err)
 				}
 				data[i] ^= 1 << bit
@@ -150,11 +150,11 @@ func TestEveryFlippedBitIsRefused(t *testing.T) {
 func TestEveryOtherLengthIsRefused(t *testing.T) {
 	data := encode(t, testBlob(1))
 	for n := range data {
-		if _, err := DecodeBlob(data[:n]); !errors.Is(err, ErrDamaged) {
+		if _, err := decodeBlob(data[:n]); !errors.Is(err, ErrDamaged) {
 			t.Fatalf("cut to %d bytes: got %v, want ErrDamaged", n, err)
 		}
 	}
-	if _, err := DecodeBlob(append(data, 0)); !errors.Is(err, ErrDamaged) {
+	if _, err := decodeBlob(append(data, 0)); !errors.Is(err, ErrDamaged) {
 		t.Errorf("one byte more: got %v, want ErrDamaged", err)
 	}
 }
@@ -195,7 +195,7 @@ func TestInvalidHeadersAreRefused(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := DecodeBlob(seal(encode(t, test.blob), test.change))
+			_, err := decodeBlob(seal(encode(t, test.blob), test.change))
 			if !errors.Is(err, ErrDamaged) || !strings.Contains(err.Error(), test.reason) {
 				t.Errorf("got %v, want damage with reason %q", err, test.reason)
 			}
@@ -206,7 +206,7 @@ func TestInvalidHeadersAreRefused(t *testing.T) {
 func TestOtherVersionIsNamed(t *testing.T) {
 	data := encode(t, testBlob(1))
 	data[8] = 2
-	_, err := DecodeBlob(data)
+	_, err := decodeBlob(data)
 	bad, ok := errors.AsType[*damagedError](err)
 	if !ok || !strings.HasPrefix(bad.Reason, "other version: written in version 2, ") {
 		t.Errorf("got %v", err)
@@ -234,6 +234,11 @@ func TestEnvelopeTable(t *testing.T) {
 			t.Errorf("offset %d: got %s, want %s", offset, got, want)
 		}
 	}
+}
+
+func decodeBlob(data []byte) (*Blob, error) {
+	b := &Blob{}
+	return b, b.Decode(data)
 }
 
 func FuzzDecodeBlob(f *testing.F) {
@@ -275,7 +280,7 @@ func resealed(data []byte) []byte {
 // checkDecode checks that data is refused as damaged, or that encoding what was decoded
 // gives the same header bytes and the same blob.
 func checkDecode(t *testing.T, data []byte) {
-	b, err := DecodeBlob(data)
+	b, err := decodeBlob(data)
 	if err != nil {
 		if !errors.Is(err, ErrDamaged) {
 			t.Fatalf("error that is not damage: %v", err)
@@ -287,7 +292,7 @@ func checkDecode(t *testing.T, data []byte) {
 	if again := append(h.append(nil), data[h.size():]...); !bytes.Equal(again, data) {
 		t.Fatal("parse and write gives other bytes")
 	}
-	again, err := DecodeBlob(encode(t, b))
+	again, err := decodeBlob(encode(t, b))
 	must(t, err)
 	if !reflect.DeepEqual(again, b) {
 		t.Fatalf("decode and encode gives another blob:\n%+v\n%+v", again, b)
@@ -301,7 +306,7 @@ func BenchmarkDecodeBlob(b *testing.B) {
 	b.SetBytes(int64(len(blob.Payload)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := DecodeBlob(data); err != nil {
+		if _, err := decodeBlob(data); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -2,6 +2,7 @@ package binary
 
 import (
 	"bytes"
+	"cmp"
 	"io/fs"
 	"slices"
 	"strings"
@@ -37,14 +38,8 @@ func compareKeys(a, b shader.Key) int { return bytes.Compare(a[:], b[:]) }
 // describe sets what the header of a blob holds. It keeps a name and a compile time that
 // the index has.
 func (e *Entry) describe(h *header, fileBytes int64) {
-	b := h.blob()
-	e.Key, e.Bytes, e.RawBytes, e.Created = b.Key, fileBytes, int64(h.rawBytes), b.Created
-	if e.Name == "" {
-		e.Name = b.Name
-	}
-	if e.CompileNanos == 0 {
-		e.CompileNanos = b.CompileNanos
-	}
+	e.Key, e.Bytes, e.RawBytes, e.Created = h.Key, fileBytes, int64(h.rawBytes), h.Created
+	e.Name, e.CompileNanos = cmp.Or(e.Name, h.Name), cmp.Or(e.CompileNanos, h.CompileNanos)
 }
 
 // Use is what one process measured about one program since its last Record. The store

@@ -53,7 +53,7 @@ func (s *Store) explainBlob(e *Explanation) {
 		}
 	}
 	if h, _, headerErr := s.readHeader(e.Key); headerErr == nil && e.Name == "" {
-		e.Name = h.name // of a damaged blob too
+		e.Name = h.Name // of a damaged blob too
 	}
 	if err != nil {
 		return

@@ -21,7 +21,8 @@ const (
 func blobsOf(fingerprint shader.Digest) perKey[*Blob] {
 	return perKey[*Blob]{folder: blobsName, ext: blobExt, sharded: true, limit: maxBlobBytes,
 		decode: func(key shader.Key, data []byte) (*Blob, error) {
-			b, err := DecodeBlob(data)
+			b := &Blob{}
+			err := b.Decode(data)
 			switch {
 			case err != nil:
 				return nil, err
@@ -66,10 +67,10 @@ func (s *Store) readHeader(key shader.Key) (h *header, fileBytes int64, err erro
 	if h, err = parseHeader(buf[:n]); err != nil {
 		return nil, 0, err
 	}
-	if h.fingerprint != s.digest && s.digest != (shader.Digest{}) {
-		return nil, 0, damaged("was made by driver %s", h.fingerprint.Short())
+	if h.Fingerprint != s.digest && s.digest != (shader.Digest{}) {
+		return nil, 0, damaged("was made by driver %s", h.Fingerprint.Short())
 	}
-	if h.key != key || info.Size() != int64(h.size())+int64(h.storedBytes) {
+	if h.Key != key || info.Size() != int64(h.size())+int64(h.storedBytes) {
 		return nil, 0, damaged("header and file do not agree")
 	}
 	return h, info.Size(), nil

@@ -134,8 +134,8 @@ func (s *Store) identify() bool {
 // there is a blob whose digest fits the directory's name.
 func (s *Store) readDigest() bool {
 	for key := range s.blobFiles() {
-		if h, _, err := s.readHeader(key); err == nil && strings.HasSuffix(s.name, "-"+h.fingerprint.Short()) {
-			s.digest = h.fingerprint
+		if h, _, err := s.readHeader(key); err == nil && strings.HasSuffix(s.name, "-"+h.Fingerprint.Short()) {
+			s.digest = h.Fingerprint
 			return true
 		}
 	}

@@ -69,7 +69,7 @@ func TestDecodersBoundMemory(t *testing.T) {
 		limit  uint64
 		decode func()
 	}{
-		"blob":            {MaxPayloadBytes + 1<<20, func() { _, _ = DecodeBlob(blob) }},
+		"blob":            {MaxPayloadBytes + 1<<20, func() { _, _ = decodeBlob(blob) }},
 		"source":          {3 * maxSourceBytes, func() { _, _ = decodeSource(shader.Key{}, names) }},
 		"zeros as source": {3 * maxSourceBytes, func() { _, _ = decodeSource(shader.Key{}, text) }},
 		"tuning":          {1 << 20, func() { _, _ = decodeTuning(testFingerprint.Digest(), problemKey("p"), tuning) }},

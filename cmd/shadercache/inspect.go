@@ -121,7 +121,8 @@ func readBlob(file string) (*binary.Blob, error) {
 	if err != nil {
 		return nil, err
 	}
-	return binary.DecodeBlob(data)
+	b := &binary.Blob{}
+	return b, b.Decode(data)
 }
 
 func (r *inspectResult) Print(w io.Writer) {

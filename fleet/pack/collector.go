@@ -126,8 +126,8 @@ func (c *collector) addIfValid(name string, kind Kind, verify func(f File, data 
 // program adds a blob of a fingerprint.
 func (c *collector) program(of shader.Digest, name string) error {
 	return c.addIfValid(name, Program, func(f File, data []byte) error {
-		b, err := binary.DecodeBlob(data)
-		if err != nil {
+		var b binary.Blob
+		if err := b.Decode(data); err != nil {
 			return err
 		}
 		if b.Key != f.key() || b.Fingerprint != of {
