@@ -37,10 +37,6 @@ const (
 	lastTrimName        = "last_trim"
 )
 
-// subfolders are those of the cache directory itself, into which nothing is written through a
-// link.
-var subfolders = []string{driverName, sourcesName, "remote"}
-
 const readmeText = `This directory is a cache of compiled GPU programs, kept by shadercache.
 
 It holds nothing that cannot be made again, but the limits in settings.json: delete
@@ -123,80 +119,23 @@ func (d *Dir) DriverBytes() int64 { return drivercache.Bytes(d.DriverDir()) }
 
 // create makes the directory where it is missing and checks it.
 func (d *Dir) create() error {
-	info, err := os.Lstat(d.path)
+	err := d.checkTrust()
 	if errors.Is(err, fs.ErrNotExist) {
 		if err := os.MkdirAll(d.path, 0o700); err != nil {
 			return fmt.Errorf("binary: create cache directory (set %s to choose another): %w", dirEnvironment, err)
 		}
-		info, err = os.Lstat(d.path)
+		err = d.checkTrust()
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrUnsafeDir):
+		return err
+	case err != nil:
 		return fmt.Errorf("binary: open cache directory: %w", err)
-	}
-	if err := d.checkSafe(d.path, info); err != nil {
-		return err
-	}
-	if err := checkParents(d.path); err != nil {
-		return err
-	}
-	if err := d.checkBelow(d.path, subfolders...); err != nil {
-		return err
-	}
-	if err := d.checkDriverFolders(); err != nil {
-		return err
 	}
 	// The cache does not read these files, so errors are ignored.
 	_ = writeMissing(filepath.Join(d.path, "README.md"), readmeText)
 	_ = writeMissing(filepath.Join(d.path, "CACHEDIR.TAG"), cachedirTag)
 	return nil
-}
-
-// checkSafe returns an error that matches ErrUnsafeDir unless info, which is that of the
-// link if path is one, describes a directory that only this user can change. One that is
-// only read may belong to root.
-func (d *Dir) checkSafe(path string, info fs.FileInfo) error {
-	if info.Mode()&(fs.ModeSymlink|fs.ModeIrregular) != 0 {
-		return unsafeDir(path, "is a symbolic link", "name the directory that it leads to")
-	}
-	if !info.IsDir() {
-		return unsafeDir(path, "is not a directory", "move the file away, or choose another directory")
-	}
-	return checkOwner(path, info, d.readOnly)
-}
-
-// checkOwner refuses a directory of another user, and one that others can write to. A
-// directory that is only read may belong to root.
-func checkOwner(path string, info fs.FileInfo, readOnly bool) error {
-	if uid, ok := osfile.Owner(info); ok && uid != os.Geteuid() && (!readOnly || uid != 0) {
-		return unsafeDir(path, fmt.Sprintf("belongs to user %d, and we are user %d", uid, os.Geteuid()),
-			"choose another directory with "+dirEnvironment)
-	}
-	if osfile.WritableByOthers(info) {
-		return unsafeDir(path, fmt.Sprintf("can be written by others (mode %04o)", info.Mode().Perm()), "chmod 700 it")
-	}
-	return nil
-}
-
-// checkBelow calls checkSafe for the directories in path that exist.
-func (d *Dir) checkBelow(path string, names ...string) error {
-	for _, name := range names {
-		below := filepath.Join(path, name)
-		info, err := os.Lstat(below)
-		switch {
-		case err == nil && info.Mode()&fs.ModeSymlink != 0:
-			err = unsafeDir(below, "is a symbolic link", "remove the link")
-		case err == nil:
-			err = d.checkSafe(below, info)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
-}
-
-func unsafeDir(path, reason, hint string) error {
-	return fmt.Errorf("%w: %s %s; %s", ErrUnsafeDir, path, reason, hint)
 }
 
 // writeMissing writes a text file unless its name is taken.

@@ -144,3 +144,26 @@ func unpackedTime(nanos int64) time.Time {
 	}
 	return time.Unix(0, nanos).UTC()
 }
+
+// Keys yields the programs in the store, in the order of their keys, without opening them.
+func (s *Store) Keys() iter.Seq[shader.Key] {
+	return func(yield func(shader.Key) bool) {
+		for key := range s.blobFiles() {
+			if !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// Describe returns what the file of a program says of it, without statistics. It returns
+// ErrNotFound, or an error that matches ErrDamaged.
+func (s *Store) Describe(key shader.Key) (Entry, error) {
+	h, fileBytes, err := s.readHeader(key)
+	if err != nil {
+		return Entry{}, err
+	}
+	var e Entry
+	e.describe(h, fileBytes)
+	return e, nil
+}

@@ -86,26 +86,23 @@ func (k perKey[T]) read(root string, key shader.Key) (v T, info fs.FileInfo, err
 // is missing, or that is deleted meanwhile, counts as empty.
 func (k perKey[T]) files(root string) iter.Seq2[shader.Key, fs.DirEntry] {
 	return func(yield func(shader.Key, fs.DirEntry) bool) {
-		top := filepath.Join(root, k.folder)
-		if !k.sharded {
-			k.filesIn(top, "", yield)
-			return
+		top, shards := filepath.Join(root, k.folder), []string{""}
+		if k.sharded {
+			shards = nil
+			for _, e := range osfile.List(top) {
+				if e.IsDir() {
+					shards = append(shards, e.Name())
+				}
+			}
 		}
-		for _, shard := range osfile.List(top) {
-			if shard.IsDir() && !k.filesIn(filepath.Join(top, shard.Name()), shard.Name(), yield) {
-				return
+		for _, shard := range shards {
+			for _, file := range osfile.List(filepath.Join(top, shard)) {
+				if key, ok := k.key(shard, file.Name()); ok && !yield(key, file) {
+					return
+				}
 			}
 		}
 	}
-}
-
-func (k perKey[T]) filesIn(folder, shard string, yield func(shader.Key, fs.DirEntry) bool) bool {
-	for _, file := range osfile.List(folder) {
-		if key, ok := k.key(shard, file.Name()); ok && !yield(key, file) {
-			return false
-		}
-	}
-	return true
 }
 
 // key returns the key in the name of a file, and false for a name of another form.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/shadercache/shadercache/binary/internal/crashlog"
 	"github.com/shadercache/shadercache/internal/osfile"
@@ -69,14 +70,11 @@ func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
 		// An upstream store that cannot be used counts as missing.
 		s.upstream, _ = d.upstream.Store(fingerprint)
 	}
-	info, err := os.Lstat(s.path)
-	if err == nil {
-		err = d.checkSafe(s.path, info)
-	}
+	err := d.checkBelow(d.path, s.name)
 	if err == nil {
 		err = d.checkBelow(s.path, storeDirs...)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return nil, fmt.Errorf("binary: open store: %w", err)
 	}
 	return s, nil
@@ -203,4 +201,45 @@ func (s *Store) create(dir string) error {
 		return err
 	}
 	return s.writeFingerprint(fingerprints)
+}
+
+// nameSyncDelay is how long the name of a new blob may take to reach the disk.
+const nameSyncDelay = 500 * time.Millisecond
+
+// nameSync has the names of new files reach the disk. Put syncs what a blob contains, and
+// not its name: with many blobs that would cost a second sync for each. Without nameSync
+// the name follows when the file system writes its journal, up to 30 s later.
+type nameSync struct {
+	mu    sync.Mutex
+	dirs  map[string]struct{}
+	timer *time.Timer // nil: none is running
+}
+
+// add has the name of a file reach the disk in nameSyncDelay.
+func (n *nameSync) add(path string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.dirs == nil {
+		n.dirs = map[string]struct{}{}
+	}
+	n.dirs[filepath.Dir(path)] = struct{}{}
+	if n.timer == nil {
+		n.timer = time.AfterFunc(nameSyncDelay, n.flush)
+	}
+}
+
+// flush syncs at once. A directory that is gone needs no sync, and after another failure
+// the names reach the disk later.
+func (n *nameSync) flush() {
+	n.mu.Lock()
+	dirs := n.dirs
+	n.dirs = nil
+	if n.timer != nil {
+		n.timer.Stop()
+		n.timer = nil
+	}
+	n.mu.Unlock()
+	for dir := range dirs {
+		_ = osfile.SyncDir(dir)
+	}
 }

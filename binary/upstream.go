@@ -20,16 +20,7 @@ func OpenUpstream(path string) (*Dir, error) {
 		return nil, fmt.Errorf("binary: open upstream directory: %w", err)
 	}
 	d := &Dir{path: path, now: time.Now, readOnly: true}
-	info, err := os.Lstat(path)
-	if err == nil {
-		err = d.checkSafe(path, info)
-	}
-	if err == nil {
-		err = checkParents(path)
-	}
-	if err == nil {
-		err = d.checkBelow(path, subfolders...)
-	}
+	err = d.checkTrust()
 	if err == nil {
 		err = d.checkReadable()
 	}
