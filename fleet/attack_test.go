@@ -302,9 +302,13 @@ func exported(t testing.TB, d *binary.Dir) []byte {
 
 // handmade returns a bundle of mesaDriver with one file, of which Export may not make any.
 func handmade(t testing.TB, path string, content []byte) []byte {
+	return handmadeOf(t, 1, path, content)
+}
+
+func handmadeOf(t testing.TB, schema int, path string, content []byte) []byte {
 	t.Helper()
 	m := pack.Manifest{
-		Schema:       1,
+		Schema:       schema,
 		Fingerprints: []pack.Fingerprint{{Dir: mesaDriver.DirName(), Digest: mesaDriver.Digest(), Fingerprint: mesaDriver}},
 		Files:        []pack.File{{Path: path, Kind: pack.Mesa, Size: int64(len(content)), SHA256: shader.Digest(sha256.Sum256(content))}},
 	}
@@ -473,5 +477,66 @@ func TestPushUnpacksNoMoreThanTheLimit(t *testing.T) {
 	}
 	if name := fleet.HeadName(mesaDriver.Digest()); !bytes.Equal(before[name], s.store.copyObjects()[name]) {
 		t.Error("the head was changed")
+	}
+}
+
+// A push takes no pack out of a head that is right for others: one that this version cannot
+// read, or that one transfer has damaged.
+func TestPushKeepsThePacksOfOthers(t *testing.T) {
+	t.Parallel()
+	newer := func(s *scene) {
+		s.setPack(handmadeOf(s, 2, "driver/mesa/mesa_shader_cache/5e/x", []byte("x")), nil)
+	}
+	damagedOnce := func(s *scene) {
+		var before atomic.Bool
+		s.store.get = func(_ context.Context, name string, o *fleet.Object) (*fleet.Object, error) {
+			if !strings.Contains(name, "/packs/") || before.Swap(true) {
+				return o, nil
+			}
+			data, err := io.ReadAll(o.Body)
+			data[len(data)/2] ^= 1
+			return &fleet.Object{Body: io.NopCloser(bytes.NewReader(data)), Size: o.Size}, err
+		}
+	}
+	for name, c := range map[string]struct {
+		hostile func(*scene)
+		err     error
+	}{
+		"newer":        {newer, pack.ErrNewer},
+		"damaged once": {damagedOnce, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			c.hostile(s)
+			before := s.head().Packs[0]
+			put(t, s.victim, mesaDriver, 3)
+			_, err := open(t, s.victim, writer(s.url)).Push(t.Context(), fleet.PushOptions{})
+			if !errors.Is(err, c.err) || c.err == nil && err != nil {
+				t.Errorf("got %v", err)
+			}
+			if after := s.head().Packs; after[0].SHA256 != before.SHA256 {
+				t.Errorf("the pack of another machine is not in the head: %+v", after)
+			}
+		})
+	}
+}
+
+// What a store has in the place of the list of keys is in no head: nobody could read it, and
+// no push mend it.
+func TestListOfKeysThatIsNone(t *testing.T) {
+	t.Parallel()
+	for name, object := range map[string]string{
+		"empty": "", "JSON": `{"error": "try later"}`, "no end": "shadercache-keys ed25519", "more": "shadercache-keys ed25519 a b c\nmore",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t)
+			s.setObject(fleet.KeysName, []byte(object))
+			put(t, s.victim, mesaDriver, 3)
+			_, err := open(t, s.victim, writer(s.url)).Push(t.Context(), fleet.PushOptions{})
+			if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "is no such list") {
+				t.Errorf("got %v", err)
+			}
+			pull(t, openDir(t), reader(s.url), mesaDriver)
+		})
 	}
 }

@@ -116,12 +116,15 @@ func verifyKeys(line []byte, roots []ed25519.PublicKey) (*KeyList, error) {
 }
 
 // readKeys returns the list of a remote, with its line and the tag of its object. Where there
-// is none the list is empty and has epoch 0. Without a known root key it is not verified, and
-// nil.
+// is none the list is empty and has epoch 0. Without a known root key its form alone is
+// checked, and it is nil.
 func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err error) {
 	object, err = r.readSmall(ctx, keysName, maxKeysBytes)
 	if errors.Is(err, ErrNotFound) {
 		return &KeyList{Schema: keysSchema, Name: r.name}, small{}, nil
+	}
+	if line, rest := cutKeys(object.data); err == nil && (len(line) == 0 || len(rest) > 0) {
+		err = refuse(classDamaged, "%s is no such list", keysName) // each head would begin with it
 	}
 	if err == nil && len(r.options.Roots) > 0 {
 		list, _, err = r.trusted(object.data, 0)
