@@ -40,6 +40,9 @@ const (
 	tagBytes = 1 << 20
 
 	lockPoll = 2 * time.Millisecond
+	// lockTime is less than the patience of a command, whose error names no lock. Writers
+	// have it for milliseconds.
+	lockTime = 20 * time.Second
 	// tempAge is the age from which the file of an interrupted Put is deleted.
 	tempAge = 24 * time.Hour
 )
@@ -97,7 +100,7 @@ func wait[T any](ctx context.Context, do func() (T, error), late func(T)) (T, er
 
 // meaning returns an error of the file system as one of package fleet.
 func meaning(err error) error {
-	for _, known := range []error{fleet.ErrChanged, fleet.ErrProtocol} {
+	for _, known := range []error{fleet.ErrChanged, fleet.ErrProtocol, fleet.ErrBusy} {
 		if errors.Is(err, known) {
 			return err
 		}
@@ -291,7 +294,13 @@ func lockFolder(ctx context.Context, root *os.Root, folder string) (unlock func(
 	if err != nil {
 		return nil, err
 	}
-	if err := osfile.LockWithin(ctx, f, true, lockPoll); err != nil {
+	waiting, end := context.WithTimeout(ctx, lockTime)
+	defer end()
+	if err := osfile.LockWithin(waiting, f, true, lockPoll); err != nil {
+		if waiting.Err() != nil && ctx.Err() == nil {
+			at := filepath.Join(root.Name(), folder, lockName)
+			err = fmt.Errorf("%w: another process has had the lock %s for %v (hint: fuser -v %s names it)", fleet.ErrBusy, at, lockTime, at)
+		}
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() { _ = f.Close() }, nil

@@ -13,9 +13,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 func newBackend(t *testing.T) (*backend, string) {
@@ -270,4 +272,24 @@ func TestNoFolderIsMadeOutside(t *testing.T) {
 	if list, readErr := os.ReadDir(outside); err == nil || readErr != nil || len(list) != 0 {
 		t.Errorf("%v; outside: %v, %v", err, list, readErr)
 	}
+}
+
+// TestLockThatIsHeld: a stopped process, or one of another machine, may have it for ever.
+func TestLockThatIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, path := newBackend(t)
+		_, err := putText(b, "v1/a/head", "one", fleet.PutOptions{})
+		must(t, err)
+		name := filepath.Join(path, "v1", "a", lockName)
+		held, err := os.OpenFile(name, os.O_RDWR, 0)
+		must(t, err)
+		defer held.Close()
+		must(t, osfile.TryLock(held, true))
+		ctx, end := context.WithTimeout(t.Context(), 30*time.Second) // the patience of a command
+		defer end()
+		_, err = b.Put(ctx, "v1/a/head", strings.NewReader("two"), fleet.PutOptions{Size: 3})
+		if !errors.Is(err, fleet.ErrBusy) || !strings.Contains(err.Error(), name) {
+			t.Errorf("got %v", err)
+		}
+	})
 }
