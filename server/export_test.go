@@ -2,7 +2,11 @@
 
 package server
 
-import "time"
+import (
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
 
 // LockBuffer locks a named buffer, as a copy of another session does, until unlock is called.
 func (s *Server) LockBuffer(name string) (unlock func()) {
@@ -23,3 +27,6 @@ func (s *Server) Progress() time.Time {
 	defer s.watch.mu.Unlock()
 	return s.watch.mu.progress
 }
+
+// LimitTogether sets the bytes that all later sessions may have together.
+func (s *Server) LimitTogether(bytes int64) { s.unnamed = semaphore.NewWeighted(bytes) }

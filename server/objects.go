@@ -35,7 +35,7 @@ func newObjects(server *Server) *objects {
 	}
 	limits := &server.options.Limits
 	o.memory = quota{what: "shared memory", limit: limits.Memory, all: &o.bytes}
-	o.device = quota{what: "buffers, textures and plans", limit: limits.Buffers, all: &o.bytes}
+	o.device = quota{what: "buffers, textures and plans", limit: limits.Buffers, all: &o.bytes, together: server.unnamed}
 	return o
 }
 

@@ -3,7 +3,10 @@
 package server
 
 import (
+	"fmt"
 	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
@@ -12,13 +15,17 @@ import (
 type quota struct {
 	what        string
 	used, limit uint64
-	all         *atomic.Int64 // bytes of all quotas of the session
+	all         *atomic.Int64       // bytes of all quotas of the session
+	together    *semaphore.Weighted // bytes that all sessions have left; nil: not bounded
 }
 
 // take counts size bytes, or returns an error where they pass the limit.
 func (q *quota) take(size uint64) error {
 	if size > q.limit || q.used > q.limit-size {
 		return reject(wire.CodeQuota, "%d bytes of %s and %d more exceed the session's limit of %d", q.used, q.what, size, q.limit)
+	}
+	if q.together != nil && !q.together.TryAcquire(int64(size)) {
+		return &wire.Error{Code: wire.CodeQuota, Message: fmt.Sprintf("%d bytes of %s more exceed what all sessions may have together", size, q.what), Hint: "try again when other sessions have ended"}
 	}
 	q.used += size
 	q.all.Add(int64(size))
@@ -29,4 +36,7 @@ func (q *quota) take(size uint64) error {
 func (q *quota) give(size uint64) {
 	q.used -= size
 	q.all.Add(-int64(size))
+	if q.together != nil {
+		q.together.Release(int64(size))
+	}
 }

@@ -7,16 +7,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/executor/local"
 	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
@@ -31,6 +35,7 @@ type Server struct {
 	device   *local.Device // that has both
 	options  Options
 	turns    *turns
+	unnamed  *semaphore.Weighted // bytes that sessions may have together: see quota
 	library  *library
 	buffers  *named.Registry[*named.Buffer]
 	plans    *named.Registry[*plan]
@@ -88,6 +93,9 @@ func New(c *glctx.Context, programs *cache.Cache, e *executor.Executor, o Option
 	s.limits = c.Info().Limits
 	s.zeroCopy = c.Info().PinnedMemory() && !o.CopyMemory
 	s.turns = newTurns(e)
+	// A software driver takes them from the memory of the machine, which kills the process
+	// where it has none left.
+	s.unnamed = semaphore.NewWeighted(max(osfile.MachineMemory()/2, int64(min(o.Limits.Buffers, math.MaxInt64))))
 	s.buffers = named.NewRegistry[*named.Buffer]("buffer", int64(o.Limits.Named), o.NamedTime, o.Names)
 	s.device = local.New(e, programs, s.buffers, nil)
 	s.device.NewMemory = s.newMemory

@@ -160,6 +160,27 @@ func TestQuotasAreGivenBack(t *testing.T) {
 	}
 }
 
+// TestWhatSessionsHaveTogether is bounded too: each of 256 sessions may have a part of it.
+func TestWhatSessionsHaveTogether(t *testing.T) {
+	f := serve(t, server.Options{Limits: wire.Limits{Buffers: 1 << 16}})
+	f.LimitTogether(3 << 14)
+	first, second := f.rawSession(), f.rawSession()
+	make := func(r *raw, request uint64, size uint64) {
+		r.send(frame(wire.TypeBuffer, request, &wire.Buffer{ID: uint32(request), Flags: wire.Create, Size: size}))
+	}
+	const ok = wire.TypeBuffer | wire.ReplyBit
+	make(first, 2, 2<<14)
+	first.want(ok, 2)
+	make(second, 3, 2<<14)
+	second.wantError(3, wire.CodeQuota)
+	make(second, 4, 1<<14)
+	second.want(ok, 4)
+	first.Close()
+	eventually(t, "the first session ended", func() bool { return len(f.Status().Sessions) == 1 })
+	make(second, 5, 2<<14)
+	second.want(ok, 5)
+}
+
 // TestMemoryThatIsReleasedWithAJob releases the memory of an output while the job runs: the
 // server writes there when it is done, as nothing else is mapped there meanwhile.
 func TestMemoryThatIsReleasedWithAJob(t *testing.T) {

@@ -3,6 +3,8 @@ package isolate
 import (
 	"fmt"
 	"time"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // limits bound what a child takes for one program. The pool enforces them, and sends
@@ -77,6 +79,6 @@ const (
 // children: their share of three quarters of the memory of the machine or the
 // container, at least 512 MiB and at most 4 GiB.
 func DefaultMemoryBytes(jobs int) int64 {
-	share := machineMemory() / 4 * 3 / int64(max(jobs, 1))
+	share := osfile.MachineMemory() / 4 * 3 / int64(max(jobs, 1))
 	return min(max(share, minDefaultMemory), maxDefaultMemory)
 }

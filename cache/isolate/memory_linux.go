@@ -3,7 +3,6 @@ package isolate
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -33,25 +32,4 @@ func kibibytes(value string) int64 {
 		return 0
 	}
 	return n << 10
-}
-
-// machineMemory returns the bytes of memory of the machine, or of the container if that
-// has less; a large number where neither is known.
-func machineMemory() int64 {
-	memory := int64(math.MaxInt64)
-	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
-		if _, after, found := strings.Cut(string(data), "MemTotal:"); found {
-			memory = kibibytes(after)
-		}
-	}
-	for _, limit := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		data, err := os.ReadFile(limit)
-		if err != nil {
-			continue
-		}
-		if n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64); err == nil && n > 0 {
-			memory = min(memory, n)
-		}
-	}
-	return memory
 }
