@@ -28,6 +28,14 @@ type Logs struct {
 	Damaged   []error // logs that could not be read
 }
 
+// Lost returns what processes could not record.
+func (l *Logs) Lost() (list []Lost) {
+	for _, p := range l.Processes {
+		list = append(list, p.Lost...)
+	}
+	return list
+}
+
 // Logs reads the logs of all processes.
 func (r *Recording) Logs() *Logs {
 	l := &Logs{Programs: map[shader.Digest]*Usage{}}

@@ -172,7 +172,7 @@ func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) e
 	if served, err := o.preloadServed(how, r, len(recordings)); served || err != nil {
 		return err
 	}
-	if err := r.addReplays(recordings, math.MaxInt); err != nil {
+	if err := r.addReplays(o.Logger(), recordings, math.MaxInt); err != nil {
 		return err
 	}
 	dir, err := o.openToFill()

@@ -160,7 +160,7 @@ func (o *options) replayToPush(paths []string) (*preloadResult, error) {
 		return nil, err
 	}
 	r := &preloadResult{Programs: []preloadLine{}, begin: time.Now()}
-	if err := r.addReplays(recordings, math.MaxInt); err != nil {
+	if err := r.addReplays(o.Logger(), recordings, math.MaxInt); err != nil {
 		return nil, err
 	}
 	return r, filling{o, preloadFlags{isolationFlags: defaultIsolation()}, dir, r}.compile()

@@ -129,7 +129,7 @@ func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, recordings []*recor
 	if !f.DryRun {
 		r.preloadResult = &preloadResult{begin: begin}
 		r.addMissing(stored, r.Missing)
-		if err := r.addReplays(recordings, f.replays(len(r.Missing))); err != nil {
+		if err := r.addReplays(o.Logger(), recordings, f.replays(len(r.Missing))); err != nil {
 			return err
 		}
 		how := preloadFlags{isolationFlags: f.isolationFlags, driver: r.Driver}

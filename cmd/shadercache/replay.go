@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"time"
@@ -68,11 +69,14 @@ type toReplay struct {
 }
 
 // addReplays adds a line for each program of recordings, the first limit of them. One that
-// cannot be read has its error.
-func (r *preloadResult) addReplays(recordings []*recording.Recording, limit int) error {
+// cannot be read has its error; those that could not be recorded are logged.
+func (r *preloadResult) addReplays(logger *slog.Logger, recordings []*recording.Recording, limit int) error {
 	seen := map[shader.Digest]bool{}
 	for _, rec := range recordings {
 		logs := rec.Logs()
+		if lost := logs.Lost(); len(lost) > 0 {
+			logger.Warn("the recording is not whole", "recording", rec.Path(), "lost", len(lost), "first", lost[0].Reason)
+		}
 		items, err := replay.Items(rec)
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/recording"
@@ -52,6 +53,24 @@ func TestPreloadOfRefusedPrograms(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 	if out, code = runWith(t, cache, "preload", "--no-isolate", filepath.Join(work, "refused")); code != 2 || !strings.Contains(out, "--no-isolate does not go with recordings") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+// A recording of a full disk lacks programs: preload says so, of which else nothing is seen.
+func TestPreloadOfARecordingThatIsNotWhole(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "recording")
+	r, err := recording.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lost := []recording.Lost{{At: 1, Reason: "No space left on device"}, {At: 2, Reason: "other"}}
+	if err := r.AddProcess(&recording.Process{Name: "7-1", Executable: "/usr/bin/app", Start: time.Unix(0, 7), Lost: lost}); err != nil {
+		t.Fatal(err)
+	}
+	out, code := runWith(t, filepath.Join(t.TempDir(), "cache"), "preload", path)
+	if code != 0 || !strings.Contains(out, "is not whole") || !strings.Contains(out, "lost 2, first No space left on device") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
