@@ -13,11 +13,8 @@ import (
 func MachineMemory() int64 {
 	memory := int64(math.MaxInt64)
 	if data, err := os.ReadFile("/proc/meminfo"); err == nil {
-		if _, after, found := strings.Cut(string(data), "MemTotal:"); found {
-			var kibibytes int64
-			if _, err := fmt.Sscan(after, &kibibytes); err == nil {
-				memory = kibibytes << 10
-			}
+		if _, err := fmt.Sscanf(string(data), "MemTotal: %d kB", &memory); err == nil {
+			memory <<= 10
 		}
 	}
 	for _, limit := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
