@@ -241,7 +241,7 @@ func decodeBlob(data []byte) (*Blob, error) {
 	return b, b.Decode(data)
 }
 
-func FuzzDecodeBlob(f *testing.F) {
+func FuzzBlobDecode(f *testing.F) {
 	small := testBlob(1)
 	small.Payload = []byte("abc")
 	for _, b := range []*Blob{testBlob(1), small} {
@@ -299,7 +299,7 @@ func checkDecode(t *testing.T, data []byte) {
 	}
 }
 
-func BenchmarkDecodeBlob(b *testing.B) {
+func BenchmarkBlobDecode(b *testing.B) {
 	blob := testBlob(1)
 	blob.Payload = testPayload(1, 18<<10)
 	data := encode(b, blob)

@@ -18,7 +18,7 @@ import (
 //	cache_stats.json          lifetime counters: see statsFile
 //	starts.jsonl              what each start did: see Starts
 //	exec.jsonl                what programs of exec --report found: see Runs
-//	history.jsonl             what starts asked for: see History
+//	history.jsonl             what starts asked for: see PutHistory
 //	compiled.json             what starts compiled: see Recompiled
 //	stats_zero.json           the counters at the last Zero
 //	settings.json             limits of the directory: see Settings

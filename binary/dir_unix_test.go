@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -100,7 +101,7 @@ func TestReadOnlyStore(t *testing.T) {
 		t.Error("Get of what could not be put: no error")
 	}
 	for range 2 {
-		if err := s.Record([]Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1}); err == nil || errors.Is(err, ErrBusy) {
+		if err := s.Record([]Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1}); err == nil || errors.Is(err, index.ErrBusy) {
 			t.Errorf("Record: got %v, want an error", err)
 		}
 	}

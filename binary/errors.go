@@ -3,7 +3,6 @@ package binary
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/shadercache/shadercache/binary/internal/index"
 )
@@ -18,11 +17,7 @@ var (
 	// ErrUnsafeDir is returned when a cache directory belongs to another user,
 	// can be written by others, or is not a directory.
 	ErrUnsafeDir = errors.New("binary: unsafe directory")
-	// ErrBusy means that another process holds the index for longer than 100 ms. No
-	// method of Store returns it: what Record cannot write waits in pending/. Another
-	// implementation of cache.Store may.
-	ErrBusy = index.ErrBusy
-	// ErrQuarantined is returned, wrapped in a [*QuarantinedError], for a source
+	// ErrQuarantined is returned, as a [*Quarantined], for a source
 	// that the driver was compiling when a process ended.
 	ErrQuarantined = errors.New("binary: in quarantine")
 	// ErrNoDir is returned when there is neither SHADERCACHE_DIR nor a user cache
@@ -39,14 +34,3 @@ type damagedError = index.DamagedError
 func damaged(format string, args ...any) error {
 	return &damagedError{Reason: fmt.Sprintf(format, args...)}
 }
-
-// QuarantinedError reports a source that is not given to the driver. It matches
-// [ErrQuarantined].
-type QuarantinedError struct{ Quarantined }
-
-func (e *QuarantinedError) Error() string {
-	return fmt.Sprintf("shader %q (%s) is in quarantine until %s: %s; to try it before, use \"shadercache verify --repair\" or Store.Lift",
-		e.Name, e.Key.Short(), e.Until().Local().Format(time.DateTime), e.Reason)
-}
-
-func (e *QuarantinedError) Is(target error) bool { return target == ErrQuarantined }

@@ -12,17 +12,17 @@ import (
 // appended in one write.
 //
 //	{"time":"2026-01-02T03:04:05Z","driver":"NVIDIA_H200-1f0c3a2b","executable":"app","programs":[{"key":"5e88...","name":"blur","ms":12.5}]}
-var histories = appended[History]{
+var histories = appended[history]{
 	name: "history.jsonl", above: 1 << 20, limit: 8 << 20,
-	time:    func(h History) time.Time { return h.Time },
-	shorten: laterHalf[History],
+	time:    func(h history) time.Time { return h.Time },
+	shorten: laterHalf[history],
 }
 
 // maxAsked is the largest number of programs of a line: 1,000 take about 120 KB.
 const maxAsked = 1000
 
-// History is what one process asked for.
-type History struct {
+// history is what one process asked for.
+type history struct {
 	Time       time.Time `json:"time"`       // when its cache was opened
 	Driver     string    `json:"driver"`     // folder in the cache directory
 	Executable string    `json:"executable"` // name of the executable's file
@@ -34,32 +34,32 @@ type History struct {
 type Asked struct {
 	Key    shader.Key `json:"key"`
 	Name   string     `json:"name"`
-	Millis float64    `json:"ms"`               // since History.Time; of several, on average
+	Millis float64    `json:"ms"`               // since its cache was opened; of several, on average
 	Starts int        `json:"starts,omitempty"` // processes; 0 = this one
 
 	Checked bool `json:"checked,omitempty"` // its source has a check
 }
 
-// PutHistory records what a process asked for. Driver is set.
-func (s *Store) PutHistory(h History) error {
-	if s.dir.readOnly || len(h.Programs) == 0 {
+// PutHistory records what a process asked for, whose cache was opened at a time, in the order
+// in which it did; the first 1,000 are kept. executable is the name of its file.
+func (s *Store) PutHistory(opened time.Time, executable string, asked []Asked) error {
+	if s.dir.readOnly || len(asked) == 0 {
 		return nil
 	}
-	h.Driver, h.Time, h.Executable = s.name, h.Time.UTC(), cutName(h.Executable)
-	h.Programs = slices.Clone(h.Programs[:min(len(h.Programs), maxAsked)])
+	h := history{opened.UTC(), s.name, cutName(executable), slices.Clone(asked[:min(len(asked), maxAsked)])}
 	for i := range h.Programs {
 		h.Programs[i].Name = cutName(h.Programs[i].Name)
 	}
 	return histories.add(s.dir, h)
 }
 
-// History returns what processes asked for since [Dir.Zero], here and upstream, in the order
+// history returns what processes asked for since [Dir.Zero], here and upstream, in the order
 // of their ends. A line that cannot be read is left out.
-func (d *Dir) History() (all []History) {
+func (d *Dir) history() (all []history) {
 	if d.upstream != nil {
-		all = d.upstream.History()
+		all = d.upstream.history()
 	}
-	return append(all, slices.DeleteFunc(histories.since(d, time.Time{}), func(h History) bool { return len(h.Programs) > maxAsked })...)
+	return append(all, slices.DeleteFunc(histories.since(d, time.Time{}), func(h history) bool { return len(h.Programs) > maxAsked })...)
 }
 
 // StartSet returns what starts of an executable asked for, on any driver: "" is any
@@ -68,7 +68,7 @@ func (d *Dir) History() (all []History) {
 func (d *Dir) StartSet(executable string) []Asked {
 	index := map[shader.Key]int{}
 	var set []Asked
-	for _, h := range d.History() {
+	for _, h := range d.history() {
 		if executable != "" && h.Executable != executable {
 			continue
 		}

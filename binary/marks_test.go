@@ -304,7 +304,7 @@ func TestQuarantineEnds(t *testing.T) {
 		}
 	}
 	d.now = func() time.Time { return start }
-	err := error(&QuarantinedError{s.Quarantined()[0]})
+	err := error(&s.Quarantined()[0])
 	if !errors.Is(err, ErrQuarantined) || !strings.Contains(err.Error(), `"one"`) || !strings.Contains(err.Error(), "verify --repair") {
 		t.Errorf("error %q", err)
 	}

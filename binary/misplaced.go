@@ -51,24 +51,27 @@ func (v *verifying) misplaced(path string, wantDir bool, clear func(path, reason
 	}
 }
 
-// RepairDir makes room for driver/, sources/ and remote/ in the cache directory at path, without
-// which OpenDir fails: it renames a file in their place to <name>.rejected, and removes
-// special files, such as a FIFO. It returns what it changed. It changes nothing in a
-// directory that is unsafe otherwise.
-func RepairDir(path string) (fixed []Problem, err error) {
-	d := &Dir{path: path}
-	info, err := os.Lstat(path)
+// Repair makes room for driver/, sources/ and remote/ in the directory, without which Open
+// fails: it renames a file in their place to <name>.rejected, and removes special files, such
+// as a FIFO. It returns what it changed. It changes nothing in a directory that is unsafe
+// otherwise.
+func (p Place) Repair() (fixed []Problem, err error) {
+	if p, err = p.FromEnvironment(); err != nil {
+		return nil, err
+	}
+	d := &Dir{path: p.Dir}
+	info, err := os.Lstat(d.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err == nil {
-		err = d.checkSafe(path, info)
+		err = d.checkSafe(d.path, info)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("binary: repair cache directory: %w", err)
 	}
 	for _, name := range subfolders {
-		place := filepath.Join(path, name)
+		place := filepath.Join(d.path, name)
 		if !isMisplaced(place, true) {
 			continue
 		}

@@ -100,7 +100,7 @@ func names(problems []Problem, path string) bool {
 
 // What is in the place of driver/ or sources/ keeps OpenDir from working; a repair moves a
 // file and loses no byte of it.
-func TestRepairDir(t *testing.T) {
+func TestRepairPlace(t *testing.T) {
 	d := openTestDir(t)
 	file, fifo := filepath.Join(d.path, sourcesName), d.DriverDir()
 	writeTestFile(t, file, []byte("mine"), start)
@@ -110,14 +110,14 @@ func TestRepairDir(t *testing.T) {
 	if _, err := OpenDir(d.path); !errors.Is(err, ErrUnsafeDir) {
 		t.Errorf("got %v", err)
 	}
-	fixed, err := RepairDir(d.path)
+	fixed, err := Place{Dir: d.path}.Repair()
 	if err != nil || len(fixed) != 2 || fixed[0].Path != fifo || fixed[1].Path != file {
 		t.Errorf("fixed %v, %v", fixed, err)
 	}
 	if data, err := os.ReadFile(file + ".rejected"); err != nil || string(data) != "mine" {
 		t.Errorf("%q, %v", data, err)
 	}
-	if fixed, err := RepairDir(d.path); err != nil || len(fixed) != 0 {
+	if fixed, err := (Place{Dir: d.path}).Repair(); err != nil || len(fixed) != 0 {
 		t.Errorf("again: %v, %v", fixed, err)
 	}
 	d, err = OpenDir(d.path)
@@ -130,10 +130,10 @@ func TestRepairDir(t *testing.T) {
 		t.Errorf("%q, %v", data, err)
 	}
 	must(t, os.Chmod(d.path, 0o777))
-	if _, err := RepairDir(d.path); !errors.Is(err, ErrUnsafeDir) {
+	if _, err := (Place{Dir: d.path}).Repair(); !errors.Is(err, ErrUnsafeDir) {
 		t.Errorf("a directory that others can write to: %v", err)
 	}
-	if fixed, err := RepairDir(filepath.Join(d.path, "missing")); err != nil || fixed != nil {
+	if fixed, err := (Place{Dir: filepath.Join(d.path, "missing")}).Repair(); err != nil || fixed != nil {
 		t.Errorf("a missing directory: %v, %v", fixed, err)
 	}
 }

@@ -20,7 +20,7 @@ import (
 //	one load          of a driver's signal             the blob is rejected; neither loaded nor stored
 //	one read          of a driver's signal             not stored
 //	one compile       of a driver's signal             suspect, with the signal
-//	one compile       the same again, and the driver's refused, with a QuarantinedError
+//	one compile       the same again, and the driver's refused, with *Quarantined
 //	                  cache was set aside since
 //	one first job     as one compile                   as one compile
 //	one first job     no signal                        Recovery.Unrecorded
@@ -49,7 +49,8 @@ const (
 	maxHangTime   = time.Hour
 )
 
-// Quarantined describes a program that was in flight when a process ended.
+// Quarantined describes a program that was in flight when a process ended. As an error, which
+// matches [ErrQuarantined], it says that its source is not given to the driver.
 type Quarantined struct {
 	Key     shader.Key `json:"key"`             // of the program
 	Name    string     `json:"name"`            // its label
@@ -68,6 +69,13 @@ var notes = perKey[Quarantined]{folder: quarantineName, ext: ".json", limit: 64 
 func (q Quarantined) Refused() bool {
 	return q.Action != ActionLoad && q.Action != ActionRead && !q.Suspect
 }
+
+func (q *Quarantined) Error() string {
+	return fmt.Sprintf("shader %q (%s) is in quarantine until %s: %s; to try it before, use \"shadercache verify --repair\" or Store.Lift",
+		q.Name, q.Key.Short(), q.Until().Local().Format(time.DateTime), q.Reason)
+}
+
+func (q *Quarantined) Is(target error) bool { return target == ErrQuarantined }
 
 // IsOfBinary reports whether the driver crashed while it loaded the program's binary, or returned
 // it: until the quarantine ends the program is compiled, and no binary of it is used.

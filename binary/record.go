@@ -50,7 +50,7 @@ func (s *Store) record(own pendingRecord, whole bool) error {
 	isLarge := err == nil && info.Mode().IsRegular() && info.Size() >= largeIndex
 	if isLarge && !whole {
 		err = s.recordLarge(own)
-	} else if err = s.merge(own, true); errors.Is(err, ErrBusy) {
+	} else if err = s.merge(own, true); errors.Is(err, index.ErrBusy) {
 		err = s.putPending(own)
 	}
 	if err != nil {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/binary/internal/index"
 )
 
 func TestPutThenGet(t *testing.T) {
@@ -229,7 +231,7 @@ func TestStoresShareADirectory(t *testing.T) {
 				err = s.Record([]Use{{Key: testKey(n), Hits: 1, LastUse: start}}, Counters{DiskHits: 1})
 				if err == nil {
 					recorded[worker]++
-				} else if !errors.Is(err, ErrBusy) {
+				} else if !errors.Is(err, index.ErrBusy) {
 					t.Error(err)
 				}
 				if i == 10 && worker == 0 {

@@ -35,7 +35,7 @@ func readAll(s *Store, key shader.Key, src *shader.Source) *Blob {
 	s.Explain(key)
 	s.Explain(src.Key())
 	s.StartSet("")
-	d.History()
+	d.history()
 	_, _ = d.Fingerprints()
 	_ = s.SourceOnly()
 	_ = s.Failure(src)
@@ -71,7 +71,7 @@ func TestAnythingUpstream(t *testing.T) {
 	below := openTestStore(t, baked, testFingerprint)
 	putBlobs(t, below, testBlob(0))
 	must(t, baked.PutSource(src))
-	must(t, below.PutHistory(History{Time: start, Executable: "app", Programs: []Asked{{Key: key}}}))
+	must(t, below.PutHistory(start, "app", []Asked{{Key: key}}))
 	must(t, below.Record([]Use{{Key: key, Hits: 1}}, Counters{Starts: 1}))
 	kinds := map[string]func(path string) error{
 		"FIFO":           func(path string) error { return syscall.Mkfifo(path, 0o600) },

@@ -12,7 +12,7 @@ import (
 )
 
 // Flush waits until every program compiled so far is stored, then has the store
-// record uses and counters. On an error, binary.ErrBusy among them, nothing is
+// record uses and counters. On an error, ErrBusy among them, nothing is
 // lost: the next Flush records the same. Without a store it only waits.
 func (c *Cache) Flush() error {
 	c.dev.PollWhile(c.recording.Lock)
@@ -108,7 +108,7 @@ func (c *Cache) keepHouse() error {
 	settle.End()
 	compiled, err := c.record()
 	if err != nil {
-		if !errors.Is(err, binary.ErrBusy) {
+		if !errors.Is(err, ErrBusy) {
 			c.storeFailed("recording", err)
 		}
 		return err
@@ -133,7 +133,7 @@ const recordAttempts = 20
 // error of Close.
 func (c *Cache) keepHouseLast() error {
 	for range recordAttempts {
-		if err := c.keepHouse(); !errors.Is(err, binary.ErrBusy) {
+		if err := c.keepHouse(); !errors.Is(err, ErrBusy) {
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ func (n note) evidence() evidence {
 // refusal returns the error for a source called name.
 func (n note) refusal(name string) error {
 	n.Name = name
-	return &binary.QuarantinedError{Quarantined: n.Quarantined}
+	return &n.Quarantined
 }
 
 // CrashGuard returns the guard of the cache: its own, or the one in its options.
@@ -72,7 +72,7 @@ func (c *Cache) Interrupted() { c.guard.marks().ClearMarks() }
 
 // Run calls work, which has the driver do something that may crash the process,
 // such as running a program for the first time. When processes have crashed in
-// work of that name before, Run returns a *binary.QuarantinedError and does not
+// work of that name before, Run returns a *binary.Quarantined and does not
 // call work. That takes two deaths, or one that was recorded as a crash
 // (Options.RecordCrashes), and holds for every process on the cache directory
 // with this driver. Without a store nothing is remembered.

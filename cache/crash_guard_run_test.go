@@ -95,7 +95,7 @@ func TestWorkThatKillsIsRefused(t *testing.T) {
 	die()
 	f = openStart(t, dir, cache.Options{})
 	err := f.cache.CrashGuard().Run("killer", func() error { t.Error("it ran again"); return nil })
-	quarantined, ok := errors.AsType[*binary.QuarantinedError](err)
+	quarantined, ok := errors.AsType[*binary.Quarantined](err)
 	if !ok || quarantined.Name != "killer" || quarantined.Action != binary.ActionRun {
 		t.Errorf("error is %v", err)
 	}

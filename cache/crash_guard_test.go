@@ -196,13 +196,13 @@ func TestKilledProcessesRefuseNothing(t *testing.T) {
 	}
 }
 
-// wantRefused checks that a Get of a source returns a *binary.QuarantinedError with a
+// wantRefused checks that a Get of a source returns a *binary.Quarantined with a
 // reason.
 func (f *fixture) wantRefused(name, reason string) {
 	f.Helper()
 	h, err := f.cache.Get(context.Background(), source(name))
 	h.Release()
-	quarantined, ok := errors.AsType[*binary.QuarantinedError](err)
+	quarantined, ok := errors.AsType[*binary.Quarantined](err)
 	if !ok || quarantined.Name != name || quarantined.Action != binary.ActionCompile || !strings.Contains(err.Error(), reason) {
 		f.Errorf("Get: %v, want %q", err, reason)
 	}

@@ -17,7 +17,7 @@ import (
 // that was started continues without the caller and serves the next one.
 //
 // Errors: *shader.CompileError with the driver's log, which is remembered;
-// *binary.QuarantinedError for a source that crashed a process;
+// *binary.Quarantined for a source that crashed a process;
 // shader.ErrOutOfMemory; shader.ErrContextLost, from then on for every call;
 // ErrFull; ErrClosed; ctx.Err(). A store that fails is no error: the program is
 // compiled.

@@ -125,7 +125,7 @@ func (c *Cache) putHistory() {
 	for _, src := range h.sources {
 		errs = append(errs, c.store.PutSource(src))
 	}
-	errs = append(errs, c.store.PutHistory(binary.History{Time: h.began, Executable: executableName(), Programs: h.programs}))
+	errs = append(errs, c.store.PutHistory(h.began, executableName(), h.programs))
 	if err := errors.Join(errs...); err != nil {
 		c.storeFailed("recording the history", err)
 	}

@@ -19,7 +19,7 @@ import (
 type answer struct {
 	may    may
 	source evidence // what says so
-	err    error    // of refused: a *binary.QuarantinedError or a *shader.CompileError
+	err    error    // of refused: a *binary.Quarantined or a *shader.CompileError
 
 	alone    bool // a suspect: the device does nothing else meanwhile
 	unstored bool // its binary is neither read from the driver nor stored

@@ -55,7 +55,7 @@ func workOnOneDirectory(dir string, seed uint64) {
 		h.Release()
 		switch {
 		case n%100 == 50:
-			if err := c.Flush(); err != nil && !errors.Is(err, binary.ErrBusy) {
+			if err := c.Flush(); err != nil && !errors.Is(err, cache.ErrBusy) {
 				fmt.Println("Flush:", err)
 			}
 		case n%500 == 250 && seed%4 == 0:
@@ -68,7 +68,7 @@ func workOnOneDirectory(dir string, seed uint64) {
 	if s.Damaged+s.Rejected+s.Quarantined+s.StoreFailures > 0 {
 		fmt.Printf("counters: %+v\n", s.Counters)
 	}
-	if err := c.Close(); err != nil && !errors.Is(err, binary.ErrBusy) {
+	if err := c.Close(); err != nil && !errors.Is(err, cache.ErrBusy) {
 		fmt.Println("Close:", err)
 	}
 	for _, fault := range dev.Faults() {

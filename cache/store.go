@@ -3,6 +3,7 @@ package cache
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
@@ -33,7 +34,7 @@ type Store interface {
 
 	// Record adds uses and counters to the statistics. After an error nothing was
 	// recorded, and the caller tries again later: at once if the error matches
-	// binary.ErrBusy, which *binary.Store does not return.
+	// ErrBusy.
 	Record(uses []binary.Use, counters binary.Counters) error
 
 	// Close releases the store. It records nothing.
@@ -86,7 +87,7 @@ type Sources interface {
 
 	// PutHistory keeps what a process asked for, and StartSet returns what processes of an
 	// executable asked for, "" being any: the programs of most of them first.
-	PutHistory(h binary.History) error
+	PutHistory(opened time.Time, executable string, asked []binary.Asked) error
 	StartSet(executable string) []binary.Asked
 }
 
@@ -202,7 +203,6 @@ func (nothing) PutSource(*shader.Source) error                 { return nil }
 func (nothing) Source(shader.Key) (*shader.Source, error)      { return nil, binary.ErrNotFound }
 func (nothing) Missing() ([]binary.Entry, error)               { return nil, nil }
 func (nothing) PutCompiled([]*shader.Source) error             { return nil }
-func (nothing) PutHistory(binary.History) error                { return nil }
 func (nothing) StartSet(string) []binary.Asked                 { return nil }
 func (nothing) Recover() (r binary.Recovery, err error)        { return r, nil }
 func (nothing) Mark(binary.Action, shader.Key, string)         {}
@@ -213,6 +213,8 @@ func (nothing) Refuse(binary.Quarantined) error                { return nil }
 func (nothing) Lift(shader.Key) error                          { return nil }
 func (nothing) SetCrashOutput(func(*os.File))                  {}
 func (nothing) PutTuning(binary.Tuning) error                  { return nil }
+
+func (nothing) PutHistory(time.Time, string, []binary.Asked) error { return nil }
 
 func (nothing) Prune(binary.PruneOptions) (r binary.PruneReport, err error) { return r, nil }
 

@@ -143,7 +143,7 @@ func TestBusyStoreLosesNothing(t *testing.T) {
 	busy := true
 	store.OnRecord = func() error {
 		if busy {
-			return binary.ErrBusy
+			return cache.ErrBusy
 		}
 		return nil
 	}
@@ -152,7 +152,7 @@ func TestBusyStoreLosesNothing(t *testing.T) {
 	f.wantOrigin(a, job.Compiled)
 	f.wantOrigin(a, job.Resident)
 	for range 2 {
-		if err := f.cache.Flush(); !errors.Is(err, binary.ErrBusy) {
+		if err := f.cache.Flush(); !errors.Is(err, cache.ErrBusy) {
 			t.Fatalf("Flush: %v", err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestCloseRetriesABusyStore(t *testing.T) {
 		tries := 0
 		store.OnRecord = func() error {
 			if tries++; tries <= busy {
-				return binary.ErrBusy
+				return cache.ErrBusy
 			}
 			return nil
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/fleet/pack"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
@@ -55,7 +56,7 @@ func TestReportAsJSON(t *testing.T) {
 		"bundle_newer":      fmt.Errorf("a: %w", pack.ErrNewer),
 		"program_not_found": Exit(errors.New("no x"), ExitNotFound),
 		"cannot_execute":    Exit(errors.New("no x"), ExitCannotExecute),
-		"quarantined":       &binary.QuarantinedError{},
+		"quarantined":       &binary.Quarantined{},
 		"failed":            Hint(errors.New("a \x1b[31m\nb"), "do c"),
 	} {
 		var out strings.Builder
@@ -77,7 +78,7 @@ func TestReportAsJSON(t *testing.T) {
 
 func TestKnownErrorsHaveHints(t *testing.T) {
 	for _, err := range []error{
-		glctx.ErrNoDevice, glctx.ErrNoDriver, glctx.ErrTooOld, glctx.ErrKind, glctx.ErrNeeds45, binary.ErrUnsafeDir, binary.ErrNoDir, binary.ErrBusy,
+		glctx.ErrNoDevice, glctx.ErrNoDriver, glctx.ErrTooOld, glctx.ErrKind, glctx.ErrNeeds45, binary.ErrUnsafeDir, binary.ErrNoDir, cache.ErrBusy,
 		pack.ErrRefused, pack.ErrTooLarge, pack.ErrNewer, pack.ErrUnsigned, pack.ErrSignature, pack.ErrBusy, shader.ErrOutOfMemory, syscall.ENOSPC,
 	} {
 		if HintFor(fmt.Errorf("wrapped: %w", err)) == "" {

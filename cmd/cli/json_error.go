@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/fleet/pack"
 	"github.com/shadercache/shadercache/glctx"
@@ -57,7 +58,7 @@ var (
 			"choose a directory of your own with --dir or $SHADERCACHE_DIR"},
 		{binary.ErrNoDir, ErrorCode{"no_directory", "no cache directory is chosen"},
 			"choose a directory with --dir or $SHADERCACHE_DIR"},
-		{binary.ErrBusy, ErrorCode{"busy", "another process holds the index: try again"},
+		{cache.ErrBusy, ErrorCode{"busy", "another process holds the index: try again"},
 			"another process is writing: try again in a moment"},
 	}
 	packKinds = []errorKind{
@@ -134,7 +135,7 @@ func codeOf(err error) string {
 		return codeUsage.Code
 	case errors.As(err, new(*shader.CompileError)):
 		return codeCompile.Code
-	case errors.As(err, new(*binary.QuarantinedError)):
+	case errors.As(err, new(*binary.Quarantined)):
 		return codeQuarantined.Code
 	}
 	return codeFailed.Code

@@ -57,7 +57,7 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 		open = o.OpenDirectory
 		path, err := o.Directory()
 		if err == nil {
-			moved, err = binary.RepairDir(path)
+			moved, err = binary.Place{Dir: path}.Repair()
 		}
 		if err != nil {
 			return nil, err

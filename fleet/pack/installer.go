@@ -99,7 +99,7 @@ func (i *installer) programs(m *Manifest) error {
 			continue
 		}
 		// The next Record reconciles a busy index.
-		if err := store.Record(uses, binary.Counters{}); err != nil && !errors.Is(err, binary.ErrBusy) {
+		if err := store.Record(uses, binary.Counters{}); err != nil {
 			return err
 		}
 	}
