@@ -66,7 +66,7 @@ func cutWrong(text string) (name, reason string, wrong bool) {
 // WrongPrograms yields the names and reasons that PutWrong recorded.
 func (s *Store) WrongPrograms() iter.Seq2[string, string] {
 	return func(yield func(name, reason string) bool) {
-		for text := range answers.good(s.path) {
+		for text := range answers.all(s.path) {
 			if name, reason, wrong := cutWrong(text); wrong && !yield(name, reason) {
 				return
 			}

@@ -51,8 +51,8 @@ func (s *Store) Failure(src *shader.Source) *shader.CompileError {
 // leaves out records that cannot be read.
 func (s *Store) Failures() iter.Seq2[shader.Key, string] {
 	return func(yield func(shader.Key, string) bool) {
-		for f := range failures.good(s.path) {
-			if !yield(f.Key, f.Name) {
+		for f, err := range failures.all(s.path) {
+			if err == nil && !yield(f.Key, f.Name) {
 				return
 			}
 		}

@@ -342,8 +342,8 @@ func (p *pruning) sweepSources(d *Dir, stores []*Store) {
 // sweepNotes deletes the notes of quarantines that have ended, and of compile errors
 // older than failureAge.
 func (p *pruning) sweepNotes(s *Store) {
-	for q := range notes.good(s.path) {
-		if !q.isActive(p.Now) {
+	for q, err := range notes.all(s.path) {
+		if err == nil && !q.isActive(p.Now) {
 			p.deleteLeftover(notes.path(s.path, q.Key))
 		}
 	}

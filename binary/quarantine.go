@@ -272,8 +272,8 @@ func (s *Store) quarantine(q Quarantined) error {
 func (s *Store) Quarantined() []Quarantined {
 	var list []Quarantined
 	now := s.dir.now()
-	for q := range notes.good(s.path) {
-		if q.isActive(now) {
+	for q, err := range notes.all(s.path) {
+		if err == nil && q.isActive(now) {
 			list = append(list, q.At(now))
 		}
 	}

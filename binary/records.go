@@ -128,17 +128,6 @@ func (k perKey[T]) all(root string) iter.Seq2[T, error] {
 	}
 }
 
-// good yields the records that can be read.
-func (k perKey[T]) good(root string) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for v, err := range k.all(root) {
-			if err == nil && !yield(v) {
-				return
-			}
-		}
-	}
-}
-
 // decodeKeyed decodes JSON that holds its key.
 func decodeKeyed[T any](keyOf func(T) shader.Key) func(shader.Key, []byte) (T, error) {
 	return func(key shader.Key, data []byte) (v T, err error) {

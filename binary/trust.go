@@ -45,7 +45,8 @@ func (d *Dir) checkTrust() error {
 			return err
 		}
 		folder := filepath.Join(d.DriverDir(), driver)
-		for _, e := range osfile.List(folder) {
+		entries, _ := os.ReadDir(folder)
+		for _, e := range entries {
 			if !e.IsDir() && e.Type()&fs.ModeSymlink == 0 {
 				continue
 			}
