@@ -59,11 +59,14 @@ type entry struct {
 // program that all of them use: with one share for all, Get gets slower with
 // every further CPU.
 type share struct {
+	// Nobody writes to the first line of an entry: checks for nil read its first byte.
+	_ [64]byte
+
 	refs    atomic.Int64 // handles; far below zero while sealed
 	hits    atomic.Uint64
 	lastUse atomic.Int64 // clock.elapsed of the last release
 	entry   *entry
-	_       [128 - 32]byte // two lines: CPUs fetch lines in pairs
+	_       [64 - 32]byte // two lines: CPUs fetch lines in pairs
 }
 
 const (
