@@ -11,13 +11,13 @@ type blockShape struct{ bm, bn, bk, tm, tn, stages, slices int }
 var blockShapes = []blockShape{
 	{128, 128, 8, 8, 8, 2, 1},
 	{64, 128, 8, 8, 8, 1, 1},
-	{64, 128, 16, 16, 8, 2, 4},
+	{64, 128, 32, 16, 8, 1, 4},
 	{64, 128, 16, 8, 8, 2, 2},
 	{128, 64, 16, 8, 8, 1, 1},
 	{64, 64, 16, 8, 4, 1, 1},
 	{64, 64, 32, 8, 8, 1, 4},
 	{64, 64, 32, 8, 4, 1, 2},
-	{32, 64, 32, 8, 8, 1, 8},
+	{64, 32, 64, 8, 8, 1, 8},
 	{32, 64, 32, 8, 4, 1, 4},
 	{32, 64, 32, 8, 4, 2, 4},
 	{32, 64, 16, 8, 4, 1, 2},
@@ -59,7 +59,7 @@ func (s blockShape) invocations() int { return s.slices * s.lanes() }
 func (s blockShape) sharedBytes() int {
 	n := 4 * s.stages * s.bk * (s.bm + s.bn)
 	if s.slices > 1 {
-		n += 16 * s.slices * s.slices * s.lanes()
+		n += 16 * s.slices * min(s.slices, 4) * s.lanes()
 	}
 	return n
 }

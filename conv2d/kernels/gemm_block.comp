@@ -208,7 +208,8 @@ shared vec4 a1[BK * BM / 4];
 shared vec4 b1[BK * BN / 4];
 #endif
 #if SLICES > 1
-shared vec4 exchange[SLICES][SLICES][LANES];
+#define AT_ONCE min(SLICES, 4) // slices that get their sums at the same time
+shared vec4 exchange[SLICES][AT_ONCE][LANES];
 #endif
 #if LAST_ADDS
 shared uint ticket;
@@ -248,6 +249,20 @@ shared uint ticket;
 #else
 #define DEPTH_B(unit) int(unit / uint(BN / 4))
 #define WIDTH_B(unit) int(unit % uint(BN / 4))
+#endif
+
+// Where A is transposed, neighbours copy from several blocks of four rows of its piece. Each
+// of these has its vectors in another order, in which eight change places, so that the
+// neighbours store to different banks.
+#if !TRANS_A && BM % 32 == 0 && BK >= 8 && (BK & (BK - 1)) == 0
+#define ORDER(block) (BK < 32 ? (block) * (32 / BK) : (block) & 7)
+#define PLACE_A(i, k) placesA[k / 4][i]
+#define BLOCKS ((BK / SLICES + 3) / 4) // that an invocation reads
+int placesA[BLOCKS][TM / 4];
+#else
+#define ORDER(block) 0
+#define PLACE_A(i, k) (i * THREADS_Y + ty)
+#define BLOCKS 0
 #endif
 
 vec4 fetchedA[COPIES_A * UNIT_A];
@@ -341,7 +356,7 @@ void fetch(int step) {
 #define STORE_A(to, unit, i) to[DEPTH_A(unit) * (BM / 4) + WIDTH_A(unit)] = fetchedA[i];
 #else
 #define STORE_A(to, unit, i) \
-    int first = DEPTH_A(unit) * BM + WIDTH_A(unit); \
+    int first = DEPTH_A(unit) * BM + (WIDTH_A(unit) ^ ORDER(DEPTH_A(unit))); \
     TURN(to, first, BM / 4, fetchedA, 4 * i)
 #endif
 #if TRANS_B
@@ -378,7 +393,7 @@ void fetch(int step) {
         int depth = SLICE * (BK / SLICES) + k; \
         vec4 rows[TM / 4], columns[TN / 4]; \
         for (int i = 0; i < TM / 4; ++i) { \
-            rows[i] = fromA[depth * (BM / 4) + i * THREADS_Y + ty]; \
+            rows[i] = fromA[depth * (BM / 4) + PLACE_A(i, k)]; \
         } \
         for (int j = 0; j < TN / 4; ++j) { \
             columns[j] = fromB[depth * (BN / 4) + j * THREADS_X + tx]; \
@@ -478,15 +493,20 @@ void addSlices() {
     }
 #else
     for (int i = 0; i < MINE; ++i) {
-        for (int j = 0; j < SLICES; ++j) {
-            exchange[slice][j][lane] = sum[(i * SLICES + j) / (TN / 4)][(i * SLICES + j) % (TN / 4)];
+        for (int first = 0; first < SLICES; first += AT_ONCE) {
+            for (int j = 0; j < AT_ONCE; ++j) {
+                int unit = i * SLICES + first + j;
+                exchange[slice][j][lane] = sum[unit / (TN / 4)][unit % (TN / 4)];
+            }
+            barrier();
+            if (SLICES == AT_ONCE || slice / AT_ONCE == first / AT_ONCE) {
+                mine[i] = exchange[0][slice % AT_ONCE][lane];
+                for (int other = 1; other < SLICES; ++other) {
+                    mine[i] += exchange[other][slice % AT_ONCE][lane];
+                }
+            }
+            barrier();
         }
-        barrier();
-        mine[i] = exchange[0][slice][lane];
-        for (int other = 1; other < SLICES; ++other) {
-            mine[i] += exchange[other][slice][lane];
-        }
-        barrier();
     }
 #endif
 }
@@ -542,6 +562,15 @@ void main() {
     int firstK = int(gl_WorkGroupID.z % uint(SPLIT)) * part;
     lastK = min(K, firstK + part);
 
+#if BLOCKS > 0
+    for (int j = 0; j < BLOCKS; ++j) {
+        int order = ORDER((SLICE * (BK / SLICES) / 4 + j));
+        for (int i = 0; i < TM / 4; ++i) {
+            // (i * THREADS_Y + ty) ^ order, of which a compiler sees that some differ by a constant.
+            placesA[j][i] = (i * THREADS_Y & ~7) + (((i * THREADS_Y & 7) + ty) ^ order);
+        }
+    }
+#endif
     for (int i = 0; i < TM; ++i) {
         for (int j = 0; j < TN / 4; ++j) {
             sum[i][j] = vec4(0.0);
