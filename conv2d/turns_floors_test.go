@@ -5,7 +5,9 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -62,7 +64,23 @@ func (p *turns) floors(b *testing.B) []*timedChoice {
 			sequence: kernel.Sequence{Steps: first.Steps[:1], WorkspaceLen: first.WorkspaceLen},
 		})
 	}
+	if p.entries[0].choice.Algorithm == gemmBlockAlgorithm.name {
+		list = append(list, &timedChoice{floor: "all of it but loads after the first step", sequence: withoutLoads(first)})
+	}
 	return list
+}
+
+// withoutLoads returns gemm_block with steps that compute what the first one loaded.
+func withoutLoads(s kernel.Sequence) kernel.Sequence {
+	s.Steps = slices.Clone(s.Steps)
+	for i, step := range s.Steps {
+		text := step.Source.Text()
+		for _, load := range []string{"fetch(step + BK);", "fetch(step + 2 * BK);"} {
+			text = strings.ReplaceAll(text, load, "")
+		}
+		s.Steps[i].Source = shader.MustSource("floor_"+step.Source.Name(), text, nil)
+	}
+	return s
 }
 
 // floorProducts is the multiply-adds of the problem, rounded up to whole steps of all
