@@ -310,28 +310,9 @@ func (b *batch) keepAll(j *job.Job, l *layout) {
 		if h := handleOf(j.At(i)); h != nil {
 			b.keepProgram(h)
 		}
-		if c := &l.commands[i]; c.indirect != nil {
-			b.keep(&c.indirect.object)
-		}
 	}
-	for i := range l.binds {
-		if m := l.binds[i].memory; m != nil {
-			b.keep(&m.object)
-		}
-	}
-	for i := range l.images {
-		b.keep(&l.images[i].texture.object)
-	}
-	for i := range l.textures {
-		b.keep(&l.textures[i].texture.object)
-	}
-	for _, list := range [...][]transfer{l.textureInputs, l.textureOutputs} {
-		for i := range list {
-			if list[i].memory != nil {
-				b.keep(&list[i].memory.object)
-			}
-			b.keep(&list[i].texture.object)
-		}
+	for _, o := range l.objects {
+		b.keep(o)
 	}
 }
 

@@ -79,7 +79,7 @@ func (e *Executor) placeParts(j *job.Job, l *layout) error {
 // checkDispatch checks the i-th dispatch and adds its command to the layout.
 func (e *Executor) checkDispatch(c *job.Checker, i int, h *cache.Handle, l *layout) error {
 	d := c.Job.At(i)
-	if err := e.checkObjects(d); err != nil {
+	if err := e.checkObjects(d, l); err != nil {
 		return err
 	}
 	of := h.Interface()
@@ -101,7 +101,7 @@ func (e *Executor) checkHost(c *job.Checker, i int, l *layout) error {
 		return glctx.ErrNotSoftware
 	}
 	d := c.Job.At(i)
-	if err := e.checkObjects(d); err != nil {
+	if err := e.checkObjects(d, l); err != nil {
 		return err
 	}
 	if err := c.Host(i); err != nil {
@@ -119,10 +119,10 @@ func (l *layout) addCommand(c command) *command {
 	return &l.commands[len(l.commands)-1]
 }
 
-// checkObjects checks that what a dispatch binds is of the executor.
-func (e *Executor) checkObjects(d *job.Dispatch) error {
+// checkObjects checks that what a dispatch binds is of the executor, and adds it to the layout.
+func (e *Executor) checkObjects(d *job.Dispatch, l *layout) error {
 	for k := range d.Buffers {
-		if err := e.checkMemory(memoryOf(d.Buffers[k].Buffer)); err != nil {
+		if err := e.checkMemory(memoryOf(d.Buffers[k].Buffer), l); err != nil {
 			return fmt.Errorf("memory at binding %d: %w", d.Buffers[k].Binding, err)
 		}
 	}
@@ -131,7 +131,7 @@ func (e *Executor) checkObjects(d *job.Dispatch) error {
 		if b.Buffer == nil {
 			continue
 		}
-		if err := e.checkMemory(memoryOf(b.Buffer)); err != nil {
+		if err := e.checkMemory(memoryOf(b.Buffer), l); err != nil {
 			return fmt.Errorf("uniform block at binding %d: %w", b.Binding, err)
 		}
 	}
@@ -139,7 +139,7 @@ func (e *Executor) checkObjects(d *job.Dispatch) error {
 		if d.Images[k].Texture == nil {
 			continue
 		}
-		if err := e.checkTexture(textureOf(d.Images[k].Texture)); err != nil {
+		if err := e.checkTexture(textureOf(d.Images[k].Texture), l); err != nil {
 			return fmt.Errorf("image %d: %w", k, err)
 		}
 	}
@@ -147,20 +147,20 @@ func (e *Executor) checkObjects(d *job.Dispatch) error {
 		if d.Textures[k].Texture == nil {
 			continue
 		}
-		if err := e.checkTexture(textureOf(d.Textures[k].Texture)); err != nil {
+		if err := e.checkTexture(textureOf(d.Textures[k].Texture), l); err != nil {
 			return fmt.Errorf("texture %d: %w", k, err)
 		}
 	}
 	if d.Indirect == nil {
 		return nil
 	}
-	if err := e.checkMemory(memoryOf(d.Indirect.Buffer)); err != nil {
+	if err := e.checkMemory(memoryOf(d.Indirect.Buffer), l); err != nil {
 		return fmt.Errorf("indirect work groups: %w", err)
 	}
 	return nil
 }
 
-func (e *Executor) checkMemory(m *Memory) error {
+func (e *Executor) checkMemory(m *Memory, l *layout) error {
 	switch {
 	case m == nil:
 		return errors.New("there is no memory")
@@ -169,6 +169,7 @@ func (e *Executor) checkMemory(m *Memory) error {
 	case m.released.Load():
 		return errMemoryReleased
 	}
+	l.objects = append(l.objects, &m.object)
 	return nil
 }
 

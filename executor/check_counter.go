@@ -14,7 +14,7 @@ func (e *Executor) placeCounters(j *job.Job, l *layout) error {
 	for i := range j.Counters {
 		c := &j.Counters[i]
 		if c.Buffer != nil {
-			if err := e.checkMemory(memoryOf(c.Buffer)); err != nil {
+			if err := e.checkMemory(memoryOf(c.Buffer), l); err != nil {
 				return fmt.Errorf("executor: counters at binding %d: %w", c.Binding, err)
 			}
 			l.counters = append(l.counters, counter{})

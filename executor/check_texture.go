@@ -12,7 +12,7 @@ import (
 func (e *Executor) placeTextures(j *job.Job, l *layout) error {
 	for i := range j.TextureInputs {
 		in := &j.TextureInputs[i]
-		x, err := e.transferOf(in.Texture, in.Buffer, in.Place)
+		x, err := e.transferOf(l, in.Texture, in.Buffer, in.Place)
 		if err != nil {
 			return fmt.Errorf("executor: %w: texture input %d: %w", job.ErrInvalid, i, err)
 		}
@@ -23,7 +23,7 @@ func (e *Executor) placeTextures(j *job.Job, l *layout) error {
 	}
 	for i := range j.TextureOutputs {
 		out := &j.TextureOutputs[i]
-		x, err := e.transferOf(out.Texture, out.Buffer, out.Place)
+		x, err := e.transferOf(l, out.Texture, out.Buffer, out.Place)
 		if err != nil {
 			return fmt.Errorf("executor: %w: texture output %d: %w", job.ErrInvalid, i, err)
 		}
@@ -38,12 +38,12 @@ func (e *Executor) placeTextures(j *job.Job, l *layout) error {
 
 // transferOf returns the copy of texels to or from a texture, and from or to a buffer, which may
 // be nil: then it has no place yet.
-func (e *Executor) transferOf(of job.Texture, b job.Bindable, place func() (texel.Region, int, error)) (x transfer, err error) {
+func (e *Executor) transferOf(l *layout, of job.Texture, b job.Bindable, place func() (texel.Region, int, error)) (x transfer, err error) {
 	x.texture = textureOf(of)
-	err = e.checkTexture(x.texture)
+	err = e.checkTexture(x.texture, l)
 	if err == nil && b != nil {
 		x.memory = memoryOf(b)
-		err = e.checkMemory(x.memory)
+		err = e.checkMemory(x.memory, l)
 	}
 	if err == nil {
 		x.region, x.size, err = place()
@@ -51,7 +51,7 @@ func (e *Executor) transferOf(of job.Texture, b job.Bindable, place func() (texe
 	return x, err
 }
 
-func (e *Executor) checkTexture(t *Texture) error {
+func (e *Executor) checkTexture(t *Texture, l *layout) error {
 	switch {
 	case t == nil:
 		return errors.New("there is no texture")
@@ -60,5 +60,6 @@ func (e *Executor) checkTexture(t *Texture) error {
 	case t.released.Load():
 		return errTextureReleased
 	}
+	l.objects = append(l.objects, &t.object)
 	return nil
 }

@@ -34,7 +34,8 @@ type layout struct {
 	values   []value
 	images   []imageBind
 	textures []textureBind
-	words    []byte // of the values
+	words    []byte    // of the values
+	objects  []*object // that the job uses
 
 	uses []job.Use // of the dispatch that is checked
 }
@@ -63,11 +64,13 @@ func (l *layout) release() {
 	clear(l.textureOutputs)
 	clear(l.images)
 	clear(l.textures)
+	clear(l.objects)
 	*l = layout{
 		inputs: l.inputs[:0], params: l.params[:0], blocks: l.blocks[:0], outputs: l.outputs[:0],
 		textureInputs: l.textureInputs[:0], textureOutputs: l.textureOutputs[:0], counters: l.counters[:0],
 		commands: l.commands[:0], binds: l.binds[:0], values: l.values[:0],
-		images: l.images[:0], textures: l.textures[:0], words: l.words[:0], uses: l.uses[:0],
+		images: l.images[:0], textures: l.textures[:0], words: l.words[:0], objects: l.objects[:0],
+		uses: l.uses[:0],
 	}
 	layouts.Put(l)
 }
