@@ -213,27 +213,29 @@ func TestRequestsThatLeaveABatch(t *testing.T) {
 	}
 }
 
-// A driver that crashes while it loads a batch costs one program its binary, and the others
-// nothing.
-func TestACrashInABatchCostsOneBinary(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "crash")
-	got, report := preloaded(t, sources("a", "b", "c", "d", "e"), func(*binary.Dir) {
-		if err := os.WriteFile(file, nil, 0o600); err != nil {
-			t.Fatal(err)
+// A driver that crashes while it loads binaries costs one program its binary, and the others
+// nothing: the driver's own cache is not at fault.
+func TestACrashInALoadCostsOneBinary(t *testing.T) {
+	for _, list := range [][]*shader.Source{sources("a", "b", "c", "d", "e"), sources("a")} {
+		file := filepath.Join(t.TempDir(), "crash")
+		got, report := preloaded(t, list, func(*binary.Dir) {
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv(fakeLoad, file)
+		})
+		compiled := 0
+		for name, r := range got {
+			if r.Err != nil || r.Quarantined || r.BadDriverCache {
+				t.Errorf("%s: %+v", name, r)
+			}
+			if r.Origin == job.Compiled {
+				compiled++
+			}
 		}
-		t.Setenv(fakeLoad, file)
-	})
-	compiled := 0
-	for name, r := range got {
-		if r.Err != nil || r.Quarantined {
-			t.Errorf("%s: %+v", name, r)
+		if compiled > 1 || len(report.Children) != 2 {
+			t.Errorf("%d programs of %d were compiled by %d children", compiled, len(list), len(report.Children))
 		}
-		if r.Origin == job.Compiled {
-			compiled++
-		}
-	}
-	if compiled > 1 || len(report.Children) != 2 {
-		t.Errorf("%d programs were compiled by %d children", compiled, len(report.Children))
 	}
 }
 
