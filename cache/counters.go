@@ -101,7 +101,12 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 		}
 	case job.Disk:
 		p.pending.DiskHits++
-		p.addBytes(e, blob)
+		p.pending.LoadedBytes += int64(len(blob.Payload))
+		if blob.Upstream {
+			p.pending.UpstreamHits++
+			p.pending.UpstreamNanos += e.loadNanos
+			p.pending.UpstreamBytes += int64(len(blob.Payload))
+		}
 	case job.Memory:
 		p.pending.MemoryHits++
 		p.pending.MemoryNanos += e.loadNanos
@@ -120,16 +125,6 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 		}
 		use.Hits = 0
 		p.made = append(p.made, madeProgram{use: use, machineCode: e.program.MachineCode, loaded: e.origin != job.Compiled})
-	}
-}
-
-// addBytes counts the payload of a program that was loaded from disk, and where it was.
-func (p *pendingCounters) addBytes(e *entry, blob *binary.Blob) {
-	p.pending.LoadedBytes += int64(len(blob.Payload))
-	if blob.Upstream {
-		p.pending.UpstreamHits++
-		p.pending.UpstreamNanos += e.loadNanos
-		p.pending.UpstreamBytes += int64(len(blob.Payload))
 	}
 }
 

@@ -68,7 +68,7 @@ func (c *Cache) CrashGuard() *CrashGuard { return c.guard }
 // that the next process does not take the end of this one for a crash. It is for
 // a signal handler of the application that ends the process without Close. It
 // does not wait, and the cache stays usable.
-func (c *Cache) Interrupted() { c.guard.marks().ClearMarks() }
+func (c *Cache) Interrupted() { c.guard.owner.store.ClearMarks() }
 
 // Run calls work, which has the driver do something that may crash the process,
 // such as running a program for the first time. When processes have crashed in
@@ -94,12 +94,10 @@ func (g *CrashGuard) Run(name string, work func() error) error {
 	return err
 }
 
-func (g *CrashGuard) marks() CrashMarks { return g.owner.store }
-
 // readNotes reads the notes of programs that were in flight when a process ended, and
 // adds what is new in them.
 func (g *CrashGuard) readNotes() {
-	r, err := g.marks().Recover()
+	r, err := g.owner.store.Recover()
 	if err != nil {
 		g.owner.storeFailed("reading crash marks", err)
 	}
@@ -176,8 +174,8 @@ func (g *CrashGuard) hold(alone bool) (release func()) {
 // during calls work, which has the driver do something with a program, with a mark on it.
 func (g *CrashGuard) during(action binary.Action, key shader.Key, name string, alone bool, work func()) {
 	defer g.hold(alone)()
-	g.marks().Mark(action, key, name)
-	defer g.marks().Unmark(action, key)
+	g.owner.store.Mark(action, key, name)
+	defer g.owner.store.Unmark(action, key)
 	work()
 }
 
@@ -218,7 +216,7 @@ func (g *CrashGuard) clear(key shader.Key, isOfKind func(note) bool) {
 }
 
 func (g *CrashGuard) lift(key shader.Key) {
-	if err := g.marks().Lift(key); err != nil {
+	if err := g.owner.store.Lift(key); err != nil {
 		g.owner.storeFailed("lifting a quarantine", err)
 	}
 }

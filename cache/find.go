@@ -24,12 +24,15 @@ func (c *Cache) find(f *flight, request *trace.Region) found {
 	if f.answer.may == mayLoad {
 		b = c.findBlob(f)
 	}
-	if !region.IsOn() || b.blob == nil {
+	switch {
+	case !region.IsOn():
+		region.End()
+	case b.blob == nil:
 		region.End(trace.String("origin", "none"))
-		return b
+	default:
+		region.End(trace.String("origin", b.origin.String()), trace.Int("bytes", int64(len(b.blob.Payload))),
+			trace.Bool("upstream", b.blob.Upstream))
 	}
-	region.End(trace.String("origin", b.origin.String()), trace.Int("bytes", int64(len(b.blob.Payload))),
-		trace.Bool("upstream", b.blob.Upstream))
 	return b
 }
 

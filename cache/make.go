@@ -194,7 +194,7 @@ func (c *Cache) compileBatch(ctx context.Context, flights []*flight, done func(r
 	sources := make([]*shader.Source, len(flights))
 	for i, f := range flights {
 		sources[i] = f.src
-		c.guard.marks().Mark(binary.ActionCompile, f.src.Key(), f.src.Name())
+		c.guard.owner.store.Mark(binary.ActionCompile, f.src.Key(), f.src.Name())
 	}
 	c.dev.Compile(ctx, sources, func(i int, program shader.Program, err error) {
 		r := c.compiled(flights[i], program, err)
@@ -210,7 +210,7 @@ func (c *Cache) compileBatch(ctx context.Context, flights []*flight, done func(r
 // compiled turns what the device returned for a flight into a result. A compile
 // error clears a suspect too: the process survived.
 func (c *Cache) compiled(f *flight, program shader.Program, err error) result {
-	c.guard.marks().Unmark(binary.ActionCompile, f.src.Key())
+	c.guard.owner.store.Unmark(binary.ActionCompile, f.src.Key())
 	if err == nil || isCompileError(err) {
 		c.guard.clearSuspect(f.src.Key())
 	}

@@ -74,7 +74,7 @@ func (c *Cache) watchFirstDispatch(program uint32) (done func()) {
 	if e == nil {
 		return nil // of another cache on the device
 	}
-	marks := c.guard.marks()
+	marks := c.guard.owner.store
 	marks.Mark(binary.ActionDispatch, e.key, e.name)
 	began := time.Now()
 	return func() {

@@ -133,11 +133,11 @@ func (g *CrashGuard) conclude(t *trial, result Trial) {
 	}
 	q.Time = g.owner.clock.wall()
 	g.owner.count(&g.owner.mu.counters.pending.Quarantined, 1)
-	if noted, ok := g.marks().Note(q.Key); ok && noted.Refused() && noted.Hangs >= q.Hangs {
+	if noted, ok := g.owner.store.Note(q.Key); ok && noted.Refused() && noted.Hangs >= q.Hangs {
 		g.refuseHere(noted) // the trier wrote it, with the reason
 		return
 	}
-	if err := g.marks().Refuse(q); err != nil {
+	if err := g.owner.store.Refuse(q); err != nil {
 		g.owner.storeFailed("writing a quarantine", err)
 	}
 	g.refuseHere(q)
@@ -146,7 +146,7 @@ func (g *CrashGuard) conclude(t *trial, result Trial) {
 // survived ends the suspicion against a program that another process survived. That
 // process has lifted it, unless it found another reason for a note.
 func (g *CrashGuard) survived(key shader.Key) {
-	q, ok := g.marks().Note(key)
+	q, ok := g.owner.store.Note(key)
 	if !ok || q.Suspect {
 		g.clearSuspect(key)
 		return

@@ -269,7 +269,7 @@ func (c *Context) Do(fn func(gl *GL) error) error {
 	if err := c.lostError(); err != nil {
 		return err
 	}
-	call := newCall()
+	call := calls.Get().(*call)
 	open, slept := c.put(callback{fn: fn, call: call})
 	if !open {
 		calls.Put(call)

@@ -175,7 +175,7 @@ func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p sh
 	err = c.doContext(ctx, func(gl *GL) error {
 		load := c.options.begin(trace.ProgramBinary)
 		load.AboutContext(ctx)
-		defer func() { load.End(trace.Int("bytes", int64(len(payload)))) }()
+		defer load.End()
 		work := drivercache.Begin()
 		defer work.End()
 		if p, err = gl.loadBinary(format, payload); err == nil {

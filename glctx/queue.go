@@ -105,6 +105,24 @@ func (q *queue) take(spare []callback) ([]callback, bool) {
 	}
 }
 
+// dueTimers appends the callbacks of the timers whose time has come, and returns the time
+// until the next one, or futex.NoLimit. The GL thread calls it.
+func (q *queue) dueTimers(due []callback) ([]callback, time.Duration) {
+	next := futex.NoLimit
+	for _, t := range q.timers {
+		if t.at.IsZero() {
+			continue
+		}
+		if left := time.Until(t.at); left > 0 {
+			next = min(next, left)
+			continue
+		}
+		t.at = time.Time{}
+		due = append(due, callback{post: t.fn})
+	}
+	return due, next
+}
+
 // takeOrSleep returns what take returns, or reports that the GL thread is to sleep until the
 // next timer.
 func (q *queue) takeOrSleep(spare []callback, next time.Duration) (batch []callback, open, ready bool) {
@@ -161,8 +179,6 @@ type call struct {
 }
 
 var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
-
-func newCall() *call { return calls.Get().(*call) }
 
 func (c *call) finish() {
 	c.finished.Store(true)

@@ -62,7 +62,7 @@ func TestQueueLosesNoWakeup(t *testing.T) {
 }
 
 func TestCallPropagatesPanic(t *testing.T) {
-	c := newCall()
+	c := calls.Get().(*call)
 	c.panicked = "boom"
 	c.finish()
 	defer func() {
@@ -86,7 +86,7 @@ func TestCallWaitsForItsCallback(t *testing.T) {
 				if i%50 == 49 {
 					took = 3 * time.Millisecond
 				}
-				c := newCall()
+				c := calls.Get().(*call)
 				go func() {
 					time.Sleep(took)
 					c.err = own

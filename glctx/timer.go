@@ -59,21 +59,3 @@ func (t *Timer) Close() {
 		q.timers = slices.DeleteFunc(q.timers, func(other *Timer) bool { return other == t })
 	})
 }
-
-// dueTimers appends the callbacks of the timers whose time has come, and returns the time
-// until the next one, or futex.NoLimit. The GL thread calls it.
-func (q *queue) dueTimers(due []callback) ([]callback, time.Duration) {
-	next := futex.NoLimit
-	for _, t := range q.timers {
-		if t.at.IsZero() {
-			continue
-		}
-		if left := time.Until(t.at); left > 0 {
-			next = min(next, left)
-			continue
-		}
-		t.at = time.Time{}
-		due = append(due, callback{post: t.fn})
-	}
-	return due, next
-}
