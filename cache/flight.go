@@ -171,7 +171,9 @@ func (c *Cache) complete(r result) error {
 // holds mu.
 func (c *Cache) publish(f *flight, err error) {
 	f.err = err
-	c.mu.counters.pending.Add(f.tally)
+	if f.tally != (binary.Counters{}) {
+		c.mu.counters.pending.Add(f.tally)
+	}
 	delete(c.mu.flights, f.src.Key())
 	close(f.done)
 	c.mu.idle.Broadcast()

@@ -43,12 +43,18 @@ func (c *Cache) get(ctx context.Context, src *shader.Source, h *Handle) (*Handle
 // getMissing is get for a program that the index does not have.
 func (c *Cache) getMissing(ctx context.Context, src *shader.Source, h *Handle) (*Handle, error) {
 	get := trace.Begin(c.options.Tracer, trace.Requests, 0, trace.Get)
-	about(&get, src)
+	if get.IsOn() {
+		get.About(src.Name(), src.Key().String())
+	}
 	err := c.getFlight(ctx, src, h, &get)
 	if err != nil {
 		err = getError(src.Name(), err)
 	}
-	endGet(&get, h, err)
+	if get.IsOn() {
+		endGet(&get, h, err)
+	} else {
+		get.End()
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -13,12 +13,18 @@ import (
 // there is none that may be loaded and that the driver accepts; then make asks the policy.
 func (c *Cache) fromBinary(ctx context.Context, f *flight) result {
 	region := trace.Begin(c.options.Tracer, f.lane, f.task, trace.Load)
-	about(&region, f.src)
+	if region.IsOn() {
+		region.About(f.src.Name(), f.src.Key().String())
+	}
 	b, r := c.find(f, &region), result{flight: f}
 	if b.blob != nil {
 		r = c.load(trace.WithRegion(ctx, &region), f, b)
 	}
-	endLoad(&region, r, b)
+	if region.IsOn() {
+		endLoad(&region, r, b)
+	} else {
+		region.End()
+	}
 	return r
 }
 

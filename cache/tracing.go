@@ -16,13 +16,6 @@ const (
 	recordTask
 )
 
-// about names the program that a region is about.
-func about(region *trace.Region, src *shader.Source) {
-	if region.IsOn() {
-		region.About(src.Name(), src.Key().String())
-	}
-}
-
 // awaitTraced is await within the region of a Get. A flight that is complete is not waited
 // for.
 func (c *Cache) awaitTraced(ctx context.Context, f *flight, get *trace.Region) error {
@@ -36,24 +29,18 @@ func (c *Cache) awaitTraced(ctx context.Context, f *flight, get *trace.Region) e
 	return c.await(ctx, f.done)
 }
 
-// endGet ends the region of a Get with where its program came from, or why there is none.
+// endGet ends the region of a traced Get with where its program came from, or why there is
+// none.
 func endGet(get *trace.Region, got *Handle, err error) {
-	switch {
-	case !get.IsOn():
-		get.End()
-	case err != nil:
+	if err != nil {
 		get.End(trace.String("error", err.Error()))
-	default:
+	} else {
 		get.End(trace.String("origin", got.origin.String()))
 	}
 }
 
-// endLoad ends the region of a load with its outcome.
+// endLoad ends the region of a traced load with its outcome.
 func endLoad(region *trace.Region, r result, b found) {
-	if !region.IsOn() {
-		region.End()
-		return
-	}
 	outcome := "loaded"
 	switch {
 	case r.err != nil:
