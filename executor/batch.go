@@ -191,8 +191,9 @@ func (b *batch) open(s *slot, sequence uint64) {
 }
 
 // addJob appends a job that fits. It returns the job's index and the offset of its
-// inputs in the slot. Executor.mu is held.
+// inputs in the slot. Executor.mu is held, and unlocked, also where it panics.
 func (b *batch) addJob(j *job.Job, l *layout) (index, up int) {
+	defer b.e.unlock()
 	b.keepAll(j, l) // first: where it panics the batch has nothing of the job
 	s := b.slot
 	index, up = len(b.jobs), s.upUsed

@@ -128,26 +128,19 @@ func (e *Executor) checkObjects(d *job.Dispatch, l *layout) error {
 	}
 	for k := range d.Blocks {
 		b := &d.Blocks[k]
-		if b.Buffer == nil {
-			continue
-		}
-		if err := e.checkMemory(memoryOf(b.Buffer), l); err != nil {
+		if err := e.checkMemory(memoryOf(b.Buffer), l); b.Buffer != nil && err != nil {
 			return fmt.Errorf("uniform block at binding %d: %w", b.Binding, err)
 		}
 	}
 	for k := range d.Images { // one without a texture is the program's concern
-		if d.Images[k].Texture == nil {
-			continue
-		}
-		if err := e.checkTexture(textureOf(d.Images[k].Texture), l); err != nil {
+		t := d.Images[k].Texture
+		if err := e.checkTexture(textureOf(t), l); t != nil && err != nil {
 			return fmt.Errorf("image %d: %w", k, err)
 		}
 	}
 	for k := range d.Textures {
-		if d.Textures[k].Texture == nil {
-			continue
-		}
-		if err := e.checkTexture(textureOf(d.Textures[k].Texture), l); err != nil {
+		t := d.Textures[k].Texture
+		if err := e.checkTexture(textureOf(t), l); t != nil && err != nil {
 			return fmt.Errorf("texture %d: %w", k, err)
 		}
 	}

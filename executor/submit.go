@@ -88,7 +88,7 @@ func (e *Executor) reserve(ctx context.Context, j *job.Job, l *layout, task uint
 			return nil, 0, 0, err
 		}
 		if b := e.openBatchFor(l); b != nil {
-			index, up = e.addJob(b, j, l)
+			index, up = b.addJob(j, l)
 			return b, index, up, nil
 		}
 		if e.options.FailWhenFull {
@@ -126,12 +126,6 @@ func (e *Executor) submitError() error {
 		return ErrClosed
 	}
 	return e.mu.failure
-}
-
-// addJob adds a job to a batch and unlocks mu, also where it panics.
-func (e *Executor) addJob(b *batch, j *job.Job, l *layout) (index, up int) {
-	defer e.unlock()
-	return b.addJob(j, l)
 }
 
 // openBatchFor returns an open batch with room for a job, or nil. A slot without

@@ -214,10 +214,7 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 		}
 		seen := p.r.state.driver(p.of)
 		empty.Epoch, empty.Sequence = seen.Epoch, seen.Sequence
-		if errors.Is(err, ErrNotFound) {
-			err = nil
-		}
-		return empty, err
+		return empty, ignoreMissing(err)
 	}
 	old, err := p.r.readOldHead(ctx, p.of)
 	if errors.Is(err, ErrNotFound) {

@@ -76,7 +76,7 @@ var kindFlags = []struct {
 	{"no-error", func(k *Kind) *bool { return &k.NoError }},
 }
 
-// MarshalText returns the kind as [ParseKind] reads it.
+// MarshalText returns the kind as UnmarshalText reads it.
 func (k Kind) MarshalText() ([]byte, error) {
 	text := "gl"
 	if k.API == OpenGLES {
@@ -96,7 +96,8 @@ func (k Kind) MarshalText() ([]byte, error) {
 // kindText matches an API with or without a version.
 var kindText = regexp.MustCompile(`^(gl|gles)(?:([1-9])\.([0-9]))?$`)
 
-// UnmarshalText sets the kind as ParseKind does.
+// UnmarshalText sets the kind: "gl" or "gles", then the version where one is requested, then
+// flags, as in "gles3.1" and "gl4.3,compatibility,robust".
 func (k *Kind) UnmarshalText(text []byte) error {
 	list := strings.Split(string(text), ",")
 	parts := kindText.FindStringSubmatch(list[0])
@@ -130,13 +131,6 @@ func (k *Kind) set(name string) bool {
 		}
 	}
 	return false
-}
-
-// ParseKind reads a kind: "gl" or "gles", then the version where one is requested, then
-// flags, as in "gles3.1" and "gl4.3,compatibility,robust".
-func ParseKind(text string) (k Kind, err error) {
-	err = k.UnmarshalText([]byte(text))
-	return k, err
 }
 
 // version returns the lowest version.

@@ -132,7 +132,7 @@ func wantDoubled(t *testing.T, c *glctx.Context, program uint32) {
 	}
 }
 
-func TestParseKind(t *testing.T) {
+func TestKindsAsText(t *testing.T) {
 	for text, want := range map[string]glctx.Kind{
 		"gl":                         {},
 		"gles":                       {API: glctx.OpenGLES},
@@ -140,8 +140,8 @@ func TestParseKind(t *testing.T) {
 		"gl4.3,compatibility,robust": {Major: 4, Minor: 3, Compatibility: true, Robust: true},
 		"gl3.2,forward,no-error":     {Major: 3, Minor: 2, ForwardCompatible: true, NoError: true},
 	} {
-		got, err := glctx.ParseKind(text)
-		if err != nil || got != want {
+		var got glctx.Kind
+		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 		if back, err := want.MarshalText(); err != nil || string(back) != text {
@@ -149,7 +149,8 @@ func TestParseKind(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "vulkan", "gl4", "gl4.", "gles3.1,", "gles3.1,compatibility", "gl4.5,core,core", "GL", "gl0.1", "gl4.55"} {
-		if got, err := glctx.ParseKind(text); !errors.Is(err, glctx.ErrKind) || got != (glctx.Kind{}) {
+		var got glctx.Kind
+		if err := got.UnmarshalText([]byte(text)); !errors.Is(err, glctx.ErrKind) || got != (glctx.Kind{}) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}

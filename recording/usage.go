@@ -25,15 +25,8 @@ type Usage struct {
 type Logs struct {
 	Processes []*Process
 	Programs  map[shader.Digest]*Usage
+	Lost      []Lost  // what processes could not record
 	Damaged   []error // logs that could not be read
-}
-
-// Lost returns what processes could not record.
-func (l *Logs) Lost() (list []Lost) {
-	for _, p := range l.Processes {
-		list = append(list, p.Lost...)
-	}
-	return list
 }
 
 // Logs reads the logs of all processes.
@@ -45,6 +38,7 @@ func (r *Recording) Logs() *Logs {
 			continue
 		}
 		l.Processes = append(l.Processes, p)
+		l.Lost = append(l.Lost, p.Lost...)
 		l.add(p)
 	}
 	return l

@@ -3,7 +3,6 @@
 package server
 
 import (
-	"fmt"
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
@@ -25,7 +24,7 @@ func (q *quota) take(size uint64) error {
 		return reject(wire.CodeQuota, "%d bytes of %s and %d more exceed the session's limit of %d", q.used, q.what, size, q.limit)
 	}
 	if q.together != nil && !q.together.TryAcquire(int64(size)) {
-		return &wire.Error{Code: wire.CodeQuota, Message: fmt.Sprintf("%d bytes of %s more exceed what all sessions may have together", size, q.what), Hint: "try again when other sessions have ended"}
+		return reject(wire.CodeQuota, "%d bytes of %s more exceed what all sessions may have together", size, q.what)
 	}
 	q.used += size
 	q.all.Add(int64(size))

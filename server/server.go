@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -95,7 +94,7 @@ func New(c *glctx.Context, programs *cache.Cache, e *executor.Executor, o Option
 	s.turns = newTurns(e)
 	// A software driver takes them from the memory of the machine, which kills the process
 	// where it has none left.
-	s.unnamed = semaphore.NewWeighted(max(osfile.MachineMemory()/2, int64(min(o.Limits.Buffers, math.MaxInt64))))
+	s.unnamed = semaphore.NewWeighted(max(osfile.MachineMemory()/2, int64(o.Limits.Buffers)))
 	s.buffers = named.NewRegistry[*named.Buffer]("buffer", int64(o.Limits.Named), o.NamedTime, o.Names)
 	s.device = local.New(e, programs, s.buffers, nil)
 	s.device.NewMemory = s.newMemory

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"strconv"
-	"strings"
 )
 
 // memoryOf returns the bytes of memory that belong to a process alone, swapped ones
@@ -18,18 +16,10 @@ func memoryOf(process int) (sum int64) {
 	for line := range bytes.Lines(data) {
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		if string(name) == "RssAnon" || string(name) == "VmSwap" {
-			sum += kibibytes(string(value))
+			var kibibytes int64
+			_, _ = fmt.Sscan(string(value), &kibibytes) // such as "  1234 kB"
+			sum += kibibytes << 10
 		}
 	}
 	return sum
-}
-
-// kibibytes returns the bytes of a value such as "  1234 kB".
-func kibibytes(value string) int64 {
-	number, _, _ := strings.Cut(strings.TrimSpace(value), " ")
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return n << 10
 }

@@ -24,18 +24,16 @@ const refused = "refused"
 
 // splitRecordings opens those arguments that are recordings, and returns the others.
 func splitRecordings(arguments []string) (recordings []*recording.Recording, others []string, err error) {
+	var paths []string
 	for _, argument := range arguments {
-		if !recording.Is(argument) {
+		if recording.Is(argument) {
+			paths = append(paths, argument)
+		} else {
 			others = append(others, argument)
-			continue
 		}
-		r, err := recording.Open(argument)
-		if err != nil {
-			return nil, nil, err
-		}
-		recordings = append(recordings, r)
 	}
-	return recordings, others, nil
+	recordings, err = openRecordings(paths)
+	return recordings, others, err
 }
 
 // openRecordings opens recordings, for arguments that can be nothing else.
@@ -74,8 +72,8 @@ func (r *preloadResult) addReplays(logger *slog.Logger, recordings []*recording.
 	seen := map[shader.Digest]bool{}
 	for _, rec := range recordings {
 		logs := rec.Logs()
-		if lost := logs.Lost(); len(lost) > 0 {
-			logger.Warn("the recording is not whole", "recording", rec.Path(), "lost", len(lost), "first", lost[0].Reason)
+		if n := len(logs.Lost); n > 0 {
+			logger.Warn("the recording is not whole", "recording", rec.Path(), "lost", n, "first", logs.Lost[0].Reason)
 		}
 		items, err := replay.Items(rec)
 		if err != nil {

@@ -294,13 +294,11 @@ func lockFolder(ctx context.Context, root *os.Root, folder string) (unlock func(
 	if err != nil {
 		return nil, err
 	}
-	waiting, end := context.WithTimeout(ctx, lockTime)
+	at := filepath.Join(root.Name(), folder, lockName)
+	ctx, end := context.WithTimeoutCause(ctx, lockTime,
+		fmt.Errorf("%w: another process has had the lock %s for %v (hint: fuser -v %s names it)", fleet.ErrBusy, at, lockTime, at))
 	defer end()
-	if err := osfile.LockWithin(waiting, f, true, lockPoll); err != nil {
-		if waiting.Err() != nil && ctx.Err() == nil {
-			at := filepath.Join(root.Name(), folder, lockName)
-			err = fmt.Errorf("%w: another process has had the lock %s for %v (hint: fuser -v %s names it)", fleet.ErrBusy, at, lockTime, at)
-		}
+	if err := osfile.LockWithin(ctx, f, true, lockPoll); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return func() { _ = f.Close() }, nil

@@ -253,12 +253,12 @@ func TestOneImportAtATime(t *testing.T) {
 func TestExportFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache.bundle")
 	for range 2 {
-		_, err := ExportFile(path, filledDir(t), ExportOptions{})
+		_, err := exportFile(path, filledDir(t), ExportOptions{})
 		must(t, err)
 	}
 	_, err := ImportFile(path, openDir(t), ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
-	if _, err := ExportFile(path, filledDir(t), ExportOptions{Fingerprints: []shader.Digest{{1}}}); err == nil {
+	if _, err := exportFile(path, filledDir(t), ExportOptions{Fingerprints: []shader.Digest{{1}}}); err == nil {
 		t.Error("no error for a missing fingerprint")
 	}
 	if files, err := os.ReadDir(filepath.Dir(path)); len(files) != 1 || err != nil {
@@ -288,7 +288,7 @@ func TestExportIsCancelled(t *testing.T) {
 		} else {
 			close(done)
 		}
-		_, err := ExportFile(filepath.Join(folder, "warm.scb"), dir, o)
+		_, err := exportFile(filepath.Join(folder, "warm.scb"), dir, o)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}

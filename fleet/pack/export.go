@@ -14,7 +14,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -90,16 +89,6 @@ func Export(w io.Writer, dir *binary.Dir, o ExportOptions) (ExportReport, error)
 		return r, fmt.Errorf("bundle: export: %w", err)
 	}
 	return r, nil
-}
-
-// ExportFile is Export to a file, which it creates or replaces when the bundle is
-// complete. A device or FIFO is not replaced: the bundle is written to it.
-func ExportFile(path string, dir *binary.Dir, o ExportOptions) (r ExportReport, err error) {
-	err = osfile.WriteOutput(path, 0o600, func(w io.Writer) error {
-		r, err = Export(w, dir, o)
-		return err
-	})
-	return r, err
 }
 
 func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err error) {

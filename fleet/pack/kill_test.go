@@ -67,7 +67,7 @@ func largerBundle(t *testing.T) (file string, complete map[string]string) {
 		put(t, from, mesaFingerprint, n+10)
 	}
 	file = filepath.Join(t.TempDir(), "cache.bundle")
-	_, err := ExportFile(file, from, ExportOptions{})
+	_, err := exportFile(file, from, ExportOptions{})
 	must(t, err)
 	to := openDir(t)
 	_, err = ImportFile(file, to, ImportOptions{Trust: true, AnyDriver: true})
@@ -225,7 +225,7 @@ func TestFullDisk(t *testing.T) {
 	from := openDir(t)
 	writeFile(t, from, mesaFile, bytes.Repeat([]byte("0123456789"), 200_000))
 	file := filepath.Join(t.TempDir(), "cache.bundle")
-	_, err := ExportFile(file, from, ExportOptions{})
+	_, err := exportFile(file, from, ExportOptions{})
 	must(t, err)
 	to := openDir(t)
 	child := exec.Command("sh", "-c", "ulimit -f 100; exec \""+os.Args[0]+"\"")

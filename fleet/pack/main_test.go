@@ -3,6 +3,7 @@ package pack
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -187,4 +189,13 @@ func must(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// exportFile is Export to a file, as the command does it.
+func exportFile(path string, dir *binary.Dir, o ExportOptions) (r ExportReport, err error) {
+	err = osfile.WriteOutput(path, 0o600, func(w io.Writer) error {
+		r, err = Export(w, dir, o)
+		return err
+	})
+	return r, err
 }

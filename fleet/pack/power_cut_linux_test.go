@@ -53,7 +53,7 @@ func TestPowerCutOfAnImport(t *testing.T) {
 	}
 	putTuning(t, from, nvidiaFingerprint, "p", 1)
 	file := filepath.Join(t.TempDir(), "cache.bundle")
-	_, err := ExportFile(file, from, ExportOptions{})
+	_, err := exportFile(file, from, ExportOptions{})
 	must(t, err)
 	dir := filepath.Join(v.Dir(), "cache")
 	to, err := binary.OpenDir(dir)

@@ -8,7 +8,7 @@ import (
 )
 
 // LockWithin is TryLock that tries again after each poll, until ctx ends: then it returns
-// the error of ctx.
+// the cause of its end.
 func LockWithin(ctx context.Context, f *os.File, exclusive bool, poll time.Duration) error {
 	for {
 		err := TryLock(f, exclusive)
@@ -17,7 +17,7 @@ func LockWithin(ctx context.Context, f *os.File, exclusive bool, poll time.Durat
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		case <-time.After(poll):
 		}
 	}
