@@ -487,15 +487,15 @@ func TestPushKeepsThePacksOfOthers(t *testing.T) {
 	newer := func(s *scene) {
 		s.setPack(handmadeOf(s, 2, "driver/mesa/mesa_shader_cache/5e/x", []byte("x")), nil)
 	}
-	damagedOnce := func(s *scene) {
+	once := func(s *scene, change func([]byte) []byte) {
 		var before atomic.Bool
 		s.store.get = func(_ context.Context, name string, o *fleet.Object) (*fleet.Object, error) {
 			if !strings.Contains(name, "/packs/") || before.Swap(true) {
 				return o, nil
 			}
 			data, err := io.ReadAll(o.Body)
-			data[len(data)/2] ^= 1
-			return &fleet.Object{Body: io.NopCloser(bytes.NewReader(data)), Size: o.Size}, err
+			data = change(data)
+			return &fleet.Object{Body: io.NopCloser(bytes.NewReader(data)), Size: int64(len(data))}, err
 		}
 	}
 	for name, c := range map[string]struct {
@@ -503,7 +503,8 @@ func TestPushKeepsThePacksOfOthers(t *testing.T) {
 		err     error
 	}{
 		"newer":        {newer, pack.ErrNewer},
-		"damaged once": {damagedOnce, nil},
+		"damaged once": {func(s *scene) { once(s, func(b []byte) []byte { b[len(b)/2] ^= 1; return b }) }, nil},
+		"cut once":     {func(s *scene) { once(s, func(b []byte) []byte { return b[:len(b)/2] }) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)

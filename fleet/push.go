@@ -233,7 +233,7 @@ func (p *pusher) known(ctx context.Context, h *Head) (map[pack.Item]struct{}, er
 		if errors.Is(err, pack.ErrNewer) {
 			return nil, fmt.Errorf("others can read it: update shadercache here: %w", err)
 		}
-		if errors.Is(err, pack.ErrRefused) { // once may be the network's fault
+		if errors.Is(err, pack.ErrRefused) || errors.Is(err, ErrRefused) { // once may be the network's fault
 			items, err = p.r.packItems(ctx, h, listed)
 		}
 		if errors.Is(err, ErrNotFound) || errors.Is(err, pack.ErrRefused) || errors.Is(err, ErrRefused) {
