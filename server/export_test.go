@@ -4,8 +4,6 @@ package server
 
 import (
 	"time"
-
-	"golang.org/x/sync/semaphore"
 )
 
 // LockBuffer locks a named buffer, as a copy of another session does, until unlock is called.
@@ -28,5 +26,10 @@ func (s *Server) Progress() time.Time {
 	return s.watch.mu.progress
 }
 
-// LimitTogether sets the bytes that all later sessions may have together.
-func (s *Server) LimitTogether(bytes int64) { s.unnamed = semaphore.NewWeighted(bytes) }
+// LimitTogether takes what sessions may still have together, but for some bytes.
+func (s *Server) LimitTogether(bytes int64) {
+	for n := int64(1) << 62; n > 0; n /= 2 {
+		s.unnamed.TryAcquire(n)
+	}
+	s.unnamed.Release(bytes)
+}
