@@ -175,8 +175,8 @@ func checkBindings(gl *glctx.GL, program uint32) error {
 	gl.BindTexture(0, from, glctx.Sampler{}) // units in the order of names
 	gl.BindTexture(1, ids, glctx.Sampler{})
 	gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, texel.RGBA8)
-	gl.BindUniforms(0, block)
-	gl.BindUniforms(1, block)
+	gl.BindUniformsRange(0, block, 0, block.Size)
+	gl.BindUniformsRange(1, block, 0, block.Size)
 	gl.BindCounters(0, counter, 0, 4)
 	gl.Dispatch(1, 1, 1)
 	gl.MemoryBarrier(glctx.BarrierTextureUpdate)

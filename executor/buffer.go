@@ -65,13 +65,3 @@ func (b *Buffer[T]) Bind(binding uint32) job.Bound {
 func (b *Buffer[T]) BindReadOnly(binding uint32) job.Bound {
 	return job.Bound{Binding: binding, Buffer: b.Memory, ReadOnly: true}
 }
-
-// UploadInPieces is Upload for large values: see [Memory.UploadInPieces].
-func (b *Buffer[T]) UploadInPieces(ctx context.Context, offset int, values []T) error {
-	return b.Memory.UploadInPieces(ctx, offset*elementSize[T](), glctx.Bytes(values))
-}
-
-// DownloadInPieces is Download for large dst: see [Memory.DownloadInPieces].
-func (b *Buffer[T]) DownloadInPieces(ctx context.Context, offset int, dst []T) error {
-	return b.Memory.DownloadInPieces(ctx, offset*elementSize[T](), glctx.Bytes(dst))
-}

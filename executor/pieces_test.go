@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // TestCopiesInPieces copies sizes around the pieces, several at a time, and compares every
@@ -28,14 +30,14 @@ func TestCopiesInPieces(t *testing.T) {
 			got := make([]uint32, words)
 			for range 3 {
 				clear(got)
-				if err := b.UploadInPieces(t.Context(), 1, want); err != nil {
+				if err := b.UploadInPieces(t.Context(), 4, glctx.Bytes(want)); err != nil {
 					t.Error(err)
 				}
-				if err := b.DownloadInPieces(t.Context(), 1, got); err != nil || !slices.Equal(got, want) {
+				if err := b.DownloadInPieces(t.Context(), 4, glctx.Bytes(got)); err != nil || !slices.Equal(got, want) {
 					t.Errorf("%d words came back wrong, %v", words, err)
 				}
 			}
-			if err := b.DownloadInPieces(t.Context(), 3, got); err == nil {
+			if err := b.DownloadInPieces(t.Context(), 12, glctx.Bytes(got)); err == nil {
 				t.Error("a copy beyond the end")
 			}
 		})

@@ -154,12 +154,6 @@ func (gl *GL) BindStorage(binding uint32, b Buffer) {
 	gl.debugCheck("glBindBufferBase")
 }
 
-// BindUniforms binds b to a uniform block binding point.
-func (gl *GL) BindUniforms(binding uint32, b Buffer) {
-	gl45.BindBufferBase(gl45.UNIFORM_BUFFER, binding, b.ID)
-	gl.debugCheck("glBindBufferBase")
-}
-
 // BindStorageRange binds n bytes of b from offset, a multiple of
 // Info.StorageAlignment, to a shader storage binding point.
 func (gl *GL) BindStorageRange(binding uint32, b Buffer, offset, n int) {
