@@ -168,24 +168,19 @@ func (o *Options) CountPrograms(lines []DeviceLine) error {
 	return err
 }
 
-// Model is GPUs of one model with one driver: what one of them compiled the others load.
-type Model struct {
-	Devices []DeviceLine // at least one
-}
-
-// Models returns the models among GPUs, in their order. A GPU without a context is a model of
-// its own.
-func Models(lines []DeviceLine) (models []Model) {
+// Models returns the models among GPUs, in their order: GPUs of one model with one driver, of
+// which one loads what another compiled. A GPU without a context is a model of its own.
+func Models(lines []DeviceLine) (models [][]DeviceLine) {
 	at := map[string]int{} // by folder
 	for _, d := range lines {
 		if i, known := at[d.Folder]; known && d.Err == nil {
-			models[i].Devices = append(models[i].Devices, d)
+			models[i] = append(models[i], d)
 			continue
 		}
 		if d.Err == nil {
 			at[d.Folder] = len(models)
 		}
-		models = append(models, Model{[]DeviceLine{d}})
+		models = append(models, []DeviceLine{d})
 	}
 	return models
 }
@@ -197,7 +192,7 @@ func (o *Options) CurrentFingerprints() ([]binary.Fingerprint, error) {
 	var drivers []binary.Fingerprint
 	var errs []error
 	for _, m := range Models(lines) {
-		if d := m.Devices[0]; d.Err == nil {
+		if d := m[0]; d.Err == nil {
 			drivers = append(drivers, d.Fingerprint)
 		} else {
 			errs = append(errs, noDriver(d.Err))

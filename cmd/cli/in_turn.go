@@ -62,17 +62,17 @@ func (o *Options) takeTurns(run runFunc, byModel bool, files []string) runFunc {
 
 // turnsOf returns a turn for each GPU, or for each model.
 func turnsOf(lines []DeviceLine, byModel bool) (turns []Turn) {
-	var models []Model
+	var models [][]DeviceLine
 	for _, d := range lines {
-		models = append(models, Model{[]DeviceLine{d}})
+		models = append(models, []DeviceLine{d})
 	}
 	if byModel {
 		models = Models(lines)
 	}
 	for _, m := range models {
-		first := m.Devices[0]
+		first := m[0]
 		t := Turn{Name: first.Name, Driver: first.Driver, Folder: first.Folder, Error: first.Error, Exit: ExitFailed}
-		for _, d := range m.Devices {
+		for _, d := range m {
 			t.Devices = append(t.Devices, d.Option())
 		}
 		turns = append(turns, t)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -176,11 +177,9 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 		return nil, err
 	}
 	p, _ := binary.Place{}.FromEnvironment()
-	upstream := settingLine{"upstream", p.Upstream, fromDefault, ""}
+	upstream := variable("upstream", p.Upstream, "", "SHADERCACHE_UPSTREAM")
 	if l := o.Place().Find(); l.Private() && upstream.Value == "" && len(l.Upstream) > 0 {
 		upstream = settingLine{"upstream", l.Upstream[0].Path(), fromPrivate, "it can only be read"}
-	} else if upstream.Value != "" {
-		upstream.Source, upstream.Detail = fromEnvironment, "SHADERCACHE_UPSTREAM"
 	}
 	r.Settings = append(r.Settings, upstream)
 	for _, name := range []string{"device", "driver-cache", "log-level"} {
@@ -189,23 +188,27 @@ func (o *options) config(cmd *cobra.Command) (*configResult, error) {
 	if err := o.addLimits(r); err != nil {
 		return nil, err
 	}
-	backfill := settingLine{"backfill", "off", fromDefault, ""}
 	environment, err := cache.Options{}.FromEnvironment()
+	backfill, binaries := "", variable("binaries", string(environment.Binaries), "auto", "SHADERCACHE_BINARIES")
 	if environment.Backfill {
-		backfill = settingLine{"backfill", "on", fromEnvironment, "SHADERCACHE_BACKFILL"}
+		backfill = "on"
 	}
-	r.Settings = append(r.Settings, backfill)
-	binaries := settingLine{"binaries", "auto", fromDefault, ""}
 	if err != nil {
-		binaries.Detail = err.Error()
-	} else if environment.Binaries != "" {
-		binaries = settingLine{"binaries", string(environment.Binaries), fromEnvironment, "SHADERCACHE_BINARIES"}
+		binaries = settingLine{"binaries", "auto", fromDefault, err.Error()}
 	}
-	r.Settings = append(r.Settings, binaries)
+	r.Settings = append(r.Settings, variable("backfill", backfill, "off", "SHADERCACHE_BACKFILL"), binaries)
 	r.addFlag(cmd, "api")
 	r.addRemote()
 	r.addDriverVariables()
 	return r, nil
+}
+
+// variable returns the setting of a variable, which has a usual value where none is given.
+func variable(name, value, usual, variable string) settingLine {
+	if value == "" {
+		return settingLine{name, usual, fromDefault, ""}
+	}
+	return settingLine{name, value, fromEnvironment, variable}
 }
 
 // addFlag adds the setting of a global flag.
@@ -220,11 +223,7 @@ func (r *configResult) addFlag(cmd *cobra.Command, name string) {
 
 // addRemote adds the settings of a remote; the URL without credentials.
 func (r *configResult) addRemote() {
-	line := settingLine{"remote", "", fromDefault, ""}
-	if text := os.Getenv("SHADERCACHE_REMOTE"); text != "" {
-		line = settingLine{"remote", shownURL(text), fromEnvironment, "SHADERCACHE_REMOTE"}
-	}
-	r.Settings = append(r.Settings, line)
+	r.Settings = append(r.Settings, variable("remote", shownURL(os.Getenv("SHADERCACHE_REMOTE")), "", "SHADERCACHE_REMOTE"))
 	for _, name := range []string{"SHADERCACHE_REMOTE_MODE", "SHADERCACHE_REMOTE_KEYS", "SHADERCACHE_REMOTE_BUDGET", "SHADERCACHE_REMOTE_SIGN_KEY",
 		"SHADERCACHE_REMOTE_NAME", "SHADERCACHE_REMOTE_MIN_SEQUENCE", "SHADERCACHE_REMOTE_STRICT"} {
 		if value := os.Getenv(name); value != "" {
@@ -297,10 +296,7 @@ func (r *configResult) addDriverVariables() {
 func (r *configResult) Print(w io.Writer) {
 	fmt.Fprint(w, "setting\tvalue\tfrom\n")
 	for _, s := range r.Settings {
-		value, from := s.Value, s.Source
-		if value == "" {
-			value = "-"
-		}
+		value, from := cmp.Or(s.Value, "-"), s.Source
 		if s.Name == "max-bytes" && s.Value != "" {
 			if n, err := strconv.ParseInt(s.Value, 10, 64); err == nil {
 				value = cli.ReadableBytes(n)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -40,9 +41,7 @@ func (o *options) devicesCommand() cli.Command {
 // listDevices lists the devices that the flags choose, or all.
 func (o *options) listDevices() (*devicesResult, error) {
 	chosen := o.Options
-	if chosen.Device == "" {
-		chosen.Device = cli.AllDevices
-	}
+	chosen.Device = cmp.Or(chosen.Device, cli.AllDevices)
 	lines, err := chosen.ListDevices()
 	if err != nil {
 		return nil, err

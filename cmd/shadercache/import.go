@@ -131,7 +131,7 @@ func (o *options) driversToServe() (lines []cli.DeviceLine, drivers []binary.Fin
 	}
 	var errs []error
 	for _, m := range cli.Models(lines) {
-		if d := m.Devices[0]; d.Err != nil {
+		if d := m[0]; d.Err != nil {
 			errs = append(errs, d.Err)
 		} else {
 			drivers = append(drivers, d.Fingerprint)

@@ -90,8 +90,8 @@ func changedFlags(cmd *cobra.Command) (list []string) {
 }
 
 // tunersOf adds the GPUs of a model to the result and returns those that can be used.
-func (t *tuning) tunersOf(m cli.Model, turns map[int]*sync.Mutex) (tuners []tuner) {
-	for _, d := range m.Devices {
+func (t *tuning) tunersOf(m []cli.DeviceLine, turns map[int]*sync.Mutex) (tuners []tuner) {
+	for _, d := range m {
 		t.result.Devices = append(t.result.Devices, tuneDevice{Device: d.Option(), GPU: d.Name, Driver: d.Driver, Folder: d.Folder, Error: d.Error})
 		if turns[d.Index] == nil {
 			turns[d.Index] = &sync.Mutex{}

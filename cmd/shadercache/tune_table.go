@@ -43,10 +43,10 @@ func addToTable(gpu, file string, winners []tune.Result) error {
 // checkTable checks, before a long search, that the winners of all groups of equal GPUs can be
 // added to a table, which has one list a model: with two drivers of one model the winners of one
 // would replace those of the other.
-func checkTable(file string, models []cli.Model) error {
+func checkTable(file string, models [][]cli.DeviceLine) error {
 	seen := map[string]string{}
 	for _, m := range models {
-		first := m.Devices[0]
+		first := m[0]
 		if first.Err != nil {
 			continue
 		}

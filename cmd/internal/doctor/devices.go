@@ -80,15 +80,15 @@ func (r *Report) examineModels(o *cli.Options, dir *binary.Dir) (unused bool) {
 	if err := o.CountPrograms(r.Devices); err != nil {
 		r.wrong(directoryCheck, anyDirectory, "%v", err)
 	}
-	models := slices.DeleteFunc(cli.Models(r.Devices), func(m cli.Model) bool { return m.Devices[0].Err != nil })
+	models := slices.DeleteFunc(cli.Models(r.Devices), func(m []cli.DeviceLine) bool { return m[0].Err != nil })
 	if len(models) == 0 {
 		r.examineRemote(dir, nil)
 		return r.examineBinaries(dir, nil)
 	}
 	unused = true
 	for _, m := range models {
-		r.aboutDevices(m.Devices)
-		driver := &m.Devices[0].Fingerprint
+		r.aboutDevices(m)
+		driver := &m[0].Fingerprint
 		r.examineRemote(dir, driver)
 		unused = r.examineBinaries(dir, driver) && unused
 	}
@@ -109,7 +109,7 @@ func (r *Report) printDevices(w io.Writer) {
 		}
 	}
 	for _, m := range cli.Models(r.Devices) {
-		if about := names(m.Devices); strings.Contains(about, ",") {
+		if about := names(m); strings.Contains(about, ",") {
 			fmt.Fprintf(w, "\nGPUs %s, which share a folder\n", about)
 			r.printFindings(w, about)
 		}
