@@ -1,6 +1,7 @@
 package shadercache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,9 +113,7 @@ func (o Options) serverName() (from, name string, err error) {
 	if name == "" && !isPrivileged() {
 		from, name = "SHADERCACHE_SERVER", os.Getenv("SHADERCACHE_SERVER")
 	}
-	if name == "" {
-		name = ServerOff
-	}
+	name = cmp.Or(name, ServerOff)
 	byWord, hasDevice := name == ServerAuto || name == ServerStart, o.Device != "" || o.Context.Device != ""
 	switch {
 	case byWord && (hasDevice || isPrivileged()): // a user must not choose what answers a privileged process

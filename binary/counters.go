@@ -79,12 +79,7 @@ func (c *Counters) combine(o Counters, unsigned func(a, b uint64) uint64, signed
 // HitRate returns the share of requests that needed no compile, 0 to 1, and 0 without
 // requests. Requests answered with a recorded compile error do not count.
 func (c Counters) HitRate() float64 {
-	hits := c.ResidentHits + c.MemoryHits + c.DiskHits
-	total := hits + c.Compiles + c.CompileErrors
-	if total == 0 {
-		return 0
-	}
-	return float64(hits) / float64(total)
+	return share(c.ResidentHits+c.MemoryHits+c.DiskHits, c.Compiles+c.CompileErrors)
 }
 
 // DiskRate returns the share of programs found on disk, of those that were not in memory,

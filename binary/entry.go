@@ -71,20 +71,12 @@ func (e *Entry) apply(u Use) bool {
 	before := *e
 	e.Hits += u.Hits
 	e.usedBy(u.LastUse)
-	if u.Name != "" {
-		e.Name = u.Name
-	}
-	if u.CompileNanos != 0 {
-		e.CompileNanos = u.CompileNanos
-	}
-	if u.LoadNanos != 0 {
-		e.LoadNanos = u.LoadNanos
-	}
+	e.Name = cmp.Or(u.Name, e.Name)
+	e.CompileNanos = cmp.Or(u.CompileNanos, e.CompileNanos)
+	e.LoadNanos = cmp.Or(u.LoadNanos, e.LoadNanos)
+	e.FirstResultNanos = cmp.Or(u.FirstResultNanos, e.FirstResultNanos)
 	if u.GPUNanos != 0 {
 		e.GPUNanos, e.GFLOPS = u.GPUNanos, u.GFLOPS
-	}
-	if u.FirstResultNanos != 0 {
-		e.FirstResultNanos = u.FirstResultNanos
 	}
 	if len(u.DriverEntries) > 0 {
 		e.DriverEntries = strings.Join(slices.Sorted(slices.Values(u.DriverEntries)), " ")

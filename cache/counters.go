@@ -1,6 +1,8 @@
 package cache
 
 import (
+	"cmp"
+
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
@@ -142,17 +144,11 @@ func (p *pendingCounters) addUse(use binary.Use) {
 	if !use.LastUse.Before(old.LastUse) {
 		old.LastUse, old.Name = use.LastUse, use.Name
 	}
-	if use.CompileNanos != 0 {
-		old.CompileNanos = use.CompileNanos
-	}
-	if use.LoadNanos != 0 {
-		old.LoadNanos = use.LoadNanos
-	}
+	old.CompileNanos = cmp.Or(use.CompileNanos, old.CompileNanos)
+	old.LoadNanos = cmp.Or(use.LoadNanos, old.LoadNanos)
+	old.FirstResultNanos = cmp.Or(use.FirstResultNanos, old.FirstResultNanos)
 	if use.GPUNanos != 0 {
 		old.GPUNanos, old.GFLOPS = use.GPUNanos, use.GFLOPS
-	}
-	if use.FirstResultNanos != 0 {
-		old.FirstResultNanos = use.FirstResultNanos
 	}
 	if use.DriverEntries != nil {
 		old.DriverEntries = use.DriverEntries

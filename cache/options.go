@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"log/slog"
 	"os"
 	"time"
@@ -191,9 +192,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
 	}
-	if o.KeepEvictedBytes == 0 {
-		o.KeepEvictedBytes = defaultKeepEvictedBytes
-	}
+	o.KeepEvictedBytes = cmp.Or(o.KeepEvictedBytes, defaultKeepEvictedBytes)
 	o.Backfill = o.Backfill || os.Getenv(backfillEnvironment) == "1"
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -171,9 +171,7 @@ func (o *Options) Verifies() bool { return len(o.Keys)+len(o.Roots) > 0 }
 
 // withDefaults returns o with its defaults.
 func (o Options) withDefaults() (Options, error) {
-	if o.Mode == "" {
-		o.Mode = Read
-	}
+	o.Mode = cmp.Or(o.Mode, Read)
 	if o.Mode != Off && o.Mode != Read && o.Mode != ReadWrite {
 		return o, fmt.Errorf("remote: mode %q: use %s, %s or %s", o.Mode, Off, Read, ReadWrite)
 	}
@@ -186,9 +184,7 @@ func (o Options) withDefaults() (Options, error) {
 	if len(o.Name) > maxName || !utf8.ValidString(o.Name) {
 		return o, fmt.Errorf("remote: the name of a remote is a text of at most %d bytes", maxName)
 	}
-	if o.Patience == 0 {
-		o.Patience = defaultPatience
-	}
+	o.Patience = cmp.Or(o.Patience, defaultPatience)
 	if o.LeaseTime == 0 {
 		o.LeaseTime = defaultLeaseTime
 	}

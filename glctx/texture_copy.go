@@ -1,6 +1,7 @@
 package glctx
 
 import (
+	"cmp"
 	"fmt"
 	"unsafe"
 
@@ -30,9 +31,7 @@ func (t Texture) layOut(r texel.Region, s Stride) (transfer, error) {
 	}
 	size := t.Format.Bytes()
 	x := transfer{region: r, row: s.Row, layer: s.Layer, texel: size}
-	if x.row == 0 {
-		x.row = r.Width * size
-	}
+	x.row = cmp.Or(x.row, r.Width*size)
 	if x.row > maxTransfer || x.layer > maxTransfer {
 		return transfer{}, fmt.Errorf("glctx: %w: strides of %d and %d bytes, at most %d are possible", texel.ErrRegion, s.Row, s.Layer, maxTransfer)
 	}

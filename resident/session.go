@@ -3,6 +3,7 @@
 package resident
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,9 +58,7 @@ func New(ctx context.Context, c *glctx.Context, programs executor.Programs, k Ke
 
 // open makes a session and its scheduler, which does not run yet.
 func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k Kernel, o Options) (*Session, *scheduler, error) {
-	if k.Phases == 0 {
-		k.Phases = 1
-	}
+	k.Phases = cmp.Or(k.Phases, 1)
 	if err := k.checkFields(); err != nil {
 		return nil, nil, err
 	}

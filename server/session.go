@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -276,9 +277,7 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	s.mu.jobs++
 	t.times = newJobTimes(s.server.options.Tracer)
 	deadline := wire.Deadline(h.Type, b)
-	if deadline == 0 {
-		deadline = limits.Deadline
-	}
+	deadline = cmp.Or(deadline, limits.Deadline)
 	t.deadline = s.mu.deadlines.add(time.Duration(min(deadline, limits.Longest)))
 	return t, nil
 }

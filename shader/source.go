@@ -1,6 +1,7 @@
 package shader
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -100,9 +101,7 @@ func newSource(name, text string, defines Defines, files []string) (*Source, err
 	if leads && len(defines) == 0 && !oldLineEnd.MatchString(text) {
 		return NewFinalSource(name, strings.TrimPrefix(text, byteOrderMark), files), nil
 	}
-	if version == "" {
-		version = defaultVersion
-	}
+	version = cmp.Or(version, defaultVersion)
 	var b strings.Builder
 	b.Grow(len(text) + 64*len(defines) + 64)
 	b.WriteString(version)

@@ -1,6 +1,7 @@
 package texel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -47,9 +48,7 @@ const cubeFaces = 6
 
 // WithDefaults returns the shape without zeros.
 func (s Shape) WithDefaults() Shape {
-	if s.Dim == 0 {
-		s.Dim = shader.Dim2D
-	}
+	s.Dim = cmp.Or(s.Dim, shader.Dim2D)
 	for _, n := range []*int{&s.Width, &s.Height, &s.Depth, &s.Levels} {
 		if *n == 0 {
 			*n = 1

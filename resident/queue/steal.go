@@ -3,6 +3,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -106,9 +107,7 @@ func Steal(ctx context.Context, e *executor.Executor, programs executor.Programs
 	if tasks < 1 || repeat < 1 {
 		return StealReport{}, fmt.Errorf("queue: %d tasks, %d times", tasks, repeat)
 	}
-	if o.Capacity == 0 {
-		o.Capacity = tasks
-	}
+	o.Capacity = cmp.Or(o.Capacity, tasks)
 	o = o.withForm()
 	results, err := executor.BufferOf(e, make([]uint32, tasks))
 	if err != nil {

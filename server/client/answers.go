@@ -3,6 +3,7 @@
 package client
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -39,9 +40,7 @@ func (c *Client) answerLimit(m wire.Message) time.Duration {
 	default:
 		return answerTime
 	}
-	if deadline == 0 {
-		deadline = c.welcome.Limits.Deadline
-	}
+	deadline = cmp.Or(deadline, c.welcome.Limits.Deadline)
 	return time.Duration(min(deadline, c.welcome.Limits.Longest, uint64(longestTime)))
 }
 
