@@ -164,6 +164,34 @@ func TestOneCrashIsEnough(t *testing.T) {
 	}
 }
 
+// Another process refuses a program after its child crashed. The second child, which does not
+// try it then, says nothing about the driver's own cache.
+func TestARefusalBetweenTwoChildren(t *testing.T) {
+	dir := openDir(t)
+	t.Setenv(fakeDir, dir.Path())
+	started := 0
+	p := Pool{Jobs: 1, Timeout: time.Hour, Dir: dir, Command: func() (*exec.Cmd, error) {
+		if started++; started == 2 {
+			err := dir.EachStore(func(_ string, store *binary.Store) error {
+				q := store.Quarantined()[0]
+				q.Action, q.Suspect = binary.ActionCompile, false
+				return store.Refuse(q)
+			}, nil)
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		return ChildCommand()
+	}}
+	var got Result
+	if _, err := p.Compile(context.Background(), sources("crash"), func(r Result) { got = r }); err != nil {
+		t.Fatal(err)
+	}
+	if started != 2 || !got.Quarantined || got.BadDriverCache {
+		t.Errorf("%d children, %+v", started, got)
+	}
+}
+
 func quarantined(t *testing.T, dir *binary.Dir) (list []binary.Quarantined) {
 	t.Helper()
 	err := dir.EachStore(func(_ string, store *binary.Store) error {
