@@ -5,6 +5,7 @@ package glctx_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -88,14 +89,19 @@ func compileInChild(t *testing.T, dir string, environment ...string) []byte {
 	})
 	cmd.Env = append(cmd.Env, append(environment, writerChild+"="+dir)...)
 	if slices.Contains(environment, writerBlind+"=1") {
-		own := []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: own}
+		cmd.SysProcAttr = ownNamespace()
 	}
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return out
+}
+
+// ownNamespace has a process in a user namespace of its own.
+func ownNamespace() *syscall.SysProcAttr {
+	own := []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
+	return &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER, UidMappings: own}
 }
 
 // Close waits until Mesa has written what it compiled, and SettleDriverCache until it is
@@ -117,7 +123,11 @@ func TestMesaHasWrittenWhatItCompiled(t *testing.T) {
 	if want, got := items(), items(slow); got != want || want < 3 {
 		t.Errorf("with a slow writer the driver's cache has %d items, should have %d", got, want)
 	}
-	if want, got := items(), items(slow, writerSettles+"=1", writerBlind+"=1"); got != want {
+	namespace := exec.Command("true")
+	namespace.SysProcAttr = ownNamespace()
+	if err := namespace.Run(); errors.Is(err, syscall.EPERM) {
+		t.Log("not tested without a watch: no user namespaces in this container:", err)
+	} else if want, got := items(), items(slow, writerSettles+"=1", writerBlind+"=1"); got != want {
 		t.Errorf("without a watch the driver's cache has %d items once it is settled, should have %d", got, want)
 	}
 	var entries [][]string
