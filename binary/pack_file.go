@@ -6,7 +6,7 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// CheckFile returns a *damagedError unless data is the content of a file of a cache
+// CheckFile returns an error that matches ErrDamaged unless data is the content of a file of a cache
 // directory, for those that install files: a source, or a program or tuning of the driver
 // with a fingerprint. Of the path, which has slashes, the last part counts.
 func CheckFile(fingerprint shader.Digest, file string, data []byte) error {

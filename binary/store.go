@@ -111,8 +111,8 @@ func (s *Store) Has(key shader.Key) bool {
 
 // Get reads the blob of a key, from the upstream directory where this one has none. It
 // returns ErrNotFound where neither has one. A file that is damaged, or that belongs to
-// another program or driver, is moved to rejected/ and reported as a *damagedError; the
-// next Get reads the upstream directory.
+// another program or driver, is moved to rejected/ and reported as an error that matches
+// ErrDamaged; the next Get reads the upstream directory.
 func (s *Store) Get(key shader.Key) (*Blob, error) {
 	b, info, err := s.read(key)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -222,17 +222,17 @@ func (c *Cache) accept(r result) (dropped []*entry, err error) {
 // admit makes e resident and returns the entries that it evicted; when e does
 // not fit, that is e. The caller holds mu.
 func (c *Cache) admit(e *entry, blob *binary.Blob) (dropped []*entry, err error) {
-	fits := func(int) bool { return c.mu.resident.fits(int64(e.program.Bytes)) }
-	if !fits(0) {
-		dropped = c.mu.resident.evict(fits)
+	resident, size := &c.mu.resident, int64(e.program.Bytes)
+	if !resident.fits(size) {
+		dropped = resident.evict(func(int) bool { return resident.fits(size) })
 		c.retire(dropped)
-		if !fits(0) && c.options.FailWhenFull {
+	}
+	if !resident.fits(size) {
+		if c.options.FailWhenFull {
 			e.evicted = true
 			return append(dropped, e), ErrFull
 		}
-		if !fits(0) {
-			c.mu.counters.pending.OverCapacity++
-		}
+		c.mu.counters.pending.OverCapacity++
 	}
 	c.mu.evicted.remove(e.key)
 	if c.mu.evicted.accepts(blob) {

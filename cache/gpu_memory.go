@@ -26,8 +26,8 @@ func (c *Cache) GPUMemory() GPUMemory {
 }
 
 // watchMemory evicts programs without handles, the older half, while the GPU has less free
-// memory than Options.MinFreeGPUBytes, which is set. It is called after a program was made, without mu,
-// and asks at most once a second.
+// memory than Options.MinFreeGPUBytes, which is set. It is called after a program was made,
+// without mu, and asks at most once a second.
 func (c *Cache) watchMemory() {
 	if !c.isMemoryDue() {
 		return
