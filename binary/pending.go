@@ -11,16 +11,16 @@ import (
 
 // pending/ holds what processes recorded and the index does not have yet, one file for
 // each Record. A process writes one where the index is busy, so that of processes that
-// end together none loses its figures, and where the index is large, so that its end
-// costs what it used and not what the directory holds. Readers add the files to what the
-// index has. The next Record that changes the index merges them into it, in one
-// transaction with their names: a file whose name the index has was merged by a process
-// that was killed before it deleted the file.
+// end together none loses its figures, and where it put no blob or the index is large, so
+// that its end costs what it used and not what the directory holds. Readers add the files
+// to what the index has. The next Record that changes the index merges them into it, in
+// one transaction with their names: a file whose name the index has was merged by a
+// process that was killed before it deleted the file.
 const (
 	pendingName = "pending"
 	pendingExt  = ".json"
-	// maxPending is the number of files at which a Record merges them into a large index.
-	maxPending = 64
+	// maxPending is the number of files at which a Record merges them.
+	maxPending = 16
 )
 
 // largeIndex is the size from which an index is not rewritten by each Record: that of

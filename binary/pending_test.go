@@ -67,13 +67,36 @@ func TestRecordOfALargeStore(t *testing.T) {
 	}
 }
 
+// A process that put no blob leaves index and views as they are, and readers find what it
+// used.
+func TestRecordOfAWarmStart(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	putBlobs(t, s, testBlob(1))
+	must(t, s.Record(nil, Counters{Compiles: 1}))
+	must(t, os.Remove(s.file(manifestName)))
+	warm := openTestStore(t, d, testFingerprint)
+	must(t, warm.Record([]Use{{Key: testKey(1), Hits: 5}}, Counters{DiskHits: 5}))
+	if _, err := os.Stat(s.file(manifestName)); err == nil || s.readIndex().lifetime.DiskHits != 0 || len(s.pendingNames()) != 1 {
+		t.Errorf("a start that put nothing wrote the index: %+v, %q are pending", s.readIndex(), s.pendingNames())
+	}
+	if got, c := list(t, s), lifetime(t, d); got[testKey(1)].Hits != 5 || c.DiskHits != 5 {
+		t.Errorf("list %+v, lifetime %+v", got, c)
+	}
+	must(t, os.Remove(filepath.Join(s.path, index.Name))) // one that was lost is made again
+	must(t, warm.Record(nil, Counters{DiskHits: 1}))
+	if c := s.readIndex(); len(c.programs) != 1 || len(s.pendingNames()) != 0 {
+		t.Errorf("the index has %+v, %q are pending", c, s.pendingNames())
+	}
+}
+
 // What a process has merged counts once, also if it was killed before it deleted the
 // files. Damaged files count as nothing.
 func TestPendingRecordsCountOnce(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	putBlobs(t, s, testBlob(1))
-	must(t, s.Record([]Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1}))
+	merge(t, s, []Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1})
 	must(t, s.putPending(pendingRecord{Uses: []Use{{Key: testKey(1), Hits: 2}}, Counters: Counters{DiskHits: 2}}))
 	name := filepath.Join(s.file(pendingName), s.pendingNames()[0])
 	merged, err := os.ReadFile(name)
@@ -85,7 +108,7 @@ func TestPendingRecordsCountOnce(t *testing.T) {
 		}
 	}
 	check("pending", 3)
-	must(t, s.Record(nil, Counters{DiskHits: 0, Compiles: 1}))
+	merge(t, s, nil, Counters{DiskHits: 0, Compiles: 1})
 	if len(s.pendingNames()) != 0 {
 		t.Errorf("%q are pending", s.pendingNames())
 	}
@@ -95,7 +118,7 @@ func TestPendingRecordsCountOnce(t *testing.T) {
 	damaged := filepath.Join(s.file(pendingName), strings.Repeat("0", 32)+pendingExt)
 	must(t, os.WriteFile(damaged, []byte(`{"uses":[`), 0o600))
 	check("with a damaged file", 3)
-	must(t, s.Record(nil, Counters{Compiles: 1}))
+	merge(t, s, nil, Counters{Compiles: 1})
 	check("merged again", 3)
 	if len(s.pendingNames()) != 0 {
 		t.Errorf("%q are pending", s.pendingNames())

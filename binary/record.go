@@ -17,11 +17,12 @@ import (
 // programs that have no blob. After an error nothing is recorded, and the caller may try
 // again with the same values. In an upstream directory Record does nothing.
 //
-// The index of up to some 3,000 programs, manifest.json and cache_stats.json are written
-// at once, and reconciled with the blobs on disk: an index that is new, was lost, or
-// lacks what another process wrote is complete afterwards. Where another process holds
-// the index, and in larger stores, the values are added to pending/, at a cost that does
-// not depend on the number of programs; readers find them there.
+// A process that put blobs writes the index of up to some 3,000 programs, manifest.json and
+// cache_stats.json at once, and reconciles them with the blobs on disk: an index that is
+// new, was lost, or lacks what another process wrote is complete afterwards. In larger
+// stores, where another process holds the index, and of a process that put none, the values
+// are added to pending/, at a cost that does not depend on the number of programs; readers
+// find them there.
 func (s *Store) Record(uses []Use, counters Counters) error {
 	if len(uses) == 0 && counters == (Counters{}) || s.dir.readOnly {
 		return nil
@@ -47,9 +48,9 @@ func (s *Store) record(own pendingRecord, whole bool) error {
 	own.Written, s.mu.rewritten = slices.Collect(maps.Keys(s.mu.rewritten)), nil
 	s.mu.Unlock()
 	info, err := os.Lstat(s.file(index.Name))
-	isLarge := err == nil && info.Mode().IsRegular() && info.Size() >= largeIndex
-	if isLarge && !whole {
-		err = s.recordLarge(own)
+	isGood := err == nil && info.Mode().IsRegular()
+	if isGood && !whole && (len(own.Written) == 0 || info.Size() >= largeIndex) {
+		err = s.recordLater(own)
 	} else if err = s.merge(own, true); errors.Is(err, index.ErrBusy) {
 		err = s.putPending(own)
 	}
@@ -62,9 +63,9 @@ func (s *Store) record(own pendingRecord, whole bool) error {
 	return nil
 }
 
-// recordLarge adds a record to a store with a large index. Now and then it merges all of
-// them; while the index is busy, a later one does.
-func (s *Store) recordLarge(own pendingRecord) error {
+// recordLater adds a record to pending/. Now and then it merges all of them; while the index
+// is busy, a later one does.
+func (s *Store) recordLater(own pendingRecord) error {
 	if err := s.putPending(own); err != nil {
 		return err
 	}

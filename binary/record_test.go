@@ -34,6 +34,12 @@ func lifetime(t testing.TB, d *Dir) Counters {
 	return c
 }
 
+// merge records like a process that put blobs: in the index, at once.
+func merge(t testing.TB, s *Store, uses []Use, counters Counters) {
+	t.Helper()
+	must(t, s.record(pendingRecord{Uses: uses, Counters: counters}, true))
+}
+
 func TestRecordAddsUp(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
@@ -101,10 +107,10 @@ func TestSummaries(t *testing.T) {
 func TestManifestIsRewrittenOnlyForPrograms(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	putBlobs(t, s, testBlob(1))
-	must(t, s.Record(nil, Counters{Compiles: 1}))
+	merge(t, s, nil, Counters{Compiles: 1})
 	before, err := os.Stat(s.file(manifestName))
 	must(t, err)
-	must(t, s.Record(nil, Counters{Compiles: 1}))
+	merge(t, s, nil, Counters{Compiles: 1})
 	after, err := os.Stat(s.file(manifestName))
 	must(t, err)
 	if !os.SameFile(before, after) {
@@ -113,12 +119,12 @@ func TestManifestIsRewrittenOnlyForPrograms(t *testing.T) {
 	b := testBlob(1)
 	b.Payload = []byte("new")
 	putBlobs(t, s, b)
-	must(t, s.Record(nil, Counters{Compiles: 1}))
+	merge(t, s, nil, Counters{Compiles: 1})
 	if c := s.readIndex(); c.programs[b.Key].RawBytes != 3 {
 		t.Errorf("the index still has the blob that was replaced: %+v", c.programs[b.Key])
 	}
 	must(t, os.Remove(s.file(manifestName)))
-	must(t, s.Record(nil, Counters{Compiles: 1}))
+	merge(t, s, nil, Counters{Compiles: 1})
 	if _, err := os.Stat(s.file(manifestName)); err != nil {
 		t.Errorf("not written again: %v", err)
 	}
@@ -128,11 +134,11 @@ func TestRecordReconciles(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	putBlobs(t, s, testBlob(1), testBlob(2))
-	must(t, s.Record(nil, Counters{Compiles: 2}))
+	merge(t, s, nil, Counters{Compiles: 2})
 	must(t, os.Remove(s.blobPath(testKey(1))))
 	putBlobs(t, openTestStore(t, d, testFingerprint), testBlob(3))
 	writeTestFile(t, s.blobPath(testKey(4)), []byte("damaged"), start)
-	must(t, s.Record(nil, Counters{Compiles: 1}))
+	merge(t, s, nil, Counters{Compiles: 1})
 	var keys []shader.Key
 	for key := range s.readIndex().programs {
 		keys = append(keys, key)
@@ -157,11 +163,11 @@ func testBusyIndex(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)
 	putBlobs(t, s, testBlob(1))
-	must(t, s.Record([]Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1}))
+	merge(t, s, []Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1})
 	held, err := bolt.Open(filepath.Join(s.path, index.Name), 0o600, nil)
 	must(t, err)
 
-	must(t, s.Record([]Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1}))
+	merge(t, s, []Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1})
 	putBlobs(t, s, testBlob(2))
 	if _, err := s.Get(testKey(2)); err != nil {
 		t.Errorf("Get: %v", err)
@@ -177,7 +183,7 @@ func testBusyIndex(t *testing.T) {
 	}
 
 	must(t, held.Close())
-	must(t, s.Record(nil, Counters{DiskHits: 1}))
+	merge(t, s, nil, Counters{DiskHits: 1})
 	if c := s.readIndex(); len(c.programs) != 0 || c.lifetime.DiskHits != 3 {
 		t.Errorf("the index has %+v", c)
 	}
@@ -205,7 +211,7 @@ func TestDamagedIndexIsRebuilt(t *testing.T) {
 			d := openTestDir(t)
 			s := openTestStore(t, d, testFingerprint)
 			putBlobs(t, s, testBlob(1), testBlob(2))
-			must(t, s.Record([]Use{{Key: testKey(1), Hits: 5}}, Counters{DiskHits: 5}))
+			merge(t, s, []Use{{Key: testKey(1), Hits: 5}}, Counters{DiskHits: 5})
 			path := filepath.Join(s.path, index.Name)
 			data, err := os.ReadFile(path)
 			must(t, err)
@@ -217,7 +223,7 @@ func TestDamagedIndexIsRebuilt(t *testing.T) {
 			if c := lifetime(t, d); c.DiskHits != 5 {
 				t.Errorf("lifetime %+v", c)
 			}
-			must(t, s.Record([]Use{{Key: testKey(1), Hits: 2}}, Counters{DiskHits: 2}))
+			merge(t, s, []Use{{Key: testKey(1), Hits: 2}}, Counters{DiskHits: 2})
 			if got := list(t, s); len(got) != 2 || got[testKey(1)].Hits != 2 || got[testKey(2)].RawBytes != 4000 {
 				t.Errorf("List after Record: %+v", got)
 			}
@@ -244,7 +250,7 @@ func TestIndexThatIsNoFile(t *testing.T) {
 func TestIndexOfAnotherSchemaIsRebuilt(t *testing.T) {
 	s := openTestStore(t, openTestDir(t), testFingerprint)
 	putBlobs(t, s, testBlob(1))
-	must(t, s.Record(nil, Counters{DiskHits: 1}))
+	merge(t, s, nil, Counters{DiskHits: 1})
 	for _, change := range []func(tx *bolt.Tx) error{
 		func(tx *bolt.Tx) error { return tx.Bucket([]byte("about")).Put([]byte("schema"), []byte("2")) },
 		func(tx *bolt.Tx) error { return tx.Bucket([]byte("programs")).Put([]byte("short key"), []byte("{}")) },
@@ -257,7 +263,7 @@ func TestIndexOfAnotherSchemaIsRebuilt(t *testing.T) {
 		if _, err := s.loadIndex(); !errors.Is(err, ErrDamaged) {
 			t.Errorf("got %v, want ErrDamaged", err)
 		}
-		must(t, s.Record(nil, Counters{DiskHits: 1}))
+		merge(t, s, nil, Counters{DiskHits: 1})
 		if c, err := s.loadIndex(); err != nil || len(c.programs) != 1 {
 			t.Errorf("after Record: %+v, %v", c, err)
 		}

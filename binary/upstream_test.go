@@ -197,7 +197,7 @@ func TestLastUseIsWrittenHourly(t *testing.T) {
 		{Use{LastUse: start.Add(61 * time.Minute), Hits: 1}, 61 * time.Minute},
 	} {
 		c.use.Key = testKey(0)
-		must(t, s.Record([]Use{c.use}, Counters{DiskHits: 1}))
+		merge(t, s, []Use{c.use}, Counters{DiskHits: 1})
 		if got := list(t, s)[testKey(0)].LastUse; !got.Equal(at.Add(c.kept)) {
 			t.Errorf("step %d: last use %v", step, got)
 		}
