@@ -3,6 +3,9 @@ package binary
 import (
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/shadercache/shadercache/internal/osfile"
@@ -43,12 +46,16 @@ func pendingKind(name string) whole[pendingRecord] {
 
 // putPending writes a file. Readers see all of it or nothing.
 func (s *Store) putPending(r pendingRecord) error {
-	if err := s.create(s.file(pendingName)); err != nil {
-		return err
-	}
 	var number [16]byte
 	_, _ = rand.Read(number[:])
-	return pendingKind(hex.EncodeToString(number[:])+pendingExt).write(s.file(pendingName), r)
+	kind := pendingKind(hex.EncodeToString(number[:]) + pendingExt)
+	err := kind.write(s.file(pendingName), r)
+	if errors.Is(err, fs.ErrNotExist) { // the directory of the store has an index
+		if err = os.Mkdir(s.file(pendingName), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			err = kind.write(s.file(pendingName), r)
+		}
+	}
+	return err
 }
 
 // pendingNames lists the files, in no order.

@@ -41,9 +41,6 @@ func (s *Store) Record(uses []Use, counters Counters) error {
 func (s *Store) record(own pendingRecord, whole bool) error {
 	s.recording.Lock()
 	defer s.recording.Unlock()
-	if err := s.create(s.path); err != nil {
-		return err
-	}
 	s.mu.Lock()
 	own.Written, s.mu.rewritten = slices.Collect(maps.Keys(s.mu.rewritten)), nil
 	s.mu.Unlock()
@@ -51,8 +48,10 @@ func (s *Store) record(own pendingRecord, whole bool) error {
 	isGood := err == nil && info.Mode().IsRegular()
 	if isGood && !whole && (len(own.Written) == 0 || info.Size() >= largeIndex) {
 		err = s.recordLater(own)
-	} else if err = s.merge(own, true); errors.Is(err, index.ErrBusy) {
-		err = s.putPending(own)
+	} else if err = s.create(s.path); err == nil {
+		if err = s.merge(own, true); errors.Is(err, index.ErrBusy) {
+			err = s.putPending(own)
+		}
 	}
 	if err != nil {
 		s.addRewritten(own.Written...)

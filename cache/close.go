@@ -12,8 +12,8 @@ import (
 )
 
 // Flush waits until every program compiled so far is stored, then has the store
-// record uses and counters. On an error, ErrBusy among them, nothing is
-// lost: the next Flush records the same. Without a store it only waits.
+// record uses and counters. On an error nothing is lost: the next Flush records
+// the same. Without a store it only waits.
 func (c *Cache) Flush() error {
 	c.dev.PollWhile(c.recording.Lock)
 	defer c.recording.Unlock()
@@ -57,8 +57,7 @@ func (c *Cache) Prune(o binary.PruneOptions) (binary.PruneReport, error) {
 // Close waits for running loads and writes, deletes all programs, records what
 // Flush records and closes the store. When programs have handles it does nothing
 // of that and returns an *[InUseError]; the cache stays usable. Any other error
-// comes from the store, and the cache is closed. An index that other processes
-// hold for seconds is no error: statistics are lost and a warning is logged.
+// comes from the store, and the cache is closed.
 func (c *Cache) Close() error {
 	c.dev.PollWhile(c.lockIdle)
 	if c.mu.closed {
@@ -73,7 +72,9 @@ func (c *Cache) Close() error {
 	for _, e := range entries {
 		c.mu.counters.collect(e)
 		c.mu.resident.remove(e)
-		c.traceUnused(e)
+		if c.options.Tracer != nil {
+			c.traceUnused(e)
+		}
 	}
 	c.mu.closed = true
 	c.mu.evicted = newEvictedBlobs(-1)
@@ -85,7 +86,7 @@ func (c *Cache) Close() error {
 	c.recording.Lock()
 	defer c.recording.Unlock()
 	c.putHistory()
-	if err := errors.Join(c.keepHouseLast(), c.store.Close()); err != nil {
+	if err := errors.Join(c.keepHouse(), c.store.Close()); err != nil {
 		return fmt.Errorf("cache: close: %w", err)
 	}
 	return nil
@@ -108,9 +109,7 @@ func (c *Cache) keepHouse() error {
 	settle.End()
 	compiled, err := c.record()
 	if err != nil {
-		if !errors.Is(err, ErrBusy) {
-			c.storeFailed("recording", err)
-		}
+		c.storeFailed("recording", err)
 		return err
 	}
 	if len(compiled) > 0 {
@@ -121,23 +120,6 @@ func (c *Cache) keepHouse() error {
 	if err := c.trim(); err != nil {
 		c.storeFailed("trimming", err)
 	}
-	return nil
-}
-
-// recordAttempts is how often Close has the store record; each waits for as long as
-// the store waits for its index.
-const recordAttempts = 20
-
-// keepHouseLast is keepHouse for Close, after which there is no other attempt. When
-// other processes hold the index all the time, statistics are lost, which is no
-// error of Close.
-func (c *Cache) keepHouseLast() error {
-	for range recordAttempts {
-		if err := c.keepHouse(); !errors.Is(err, ErrBusy) {
-			return err
-		}
-	}
-	c.log.Warn("other processes held the index; hits and times of this process are lost", "tries", recordAttempts)
 	return nil
 }
 

@@ -20,9 +20,6 @@ var (
 	// another directory than the programs: what is exported, pruned or deleted together
 	// would not be together.
 	ErrApart = errors.New("the driver's own cache and the programs have two directories")
-	// ErrBusy is returned by the Record of a Store where another process keeps it from
-	// recording: the cache tries again. *binary.Store does not return it.
-	ErrBusy = errors.New("another process holds the index")
 	// ErrInUse is returned by Close, wrapped in an [*InUseError], when handles
 	// have not been released.
 	ErrInUse = errors.New("programs are in use")

@@ -3,7 +3,6 @@ package cache_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -55,7 +54,7 @@ func workOnOneDirectory(dir string, seed uint64) {
 		h.Release()
 		switch {
 		case n%100 == 50:
-			if err := c.Flush(); err != nil && !errors.Is(err, cache.ErrBusy) {
+			if err := c.Flush(); err != nil {
 				fmt.Println("Flush:", err)
 			}
 		case n%500 == 250 && seed%4 == 0:
@@ -68,7 +67,7 @@ func workOnOneDirectory(dir string, seed uint64) {
 	if s.Damaged+s.Rejected+s.Quarantined+s.StoreFailures > 0 {
 		fmt.Printf("counters: %+v\n", s.Counters)
 	}
-	if err := c.Close(); err != nil && !errors.Is(err, cache.ErrBusy) {
+	if err := c.Close(); err != nil {
 		fmt.Println("Close:", err)
 	}
 	for _, fault := range dev.Faults() {

@@ -33,8 +33,7 @@ type Store interface {
 	Reject(key shader.Key, reason string) error
 
 	// Record adds uses and counters to the statistics. After an error nothing was
-	// recorded, and the caller tries again later: at once if the error matches
-	// ErrBusy.
+	// recorded, and the caller tries again later.
 	Record(uses []binary.Use, counters binary.Counters) error
 
 	// Close releases the store. It records nothing.

@@ -29,7 +29,7 @@ func TestConcurrentUse(t *testing.T) {
 	dev.OnLoad = func(context.Context, []byte) error { return sometimes(10, shader.ErrRejected) }
 	store.OnGet = func(shader.Key) error { return sometimes(10, errors.New("unlucky")) }
 	store.OnPut = func(*binary.Blob) error { return sometimes(10, errors.New("unlucky")) }
-	store.OnRecord = func() error { return sometimes(2, cache.ErrBusy) }
+	store.OnRecord = func() error { return sometimes(2, errors.New("unlucky")) }
 	f := newFixtureOn(t, dev, store, cache.Options{MaxPrograms: 5, MaxBytes: 4500, KeepEvictedBytes: 3000, Now: time.Now})
 
 	list := sources(16)

@@ -17,7 +17,7 @@ type Store struct {
 	OnGet    func(shader.Key) error
 	OnPut    func(*binary.Blob) error
 	OnReject func(shader.Key) error
-	OnRecord func() error // cache.ErrBusy simulates a busy index
+	OnRecord func() error
 
 	mu struct {
 		sync.Mutex

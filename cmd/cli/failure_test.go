@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/fleet/pack"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
@@ -78,7 +77,7 @@ func TestReportAsJSON(t *testing.T) {
 
 func TestKnownErrorsHaveHints(t *testing.T) {
 	for _, err := range []error{
-		glctx.ErrNoDevice, glctx.ErrNoDriver, glctx.ErrTooOld, glctx.ErrKind, glctx.ErrNeeds45, binary.ErrUnsafeDir, binary.ErrNoDir, cache.ErrBusy,
+		glctx.ErrNoDevice, glctx.ErrNoDriver, glctx.ErrTooOld, glctx.ErrKind, glctx.ErrNeeds45, binary.ErrUnsafeDir, binary.ErrNoDir,
 		pack.ErrRefused, pack.ErrTooLarge, pack.ErrNewer, pack.ErrUnsigned, pack.ErrSignature, pack.ErrBusy, shader.ErrOutOfMemory, syscall.ENOSPC,
 	} {
 		if HintFor(fmt.Errorf("wrapped: %w", err)) == "" {

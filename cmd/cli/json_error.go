@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/fleet/pack"
 	"github.com/shadercache/shadercache/glctx"
@@ -58,8 +57,6 @@ var (
 			"choose a directory of your own with --dir or $SHADERCACHE_DIR"},
 		{binary.ErrNoDir, ErrorCode{"no_directory", "no cache directory is chosen"},
 			"choose a directory with --dir or $SHADERCACHE_DIR"},
-		{cache.ErrBusy, ErrorCode{"busy", "another process holds the index: try again"},
-			"another process is writing: try again in a moment"},
 	}
 	packKinds = []errorKind{
 		{pack.ErrTooLarge, ErrorCode{"bundle_too_large", "a bundle unpacks to more than --max-bytes"}, "--max-bytes sets the limit"},
