@@ -2,6 +2,7 @@ package binary
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io/fs"
@@ -46,8 +47,9 @@ func pendingKind(name string) whole[pendingRecord] {
 
 // putPending writes a file. Readers see all of it or nothing.
 func (s *Store) putPending(r pendingRecord) error {
-	var number [16]byte
-	_, _ = rand.Read(number[:])
+	var number [16]byte // the time first: of what two processes measured, the later one counts
+	binary.BigEndian.PutUint64(number[:], uint64(s.dir.now().UnixNano()))
+	_, _ = rand.Read(number[8:])
 	kind := pendingKind(hex.EncodeToString(number[:]) + pendingExt)
 	err := kind.write(s.file(pendingName), r)
 	if errors.Is(err, fs.ErrNotExist) { // the directory of the store has an index
@@ -58,7 +60,7 @@ func (s *Store) putPending(r pendingRecord) error {
 	return err
 }
 
-// pendingNames lists the files, in no order.
+// pendingNames lists the files, the oldest first.
 func (s *Store) pendingNames() (names []string) {
 	for _, e := range osfile.List(s.file(pendingName)) {
 		if storeDirForms[pendingName].file.MatchString(e.Name()) && e.Type().IsRegular() {

@@ -71,16 +71,19 @@ func TestRecordOfALargeStore(t *testing.T) {
 // used.
 func TestRecordOfAWarmStart(t *testing.T) {
 	d := openTestDir(t)
+	d.now = time.Now
 	s := openTestStore(t, d, testFingerprint)
 	putBlobs(t, s, testBlob(1))
 	must(t, s.Record(nil, Counters{Compiles: 1}))
 	must(t, os.Remove(s.file(manifestName)))
 	warm := openTestStore(t, d, testFingerprint)
-	must(t, warm.Record([]Use{{Key: testKey(1), Hits: 5}}, Counters{DiskHits: 5}))
-	if _, err := os.Stat(s.file(manifestName)); err == nil || s.readIndex().lifetime.DiskHits != 0 || len(s.pendingNames()) != 1 {
+	for n := range int64(5) {
+		must(t, warm.Record([]Use{{Key: testKey(1), Hits: 1, LoadNanos: n + 1}}, Counters{DiskHits: 1}))
+	}
+	if _, err := os.Stat(s.file(manifestName)); err == nil || s.readIndex().lifetime.DiskHits != 0 || len(s.pendingNames()) != 5 {
 		t.Errorf("a start that put nothing wrote the index: %+v, %q are pending", s.readIndex(), s.pendingNames())
 	}
-	if got, c := list(t, s), lifetime(t, d); got[testKey(1)].Hits != 5 || c.DiskHits != 5 {
+	if got, c := list(t, s), lifetime(t, d); got[testKey(1)].Hits != 5 || got[testKey(1)].LoadNanos != 5 || c.DiskHits != 5 {
 		t.Errorf("list %+v, lifetime %+v", got, c)
 	}
 	must(t, os.Remove(filepath.Join(s.path, index.Name))) // one that was lost is made again
