@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -56,33 +55,6 @@ func TestRefusedBlobIsReplaced(t *testing.T) {
 			last.wantOrigin(a, job.Disk)
 		})
 	}
-}
-
-// TestBlobsWithoutTypesAreLoaded loads a blob whose interface was hashed before it had
-// types and units.
-func TestBlobsWithoutTypesAreLoaded(t *testing.T) {
-	first := newFixture(t, cache.Options{})
-	a := source("a")
-	first.wantOrigin(a, job.Compiled)
-	first.flush()
-	old := *first.store.Blob(a.Key())
-	h := first.get(a)
-	untyped := h.Interface()
-	untyped.Resources = slices.Clone(untyped.Resources)
-	for i := range untyped.Resources {
-		untyped.Resources[i].Type, untyped.Resources[i].Unit = 0, 0
-	}
-	h.Release()
-	if old.Interface == untyped.Digest() {
-		t.Fatal("types and units do not count")
-	}
-	old.Interface = untyped.Digest()
-	store := cachetest.NewStore()
-	if err := store.Put(&old); err != nil {
-		t.Fatal(err)
-	}
-	f := newFixtureOn(t, cachetest.NewDevice(), store, cache.Options{})
-	f.wantOrigin(a, job.Disk)
 }
 
 func TestRefusedBytesInMemoryAreDropped(t *testing.T) {

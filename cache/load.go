@@ -93,7 +93,7 @@ func mismatch(program shader.Program, blob *binary.Blob) string {
 	if program.Interface.WorkGroup != blob.WorkGroup {
 		return "the loaded program has another work group size"
 	}
-	if !program.Interface.Matches(blob.Interface) {
+	if program.Interface.Digest() != blob.Interface {
 		return "the loaded program has another interface"
 	}
 	return ""

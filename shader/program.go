@@ -97,16 +97,7 @@ func (i *Interface) Sort() {
 
 // Digest returns a hash of the interface: equal interfaces have equal digests.
 // Formats, which are part of the text, do not count.
-func (i Interface) Digest() Digest { return i.digest(true) }
-
-// Matches reports whether a digest is that of the interface, or the one that earlier
-// versions of this library stored, without the types of uniforms and the units of
-// images and samplers.
-func (i Interface) Matches(stored Digest) bool {
-	return i.Digest() == stored || i.digest(false) == stored
-}
-
-func (i Interface) digest(types bool) Digest {
+func (i Interface) Digest() Digest {
 	h := sha256.New()
 	var word [4]byte
 	put := func(v uint32) {
@@ -122,7 +113,7 @@ func (i Interface) digest(types bool) Digest {
 		h.Write([]byte(r.Name))
 		put(uint32(r.Binding))
 		put(uint32(r.Bytes))
-		if types && r.Type != 0 {
+		if r.Type != 0 {
 			put(uint32(r.Type))
 			put(uint32(r.Unit))
 		}
