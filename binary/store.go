@@ -115,7 +115,7 @@ func (s *Store) Has(key shader.Key) bool {
 // ErrDamaged; the next Get reads the upstream directory.
 func (s *Store) Get(key shader.Key) (*Blob, error) {
 	b, info, err := s.read(key)
-	if errors.Is(err, fs.ErrNotExist) {
+	if s.upstream != nil && errors.Is(err, fs.ErrNotExist) {
 		if b := s.upstreamBlob(key); b != nil {
 			return b, nil
 		}

@@ -100,6 +100,14 @@ func New(dev Device, o Options) (*Cache, error) {
 	if err := c.chooseBinaries(); err != nil {
 		return nil, errors.Join(fmt.Errorf("cache: new: %w", err), c.store.Close())
 	}
+	if !c.hasStore() {
+		c.options.Save = SaveNever
+	}
+	// A claim of another process ends when the binary is stored: it takes one that is written
+	// at once.
+	if c.options.Save != SaveBehind || !c.formats || c.sourceOnly != "" || o.InTrial {
+		c.options.ShareCompiles = 0
+	}
 	if opened.warning != nil {
 		c.log.Warn("a directory of programs cannot be used", "error", opened.warning)
 	}

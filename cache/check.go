@@ -163,11 +163,8 @@ func (c *Cache) RejectWrong(key shader.Key, reason string) bool {
 	return e == nil || len(dropped) > 0
 }
 
-// needsRecheck reports whether a program was compiled because its binary gave a wrong answer,
-// here or in an earlier start.
-func (r result) needsRecheck() bool { return r.err == nil && r.entry != nil && r.flight.answer.recheck }
-
-// recheck checks a program that needsRecheck. Where the driver computes it wrong
+// recheck checks a program that was compiled because its binary gave a wrong answer, here or
+// in an earlier start. Where the driver computes it wrong
 // nevertheless, the result is an error.
 func (c *Cache) recheck(ctx context.Context, r result) result {
 	err := c.runCheck(ctx, r.flight.src.Check(), r.entry.program.ID)

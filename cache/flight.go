@@ -330,13 +330,6 @@ func (k *claim) end() {
 	}
 }
 
-// sharesCompiles reports whether programs are claimed from other processes. Such a claim is
-// held until the binary is stored, so it takes a store, and binaries that are written at
-// once.
-func (c *Cache) sharesCompiles() bool {
-	return c.options.ShareCompiles > 0 && c.options.Save == SaveBehind && c.hasStore() && c.formats && c.sourceOnly == "" && !c.options.InTrial
-}
-
 // claim claims the program of f. Without success it returns the claim of another cache, or
 // none where another process has it.
 func (c *Cache) claim(f *flight) (mine, other *claim) {
@@ -346,7 +339,7 @@ func (c *Cache) claim(f *flight) (mine, other *claim) {
 			return nil, other
 		}
 	}
-	if c.sharesCompiles() {
+	if c.options.ShareCompiles > 0 {
 		release, claimed := c.store.Claim(f.src.Key())
 		if !claimed {
 			k.end()

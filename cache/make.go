@@ -23,7 +23,7 @@ func (c *Cache) make(ctx context.Context, flights []*flight, done func(result)) 
 		done(r)
 	}
 	defer c.readBackAll(ctx, &m) // also when done calls runtime.Goexit
-	if c.options.SingleFlight == nil && !c.sharesCompiles() {
+	if c.options.SingleFlight == nil && c.options.ShareCompiles <= 0 {
 		c.compile(ctx, flights, m.add)
 	} else {
 		c.makeShared(ctx, flights, &m)
@@ -42,7 +42,7 @@ type making struct {
 
 // add ends with a result, unless it is to be checked again.
 func (m *making) add(r result) {
-	if r.needsRecheck() {
+	if r.err == nil && r.flight.answer.recheck {
 		m.wrong = append(m.wrong, r)
 	} else {
 		m.end(r)
@@ -110,7 +110,7 @@ func (c *Cache) makeClaimed(ctx context.Context, flights []*flight, done func(re
 				other = theirs
 			}
 		}
-		if len(mine) > 0 && c.sharesCompiles() {
+		if len(mine) > 0 && c.options.ShareCompiles > 0 {
 			left = append(left, flights[i+1:]...)
 			break
 		}
@@ -118,7 +118,7 @@ func (c *Cache) makeClaimed(ctx context.Context, flights []*flight, done func(re
 	c.compile(ctx, mine, func(r result) {
 		k := claims[r.flight]
 		delete(claims, r.flight)
-		if r.err == nil && r.entry.readBack && !r.needsRecheck() {
+		if r.err == nil && r.entry.readBack && !r.flight.answer.recheck {
 			r.entry.claim = k // until its binary is stored
 		} else {
 			k.end()
@@ -160,66 +160,61 @@ func (c *Cache) compile(ctx context.Context, flights []*flight, done func(result
 		case f.answer.may == refused:
 			done(result{flight: f, err: f.answer.err})
 		case f.answer.alone:
-			c.compileRetrying(ctx, []*flight{f}, true, done)
+			c.compileMarked(ctx, []*flight{f}, true, done)
 		default:
 			together = append(together, f)
 		}
 	}
 	if len(together) > 0 {
-		c.compileRetrying(ctx, together, false, done)
+		c.compileMarked(ctx, together, false, done)
 	}
 }
 
-// compileRetrying compiles again what ran out of memory, after it evicted every
-// program without handles.
-func (c *Cache) compileRetrying(ctx context.Context, flights []*flight, alone bool, done func(result)) {
+// compileMarked has the device compile the sources of flights, and once more what ran out of
+// memory, after it evicted every program without handles.
+func (c *Cache) compileMarked(ctx context.Context, flights []*flight, alone bool, done func(result)) {
 	defer c.guard.hold(alone)()
-	var again []*flight
-	for _, r := range c.compileBatch(ctx, flights, done) {
-		c.freeMemory(r.flight)
-		again = append(again, r.flight)
-	}
-	if len(again) == 0 {
-		return
-	}
-	for _, r := range c.compileBatch(ctx, again, done) {
-		c.freeMemory(r.flight)
-		done(r)
-	}
-}
-
-// compileBatch has the device compile the sources of flights. It returns the
-// results that ran out of memory and calls done with the others.
-func (c *Cache) compileBatch(ctx context.Context, flights []*flight, done func(result)) (outOfMemory []result) {
-	sources := make([]*shader.Source, len(flights))
-	for i, f := range flights {
-		sources[i] = f.src
-		c.guard.owner.store.Mark(binary.ActionCompile, f.src.Key(), f.src.Name())
-	}
-	c.dev.Compile(ctx, sources, func(i int, program shader.Program, err error) {
-		r := c.compiled(flights[i], program, err)
-		if errors.Is(err, shader.ErrOutOfMemory) {
-			outOfMemory = append(outOfMemory, r)
-			return
+	for again := false; len(flights) > 0; again = true {
+		sources := make([]*shader.Source, len(flights))
+		for i, f := range flights {
+			sources[i] = f.src
+			c.guard.owner.store.Mark(binary.ActionCompile, f.src.Key(), f.src.Name())
 		}
-		done(r)
-	})
-	return outOfMemory
+		var outOfMemory []result
+		c.dev.Compile(ctx, sources, func(i int, program shader.Program, err error) {
+			r := c.compiled(flights[i], program, err)
+			if errors.Is(err, shader.ErrOutOfMemory) {
+				outOfMemory = append(outOfMemory, r)
+			} else {
+				done(r)
+			}
+		})
+		flights = nil
+		for _, r := range outOfMemory {
+			if c.freeMemory(r.flight); again {
+				done(r)
+			} else {
+				flights = append(flights, r.flight)
+			}
+		}
+	}
 }
 
-// compiled turns what the device returned for a flight into a result. A compile
-// error clears a suspect too: the process survived.
+// compiled turns what the device returned for a flight into a result. A suspect that does not
+// compile is none any more either: the process survived.
 func (c *Cache) compiled(f *flight, program shader.Program, err error) result {
 	c.guard.owner.store.Unmark(binary.ActionCompile, f.src.Key())
-	if err == nil || isCompileError(err) {
+	if f.answer.alone && (err == nil || isCompileError(err)) {
 		c.guard.clearSuspect(f.src.Key())
 	}
 	if err != nil {
 		return result{flight: f, err: err}
 	}
-	c.traceCompiled(f, program)
+	if c.options.Tracer != nil {
+		c.traceCompiled(f, program)
+	}
 	e := newEntry(f.src, program, job.Compiled, c.clock)
-	e.readBack = !f.answer.unstored && c.formats && c.sourceOnly == "" && (c.savesPrograms() || c.options.KeepEvictedBytes > 0)
+	e.readBack = !f.answer.unstored && c.formats && c.sourceOnly == "" && (c.options.Save != SaveNever || c.options.KeepEvictedBytes > 0)
 	return result{flight: f, entry: e}
 }
 

@@ -52,7 +52,7 @@ func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult,
 	if err := c.awaitBeforeFirst(ctx, &trace.Region{}); err != nil {
 		return nil, fmt.Errorf("cache: rebuild: %w", err)
 	}
-	if !c.savesPrograms() {
+	if c.options.Save == SaveNever {
 		return nil, nil
 	}
 	missing, err := c.store.Missing()

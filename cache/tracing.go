@@ -56,9 +56,6 @@ func endLoad(region *trace.Region, r result, b found) {
 // traceCompiled gives the tracer the compile of a program, which has just ended: compiles
 // side by side have no region of their own.
 func (c *Cache) traceCompiled(f *flight, program shader.Program) {
-	if c.options.Tracer == nil {
-		return
-	}
 	took := time.Duration(program.CompileNanos + program.PrimeNanos)
 	c.options.Tracer.Event(trace.Event{
 		Lane: trace.Loads, Task: trace.NewTask(), Name: trace.Compile,

@@ -16,9 +16,6 @@ const (
 	SaveNever               // not at all: the store is only read; uses and counters are still recorded
 )
 
-// savesPrograms reports whether programs are written to the store at some time.
-func (c *Cache) savesPrograms() bool { return c.hasStore() && c.options.Save != SaveNever }
-
 // startWriting starts the writer, unless it runs, it is not the time, or there is nothing
 // to write. The caller holds mu.
 func (c *Cache) startWriting() {
@@ -51,7 +48,7 @@ func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 			c.mu.evicted.add(blob)
 		}
 	}
-	if !c.savesPrograms() {
+	if c.options.Save == SaveNever {
 		e.claim.end()
 		c.finishTask()
 		return
@@ -73,7 +70,7 @@ type task struct {
 
 // addTask counts and queues a task, unless nothing is saved. The caller holds mu.
 func (c *Cache) addTask(t task) {
-	if c.savesPrograms() {
+	if c.options.Save != SaveNever {
 		c.mu.unstored++
 		c.enqueue(t)
 	}
