@@ -67,6 +67,7 @@ func TestSaveNeverOnlyReads(t *testing.T) {
 	for _, src := range list[1:] {
 		f.wantOrigin(src, job.Compiled)
 	}
+	f.cache.WaitStored()              // the binaries are read in the background
 	f.wantOrigin(list[1], job.Memory) // evicted
 	must(t, f.cache.Close())
 	if calls := f.store.Calls(); calls.Puts != 0 || calls.Records == 0 || f.store.Len() != 1 {
