@@ -70,9 +70,6 @@ func Fill(from, folder string) (FillReport, error) {
 	return r, err
 }
 
-// Folders returns the folders of all drivers that Fill knows.
-func Folders() []string { return []string{nvidia.Folder, mesa.Folder} }
-
 // FolderOf returns the folder of a driver's cache below a directory of drivers' caches, by
 // GL_VENDOR and GL_VERSION, and "" for a driver that this package does not know.
 func FolderOf(vendor, version string) string {

@@ -188,8 +188,11 @@ func setUp(dir string) State {
 	return state
 }
 
+// Folders returns the folders of all drivers that Fill knows.
+func Folders() []string { return []string{nvidia.Folder, mesa.Folder} }
+
 func makeFolders(dir string) error {
-	for _, d := range []string{nvidia.Folder, mesa.Folder} {
+	for _, d := range Folders() {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			return err
 		}
