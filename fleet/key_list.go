@@ -210,7 +210,7 @@ func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change
 	drivers, err := r.listDrivers(ctx)
 	err = ignoreMissing(err) // a remote that is new
 	for _, of := range drivers {
-		err = errors.Join(err, retryChanged(ctx, func() error { return r.putKeysInto(ctx, of, line) }))
+		err = errors.Join(err, retryChanged(ctx, func() error { return r.putKeysInto(ctx, of, list.Epoch, line) }))
 	}
 	return list, r.aboutKeys(err)
 }
@@ -254,21 +254,34 @@ func (r *Remote) newestKeys(ctx context.Context, list *KeyList) (*KeyList, error
 		if err != nil {
 			return nil, err
 		}
-		line, _ := cutKeys(object.data)
-		if other, err := verifyKeys(line, r.options.Roots); err == nil && other.Name == r.name && other.Epoch > list.Epoch {
+		if other, _ := r.laterKeys(object.data, list.Epoch); other != nil {
 			list = other
 		}
 	}
 	return list, err
 }
 
-// putKeysInto replaces the list that a head begins with. The head stays as it is signed.
-func (r *Remote) putKeysInto(ctx context.Context, of shader.Digest, line []byte) error {
+// laterKeys returns the list that a head begins with, nil where that is no later one of this
+// remote, and what is signed.
+func (r *Remote) laterKeys(object []byte, epoch uint64) (later *KeyList, signed []byte) {
+	line, signed := cutKeys(object)
+	if list, err := verifyKeys(line, r.options.Roots); err == nil && list.Name == r.name && list.Epoch > epoch {
+		later = list
+	}
+	return later, signed
+}
+
+// putKeysInto replaces the list that a head begins with, but for that of a later change, which
+// may have revoked a key meanwhile. The head stays as it is signed.
+func (r *Remote) putKeysInto(ctx context.Context, of shader.Digest, epoch uint64, line []byte) error {
 	object, err := r.readSmall(ctx, headName(of), maxHeadBytes)
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	_, signed := cutKeys(object.data)
+	later, signed := r.laterKeys(object.data, epoch)
+	if later != nil {
+		return nil
+	}
 	_, content, _ := bytes.Cut(signed, []byte("\n"))
 	h, err := decodeHead(content, of)
 	if err != nil {

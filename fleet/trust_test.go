@@ -432,3 +432,23 @@ func TestChangeOfKeysMeetsAPush(t *testing.T) {
 		t.Errorf("status: %+v", st)
 	}
 }
+
+// A change of keys that is late keeps what another one has revoked meanwhile.
+func TestChangesOfKeysMeet(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	f.change(add(2))
+	f.store.did = func(name string) error {
+		if name == fleet.KeysName {
+			f.store.did = nil
+			f.store.mu.Unlock()
+			defer f.store.mu.Lock()
+			f.change(revoke(1))
+		}
+		return nil
+	}
+	f.change(add(3))
+	if err := f.pulls(openDir(t)); err == nil || !strings.Contains(err.Error(), "was revoked on") {
+		t.Errorf("a head of a key that was revoked during another change: %v", err)
+	}
+}
