@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/base64"
@@ -254,9 +255,8 @@ func (r *Remote) newestKeys(ctx context.Context, list *KeyList) (*KeyList, error
 		if err != nil {
 			return nil, err
 		}
-		if other, _ := r.laterKeys(object.data, list.Epoch); other != nil {
-			list = other
-		}
+		later, _ := r.laterKeys(object.data, list.Epoch)
+		list = cmp.Or(later, list)
 	}
 	return list, err
 }

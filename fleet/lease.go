@@ -117,13 +117,11 @@ func (l *lease) write(ctx context.Context, b Backend, o PutOptions) error {
 // hold keeps a lease until endLease, or until Close.
 func (r *Remote) hold(l *lease) {
 	ctx, stop := context.WithCancel(r.background)
-	l.stop = stop
+	done := make(chan struct{})
+	l.stop = func() { stop(); <-done }
 	r.mu.Lock()
 	r.mu.lease = l
 	r.mu.Unlock()
-	done := make(chan struct{})
-	stopped := l.stop
-	l.stop = func() { stopped(); <-done }
 	if !r.goBackground(func(context.Context) { defer close(done); l.renew(ctx, r) }) {
 		close(done)
 	}

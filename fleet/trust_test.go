@@ -452,3 +452,24 @@ func TestChangesOfKeysMeet(t *testing.T) {
 		t.Errorf("a head of a key that was revoked during another change: %v", err)
 	}
 }
+
+// On a store without compare-and-swap a push that is late replaces the head of a revocation,
+// sees that, and takes its list.
+func TestRevocationDuringAPush(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	f.store.abilities.CompareAndSwap = false
+	f.store.put = func(name string) error {
+		if strings.HasSuffix(name, "/head") {
+			f.store.put = nil
+			f.change(revoke(1))
+		}
+		return nil
+	}
+	if err := f.pushNew(1, fleet.PushOptions{}); err == nil || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("a push with a key that was revoked meanwhile: %v", err)
+	}
+	if err := f.pulls(openDir(t)); err == nil || !strings.Contains(err.Error(), "was revoked on") {
+		t.Errorf("its head: %v", err)
+	}
+}

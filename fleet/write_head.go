@@ -30,10 +30,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	h.Expires = h.Time.Add(r.options.Lifetime)
 	h.dropRetired(r.now())
 	content, err := h.encode()
-	if err == nil {
-		err = h.check()
-	}
-	if err != nil {
+	if err := errors.Join(err, h.check()); err != nil {
 		return err
 	}
 	object, err := headObject(line, signHead(r.options.SignKey, content))
@@ -42,6 +39,15 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	}
 	if err := r.putHead(ctx, old, h, object, abilities.CompareAndSwap); err != nil {
 		return err
+	}
+	if !abilities.CompareAndSwap { // the head may have replaced one with a later list
+		now, later, err := r.readKeys(ctx)
+		if err == nil && now != nil && later.data != nil && string(later.data) != string(line) {
+			err = errors.Join(ErrChanged, r.putKeysInto(ctx, h.Fingerprint, now.Epoch, later.data))
+		}
+		if err != nil {
+			return err
+		}
 	}
 	r.state.dropItems(h)
 	written := &fetched{Head: h, signer: signerID(r.options.SignKey), keys: list, content: contentDigest(content)}
