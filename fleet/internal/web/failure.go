@@ -3,13 +3,13 @@ package web
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/shadercache/shadercache/fleet"
@@ -25,6 +25,8 @@ func Classify(ctx context.Context, err error) error {
 		err = e.Err // without the URL, which the caller adds
 	}
 	switch {
+	case Typed(err): // that of a proxy
+		return err
 	case ctx.Err() != nil:
 		return fmt.Errorf("%w: no answer: %w", fleet.ErrUnreachable, ctx.Err())
 	case errors.Is(err, ErrRedirect):
@@ -49,17 +51,14 @@ func Unreachable(err error) error {
 
 func isCertificate(err error) bool {
 	_, unverified := errors.AsType[*tls.CertificateVerificationError](err)
-	_, unknown := errors.AsType[x509.UnknownAuthorityError](err)
-	return unverified || unknown
+	return unverified
 }
 
 // isAlert reports whether the server ended the TLS handshake because of the client.
 func isAlert(err error) bool {
-	alert, ok := errors.AsType[tls.AlertError](err)
-	if !ok {
-		return strings.Contains(err.Error(), "remote error: tls: ") && strings.Contains(err.Error(), "certificate")
-	}
-	return strings.Contains(alert.Error(), "certificate")
+	_, typed := errors.AsType[tls.AlertError](err)
+	text := err.Error()
+	return (typed || strings.Contains(text, "remote error: tls: ")) && strings.Contains(text, "certificate")
 }
 
 // isMalformed reports whether an answer is not HTTP. Most of such errors of net/http have no
@@ -70,24 +69,17 @@ func isMalformed(err error) bool {
 	if malformed || plain {
 		return true
 	}
-	for _, part := range []string{"malformed", "Content-Length", "transfer encoding", "headers exceeded",
-		"HTTP response to HTTPS", "unexpected protocol", "unsupported protocol"} {
-		if strings.Contains(err.Error(), part) {
-			return true
-		}
-	}
-	return false
+	parts := []string{"malformed", "Content-Length", "transfer encoding", "headers exceeded",
+		"HTTP response to HTTPS", "unexpected protocol", "unsupported protocol",
+		"PROTOCOL_ERROR", "COMPRESSION_ERROR", "FLOW_CONTROL_ERROR", "frame too large"} // HTTP/2
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(err.Error(), part) })
 }
 
 // Typed reports whether an error is one of package fleet.
 func Typed(err error) bool {
-	for _, known := range []error{fleet.ErrNotFound, fleet.ErrChanged, fleet.ErrDenied, fleet.ErrBusy,
-		fleet.ErrUnreachable, fleet.ErrProtocol} {
-		if errors.Is(err, known) {
-			return true
-		}
-	}
-	return false
+	known := []error{fleet.ErrNotFound, fleet.ErrChanged, fleet.ErrDenied, fleet.ErrBusy,
+		fleet.ErrUnreachable, fleet.ErrProtocol}
+	return slices.ContainsFunc(known, func(one error) bool { return errors.Is(err, one) })
 }
 
 // SameHost is a redirect policy for http.Client: it follows a redirect of a request that

@@ -1,10 +1,62 @@
 package web
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/fleet"
 )
+
+// TestProxyThatRefuses: its status is the class, and its text, which may have what was sent to
+// it, is in no error.
+func TestProxyThatRefuses(t *testing.T) {
+	for status, want := range map[string]error{
+		"407 the password is hunter22": fleet.ErrDenied, "403 no": fleet.ErrDenied, "404 hunter22": fleet.ErrUnreachable, "503": fleet.ErrUnreachable,
+	} {
+		proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_, _ = conn.Write([]byte("HTTP/1.1 " + status + "\r\n\r\n"))
+		}))
+		defer proxy.Close()
+		transport, err := NewTransport(func(string) string { return "" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL) }
+		request := httptest.NewRequest(http.MethodGet, "https://cache.example.test/", nil)
+		_, err = transport.RoundTrip(request)
+		if err = Classify(t.Context(), err); !errors.Is(err, want) || strings.Contains(err.Error(), "hunter22") {
+			t.Errorf("%s: %v", status, err)
+		}
+	}
+}
+
+// TestHeadersThatAreTooLong: they are no answer of a store, also by HTTP/2.
+func TestHeadersThatAreTooLong(t *testing.T) {
+	for _, scheme := range []string{"http", "https"} {
+		server := newCounted(t, scheme)
+		server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			for i := range 200 {
+				w.Header().Set(fmt.Sprint("X", i), strings.Repeat("x", 1000))
+			}
+		})
+		client := http.Client{Transport: server.transport(t)}
+		_, err := client.Get(server.url.String())
+		if err = Classify(t.Context(), err); !errors.Is(err, fleet.ErrProtocol) {
+			t.Errorf("%s: %v", scheme, err)
+		}
+	}
+}
 
 // TestRedirectsThatAreFollowed: to the same host, of requests that read, three times.
 func TestRedirectsThatAreFollowed(t *testing.T) {

@@ -3,12 +3,16 @@
 package web
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
+
+	"github.com/shadercache/shadercache/fleet"
 )
 
 // maxHeader bounds the headers of an answer. Real ones have under 1 KB.
@@ -32,6 +36,7 @@ func NewTransport(getenv func(string) string) (*Transport, error) {
 		DialContext:            t.dialerOf("http", t.dialer.DialContext),
 		DialTLSContext:         t.dialerOf("https", t.dialTLS),
 		Proxy:                  http.ProxyFromEnvironment,
+		OnProxyConnectResponse: checkProxy,
 		TLSClientConfig:        settings,
 		ForceAttemptHTTP2:      true,
 		DisableCompression:     true,
@@ -41,6 +46,18 @@ func NewTransport(getenv func(string) string) (*Transport, error) {
 		ExpectContinueTimeout:  time.Second,
 	}
 	return t, nil
+}
+
+// checkProxy returns the error of a proxy that makes no connection. It has nothing of the
+// answer's text, which may be any.
+func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Response) error {
+	switch code := answer.StatusCode; code {
+	case http.StatusOK:
+		return nil
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
+		return fmt.Errorf("%w: the proxy answers with status %d (hint: HTTPS_PROXY has its user and password)", fleet.ErrDenied, code)
+	}
+	return fmt.Errorf("%w: the proxy answers with status %d", fleet.ErrUnreachable, answer.StatusCode)
 }
 
 func tlsSettings(getenv func(string) string) (*tls.Config, error) {
