@@ -129,6 +129,7 @@ func (o *Options) serveOne(ctx context.Context, l *socket.Listener, pages net.Li
 		return err
 	}
 	defer file.Close()
+	_ = l.UnixListener.Close() // file is the only one of this process: the supervisor closes it
 	files := []*os.File{file}
 	if pages != nil {
 		file, err := pages.(*net.TCPListener).File()

@@ -26,7 +26,7 @@ type Options struct {
 	Command func(generation uint64, ended string) (*exec.Cmd, error)
 
 	// Files are inherited by each worker, from descriptor 3 on: the listening sockets.
-	// The link comes after them.
+	// The link comes after them. Run closes them when it stops a worker.
 	Files []*os.File
 
 	// Ready is called when the first worker serves, with what it said.
@@ -158,6 +158,9 @@ func (o *Options) watch(ctx context.Context, w *worker) (done bool) {
 			}
 		case <-stop:
 			stop, stopping = nil, true
+			for _, f := range o.Files { // no worker follows: clients do not wait for one
+				f.Close()
+			}
 			_ = w.cmd.Process.Signal(syscall.SIGTERM)
 			kill = time.After(o.StopTime)
 		case <-kill:

@@ -126,7 +126,7 @@ func run(ctx context.Context, t *testing.T, o supervisor.Options, scripts ...str
 		}
 	}
 	err = supervisor.Run(ctx, o)
-	if _, seek := file.Seek(0, io.SeekStart); seek != nil {
+	if _, seek := file.Seek(0, io.SeekStart); seek != nil && !errors.Is(seek, os.ErrClosed) {
 		t.Fatal(seek)
 	}
 	for _, cmd := range s.pids {
@@ -234,5 +234,22 @@ func TestACommandThatCannotStart(t *testing.T) {
 		if err := supervisor.Run(t.Context(), supervisor.Options{Command: command}); err == nil || errors.Is(err, supervisor.ErrWorker) {
 			t.Error(err)
 		}
+	}
+}
+
+// A supervisor that stops keeps no copy of a listening socket: clients would wait for its end.
+func TestStopClosesFiles(t *testing.T) {
+	t.Parallel()
+	file, err := os.Create(filepath.Join(t.TempDir(), "inherited"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &supervised{t: t, file: file}
+	ctx, stop := context.WithCancel(t.Context())
+	err = supervisor.Run(ctx, supervisor.Options{
+		Command: s.command([]string{"ready term"}), Files: []*os.File{file}, Ready: func(string) { stop() },
+	})
+	if closed := file.Close(); err != nil || !errors.Is(closed, os.ErrClosed) {
+		t.Errorf("%v; closing the file again: %v", err, closed)
 	}
 }
