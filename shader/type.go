@@ -1,6 +1,10 @@
 package shader
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Type is the type of a uniform, as GL numbers it. Its String is the name in GLSL.
 type Type uint32
@@ -76,12 +80,14 @@ type typeInfo struct {
 
 // pages has types by their two bytes: looking one up is part of every job.
 var pages = func() (pages [256]*[256]typeInfo) {
-	for t, info := range types {
-		page := &pages[t>>8]
+	for first, names := range typeNames {
+		page := &pages[first>>8]
 		if *page == nil {
 			*page = new([256]typeInfo)
 		}
-		(*page)[t&0xff] = info
+		for i, name := range strings.Fields(names) {
+			(*page)[int(first&0xff)+i] = describe(name)
+		}
 	}
 	return pages
 }()
@@ -144,118 +150,47 @@ const (
 	DoubleType Type = 0x140A
 )
 
-// types has every type of GLSL 4.50.
-var types = map[Type]typeInfo{
-	0x1406: {name: "float", base: FloatBase, columns: 1, rows: 1},
-	0x8B50: {name: "vec2", base: FloatBase, columns: 1, rows: 2},
-	0x8B51: {name: "vec3", base: FloatBase, columns: 1, rows: 3},
-	0x8B52: {name: "vec4", base: FloatBase, columns: 1, rows: 4},
-	0x140A: {name: "double", base: DoubleBase, columns: 1, rows: 1},
-	0x8FFC: {name: "dvec2", base: DoubleBase, columns: 1, rows: 2},
-	0x8FFD: {name: "dvec3", base: DoubleBase, columns: 1, rows: 3},
-	0x8FFE: {name: "dvec4", base: DoubleBase, columns: 1, rows: 4},
-	0x1404: {name: "int", base: IntBase, columns: 1, rows: 1},
-	0x8B53: {name: "ivec2", base: IntBase, columns: 1, rows: 2},
-	0x8B54: {name: "ivec3", base: IntBase, columns: 1, rows: 3},
-	0x8B55: {name: "ivec4", base: IntBase, columns: 1, rows: 4},
-	0x1405: {name: "uint", base: UintBase, columns: 1, rows: 1},
-	0x8DC6: {name: "uvec2", base: UintBase, columns: 1, rows: 2},
-	0x8DC7: {name: "uvec3", base: UintBase, columns: 1, rows: 3},
-	0x8DC8: {name: "uvec4", base: UintBase, columns: 1, rows: 4},
-	0x8B56: {name: "bool", base: BoolBase, columns: 1, rows: 1},
-	0x8B57: {name: "bvec2", base: BoolBase, columns: 1, rows: 2},
-	0x8B58: {name: "bvec3", base: BoolBase, columns: 1, rows: 3},
-	0x8B59: {name: "bvec4", base: BoolBase, columns: 1, rows: 4},
-	0x8B5A: {name: "mat2", base: FloatBase, columns: 2, rows: 2},
-	0x8B65: {name: "mat2x3", base: FloatBase, columns: 2, rows: 3},
-	0x8B66: {name: "mat2x4", base: FloatBase, columns: 2, rows: 4},
-	0x8B67: {name: "mat3x2", base: FloatBase, columns: 3, rows: 2},
-	0x8B5B: {name: "mat3", base: FloatBase, columns: 3, rows: 3},
-	0x8B68: {name: "mat3x4", base: FloatBase, columns: 3, rows: 4},
-	0x8B69: {name: "mat4x2", base: FloatBase, columns: 4, rows: 2},
-	0x8B6A: {name: "mat4x3", base: FloatBase, columns: 4, rows: 3},
-	0x8B5C: {name: "mat4", base: FloatBase, columns: 4, rows: 4},
-	0x8F46: {name: "dmat2", base: DoubleBase, columns: 2, rows: 2},
-	0x8F49: {name: "dmat2x3", base: DoubleBase, columns: 2, rows: 3},
-	0x8F4A: {name: "dmat2x4", base: DoubleBase, columns: 2, rows: 4},
-	0x8F4B: {name: "dmat3x2", base: DoubleBase, columns: 3, rows: 2},
-	0x8F47: {name: "dmat3", base: DoubleBase, columns: 3, rows: 3},
-	0x8F4C: {name: "dmat3x4", base: DoubleBase, columns: 3, rows: 4},
-	0x8F4D: {name: "dmat4x2", base: DoubleBase, columns: 4, rows: 2},
-	0x8F4E: {name: "dmat4x3", base: DoubleBase, columns: 4, rows: 3},
-	0x8F48: {name: "dmat4", base: DoubleBase, columns: 4, rows: 4},
-	0x8B5D: {name: "sampler1D", base: FloatBase, opaque: SamplerOpaque, dim: Dim1D},
-	0x8B5E: {name: "sampler2D", base: FloatBase, opaque: SamplerOpaque, dim: Dim2D},
-	0x8B5F: {name: "sampler3D", base: FloatBase, opaque: SamplerOpaque, dim: Dim3D},
-	0x8B60: {name: "samplerCube", base: FloatBase, opaque: SamplerOpaque, dim: DimCube},
-	0x8DC0: {name: "sampler1DArray", base: FloatBase, opaque: SamplerOpaque, dim: Dim1DArray},
-	0x8DC1: {name: "sampler2DArray", base: FloatBase, opaque: SamplerOpaque, dim: Dim2DArray},
-	0x900C: {name: "samplerCubeArray", base: FloatBase, opaque: SamplerOpaque, dim: DimCubeArray},
-	0x8B63: {name: "sampler2DRect", base: FloatBase, opaque: SamplerOpaque, dim: DimRect},
-	0x8DC2: {name: "samplerBuffer", base: FloatBase, opaque: SamplerOpaque, dim: DimBuffer},
-	0x9108: {name: "sampler2DMS", base: FloatBase, opaque: SamplerOpaque, dim: Dim2DMS},
-	0x910B: {name: "sampler2DMSArray", base: FloatBase, opaque: SamplerOpaque, dim: Dim2DMSArray},
-	0x8DC9: {name: "isampler1D", base: IntBase, opaque: SamplerOpaque, dim: Dim1D},
-	0x8DCA: {name: "isampler2D", base: IntBase, opaque: SamplerOpaque, dim: Dim2D},
-	0x8DCB: {name: "isampler3D", base: IntBase, opaque: SamplerOpaque, dim: Dim3D},
-	0x8DCC: {name: "isamplerCube", base: IntBase, opaque: SamplerOpaque, dim: DimCube},
-	0x8DCE: {name: "isampler1DArray", base: IntBase, opaque: SamplerOpaque, dim: Dim1DArray},
-	0x8DCF: {name: "isampler2DArray", base: IntBase, opaque: SamplerOpaque, dim: Dim2DArray},
-	0x900E: {name: "isamplerCubeArray", base: IntBase, opaque: SamplerOpaque, dim: DimCubeArray},
-	0x8DCD: {name: "isampler2DRect", base: IntBase, opaque: SamplerOpaque, dim: DimRect},
-	0x8DD0: {name: "isamplerBuffer", base: IntBase, opaque: SamplerOpaque, dim: DimBuffer},
-	0x9109: {name: "isampler2DMS", base: IntBase, opaque: SamplerOpaque, dim: Dim2DMS},
-	0x910C: {name: "isampler2DMSArray", base: IntBase, opaque: SamplerOpaque, dim: Dim2DMSArray},
-	0x8DD1: {name: "usampler1D", base: UintBase, opaque: SamplerOpaque, dim: Dim1D},
-	0x8DD2: {name: "usampler2D", base: UintBase, opaque: SamplerOpaque, dim: Dim2D},
-	0x8DD3: {name: "usampler3D", base: UintBase, opaque: SamplerOpaque, dim: Dim3D},
-	0x8DD4: {name: "usamplerCube", base: UintBase, opaque: SamplerOpaque, dim: DimCube},
-	0x8DD6: {name: "usampler1DArray", base: UintBase, opaque: SamplerOpaque, dim: Dim1DArray},
-	0x8DD7: {name: "usampler2DArray", base: UintBase, opaque: SamplerOpaque, dim: Dim2DArray},
-	0x900F: {name: "usamplerCubeArray", base: UintBase, opaque: SamplerOpaque, dim: DimCubeArray},
-	0x8DD5: {name: "usampler2DRect", base: UintBase, opaque: SamplerOpaque, dim: DimRect},
-	0x8DD8: {name: "usamplerBuffer", base: UintBase, opaque: SamplerOpaque, dim: DimBuffer},
-	0x910A: {name: "usampler2DMS", base: UintBase, opaque: SamplerOpaque, dim: Dim2DMS},
-	0x910D: {name: "usampler2DMSArray", base: UintBase, opaque: SamplerOpaque, dim: Dim2DMSArray},
-	0x904C: {name: "image1D", base: FloatBase, opaque: ImageOpaque, dim: Dim1D},
-	0x904D: {name: "image2D", base: FloatBase, opaque: ImageOpaque, dim: Dim2D},
-	0x904E: {name: "image3D", base: FloatBase, opaque: ImageOpaque, dim: Dim3D},
-	0x9050: {name: "imageCube", base: FloatBase, opaque: ImageOpaque, dim: DimCube},
-	0x9052: {name: "image1DArray", base: FloatBase, opaque: ImageOpaque, dim: Dim1DArray},
-	0x9053: {name: "image2DArray", base: FloatBase, opaque: ImageOpaque, dim: Dim2DArray},
-	0x9054: {name: "imageCubeArray", base: FloatBase, opaque: ImageOpaque, dim: DimCubeArray},
-	0x904F: {name: "image2DRect", base: FloatBase, opaque: ImageOpaque, dim: DimRect},
-	0x9051: {name: "imageBuffer", base: FloatBase, opaque: ImageOpaque, dim: DimBuffer},
-	0x9055: {name: "image2DMS", base: FloatBase, opaque: ImageOpaque, dim: Dim2DMS},
-	0x9056: {name: "image2DMSArray", base: FloatBase, opaque: ImageOpaque, dim: Dim2DMSArray},
-	0x9057: {name: "iimage1D", base: IntBase, opaque: ImageOpaque, dim: Dim1D},
-	0x9058: {name: "iimage2D", base: IntBase, opaque: ImageOpaque, dim: Dim2D},
-	0x9059: {name: "iimage3D", base: IntBase, opaque: ImageOpaque, dim: Dim3D},
-	0x905B: {name: "iimageCube", base: IntBase, opaque: ImageOpaque, dim: DimCube},
-	0x905D: {name: "iimage1DArray", base: IntBase, opaque: ImageOpaque, dim: Dim1DArray},
-	0x905E: {name: "iimage2DArray", base: IntBase, opaque: ImageOpaque, dim: Dim2DArray},
-	0x905F: {name: "iimageCubeArray", base: IntBase, opaque: ImageOpaque, dim: DimCubeArray},
-	0x905A: {name: "iimage2DRect", base: IntBase, opaque: ImageOpaque, dim: DimRect},
-	0x905C: {name: "iimageBuffer", base: IntBase, opaque: ImageOpaque, dim: DimBuffer},
-	0x9060: {name: "iimage2DMS", base: IntBase, opaque: ImageOpaque, dim: Dim2DMS},
-	0x9061: {name: "iimage2DMSArray", base: IntBase, opaque: ImageOpaque, dim: Dim2DMSArray},
-	0x9062: {name: "uimage1D", base: UintBase, opaque: ImageOpaque, dim: Dim1D},
-	0x9063: {name: "uimage2D", base: UintBase, opaque: ImageOpaque, dim: Dim2D},
-	0x9064: {name: "uimage3D", base: UintBase, opaque: ImageOpaque, dim: Dim3D},
-	0x9066: {name: "uimageCube", base: UintBase, opaque: ImageOpaque, dim: DimCube},
-	0x9068: {name: "uimage1DArray", base: UintBase, opaque: ImageOpaque, dim: Dim1DArray},
-	0x9069: {name: "uimage2DArray", base: UintBase, opaque: ImageOpaque, dim: Dim2DArray},
-	0x906A: {name: "uimageCubeArray", base: UintBase, opaque: ImageOpaque, dim: DimCubeArray},
-	0x9065: {name: "uimage2DRect", base: UintBase, opaque: ImageOpaque, dim: DimRect},
-	0x9067: {name: "uimageBuffer", base: UintBase, opaque: ImageOpaque, dim: DimBuffer},
-	0x906B: {name: "uimage2DMS", base: UintBase, opaque: ImageOpaque, dim: Dim2DMS},
-	0x906C: {name: "uimage2DMSArray", base: UintBase, opaque: ImageOpaque, dim: Dim2DMSArray},
-	0x8B61: {name: "sampler1DShadow", base: FloatBase, opaque: SamplerOpaque, dim: Dim1D, shadow: true},
-	0x8B62: {name: "sampler2DShadow", base: FloatBase, opaque: SamplerOpaque, dim: Dim2D, shadow: true},
-	0x8DC5: {name: "samplerCubeShadow", base: FloatBase, opaque: SamplerOpaque, dim: DimCube, shadow: true},
-	0x8DC3: {name: "sampler1DArrayShadow", base: FloatBase, opaque: SamplerOpaque, dim: Dim1DArray, shadow: true},
-	0x8DC4: {name: "sampler2DArrayShadow", base: FloatBase, opaque: SamplerOpaque, dim: Dim2DArray, shadow: true},
-	0x900D: {name: "samplerCubeArrayShadow", base: FloatBase, opaque: SamplerOpaque, dim: DimCubeArray, shadow: true},
-	0x8B64: {name: "sampler2DRectShadow", base: FloatBase, opaque: SamplerOpaque, dim: DimRect, shadow: true},
-	0x92DB: {name: "atomic_uint", base: UintBase, opaque: CounterOpaque},
+// typeNames has every type of GLSL 4.50. GL numbers each list from its key on.
+var typeNames = map[Type]string{
+	0x1404: "int uint float",
+	0x140A: "double",
+	0x8B50: "vec2 vec3 vec4 ivec2 ivec3 ivec4 bool bvec2 bvec3 bvec4 mat2 mat3 mat4 sampler1D sampler2D sampler3D samplerCube " +
+		"sampler1DShadow sampler2DShadow sampler2DRect sampler2DRectShadow mat2x3 mat2x4 mat3x2 mat3x4 mat4x2 mat4x3",
+	0x8DC0: "sampler1DArray sampler2DArray samplerBuffer sampler1DArrayShadow sampler2DArrayShadow samplerCubeShadow " +
+		"uvec2 uvec3 uvec4 isampler1D isampler2D isampler3D isamplerCube isampler2DRect isampler1DArray isampler2DArray isamplerBuffer " +
+		"usampler1D usampler2D usampler3D usamplerCube usampler2DRect usampler1DArray usampler2DArray usamplerBuffer",
+	0x8F46: "dmat2 dmat3 dmat4 dmat2x3 dmat2x4 dmat3x2 dmat3x4 dmat4x2 dmat4x3",
+	0x8FFC: "dvec2 dvec3 dvec4",
+	0x900C: "samplerCubeArray samplerCubeArrayShadow isamplerCubeArray usamplerCubeArray",
+	0x904C: "image1D image2D image3D image2DRect imageCube imageBuffer image1DArray image2DArray imageCubeArray image2DMS image2DMSArray " +
+		"iimage1D iimage2D iimage3D iimage2DRect iimageCube iimageBuffer iimage1DArray iimage2DArray iimageCubeArray iimage2DMS iimage2DMSArray " +
+		"uimage1D uimage2D uimage3D uimage2DRect uimageCube uimageBuffer uimage1DArray uimage2DArray uimageCubeArray uimage2DMS uimage2DMSArray",
+	0x9108: "sampler2DMS isampler2DMS usampler2DMS sampler2DMSArray isampler2DMSArray usampler2DMSArray",
+	0x92DB: "atomic_uint",
 }
+
+// prefixes are the bases by what begins the names of their vectors, matrices and so on.
+var prefixes = map[string]Base{"": FloatBase, "d": DoubleBase, "i": IntBase, "u": UintBase, "b": BoolBase}
+
+// describe returns what the name of a type says of it.
+func describe(name string) typeInfo {
+	if base := slices.Index(baseNames[:], name); base > 0 {
+		return typeInfo{name: name, base: Base(base), columns: 1, rows: 1}
+	}
+	if prefix, n, ok := strings.Cut(name, "vec"); ok {
+		return typeInfo{name: name, base: prefixes[prefix], columns: 1, rows: n[0] - '0'}
+	}
+	if prefix, n, ok := strings.Cut(name, "mat"); ok { // square, or columns x rows
+		return typeInfo{name: name, base: prefixes[prefix], columns: n[0] - '0', rows: n[len(n)-1] - '0'}
+	}
+	if prefix, dim, ok := strings.Cut(name, "image"); ok {
+		return typeInfo{name: name, base: prefixes[prefix], opaque: ImageOpaque, dim: dimOf(dim)}
+	}
+	if prefix, dim, ok := strings.Cut(name, "sampler"); ok {
+		dim, shadow := strings.CutSuffix(dim, "Shadow")
+		return typeInfo{name: name, base: prefixes[prefix], opaque: SamplerOpaque, dim: dimOf(dim), shadow: shadow}
+	}
+	return typeInfo{name: name, base: UintBase, opaque: CounterOpaque}
+}
+
+func dimOf(name string) Dim { return Dim(slices.Index(dimNames[:], name)) }

@@ -7,13 +7,28 @@ import (
 
 func TestTypes(t *testing.T) {
 	names := map[string]Type{}
-	for v, info := range types {
-		if other, twice := names[info.name]; twice {
-			t.Errorf("%s is %#x and %#x", info.name, uint32(v), uint32(other))
+	for v := range Type(0x10000) {
+		if !v.Known() {
+			continue
 		}
-		names[info.name] = v
-		if v.String() != info.name || (v.Opaque() == NotOpaque) != (v.Bytes() > 0) {
-			t.Errorf("%s: String %s, opaque %d, %d bytes", info.name, v, v.Opaque(), v.Bytes())
+		if other, twice := names[v.String()]; twice {
+			t.Errorf("%s is %#x and %#x", v, uint32(v), uint32(other))
+		}
+		names[v.String()] = v
+		if isOpaque := v.Opaque() != NotOpaque; v.Base() == 0 || isOpaque == (v.Bytes() > 0) || isOpaque != (v.Dim() > 0 || v.Opaque() == CounterOpaque) {
+			t.Errorf("%s: of %s, opaque %d, %d bytes, %s", v, v.Base(), v.Opaque(), v.Bytes(), v.Dim())
+		}
+	}
+	if len(names) != 112 {
+		t.Errorf("%d types", len(names))
+	}
+	for name, v := range map[string]Type{ // the last ones of their lists
+		"float": FloatType, "double": DoubleType, "mat4x3": 0x8B6A, "usamplerBuffer": 0x8DD8, "dmat4x3": 0x8F4E, "dvec4": 0x8FFE,
+		"usamplerCubeArray": 0x900F, "uimage2DMSArray": 0x906C, "usampler2DMSArray": 0x910D, "atomic_uint": 0x92DB,
+		"vec3": Vec3Type, "vec4": Vec4Type, "uint": UintType, "mat3": Mat3Type, "image2DMSArray": 0x9056, "usampler1D": 0x8DD1,
+	} {
+		if names[name] != v {
+			t.Errorf("%s is %#x, want %#x", name, uint32(names[name]), uint32(v))
 		}
 	}
 	for name, bytes := range map[string]int{"float": 4, "bvec3": 12, "dvec3": 24, "mat4x3": 48, "dmat2x4": 64, "uint": 4, "sampler2D": 0, "atomic_uint": 0} {
