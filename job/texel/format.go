@@ -64,35 +64,6 @@ const (
 
 const firstSampled = RGB10A2UI + 1
 
-// encoding is how a component is stored.
-type encoding uint8
-
-const (
-	float            encoding = iota
-	normalized                // an unsigned integer that stands for 0 to 1
-	signedNormalized          // a signed integer that stands for -1 to 1
-	signed
-	unsigned
-)
-
-// formatClass is a class of image formats that GL may alias (table 8.27).
-type formatClass uint8
-
-const (
-	noClass formatClass = iota
-	class4x32
-	class2x32
-	class1x32
-	class4x16
-	class2x16
-	class1x16
-	class4x8
-	class2x8
-	class1x8
-	class11_11_10
-	class10_10_10_2
-)
-
 // formatInfo describes a format. Texels have no padding: a texel is that many
 // components of the Go type, or one where the components are packed into a word.
 type formatInfo struct {
@@ -101,56 +72,55 @@ type formatInfo struct {
 	bytes      int    // of a texel
 	components int
 	goType     string // of a component, or of a packed texel
-	encoding   encoding
-	class      formatClass
+	base       shader.Base
 
 	internal, client, clientType uint32 // see GL
 }
 
 // formats has every format.
 var formats = [...]formatInfo{
-	RGBA32F:     {"GL_RGBA32F", "rgba32f", 16, 4, "float32", float, class4x32, 0x8814, 0x1908, 0x1406},
-	RG32F:       {"GL_RG32F", "rg32f", 8, 2, "float32", float, class2x32, 0x8230, 0x8227, 0x1406},
-	R32F:        {"GL_R32F", "r32f", 4, 1, "float32", float, class1x32, 0x822E, 0x1903, 0x1406},
-	RGBA16F:     {"GL_RGBA16F", "rgba16f", 8, 4, "uint16", float, class4x16, 0x881A, 0x1908, 0x140B},
-	RG16F:       {"GL_RG16F", "rg16f", 4, 2, "uint16", float, class2x16, 0x822F, 0x8227, 0x140B},
-	R16F:        {"GL_R16F", "r16f", 2, 1, "uint16", float, class1x16, 0x822D, 0x1903, 0x140B},
-	R11G11B10F:  {"GL_R11F_G11F_B10F", "r11f_g11f_b10f", 4, 3, "uint32", float, class11_11_10, 0x8C3A, 0x1907, 0x8C3B},
-	RGBA16:      {"GL_RGBA16", "rgba16", 8, 4, "uint16", normalized, class4x16, 0x805B, 0x1908, 0x1403},
-	RG16:        {"GL_RG16", "rg16", 4, 2, "uint16", normalized, class2x16, 0x822C, 0x8227, 0x1403},
-	R16:         {"GL_R16", "r16", 2, 1, "uint16", normalized, class1x16, 0x822A, 0x1903, 0x1403},
-	RGB10A2:     {"GL_RGB10_A2", "rgb10_a2", 4, 4, "uint32", normalized, class10_10_10_2, 0x8059, 0x1908, 0x8368},
-	RGBA8:       {"GL_RGBA8", "rgba8", 4, 4, "uint8", normalized, class4x8, 0x8058, 0x1908, 0x1401},
-	RG8:         {"GL_RG8", "rg8", 2, 2, "uint8", normalized, class2x8, 0x822B, 0x8227, 0x1401},
-	R8:          {"GL_R8", "r8", 1, 1, "uint8", normalized, class1x8, 0x8229, 0x1903, 0x1401},
-	RGBA16Snorm: {"GL_RGBA16_SNORM", "rgba16_snorm", 8, 4, "int16", signedNormalized, class4x16, 0x8F9B, 0x1908, 0x1402},
-	RG16Snorm:   {"GL_RG16_SNORM", "rg16_snorm", 4, 2, "int16", signedNormalized, class2x16, 0x8F99, 0x8227, 0x1402},
-	R16Snorm:    {"GL_R16_SNORM", "r16_snorm", 2, 1, "int16", signedNormalized, class1x16, 0x8F98, 0x1903, 0x1402},
-	RGBA8Snorm:  {"GL_RGBA8_SNORM", "rgba8_snorm", 4, 4, "int8", signedNormalized, class4x8, 0x8F97, 0x1908, 0x1400},
-	RG8Snorm:    {"GL_RG8_SNORM", "rg8_snorm", 2, 2, "int8", signedNormalized, class2x8, 0x8F95, 0x8227, 0x1400},
-	R8Snorm:     {"GL_R8_SNORM", "r8_snorm", 1, 1, "int8", signedNormalized, class1x8, 0x8F94, 0x1903, 0x1400},
-	RGBA32I:     {"GL_RGBA32I", "rgba32i", 16, 4, "int32", signed, class4x32, 0x8D82, 0x8D99, 0x1404},
-	RG32I:       {"GL_RG32I", "rg32i", 8, 2, "int32", signed, class2x32, 0x823B, 0x8228, 0x1404},
-	R32I:        {"GL_R32I", "r32i", 4, 1, "int32", signed, class1x32, 0x8235, 0x8D94, 0x1404},
-	RGBA16I:     {"GL_RGBA16I", "rgba16i", 8, 4, "int16", signed, class4x16, 0x8D88, 0x8D99, 0x1402},
-	RG16I:       {"GL_RG16I", "rg16i", 4, 2, "int16", signed, class2x16, 0x8239, 0x8228, 0x1402},
-	R16I:        {"GL_R16I", "r16i", 2, 1, "int16", signed, class1x16, 0x8233, 0x8D94, 0x1402},
-	RGBA8I:      {"GL_RGBA8I", "rgba8i", 4, 4, "int8", signed, class4x8, 0x8D8E, 0x8D99, 0x1400},
-	RG8I:        {"GL_RG8I", "rg8i", 2, 2, "int8", signed, class2x8, 0x8237, 0x8228, 0x1400},
-	R8I:         {"GL_R8I", "r8i", 1, 1, "int8", signed, class1x8, 0x8231, 0x8D94, 0x1400},
-	RGBA32UI:    {"GL_RGBA32UI", "rgba32ui", 16, 4, "uint32", unsigned, class4x32, 0x8D70, 0x8D99, 0x1405},
-	RG32UI:      {"GL_RG32UI", "rg32ui", 8, 2, "uint32", unsigned, class2x32, 0x823C, 0x8228, 0x1405},
-	R32UI:       {"GL_R32UI", "r32ui", 4, 1, "uint32", unsigned, class1x32, 0x8236, 0x8D94, 0x1405},
-	RGBA16UI:    {"GL_RGBA16UI", "rgba16ui", 8, 4, "uint16", unsigned, class4x16, 0x8D76, 0x8D99, 0x1403},
-	RG16UI:      {"GL_RG16UI", "rg16ui", 4, 2, "uint16", unsigned, class2x16, 0x823A, 0x8228, 0x1403},
-	R16UI:       {"GL_R16UI", "r16ui", 2, 1, "uint16", unsigned, class1x16, 0x8234, 0x8D94, 0x1403},
-	RGBA8UI:     {"GL_RGBA8UI", "rgba8ui", 4, 4, "uint8", unsigned, class4x8, 0x8D7C, 0x8D99, 0x1401},
-	RG8UI:       {"GL_RG8UI", "rg8ui", 2, 2, "uint8", unsigned, class2x8, 0x8238, 0x8228, 0x1401},
-	R8UI:        {"GL_R8UI", "r8ui", 1, 1, "uint8", unsigned, class1x8, 0x8232, 0x8D94, 0x1401},
-	RGB10A2UI:   {"GL_RGB10_A2UI", "rgb10_a2ui", 4, 4, "uint32", unsigned, class10_10_10_2, 0x906F, 0x8D99, 0x8368},
-	SRGB8A8:     {"GL_SRGB8_ALPHA8", "", 4, 4, "uint8", normalized, noClass, 0x8C43, 0x1908, 0x1401},
-	Depth16:     {"GL_DEPTH_COMPONENT16", "", 2, 1, "uint16", normalized, noClass, 0x81A5, 0x1902, 0x1403},
-	Depth32F:    {"GL_DEPTH_COMPONENT32F", "", 4, 1, "float32", float, noClass, 0x8CAC, 0x1902, 0x1406},
+	RGBA32F:     {"GL_RGBA32F", "rgba32f", 16, 4, "float32", shader.FloatBase, 0x8814, 0x1908, 0x1406},
+	RG32F:       {"GL_RG32F", "rg32f", 8, 2, "float32", shader.FloatBase, 0x8230, 0x8227, 0x1406},
+	R32F:        {"GL_R32F", "r32f", 4, 1, "float32", shader.FloatBase, 0x822E, 0x1903, 0x1406},
+	RGBA16F:     {"GL_RGBA16F", "rgba16f", 8, 4, "uint16", shader.FloatBase, 0x881A, 0x1908, 0x140B},
+	RG16F:       {"GL_RG16F", "rg16f", 4, 2, "uint16", shader.FloatBase, 0x822F, 0x8227, 0x140B},
+	R16F:        {"GL_R16F", "r16f", 2, 1, "uint16", shader.FloatBase, 0x822D, 0x1903, 0x140B},
+	R11G11B10F:  {"GL_R11F_G11F_B10F", "r11f_g11f_b10f", 4, 3, "uint32", shader.FloatBase, 0x8C3A, 0x1907, 0x8C3B},
+	RGBA16:      {"GL_RGBA16", "rgba16", 8, 4, "uint16", shader.FloatBase, 0x805B, 0x1908, 0x1403},
+	RG16:        {"GL_RG16", "rg16", 4, 2, "uint16", shader.FloatBase, 0x822C, 0x8227, 0x1403},
+	R16:         {"GL_R16", "r16", 2, 1, "uint16", shader.FloatBase, 0x822A, 0x1903, 0x1403},
+	RGB10A2:     {"GL_RGB10_A2", "rgb10_a2", 4, 4, "uint32", shader.FloatBase, 0x8059, 0x1908, 0x8368},
+	RGBA8:       {"GL_RGBA8", "rgba8", 4, 4, "uint8", shader.FloatBase, 0x8058, 0x1908, 0x1401},
+	RG8:         {"GL_RG8", "rg8", 2, 2, "uint8", shader.FloatBase, 0x822B, 0x8227, 0x1401},
+	R8:          {"GL_R8", "r8", 1, 1, "uint8", shader.FloatBase, 0x8229, 0x1903, 0x1401},
+	RGBA16Snorm: {"GL_RGBA16_SNORM", "rgba16_snorm", 8, 4, "int16", shader.FloatBase, 0x8F9B, 0x1908, 0x1402},
+	RG16Snorm:   {"GL_RG16_SNORM", "rg16_snorm", 4, 2, "int16", shader.FloatBase, 0x8F99, 0x8227, 0x1402},
+	R16Snorm:    {"GL_R16_SNORM", "r16_snorm", 2, 1, "int16", shader.FloatBase, 0x8F98, 0x1903, 0x1402},
+	RGBA8Snorm:  {"GL_RGBA8_SNORM", "rgba8_snorm", 4, 4, "int8", shader.FloatBase, 0x8F97, 0x1908, 0x1400},
+	RG8Snorm:    {"GL_RG8_SNORM", "rg8_snorm", 2, 2, "int8", shader.FloatBase, 0x8F95, 0x8227, 0x1400},
+	R8Snorm:     {"GL_R8_SNORM", "r8_snorm", 1, 1, "int8", shader.FloatBase, 0x8F94, 0x1903, 0x1400},
+	RGBA32I:     {"GL_RGBA32I", "rgba32i", 16, 4, "int32", shader.IntBase, 0x8D82, 0x8D99, 0x1404},
+	RG32I:       {"GL_RG32I", "rg32i", 8, 2, "int32", shader.IntBase, 0x823B, 0x8228, 0x1404},
+	R32I:        {"GL_R32I", "r32i", 4, 1, "int32", shader.IntBase, 0x8235, 0x8D94, 0x1404},
+	RGBA16I:     {"GL_RGBA16I", "rgba16i", 8, 4, "int16", shader.IntBase, 0x8D88, 0x8D99, 0x1402},
+	RG16I:       {"GL_RG16I", "rg16i", 4, 2, "int16", shader.IntBase, 0x8239, 0x8228, 0x1402},
+	R16I:        {"GL_R16I", "r16i", 2, 1, "int16", shader.IntBase, 0x8233, 0x8D94, 0x1402},
+	RGBA8I:      {"GL_RGBA8I", "rgba8i", 4, 4, "int8", shader.IntBase, 0x8D8E, 0x8D99, 0x1400},
+	RG8I:        {"GL_RG8I", "rg8i", 2, 2, "int8", shader.IntBase, 0x8237, 0x8228, 0x1400},
+	R8I:         {"GL_R8I", "r8i", 1, 1, "int8", shader.IntBase, 0x8231, 0x8D94, 0x1400},
+	RGBA32UI:    {"GL_RGBA32UI", "rgba32ui", 16, 4, "uint32", shader.UintBase, 0x8D70, 0x8D99, 0x1405},
+	RG32UI:      {"GL_RG32UI", "rg32ui", 8, 2, "uint32", shader.UintBase, 0x823C, 0x8228, 0x1405},
+	R32UI:       {"GL_R32UI", "r32ui", 4, 1, "uint32", shader.UintBase, 0x8236, 0x8D94, 0x1405},
+	RGBA16UI:    {"GL_RGBA16UI", "rgba16ui", 8, 4, "uint16", shader.UintBase, 0x8D76, 0x8D99, 0x1403},
+	RG16UI:      {"GL_RG16UI", "rg16ui", 4, 2, "uint16", shader.UintBase, 0x823A, 0x8228, 0x1403},
+	R16UI:       {"GL_R16UI", "r16ui", 2, 1, "uint16", shader.UintBase, 0x8234, 0x8D94, 0x1403},
+	RGBA8UI:     {"GL_RGBA8UI", "rgba8ui", 4, 4, "uint8", shader.UintBase, 0x8D7C, 0x8D99, 0x1401},
+	RG8UI:       {"GL_RG8UI", "rg8ui", 2, 2, "uint8", shader.UintBase, 0x8238, 0x8228, 0x1401},
+	R8UI:        {"GL_R8UI", "r8ui", 1, 1, "uint8", shader.UintBase, 0x8232, 0x8D94, 0x1401},
+	RGB10A2UI:   {"GL_RGB10_A2UI", "rgb10_a2ui", 4, 4, "uint32", shader.UintBase, 0x906F, 0x8D99, 0x8368},
+	SRGB8A8:     {"GL_SRGB8_ALPHA8", "", 4, 4, "uint8", shader.FloatBase, 0x8C43, 0x1908, 0x1401},
+	Depth16:     {"GL_DEPTH_COMPONENT16", "", 2, 1, "uint16", shader.FloatBase, 0x81A5, 0x1902, 0x1403},
+	Depth32F:    {"GL_DEPTH_COMPONENT32F", "", 4, 1, "float32", shader.FloatBase, 0x8CAC, 0x1902, 0x1406},
 }
 
 // FormatOf returns the format of a format qualifier of GLSL, 0 for a word that is none.
@@ -206,15 +176,7 @@ func (f Format) GoType() string { return f.info().goType }
 // Base returns the type that a program reads: image2D and sampler2D are for
 // shader.FloatBase, iimage2D and isampler2D for shader.IntBase, uimage2D and usampler2D
 // for shader.UintBase.
-func (f Format) Base() shader.Base {
-	switch f.info().encoding {
-	case signed:
-		return shader.IntBase
-	case unsigned:
-		return shader.UintBase
-	}
-	return shader.FloatBase
-}
+func (f Format) Base() shader.Base { return f.info().base }
 
 // Depth reports whether the format is one of depths, which a shadow sampler compares.
 func (f Format) Depth() bool { return f == Depth16 || f == Depth32F }
@@ -235,11 +197,9 @@ func (f Format) Datum() int {
 // bits are then read as another type.
 func (f Format) Aliases(g Format, byClass bool) bool {
 	a, b := f.info(), g.info()
-	if a == b {
-		return a.qualifier != ""
-	}
-	if a.class == noClass || b.class == noClass || byClass && a.class != b.class {
+	if a.qualifier == "" || b.qualifier == "" || a.bytes != b.bytes {
 		return false
 	}
-	return a.bytes == b.bytes
+	// The classes of GL (table 8.27): equally many components, packed into a word or not.
+	return !byClass || a.components == b.components && f.Datum() == g.Datum()
 }
