@@ -181,7 +181,7 @@ func checkBindings(gl *glctx.GL, program uint32) error {
 	gl.Dispatch(1, 1, 1)
 	gl.MemoryBarrier(glctx.BarrierTextureUpdate)
 	got := make([]byte, 64)
-	if err := gl.DownloadTexture(to, texel.Region{}, got, glctx.Stride{}); err != nil {
+	if err := gl.DownloadTexture(to, texel.Region{}, got); err != nil {
 		return err
 	}
 	if want := bytes.Repeat([]byte{51, 102, 153, 255}, 16); !bytes.Equal(got, want) {

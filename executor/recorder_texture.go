@@ -43,9 +43,9 @@ func (c *transfer) record(gl *glctx.GL, s *slot) error {
 		buffer = s.outputs
 	}
 	if c.out {
-		return gl.CopyFromTexture(c.texture.texture, c.region, buffer, c.offset, glctx.Stride{})
+		return gl.CopyFromTexture(c.texture.texture, c.region, buffer, c.offset)
 	}
-	return gl.CopyToTexture(c.texture.texture, c.region, buffer, c.offset, glctx.Stride{})
+	return gl.CopyToTexture(c.texture.texture, c.region, buffer, c.offset)
 }
 
 // textureHazard reports whether a barrier is needed before a command uses its textures.

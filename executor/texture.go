@@ -67,13 +67,13 @@ func (t *Texture) Aliases(f texel.Format) bool { return t.texture.Aliases(f) }
 // Write copies texels without padding to a region, after the jobs submitted so far that
 // use the texture.
 func (t *Texture) Write(ctx context.Context, r texel.Region, texels []byte) error {
-	return t.access(ctx, func(gl *glctx.GL) error { return gl.UploadTexture(t.texture, r, texels, glctx.Stride{}) })
+	return t.access(ctx, func(gl *glctx.GL) error { return gl.UploadTexture(t.texture, r, texels) })
 }
 
 // Read copies a region to dst without padding, after the jobs submitted so far that
 // use the texture.
 func (t *Texture) Read(ctx context.Context, r texel.Region, dst []byte) error {
-	return t.access(ctx, func(gl *glctx.GL) error { return gl.DownloadTexture(t.texture, r, dst, glctx.Stride{}) })
+	return t.access(ctx, func(gl *glctx.GL) error { return gl.DownloadTexture(t.texture, r, dst) })
 }
 
 // Clear sets every texel of a region to value, which has the bytes of one, after the

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && cgo
 
 package glctx
 
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	"github.com/go-gl/gl/v4.5-core/gl"
 )
 
 // TestDebugOutputNeedsDebugLevel inserts a debug message.
@@ -31,14 +31,14 @@ func TestDebugOutputNeedsDebugLevel(t *testing.T) {
 			}
 			t.Skip(err)
 		}
-		err = context.Do(func(gl *GL) error {
-			if (gl.c.debug != nil) != c.logged {
-				t.Errorf("at level %v there is a sink: %v", c.level, gl.c.debug != nil)
+		err = context.Do(func(calls *GL) error {
+			if (calls.c.debug != nil) != c.logged {
+				t.Errorf("at level %v there is a sink: %v", c.level, calls.c.debug != nil)
 			}
-			gl45.DebugMessageInsert(gl45.DEBUG_SOURCE_APPLICATION, gl45.DEBUG_TYPE_MARKER, 7,
-				gl45.DEBUG_SEVERITY_HIGH, -1, gl45.Str("copied from video memory\x00"))
-			gl.Finish()
-			return gl.Err()
+			gl.DebugMessageInsert(gl.DEBUG_SOURCE_APPLICATION, gl.DEBUG_TYPE_MARKER, 7,
+				gl.DEBUG_SEVERITY_HIGH, -1, gl.Str("copied from video memory\x00"))
+			calls.Finish()
+			return calls.Err()
 		})
 		if err != nil {
 			t.Error(err)

@@ -27,7 +27,7 @@ func Example_goGL() {
 			return err
 		}
 		defer ours.DeleteTexture(t)
-		if err := ours.UploadTexture(t, texel.Region{}, []byte{10, 20, 30, 40}, glctx.Stride{}); err != nil {
+		if err := ours.UploadTexture(t, texel.Region{}, []byte{10, 20, 30, 40}); err != nil {
 			return err
 		}
 
@@ -44,7 +44,7 @@ func Example_goGL() {
 		gl.PixelStorei(gl.PACK_SWAP_BYTES, 1)
 		gl.PixelStorei(gl.PACK_ROW_LENGTH, 7)
 		average := make([]byte, 1)
-		if err := ours.DownloadTexture(t, texel.Region{Level: 1}, average, glctx.Stride{}); err != nil {
+		if err := ours.DownloadTexture(t, texel.Region{Level: 1}, average); err != nil {
 			return err
 		}
 		again := make([]byte, 4)

@@ -59,8 +59,8 @@ func TestPictures(t *testing.T) {
 					defer gl.DeleteTexture(x)
 					r := texel.Region{X: 2, Y: 3, Width: middle.Dx(), Height: middle.Dy()}
 					sent, texels := make([]byte, middle.Dx()*middle.Dy()*f.Bytes()), poisoned(middle.Dx()*middle.Dy()*f.Bytes())
-					return errors.Join(texel.EncodePicture(sent, f, source), gl.UploadTexture(x, r, sent, glctx.Stride{}),
-						gl.DownloadTexture(x, r, texels, glctx.Stride{}), texel.DecodePicture(part(got, middle), f, texels), gl.Err())
+					return errors.Join(texel.EncodePicture(sent, f, source), gl.UploadTexture(x, r, sent),
+						gl.DownloadTexture(x, r, texels), texel.DecodePicture(part(got, middle), f, texels), gl.Err())
 				})
 				if err != nil {
 					t.Fatal(err)

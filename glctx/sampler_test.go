@@ -73,7 +73,7 @@ func TestSamplers(t *testing.T) {
 		}
 		defer gl.DeleteTexture(depths)
 		for _, x := range []glctx.Texture{colours, depths} {
-			if err := gl.UploadTexture(x, texel.Region{}, glctx.Bytes(texels), glctx.Stride{}); err != nil {
+			if err := gl.UploadTexture(x, texel.Region{}, glctx.Bytes(texels)); err != nil {
 				return err
 			}
 		}

@@ -62,11 +62,11 @@ func randomTexels(f texel.Format, n int, seed uint64) []byte {
 
 func poisoned(n int) []byte { return bytes.Repeat([]byte{0xd5}, n) }
 
-// TestImageFormats uploads random texels of every format with padded rows, copies them
+// TestImageFormats uploads random texels of every format, copies them
 // with a program through images, where the format is one of images, and downloads them.
 func TestImageFormats(t *testing.T) {
 	c := gltest.Open(t)
-	const width, height, padding = 13, 9, 24
+	const width, height = 13, 9
 	images := 0
 	for f := texel.RGBA32F; f.Known(); f++ {
 		t.Run(f.String(), func(t *testing.T) {
@@ -79,9 +79,7 @@ func TestImageFormats(t *testing.T) {
 				defines := shader.Defines{"FORMAT": f.Qualifier(), "IMAGE": imagePrefix[f.Base()] + "image2D"}
 				program = compile(t, c, shader.MustSource("copy", copyImage, defines))[0].ID
 			}
-			row := width*f.Bytes() + padding/f.Bytes()*f.Bytes()
-			stride := glctx.Stride{Row: row}
-			want := randomTexels(f, row*height/f.Bytes(), uint64(f))
+			want := randomTexels(f, width*height, uint64(f))
 			got := poisoned(len(want))
 			err := c.Do(func(gl *glctx.GL) error {
 				from, to, err := twoTextures(gl, texel.Shape{Format: f, Width: width, Height: height})
@@ -90,21 +88,21 @@ func TestImageFormats(t *testing.T) {
 				}
 				defer gl.DeleteTexture(from)
 				defer gl.DeleteTexture(to)
-				if err := gl.UploadTexture(from, texel.Region{}, want, stride); err != nil {
+				if err := gl.UploadTexture(from, texel.Region{}, want); err != nil {
 					return err
 				}
 				if err := gl.ClearTexture(to, texel.Region{}, randomTexels(f, 1, 99)); err != nil {
 					return err
 				}
 				if program == 0 {
-					return gl.DownloadTexture(from, texel.Region{}, got, stride)
+					return gl.DownloadTexture(from, texel.Region{}, got)
 				}
 				gl.UseProgram(program)
 				gl.BindImage(1, from, 0, texel.AllLayers, texel.ReadOnly, f)
 				gl.BindImage(4, to, 0, texel.AllLayers, texel.WriteOnly, f)
 				gl.Dispatch((width+7)/8, (height+7)/8, 1)
 				gl.MemoryBarrier(glctx.BarrierTextureUpdate)
-				if err := gl.DownloadTexture(to, texel.Region{}, got, stride); err != nil {
+				if err := gl.DownloadTexture(to, texel.Region{}, got); err != nil {
 					return err
 				}
 				return gl.Err()
@@ -112,48 +110,13 @@ func TestImageFormats(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for y := range height {
-				line := want[y*row : y*row+width*f.Bytes()]
-				if !bytes.Equal(got[y*row:y*row+len(line)], line) {
-					t.Fatalf("row %d is\n%x, want\n%x", y, got[y*row:y*row+len(line)], line)
-				}
-				if y < height-1 && !bytes.Equal(got[y*row+len(line):(y+1)*row], poisoned(row-len(line))) {
-					t.Fatalf("the padding behind row %d was written", y)
-				}
+			if !bytes.Equal(got, want) {
+				t.Fatalf("the texels are\n%x, want\n%x", got, want)
 			}
 		})
 	}
 	if images != 39 {
 		t.Errorf("%d image formats, GL 4.5 has 39", images)
-	}
-}
-
-// Rows that GL cannot describe, of a whole texture, which an empty region is.
-func TestOddRowsOfAWholeTexture(t *testing.T) {
-	c := gltest.Open(t)
-	const width, height, row = 3, 2, 13 // a texel has 4 bytes
-	want, got := make([]byte, row*height), poisoned(row*height)
-	for i := range want {
-		want[i] = byte(i + 1)
-	}
-	err := c.Do(func(gl *glctx.GL) error {
-		x, err := gl.NewTexture(texel.Shape{Format: texel.RGBA8, Width: width, Height: height})
-		if err != nil {
-			return err
-		}
-		defer gl.DeleteTexture(x)
-		if err := gl.UploadTexture(x, texel.Region{}, want, glctx.Stride{Row: row}); err != nil {
-			return err
-		}
-		return errors.Join(gl.DownloadTexture(x, texel.Region{}, got, glctx.Stride{Row: row}), gl.Err())
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for y := range height {
-		if line := want[y*row:][:4*width]; !bytes.Equal(got[y*row:][:4*width], line) {
-			t.Errorf("row %d is %d, and %d was uploaded", y, got[y*row:][:4*width], line)
-		}
 	}
 }
 
@@ -205,48 +168,39 @@ func transfers(t *testing.T, gl *glctx.GL, shape texel.Shape) error {
 		w, h, d := x.LevelSize(level)
 		whole := texel.Region{Level: level}
 		model := randomTexels(x.Format, w*h*d, uint64(level))
-		if err := gl.UploadTexture(x, whole, model, glctx.Stride{}); err != nil {
+		if err := gl.UploadTexture(x, whole, model); err != nil {
 			return err
 		}
 		part := texel.Region{Level: level, X: w / 3, Y: h / 3, Z: d / 3, Width: w - w/3 - w/4, Height: max(1, h-h/3-h/4), Depth: max(1, d-d/3-d/4)}
-		for pass, strides := range []glctx.Stride{
-			{},
-			{Row: part.Width*size + 3*size, Layer: (part.Width*size + 3*size) * (part.Height + 1)},
-			{Row: part.Width*size + 5}, // not a multiple of most texels
-		} {
-			texels := randomTexels(x.Format, 4*w*h*d+64, uint64(100+pass))
-			for _, throughBuffer := range []bool{false, true} {
-				if throughBuffer && strides.Row%size != 0 {
-					continue
-				}
-				if err := put(gl, x, part, texels, strides, throughBuffer); err != nil {
-					return err
-				}
-				place(model, part, w, h, size, texels, strides)
-				texels = texels[size:] // other values for the other way
-				for _, download := range []func(*glctx.GL, glctx.Texture, texel.Region, []byte) error{direct, throughPixelBuffer} {
-					got := poisoned(len(model))
-					if err := download(gl, x, whole, got); err != nil {
-						return err
-					}
-					if !bytes.Equal(got, model) {
-						t.Errorf("level %d, pass %d, buffer %v: other texels", level, pass, throughBuffer)
-					}
-				}
-				got := poisoned(len(texels))
-				if err := gl.DownloadTexture(x, part, got, strides); err != nil {
-					return err
-				}
-				checkPart(t, model, part, w, h, size, got, strides)
+		texels := randomTexels(x.Format, 4*w*h*d+64, 100)
+		for _, throughBuffer := range []bool{false, true} {
+			if err := put(gl, x, part, texels, throughBuffer); err != nil {
+				return err
 			}
+			place(model, part, w, h, size, texels)
+			texels = texels[size:] // other values for the other way
+			for _, download := range []func(*glctx.GL, glctx.Texture, texel.Region, []byte) error{direct, throughPixelBuffer} {
+				got := poisoned(len(model))
+				if err := download(gl, x, whole, got); err != nil {
+					return err
+				}
+				if !bytes.Equal(got, model) {
+					t.Errorf("level %d, buffer %v: other texels", level, throughBuffer)
+				}
+			}
+			got := poisoned(len(texels))
+			if err := gl.DownloadTexture(x, part, got); err != nil {
+				return err
+			}
+			checkPart(t, model, part, w, h, size, got)
 		}
 	}
 	return gl.Err()
 }
 
-func put(gl *glctx.GL, x glctx.Texture, r texel.Region, texels []byte, s glctx.Stride, throughBuffer bool) error {
+func put(gl *glctx.GL, x glctx.Texture, r texel.Region, texels []byte, throughBuffer bool) error {
 	if !throughBuffer {
-		return gl.UploadTexture(x, r, texels, s)
+		return gl.UploadTexture(x, r, texels)
 	}
 	const offset = 64
 	b, err := gl.NewBuffer(offset+len(texels), nil)
@@ -255,11 +209,11 @@ func put(gl *glctx.GL, x glctx.Texture, r texel.Region, texels []byte, s glctx.S
 	}
 	defer gl.DeleteBuffer(b)
 	gl.Upload(b, offset, texels)
-	return gl.CopyToTexture(x, r, b, offset, s)
+	return gl.CopyToTexture(x, r, b, offset)
 }
 
 func direct(gl *glctx.GL, x glctx.Texture, r texel.Region, dst []byte) error {
-	return gl.DownloadTexture(x, r, dst, glctx.Stride{})
+	return gl.DownloadTexture(x, r, dst)
 }
 
 func throughPixelBuffer(gl *glctx.GL, x glctx.Texture, r texel.Region, dst []byte) error {
@@ -270,7 +224,7 @@ func throughPixelBuffer(gl *glctx.GL, x glctx.Texture, r texel.Region, dst []byt
 	}
 	defer gl.DeleteBuffer(b)
 	gl.Upload(b, 0, poisoned(b.Size))
-	if err := gl.CopyFromTexture(x, r, b, offset, glctx.Stride{}); err != nil {
+	if err := gl.CopyFromTexture(x, r, b, offset); err != nil {
 		return err
 	}
 	gl.MemoryBarrier(glctx.BarrierUpdate)
@@ -279,29 +233,23 @@ func throughPixelBuffer(gl *glctx.GL, x glctx.Texture, r texel.Region, dst []byt
 }
 
 // rows calls fn with each row of a region: its offset in the level and in memory.
-func rows(r texel.Region, w, h, size int, s glctx.Stride, fn func(at, there int)) {
-	if s.Row == 0 {
-		s.Row = r.Width * size
-	}
-	if s.Layer == 0 {
-		s.Layer = s.Row * r.Height
-	}
+func rows(r texel.Region, w, h, size int, fn func(at, there int)) {
 	for z := range r.Depth {
 		for y := range r.Height {
-			fn((((r.Z+z)*h+r.Y+y)*w+r.X)*size, z*s.Layer+y*s.Row)
+			fn((((r.Z+z)*h+r.Y+y)*w+r.X)*size, (z*r.Height+y)*r.Width*size)
 		}
 	}
 }
 
-func place(model []byte, r texel.Region, w, h, size int, texels []byte, s glctx.Stride) {
-	rows(r, w, h, size, s, func(at, there int) { copy(model[at:at+r.Width*size], texels[there:]) })
+func place(model []byte, r texel.Region, w, h, size int, texels []byte) {
+	rows(r, w, h, size, func(at, there int) { copy(model[at:at+r.Width*size], texels[there:]) })
 }
 
 // checkPart compares a region in memory and that all else is still poisoned.
-func checkPart(t *testing.T, model []byte, r texel.Region, w, h, size int, got []byte, s glctx.Stride) {
+func checkPart(t *testing.T, model []byte, r texel.Region, w, h, size int, got []byte) {
 	t.Helper()
 	want := poisoned(len(got))
-	rows(r, w, h, size, s, func(at, there int) { copy(want[there:there+r.Width*size], model[at:]) })
+	rows(r, w, h, size, func(at, there int) { copy(want[there:there+r.Width*size], model[at:]) })
 	if !bytes.Equal(got, want) {
 		t.Errorf("%+v: the part differs", r)
 	}
@@ -342,24 +290,16 @@ func TestWrongTexturesReachNoDriver(t *testing.T) {
 		defer gl.DeleteBuffer(b)
 		texels := make([]byte, 8*4*4)
 		for name, err := range map[string]error{
-			"level":         gl.UploadTexture(x, texel.Region{Level: 1}, texels, glctx.Stride{}),
-			"width":         gl.UploadTexture(x, texel.Region{X: 1, Width: 8}, texels, glctx.Stride{}),
-			"negative":      gl.UploadTexture(x, texel.Region{Y: -1, Height: 1}, texels, glctx.Stride{}),
-			"layer":         gl.UploadTexture(x, texel.Region{Z: 1}, texels, glctx.Stride{}),
-			"bytes":         gl.UploadTexture(x, texel.Region{}, texels[:127], glctx.Stride{}),
-			"stride":        gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Row: 31}),
-			"layer stride":  gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Layer: 100}),
-			"long stride":   gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Row: 33}),
-			"huge stride":   gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Row: 1 << 62}),
-			"huge layer":    gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{Layer: 1 << 62}),
-			"odd and huge":  gl.DownloadTexture(x, texel.Region{}, texels, glctx.Stride{Row: 1<<62 + 1}),
-			"64 bits":       gl.CopyFromTexture(x, texel.Region{}, b, 0, glctx.Stride{Row: 1 << 34}),
-			"download":      gl.DownloadTexture(x, texel.Region{}, texels[:127], glctx.Stride{}),
-			"offset":        gl.CopyToTexture(x, texel.Region{}, b, 4, glctx.Stride{}),
-			"no offset":     gl.CopyToTexture(x, texel.Region{Width: 1, Height: 1}, b, -4, glctx.Stride{}),
-			"buffer stride": gl.CopyFromTexture(x, texel.Region{Width: 2, Height: 2}, b, 0, glctx.Stride{Row: 9}),
-			"clear":         gl.ClearTexture(x, texel.Region{}, texels[:3]),
-			"mipmaps":       gl.GenerateMipmaps(integers),
+			"level":     gl.UploadTexture(x, texel.Region{Level: 1}, texels),
+			"width":     gl.UploadTexture(x, texel.Region{X: 1, Width: 8}, texels),
+			"negative":  gl.UploadTexture(x, texel.Region{Y: -1, Height: 1}, texels),
+			"layer":     gl.UploadTexture(x, texel.Region{Z: 1}, texels),
+			"bytes":     gl.UploadTexture(x, texel.Region{}, texels[:127]),
+			"download":  gl.DownloadTexture(x, texel.Region{}, texels[:127]),
+			"offset":    gl.CopyToTexture(x, texel.Region{}, b, 4),
+			"no offset": gl.CopyToTexture(x, texel.Region{Width: 1, Height: 1}, b, -4),
+			"clear":     gl.ClearTexture(x, texel.Region{}, texels[:3]),
+			"mipmaps":   gl.GenerateMipmaps(integers),
 		} {
 			if !errors.Is(err, texel.ErrRegion) {
 				t.Errorf("%s: %v", name, err)
@@ -389,10 +329,10 @@ func TestClearAndMipmaps(t *testing.T) {
 			all, other := []byte{1, 2, 3, 4}, []byte{5, 6, 7, 8}
 			want := bytes.Repeat(all, w*h*d)
 			part := texel.Region{X: 1, Y: min(1, h-1), Z: min(1, d-1), Width: 3, Height: max(1, h/2), Depth: max(1, d/2)}
-			rows(part, w, h, 4, glctx.Stride{}, func(at, _ int) { copy(want[at:], bytes.Repeat(other, part.Width)) })
+			rows(part, w, h, 4, func(at, _ int) { copy(want[at:], bytes.Repeat(other, part.Width)) })
 			got := poisoned(len(want))
 			err = errors.Join(gl.ClearTexture(x, texel.Region{}, all), gl.ClearTexture(x, part, other),
-				gl.DownloadTexture(x, texel.Region{}, got, glctx.Stride{}), gl.Err())
+				gl.DownloadTexture(x, texel.Region{}, got), gl.Err())
 			if err != nil || !bytes.Equal(got, want) {
 				t.Errorf("%s: %v", shape.Dim, err)
 			}
@@ -408,8 +348,8 @@ func TestClearAndMipmaps(t *testing.T) {
 			texels[i] = byte(i % 8 / 2 * 40) // equal in each square of 2
 		}
 		got := poisoned(16)
-		err = errors.Join(gl.UploadTexture(x, texel.Region{}, texels, glctx.Stride{}), gl.GenerateMipmaps(x),
-			gl.DownloadTexture(x, texel.Region{Level: 1}, got, glctx.Stride{}), gl.Err())
+		err = errors.Join(gl.UploadTexture(x, texel.Region{}, texels), gl.GenerateMipmaps(x),
+			gl.DownloadTexture(x, texel.Region{Level: 1}, got), gl.Err())
 		if want := bytes.Repeat([]byte{0, 40, 80, 120}, 4); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("level 1 is %d, %v", got, err)
 		}

@@ -58,7 +58,7 @@ func filterKnown(gl *glctx.GL, program uint32, picture []byte, weights []float32
 	}
 	defer gl.DeleteTexture(to)
 	whole := texel.Region{Width: checkWidth, Height: checkRows}
-	if err := gl.UploadTexture(from, texel.Region{Width: checkWidth, Height: checkHeight}, picture, glctx.Stride{}); err != nil {
+	if err := gl.UploadTexture(from, texel.Region{Width: checkWidth, Height: checkHeight}, picture); err != nil {
 		return err
 	}
 	if err := gl.ClearTexture(to, whole, []byte{0xd5, 0x5d, 0xd5, 0x5d}); err != nil {
@@ -76,7 +76,7 @@ func filterKnown(gl *glctx.GL, program uint32, picture []byte, weights []float32
 	gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, texel.RGBA8)
 	gl.Dispatch((checkWidth+15)/16, (checkRows+7)/8, 1)
 	gl.MemoryBarrier(glctx.BarrierTextureUpdate)
-	if err := gl.DownloadTexture(to, whole, got, glctx.Stride{}); err != nil {
+	if err := gl.DownloadTexture(to, whole, got); err != nil {
 		return err
 	}
 	return gl.Err()

@@ -31,7 +31,6 @@ var (
 	CreateTextures              = gl.CreateTextures
 	DebugMessageCallback        = gl.DebugMessageCallback
 	DebugMessageCallbackKHR     = gl.DebugMessageCallbackKHR
-	DebugMessageInsert          = gl.DebugMessageInsert
 	DeleteBuffers               = gl.DeleteBuffers
 	DeleteProgram               = gl.DeleteProgram
 	DeleteQueries               = gl.DeleteQueries
@@ -72,7 +71,6 @@ var (
 	GetString                   = gl.GetString
 	GetStringi                  = gl.GetStringi
 	GetTextureParameteriv       = gl.GetTextureParameteriv
-	GetTextureSubImage          = gl.GetTextureSubImage
 	GetUniformLocation          = gl.GetUniformLocation
 	GetUniformiv                = gl.GetUniformiv
 	GoStr                       = gl.GoStr
@@ -98,9 +96,6 @@ var (
 	TextureStorage1D            = gl.TextureStorage1D
 	TextureStorage2D            = gl.TextureStorage2D
 	TextureStorage3D            = gl.TextureStorage3D
-	TextureSubImage1D           = gl.TextureSubImage1D
-	TextureSubImage2D           = gl.TextureSubImage2D
-	TextureSubImage3D           = gl.TextureSubImage3D
 	Uniform1dv                  = gl.Uniform1dv
 	Uniform1f                   = gl.Uniform1f
 	Uniform1fv                  = gl.Uniform1fv

@@ -63,8 +63,6 @@ func DebugMessageCallback(_ DebugProc, _ unsafe.Pointer) {}
 
 func DebugMessageCallbackKHR(_ DebugProc, _ unsafe.Pointer) {}
 
-func DebugMessageInsert(_ uint32, _ uint32, _ uint32, _ uint32, _ int32, _ *uint8) {}
-
 func DeleteBuffers(_ int32, _ *uint32) {}
 
 func DeleteProgram(_ uint32) {}
@@ -144,11 +142,6 @@ func GetStringi(_ uint32, _ uint32) *uint8 { return nil }
 
 func GetTextureParameteriv(_ uint32, _ uint32, _ *int32) {}
 
-func GetTextureSubImage(_ uint32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ uint32, _ uint32, _ int32, _ unsafe.Pointer) {
-}
-
-func GetTextureSubImageOffset(_ uint32, _, _, _, _, _, _, _ int32, _, _ uint32, _ int32, _ int) {}
-
 func GetUniformLocation(_ uint32, _ *uint8) int32 { return 0 }
 
 func GetUniformiv(_ uint32, _ int32, _ *int32) {}
@@ -203,16 +196,6 @@ func TextureStorage1D(_ uint32, _ int32, _ uint32, _ int32) {}
 func TextureStorage2D(_ uint32, _ int32, _ uint32, _ int32, _ int32) {}
 
 func TextureStorage3D(_ uint32, _ int32, _ uint32, _ int32, _ int32, _ int32) {}
-
-func TextureSubImage1D(_ uint32, _ int32, _ int32, _ int32, _ uint32, _ uint32, _ unsafe.Pointer) {}
-
-func TextureSubImage2D(_ uint32, _ int32, _ int32, _ int32, _ int32, _ int32, _ uint32, _ uint32, _ unsafe.Pointer) {
-}
-
-func TextureSubImage3D(_ uint32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ uint32, _ uint32, _ unsafe.Pointer) {
-}
-
-func TextureSubImageOffset(_ int, _ uint32, _, _, _, _, _, _, _ int32, _, _ uint32, _ int) {}
 
 func Uniform1dv(_ int32, _ int32, _ *float64) {}
 
@@ -293,3 +276,9 @@ func UnmapBuffer(_ uint32) bool { return false }
 func UnmapNamedBuffer(_ uint32) bool { return false }
 
 func UseProgram(_ uint32) {}
+
+func TextureSubImage(_ int, _ uint32, _, _, _, _, _, _, _ int32, _, _ uint32, _ unsafe.Pointer, _ int) {
+}
+
+func GetTextureSubImage(_ uint32, _, _, _, _, _, _, _ int32, _, _ uint32, _ int32, _ unsafe.Pointer, _ int) {
+}

@@ -37,8 +37,6 @@ const (
 	DEBUG_SEVERITY_LOW                         = 0x9148
 	DEBUG_SEVERITY_MEDIUM                      = 0x9147
 	DEBUG_SEVERITY_NOTIFICATION                = 0x826B
-	DEBUG_SOURCE_APPLICATION                   = 0x824A
-	DEBUG_TYPE_MARKER                          = 0x8268
 	DISPATCH_INDIRECT_BUFFER                   = 0x90EE
 	DISPATCH_INDIRECT_BUFFER_BINDING           = 0x90EF
 	DYNAMIC_COPY                               = 0x88EA

@@ -12,8 +12,8 @@ typedef void (*sub_image_3d)(uint, int, int, int, int, int, int, int, uint, uint
 typedef void (*get_sub_image)(uint, int, int, int, int, int, int, int, uint, uint, int, void *);
 
 static void sc_sub_image(void *f, int sides, uint texture, int level, int x, int y, int z, int w, int h, int d,
-                         uint format, uint type, uintptr_t offset) {
-  const void *pixels = (const void *)offset;
+                         uint format, uint type, const void *memory, uintptr_t offset) {
+  const void *pixels = memory ? memory : (const void *)offset;
   if (sides == 1)
     ((sub_image_1d)f)(texture, level, x, w, format, type, pixels);
   else if (sides == 2)
@@ -23,8 +23,8 @@ static void sc_sub_image(void *f, int sides, uint texture, int level, int x, int
 }
 
 static void sc_get_sub_image(void *f, uint texture, int level, int x, int y, int z, int w, int h, int d,
-                             uint format, uint type, int n, uintptr_t offset) {
-  ((get_sub_image)f)(texture, level, x, y, z, w, h, d, format, type, n, (void *)offset);
+                             uint format, uint type, int n, void *memory, uintptr_t offset) {
+  ((get_sub_image)f)(texture, level, x, y, z, w, h, d, format, type, n, memory ? memory : (void *)offset);
 }
 */
 import "C"
@@ -56,15 +56,15 @@ func InitWithProcAddrFunc(getProcAddr func(name string) unsafe.Pointer) error {
 	return nil
 }
 
-// TextureSubImageOffset is glTextureSubImage1D, 2D or 3D, by the number of sides, from
-// the bound buffer.
-func TextureSubImageOffset(sides int, texture uint32, level, x, y, z, w, h, d int32, format, xtype uint32, offset int) {
+// TextureSubImage is glTextureSubImage1D, 2D or 3D, by the number of sides, from memory, or where
+// that is nil from an offset in the bound buffer.
+func TextureSubImage(sides int, texture uint32, level, x, y, z, w, h, d int32, format, xtype uint32, memory unsafe.Pointer, offset int) {
 	C.sc_sub_image(subImage[sides], C.int(sides), C.uint(texture), C.int(level), C.int(x), C.int(y), C.int(z),
-		C.int(w), C.int(h), C.int(d), C.uint(format), C.uint(xtype), C.uintptr_t(offset))
+		C.int(w), C.int(h), C.int(d), C.uint(format), C.uint(xtype), memory, C.uintptr_t(offset))
 }
 
-// GetTextureSubImageOffset is glGetTextureSubImage to the bound buffer.
-func GetTextureSubImageOffset(texture uint32, level, x, y, z, w, h, d int32, format, xtype uint32, n int32, offset int) {
+// GetTextureSubImage is glGetTextureSubImage to memory, or where that is nil to the bound buffer.
+func GetTextureSubImage(texture uint32, level, x, y, z, w, h, d int32, format, xtype uint32, n int32, memory unsafe.Pointer, offset int) {
 	C.sc_get_sub_image(getSubImage, C.uint(texture), C.int(level), C.int(x), C.int(y), C.int(z),
-		C.int(w), C.int(h), C.int(d), C.uint(format), C.uint(xtype), C.int(n), C.uintptr_t(offset))
+		C.int(w), C.int(h), C.int(d), C.uint(format), C.uint(xtype), C.int(n), memory, C.uintptr_t(offset))
 }

@@ -29,7 +29,7 @@ var from45 = []string{
 	"glBindTextureUnit", "glClearNamedBufferSubData",
 	"glClearTexSubImage", "glCopyNamedBufferSubData", "glCreateBuffers",
 	"glCreateQueries", "glCreateSamplers", "glCreateTextures", "glDebugMessageCallback",
-	"glDebugMessageInsert", "glFlushMappedNamedBufferRange", "glGenerateTextureMipmap", "glGetGraphicsResetStatus",
+	"glFlushMappedNamedBufferRange", "glGenerateTextureMipmap", "glGetGraphicsResetStatus",
 	"glGetNamedBufferSubData", "glGetQueryObjectui64v", "glGetTextureParameteriv",
 	"glGetTextureSubImage", "glMapNamedBufferRange", "glNamedBufferStorage", "glNamedBufferSubData",
 	"glQueryCounter", "glTextureParameteri", "glTextureStorage1D", "glTextureStorage2D",
