@@ -2,283 +2,91 @@
 
 package gl45
 
-import (
-	"errors"
-	"unsafe"
-)
-
-var errNoCgo = errors.New("built without cgo")
+import "unsafe"
 
 // DebugProc is the type of a debug callback.
 type DebugProc func(source, gltype, id, severity uint32, length int32, message string, userParam unsafe.Pointer)
 
-// Without cgo there is no context: the calls that the package makes to find that out return
-// what GL does without a current one, the others do nothing.
-
-func AttachShader(_ uint32, _ uint32) {}
-
-func BindBuffer(_ uint32, _ uint32) {}
-
-func BindBufferBase(_ uint32, _ uint32, _ uint32) {}
-
-func BindBufferRange(_ uint32, _ uint32, _ uint32, _ int, _ int) {}
-
-func BindImageTexture(_ uint32, _ uint32, _ int32, _ bool, _ int32, _ uint32, _ uint32) {}
-
-func BindSampler(_ uint32, _ uint32) {}
-
-func BindTextureUnit(_ uint32, _ uint32) {}
-
-func BufferData(_ uint32, _ int, _ unsafe.Pointer, _ uint32) {}
-
-func BufferSubData(_ uint32, _ int, _ int, _ unsafe.Pointer) {}
-
-func ClearNamedBufferSubData(_ uint32, _ uint32, _ int, _ int, _ uint32, _ uint32, _ unsafe.Pointer) {
-}
-
-func ClearTexSubImage(_ uint32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ int32, _ uint32, _ uint32, _ unsafe.Pointer) {
-}
-
-func ClientWaitSync(_ uintptr, _ uint32, _ uint64) uint32 { return 0 }
-
-func CompileShader(_ uint32) {}
-
-func CopyBufferSubData(_ uint32, _ uint32, _ int, _ int, _ int) {}
-
-func CopyNamedBufferSubData(_ uint32, _ uint32, _ int, _ int, _ int) {}
-
-func CreateBuffers(_ int32, _ *uint32) {}
-
-func CreateProgram() uint32 { return 0 }
-
-func CreateQueries(_ uint32, _ int32, _ *uint32) {}
-
-func CreateSamplers(_ int32, _ *uint32) {}
-
-func CreateShader(_ uint32) uint32 { return 0 }
-
-func CreateTextures(_ uint32, _ int32, _ *uint32) {}
-
-func DebugMessageCallback(_ DebugProc, _ unsafe.Pointer) {}
-
-func DebugMessageCallbackKHR(_ DebugProc, _ unsafe.Pointer) {}
-
-func DeleteBuffers(_ int32, _ *uint32) {}
-
-func DeleteProgram(_ uint32) {}
-
-func DeleteQueries(_ int32, _ *uint32) {}
-
-func DeleteSamplers(_ int32, _ *uint32) {}
-
-func DeleteShader(_ uint32) {}
-
-func DeleteSync(_ uintptr) {}
-
-func DeleteTextures(_ int32, _ *uint32) {}
-
-func DetachShader(_ uint32, _ uint32) {}
-
-func Disable(_ uint32) {}
-
-func DispatchCompute(_ uint32, _ uint32, _ uint32) {}
-
-func DispatchComputeGroupSizeARB(_ uint32, _ uint32, _ uint32, _ uint32, _ uint32, _ uint32) {}
-
-func DispatchComputeIndirect(_ int) {}
-
-func Enable(_ uint32) {}
-
-func FenceSync(_ uint32, _ uint32) uintptr { return 0 }
-
-func Finish() {}
-
-func Flush() {}
-
-func GenBuffers(_ int32, _ *uint32) {}
-
-func GenerateTextureMipmap(_ uint32) {}
-
-func GetError() uint32 { return 0 }
-
-func GetGraphicsResetStatus() uint32 { return 0 }
-
-func GetGraphicsResetStatusARB() uint32 { return 0 }
-
-func GetGraphicsResetStatusKHR() uint32 { return 0 }
-
-func GetInteger64v(_ uint32, _ *int64) {}
-
-func GetIntegeri_v(_ uint32, _ uint32, _ *int32) {}
-
-func GetIntegerv(_ uint32, _ *int32) {}
-
-func GetNamedBufferSubData(_ uint32, _ int, _ int, _ unsafe.Pointer) {}
-
-func GetProgramBinary(_ uint32, _ int32, _ *int32, _ *uint32, _ unsafe.Pointer) {}
-
-func GetProgramInfoLog(_ uint32, _ int32, _ *int32, _ *uint8) {}
-
-func GetProgramInterfaceiv(_ uint32, _ uint32, _ uint32, _ *int32) {}
-
-func GetProgramResourceIndex(_ uint32, _ uint32, _ *uint8) uint32 { return 0 }
-
-func GetProgramResourceName(_ uint32, _ uint32, _ uint32, _ int32, _ *int32, _ *uint8) {}
-
-func GetProgramResourceiv(_ uint32, _ uint32, _ uint32, _ int32, _ *uint32, _ int32, _ *int32, _ *int32) {
-}
-
-func GetProgramiv(_ uint32, _ uint32, _ *int32) {}
-
-func GetQueryObjectui64v(_ uint32, _ uint32, _ *uint64) {}
-
-func GetShaderInfoLog(_ uint32, _ int32, _ *int32, _ *uint8) {}
-
-func GetShaderiv(_ uint32, _ uint32, _ *int32) {}
-
-func GetString(_ uint32) *uint8 { return nil }
-
-func GetStringi(_ uint32, _ uint32) *uint8 { return nil }
-
-func GetTextureParameteriv(_ uint32, _ uint32, _ *int32) {}
-
-func GetUniformLocation(_ uint32, _ *uint8) int32 { return 0 }
-
-func GetUniformiv(_ uint32, _ int32, _ *int32) {}
-
-func GoStr(_ *uint8) string { return "" }
-
-func InitWithProcAddrFunc(_ func(name string) unsafe.Pointer) error { return errNoCgo }
-
-func IsProgram(_ uint32) bool { return false }
-
-func LinkProgram(_ uint32) {}
-
-func MapBufferRange(_ uint32, _ int, _ int, _ uint32) unsafe.Pointer { return nil }
-
-func FlushMappedNamedBufferRange(_ uint32, _ int, _ int)                  {}
-func MapNamedBufferRange(_ uint32, _ int, _ int, _ uint32) unsafe.Pointer { return nil }
-
-func MaxShaderCompilerThreadsARB(_ uint32) {}
-
-func MaxShaderCompilerThreadsKHR(_ uint32) {}
-
-func MemoryBarrier(_ uint32) {}
-
-func NamedBufferStorage(_ uint32, _ int, _ unsafe.Pointer, _ uint32) {}
-
-func NamedBufferSubData(_ uint32, _ int, _ int, _ unsafe.Pointer) {}
-
-func PixelStorei(_ uint32, _ int32) {}
-
-func ProgramBinary(_ uint32, _ uint32, _ unsafe.Pointer, _ int32) {}
-
-func ProgramParameteri(_ uint32, _ uint32, _ int32) {}
-
-func ProgramUniform1iv(_ uint32, _ int32, _ int32, _ *int32) {}
-
-func Ptr(_ interface{}) unsafe.Pointer { return nil }
-
-func QueryCounter(_ uint32, _ uint32) {}
-
-func SamplerParameteri(_ uint32, _ uint32, _ int32) {}
-
-func ShaderSource(_ uint32, _ int32, _ **uint8, _ *int32) {}
-
-func Str(_ string) *uint8 { return nil }
-
-func Strs(_ ...string) (cstrs **uint8, free func()) { return nil, func() {} }
-
-func TextureParameteri(_ uint32, _ uint32, _ int32) {}
-
-func TextureStorage1D(_ uint32, _ int32, _ uint32, _ int32) {}
-
-func TextureStorage2D(_ uint32, _ int32, _ uint32, _ int32, _ int32) {}
-
-func TextureStorage3D(_ uint32, _ int32, _ uint32, _ int32, _ int32, _ int32) {}
-
-func Uniform1dv(_ int32, _ int32, _ *float64) {}
-
-func Uniform1f(_ int32, _ float32) {}
-
-func Uniform1fv(_ int32, _ int32, _ *float32) {}
-
-func Uniform1i(_ int32, _ int32) {}
-
-func Uniform1iv(_ int32, _ int32, _ *int32) {}
-
-func Uniform1ui(_ int32, _ uint32) {}
-
-func Uniform1uiv(_ int32, _ int32, _ *uint32) {}
-
-func Uniform2dv(_ int32, _ int32, _ *float64) {}
-
-func Uniform2fv(_ int32, _ int32, _ *float32) {}
-
-func Uniform2iv(_ int32, _ int32, _ *int32) {}
-
-func Uniform2uiv(_ int32, _ int32, _ *uint32) {}
-
-func Uniform3dv(_ int32, _ int32, _ *float64) {}
-
-func Uniform3fv(_ int32, _ int32, _ *float32) {}
-
-func Uniform3iv(_ int32, _ int32, _ *int32) {}
-
-func Uniform3uiv(_ int32, _ int32, _ *uint32) {}
-
-func Uniform4dv(_ int32, _ int32, _ *float64) {}
-
-func Uniform4fv(_ int32, _ int32, _ *float32) {}
-
-func Uniform4iv(_ int32, _ int32, _ *int32) {}
-
-func Uniform4uiv(_ int32, _ int32, _ *uint32) {}
-
-func UniformMatrix2dv(_ int32, _ int32, _ bool, _ *float64) {}
-
-func UniformMatrix2fv(_ int32, _ int32, _ bool, _ *float32) {}
-
-func UniformMatrix2x3dv(_ int32, _ int32, _ bool, _ *float64) {}
-
-func UniformMatrix2x3fv(_ int32, _ int32, _ bool, _ *float32) {}
-
-func UniformMatrix2x4dv(_ int32, _ int32, _ bool, _ *float64) {}
-
-func UniformMatrix2x4fv(_ int32, _ int32, _ bool, _ *float32) {}
-
-func UniformMatrix3dv(_ int32, _ int32, _ bool, _ *float64) {}
-
-func UniformMatrix3fv(_ int32, _ int32, _ bool, _ *float32) {}
-
-func UniformMatrix3x2dv(_ int32, _ int32, _ bool, _ *float64) {}
-
-func UniformMatrix3x2fv(_ int32, _ int32, _ bool, _ *float32) {}
-
-func UniformMatrix3x4dv(_ int32, _ int32, _ bool, _ *float64) {}
-
-func UniformMatrix3x4fv(_ int32, _ int32, _ bool, _ *float32) {}
-
-func UniformMatrix4dv(_ int32, _ int32, _ bool, _ *float64) {}
-
-func UniformMatrix4fv(_ int32, _ int32, _ bool, _ *float32) {}
-
-func UniformMatrix4x2dv(_ int32, _ int32, _ bool, _ *float64) {}
-
-func UniformMatrix4x2fv(_ int32, _ int32, _ bool, _ *float32) {}
-
-func UniformMatrix4x3dv(_ int32, _ int32, _ bool, _ *float64) {}
-
-func UniformMatrix4x3fv(_ int32, _ int32, _ bool, _ *float32) {}
-
-func UnmapBuffer(_ uint32) bool { return false }
-
-func UnmapNamedBuffer(_ uint32) bool { return false }
-
-func UseProgram(_ uint32) {}
-
-func TextureSubImage(_ int, _ uint32, _, _, _, _, _, _, _ int32, _, _ uint32, _ unsafe.Pointer, _ int) {
-}
-
-func GetTextureSubImage(_ uint32, _, _, _, _, _, _, _ int32, _, _ uint32, _ int32, _ unsafe.Pointer, _ int) {
-}
+// The calls by their types. Without cgo there is no context, so that nothing makes them: they
+// are nil.
+
+var Finish, Flush func()
+var DispatchComputeIndirect func(int)
+var BindVertexArray, CompileShader, DeleteProgram, DeleteShader, Disable, Enable, EnableVertexAttribArray, GenerateTextureMipmap,
+	LinkProgram, MaxShaderCompilerThreadsARB, MaxShaderCompilerThreadsKHR, MemoryBarrier, UseProgram func(uint32)
+var CreateProgram, GetError, GetGraphicsResetStatus, GetGraphicsResetStatusARB, GetGraphicsResetStatusKHR func() uint32
+var DeleteSync func(uintptr)
+var IsProgram, UnmapBuffer, UnmapNamedBuffer func(uint32) bool
+var Uniform1i func(int32, int32)
+var GoStr func(*uint8) string
+var Uniform1ui func(int32, uint32)
+var Str func(string) *uint8
+var GetString func(uint32) *uint8
+var CreateShader func(uint32) uint32
+var PixelStorei func(uint32, int32)
+var CreateBuffers, CreateSamplers, DeleteBuffers, DeleteFramebuffers, DeleteQueries, DeleteRenderbuffers, DeleteSamplers,
+	DeleteTextures, DeleteVertexArrays, DrawBuffers, GenBuffers, GenFramebuffers, GenRenderbuffers,
+	GenVertexArrays func(int32, *uint32)
+var Uniform1f func(int32, float32)
+var GetIntegerv func(uint32, *int32)
+var GetInteger64v func(uint32, *int64)
+var AttachShader, BindBuffer, BindFramebuffer, BindRenderbuffer, BindSampler, BindTextureUnit, DetachShader,
+	QueryCounter func(uint32, uint32)
+var Ptr func(any) unsafe.Pointer
+var Uniform1iv, Uniform2iv, Uniform3iv, Uniform4iv func(int32, int32, *int32)
+var GetAttribLocation, GetUniformLocation func(uint32, *uint8) int32
+var DrawArrays func(uint32, int32, int32)
+var Uniform1uiv, Uniform2uiv, Uniform3uiv, Uniform4uiv func(int32, int32, *uint32)
+var GetUniformiv func(uint32, int32, *int32)
+var GetStringi func(uint32, uint32) *uint8
+var ProgramParameteri, SamplerParameteri, TextureParameteri func(uint32, uint32, int32)
+var Uniform1fv, Uniform2fv, Uniform3fv, Uniform4fv func(int32, int32, *float32)
+var Uniform1dv, Uniform2dv, Uniform3dv, Uniform4dv func(int32, int32, *float64)
+var CreateQueries, CreateTextures func(uint32, int32, *uint32)
+var FenceSync func(uint32, uint32) uintptr
+var GetIntegeri_v, GetProgramiv, GetShaderiv, GetTextureParameteriv func(uint32, uint32, *int32)
+var BindAttribLocation func(uint32, uint32, *uint8)
+var BindBufferBase, DispatchCompute func(uint32, uint32, uint32)
+var GetQueryObjectui64v func(uint32, uint32, *uint64)
+var DebugMessageCallback, DebugMessageCallbackKHR func(DebugProc, unsafe.Pointer)
+var Scissor, Viewport func(int32, int32, int32, int32)
+var UniformMatrix2fv, UniformMatrix2x3fv, UniformMatrix2x4fv, UniformMatrix3fv, UniformMatrix3x2fv, UniformMatrix3x4fv,
+	UniformMatrix4fv, UniformMatrix4x2fv, UniformMatrix4x3fv func(int32, int32, bool, *float32)
+var UniformMatrix2dv, UniformMatrix2x3dv, UniformMatrix2x4dv, UniformMatrix3dv, UniformMatrix3x2dv, UniformMatrix3x4dv,
+	UniformMatrix4dv, UniformMatrix4x2dv, UniformMatrix4x3dv func(int32, int32, bool, *float64)
+var ProgramUniform1iv func(uint32, int32, int32, *int32)
+var TextureStorage1D func(uint32, int32, uint32, int32)
+var RenderbufferStorage func(uint32, uint32, int32, int32)
+var CreateShaderProgramv func(uint32, int32, **uint8) uint32
+var GetProgramInfoLog, GetShaderInfoLog func(uint32, int32, *int32, *uint8)
+var GetProgramResourceIndex func(uint32, uint32, *uint8) uint32
+var CopyBufferSubData, CopyNamedBufferSubData func(uint32, uint32, int, int, int)
+var ShaderSource func(uint32, int32, **uint8, *int32)
+var TransformFeedbackVaryings func(uint32, int32, **uint8, uint32)
+var GetProgramInterfaceiv func(uint32, uint32, uint32, *int32)
+var BindFragDataLocationIndexed func(uint32, uint32, uint32, *uint8)
+var FramebufferRenderbuffer func(uint32, uint32, uint32, uint32)
+var ClientWaitSync func(uintptr, uint32, uint64) uint32
+var BufferSubData, GetNamedBufferSubData, NamedBufferSubData func(uint32, int, int, unsafe.Pointer)
+var BindBufferRange func(uint32, uint32, uint32, int, int)
+var FlushMappedNamedBufferRange func(uint32, int, int)
+var BufferData, NamedBufferStorage func(uint32, int, unsafe.Pointer, uint32)
+var TextureStorage2D func(uint32, int32, uint32, int32, int32)
+var VertexAttribIPointerWithOffset, VertexAttribLPointerWithOffset func(uint32, int32, uint32, int32, uintptr)
+var ProgramBinary func(uint32, uint32, unsafe.Pointer, int32)
+var MapBufferRange, MapNamedBufferRange func(uint32, int, int, uint32) unsafe.Pointer
+var SpecializeShaderARB func(uint32, *uint8, uint32, *uint32, *uint32)
+var TextureStorage3D func(uint32, int32, uint32, int32, int32, int32)
+var VertexAttribPointerWithOffset func(uint32, int32, uint32, bool, int32, uintptr)
+var ShaderBinary func(int32, *uint32, uint32, unsafe.Pointer, int32)
+var GetProgramResourceName func(uint32, uint32, uint32, int32, *int32, *uint8)
+var GetProgramBinary func(uint32, int32, *int32, *uint32, unsafe.Pointer)
+var DispatchComputeGroupSizeARB func(uint32, uint32, uint32, uint32, uint32, uint32)
+var BindImageTexture func(uint32, uint32, int32, bool, int32, uint32, uint32)
+var Strs func(...string) (cstrs **uint8, free func())
+var GetActiveAttrib, GetActiveUniform func(uint32, uint32, int32, *int32, *int32, *uint32, *uint8)
+var ClearNamedBufferSubData func(uint32, uint32, int, int, uint32, uint32, unsafe.Pointer)
+var GetProgramResourceiv func(uint32, uint32, uint32, int32, *uint32, int32, *int32, *int32)
+var ClearTexSubImage func(uint32, int32, int32, int32, int32, int32, int32, int32, uint32, uint32, unsafe.Pointer)
+var GetTextureSubImage func(texture uint32, level, x, y, z, w, h, d int32, format, xtype uint32, n int32, memory unsafe.Pointer, offset int)
+var TextureSubImage func(sides int, texture uint32, level, x, y, z, w, h, d int32, format, xtype uint32, memory unsafe.Pointer, offset int)
