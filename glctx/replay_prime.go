@@ -81,7 +81,7 @@ func (gl *GL) separateSamplers(id uint32) {
 	gl45.UseProgram(id)
 	unit := int32(0)
 	for _, u := range gl.activeVariables(id, gl45.ACTIVE_UNIFORMS, gl45.GetActiveUniform) {
-		if !isSampler(u.kind) {
+		if shader.Type(u.kind).Opaque() != shader.SamplerOpaque {
 			continue
 		}
 		location := gl45.GetUniformLocation(id, gl45.Str(u.name+"\x00"))
@@ -92,15 +92,6 @@ func (gl *GL) separateSamplers(id uint32) {
 			}
 		}
 	}
-}
-
-// isSampler reports whether a type of a uniform is that of a sampler.
-func isSampler(kind uint32) bool {
-	return kind >= gl45.SAMPLER_1D && kind <= gl45.SAMPLER_2D_RECT_SHADOW ||
-		kind >= gl45.SAMPLER_1D_ARRAY && kind <= gl45.SAMPLER_CUBE_SHADOW ||
-		kind >= gl45.INT_SAMPLER_1D && kind <= gl45.UNSIGNED_INT_SAMPLER_BUFFER ||
-		kind >= gl45.SAMPLER_CUBE_MAP_ARRAY && kind <= gl45.UNSIGNED_INT_SAMPLER_CUBE_MAP_ARRAY ||
-		kind >= gl45.SAMPLER_2D_MULTISAMPLE && kind <= gl45.UNSIGNED_INT_SAMPLER_2D_MULTISAMPLE_ARRAY
 }
 
 // activeVariable is an active attribute or uniform.

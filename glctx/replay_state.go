@@ -5,26 +5,13 @@ import (
 	"slices"
 
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	"github.com/shadercache/shadercache/shader"
 )
 
-// vertexFormat is how the vertices of a draw give an attribute: columns of a matrix are
-// attributes of their own.
-type vertexFormat struct {
-	columns    int32
-	components int32
-	kind       uint32 // of a component; FLOAT, INT, UNSIGNED_INT or DOUBLE
-}
-
-// vertexFormats are the formats of the types of attributes, by their GL type.
-var vertexFormats = map[uint32]vertexFormat{
-	gl45.FLOAT: {1, 1, gl45.FLOAT}, gl45.FLOAT_VEC2: {1, 2, gl45.FLOAT}, gl45.FLOAT_VEC3: {1, 3, gl45.FLOAT}, gl45.FLOAT_VEC4: {1, 4, gl45.FLOAT},
-	gl45.FLOAT_MAT2: {2, 2, gl45.FLOAT}, gl45.FLOAT_MAT3: {3, 3, gl45.FLOAT}, gl45.FLOAT_MAT4: {4, 4, gl45.FLOAT},
-	gl45.FLOAT_MAT2x3: {2, 3, gl45.FLOAT}, gl45.FLOAT_MAT2x4: {2, 4, gl45.FLOAT}, gl45.FLOAT_MAT3x2: {3, 2, gl45.FLOAT},
-	gl45.FLOAT_MAT3x4: {3, 4, gl45.FLOAT}, gl45.FLOAT_MAT4x2: {4, 2, gl45.FLOAT}, gl45.FLOAT_MAT4x3: {4, 3, gl45.FLOAT},
-	gl45.INT: {1, 1, gl45.INT}, gl45.INT_VEC2: {1, 2, gl45.INT}, gl45.INT_VEC3: {1, 3, gl45.INT}, gl45.INT_VEC4: {1, 4, gl45.INT},
-	gl45.UNSIGNED_INT: {1, 1, gl45.UNSIGNED_INT}, gl45.UNSIGNED_INT_VEC2: {1, 2, gl45.UNSIGNED_INT},
-	gl45.UNSIGNED_INT_VEC3: {1, 3, gl45.UNSIGNED_INT}, gl45.UNSIGNED_INT_VEC4: {1, 4, gl45.UNSIGNED_INT},
-	gl45.DOUBLE: {1, 1, gl45.DOUBLE}, gl45.DOUBLE_VEC2: {1, 2, gl45.DOUBLE}, gl45.DOUBLE_VEC3: {1, 3, gl45.DOUBLE}, gl45.DOUBLE_VEC4: {1, 4, gl45.DOUBLE},
+// attribute is an attribute of a program. Columns of a matrix are attributes of their own to GL.
+type attribute struct {
+	shader.Type
+	location, columns uint32 // of all elements of an array
 }
 
 // vertices is the number of vertices of a buffer: enough for any primitive.
@@ -33,21 +20,18 @@ const vertices = 32
 // vertexBuffer makes a buffer for the attributes of a program, and sets them in the
 // vertex array that is bound: interleaved, in the order of their locations.
 func (gl *GL) vertexBuffer(id uint32) (buffer uint32) {
-	type attribute struct {
-		vertexFormat
-		location uint32
-	}
 	var list []attribute
 	stride := int32(0)
 	for _, v := range gl.activeVariables(id, gl45.ACTIVE_ATTRIBUTES, gl45.GetActiveAttrib) {
 		location := gl45.GetAttribLocation(id, gl45.Str(v.name+"\x00"))
-		f, known := vertexFormats[v.kind]
-		if location < 0 || !known {
+		t := shader.Type(v.kind)
+		columns, _ := t.Shape()
+		if location < 0 || columns == 0 {
 			continue // gl_VertexID, for example
 		}
-		f.columns *= max(v.length, 1)
-		list = append(list, attribute{f, uint32(location)})
-		stride += f.columns * f.bytes()
+		columns *= max(int(v.length), 1)
+		list = append(list, attribute{t, uint32(location), uint32(columns)})
+		stride += int32(columns) * columnBytes(t)
 	}
 	slices.SortFunc(list, func(a, b attribute) int { return cmp.Compare(a.location, b.location) })
 	gl45.GenBuffers(1, &buffer)
@@ -56,32 +40,34 @@ func (gl *GL) vertexBuffer(id uint32) (buffer uint32) {
 	gl45.BufferData(gl45.ARRAY_BUFFER, len(zeros), gl45.Ptr(zeros), gl45.STATIC_DRAW)
 	offset := 0
 	for _, a := range list {
-		for column := range uint32(a.columns) {
-			a.set(a.location+column, stride, offset)
-			offset += int(a.bytes())
+		for column := range a.columns {
+			setAttribute(a.Type, a.location+column, stride, offset)
+			offset += int(columnBytes(a.Type))
 		}
 	}
 	return buffer
 }
 
-// bytes returns the bytes of one column.
-func (f vertexFormat) bytes() int32 {
-	if f.kind == gl45.DOUBLE {
-		return 8 * f.components
-	}
-	return 4 * f.components
+// columnBytes returns the bytes of one column of a type.
+func columnBytes(t shader.Type) int32 {
+	columns, _ := t.Shape()
+	return int32(t.Bytes() / columns)
 }
 
-// set sets one attribute of the bound vertex array.
-func (f vertexFormat) set(location uint32, stride int32, offset int) {
+// setAttribute sets one attribute of the bound vertex array to a column of a type.
+func setAttribute(t shader.Type, location uint32, stride int32, offset int) {
 	gl45.EnableVertexAttribArray(location)
-	switch f.kind {
-	case gl45.FLOAT:
-		gl45.VertexAttribPointerWithOffset(location, f.components, f.kind, false, stride, uintptr(offset))
-	case gl45.DOUBLE:
-		gl45.VertexAttribLPointerWithOffset(location, f.components, f.kind, stride, uintptr(offset))
+	_, n := t.Shape()
+	rows, at := int32(n), uintptr(offset)
+	switch t.Base() {
+	case shader.FloatBase:
+		gl45.VertexAttribPointerWithOffset(location, rows, gl45.FLOAT, false, stride, at)
+	case shader.DoubleBase:
+		gl45.VertexAttribLPointerWithOffset(location, rows, gl45.DOUBLE, stride, at)
+	case shader.IntBase:
+		gl45.VertexAttribIPointerWithOffset(location, rows, gl45.INT, stride, at)
 	default:
-		gl45.VertexAttribIPointerWithOffset(location, f.components, f.kind, stride, uintptr(offset))
+		gl45.VertexAttribIPointerWithOffset(location, rows, gl45.UNSIGNED_INT, stride, at)
 	}
 }
 
@@ -146,10 +132,10 @@ func (gl *GL) outputFormats(id uint32) []uint32 {
 
 // outputFormat returns the format of a colour for an output of a type.
 func outputFormat(kind uint32) uint32 {
-	switch vertexFormats[kind].kind {
-	case gl45.INT:
+	switch shader.Type(kind).Base() {
+	case shader.IntBase:
 		return gl45.RGBA32I
-	case gl45.UNSIGNED_INT:
+	case shader.UintBase:
 		return gl45.RGBA32UI
 	}
 	return gl45.RGBA8

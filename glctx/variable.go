@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Variable is a variable in a storage block of a program, with the driver's layout.
@@ -30,14 +31,16 @@ const (
 	OtherKind VariableKind = "other"
 )
 
-// variableTypes are the types of GLSL that a Variable can describe.
-var variableTypes = map[uint32]struct {
-	kind  VariableKind
-	words int
-}{
-	gl45.FLOAT: {FloatKind, 1}, gl45.FLOAT_VEC2: {FloatKind, 2}, gl45.FLOAT_VEC3: {FloatKind, 3}, gl45.FLOAT_VEC4: {FloatKind, 4},
-	gl45.INT: {IntKind, 1}, gl45.INT_VEC2: {IntKind, 2}, gl45.INT_VEC3: {IntKind, 3}, gl45.INT_VEC4: {IntKind, 4},
-	gl45.UNSIGNED_INT: {UintKind, 1}, gl45.UNSIGNED_INT_VEC2: {UintKind, 2}, gl45.UNSIGNED_INT_VEC3: {UintKind, 3}, gl45.UNSIGNED_INT_VEC4: {UintKind, 4},
+// kindOfType returns the kind of a type and the words of a value.
+func kindOfType(t shader.Type) (VariableKind, int) {
+	columns, rows := t.Shape()
+	switch kind := VariableKind(t.Base().String()); kind {
+	case FloatKind, IntKind, UintKind:
+		if columns == 1 {
+			return kind, rows
+		}
+	}
+	return OtherKind, 0
 }
 
 // Variables returns the variables in the storage blocks of a program. Those that
@@ -48,14 +51,11 @@ func (gl *GL) Variables(program uint32) ([]Variable, error) {
 	list := make([]Variable, 0, listLength(count))
 	for i := range listLength(count) {
 		v := variable(program, i)
-		t, known := variableTypes[uint32(v[0])]
-		if !known {
-			t.kind = OtherKind
-		}
+		kind, words := kindOfType(shader.Type(v[0]))
 		list = append(list, Variable{
 			Name:  resourceName(program, gl45.BUFFER_VARIABLE, i),
 			Block: resourceName(program, gl45.SHADER_STORAGE_BLOCK, uint32(max(v[1], 0))),
-			Kind:  t.kind, Words: t.words,
+			Kind:  kind, Words: words,
 			Offset: int(v[2]), Length: int(v[3]), Stride: int(v[4]), TopStride: int(v[5]),
 		})
 	}
