@@ -1,9 +1,6 @@
 package glctx
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 // measuredDispatches is how many dispatches of each program are measured: the first is
 // often slower than the others.
@@ -16,18 +13,10 @@ const measuredDispatches = 3
 // cost nothing. Software drivers, whose timestamps say nothing, and contexts below OpenGL
 // 4.5 measure nothing. stop ends it.
 func (c *Context) WatchTimes(watch func(program uint32, gpu time.Duration, operations float64)) (stop func()) {
-	f := &c.first
 	if !c.full || c.info.Software() && !c.options.timeSoftware {
 		return func() {}
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.timers = append(slices.Clip(f.timers), &watch)
-	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.timers = slices.DeleteFunc(slices.Clone(f.timers), func(w *func(uint32, time.Duration, float64)) bool { return w == &watch })
-	}
+	return addWatcher(&c.first.mu, &c.first.timers, watch)
 }
 
 // SetOperations says how many arithmetic operations the next dispatch performs, for

@@ -1,6 +1,7 @@
 package glctx
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -33,19 +34,19 @@ type firstDispatches struct {
 // finished the dispatch, as a fence or Finish shows. It costs later dispatches nothing.
 // stop ends it. Dispatches that bypass GL.UseProgram and GL.Dispatch are not seen.
 func (c *Context) WatchFirstDispatch(watch func(program uint32) (done func())) (stop func()) {
-	f := &c.first
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.watchers = append(f.watchers, &watch)
+	return addWatcher(&c.first.mu, &c.first.watchers, watch)
+}
+
+// addWatcher adds a function to a list that a lock guards. stop takes it out. Both change a copy:
+// the GL thread reads the list without the lock.
+func addWatcher[F any](mu *sync.Mutex, list *[]*F, watch F) (stop func()) {
+	mu.Lock()
+	defer mu.Unlock()
+	*list = append(slices.Clip(*list), &watch)
 	return func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		for i, w := range f.watchers {
-			if w == &watch {
-				f.watchers = append(f.watchers[:i:i], f.watchers[i+1:]...)
-				return
-			}
-		}
+		mu.Lock()
+		defer mu.Unlock()
+		*list = slices.DeleteFunc(slices.Clone(*list), func(w *F) bool { return w == &watch })
 	}
 }
 

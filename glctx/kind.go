@@ -217,28 +217,9 @@ func (k Kind) attributes(debug bool) (lists [][]int32) {
 	return lists
 }
 
-// Bits of GL_CONTEXT_FLAGS.
-const (
-	flagForward = 0x1
-	flagRobust  = 0x4
-	flagNoError = 0x8
-)
-
-// compatibilityProfile is the bit of GL_CONTEXT_PROFILE_MASK.
-const compatibilityProfile = 0x2
-
 // Kind returns the kind of the context as the driver reports it: Major and Minor are the
 // version that it has.
-func (c *Context) Kind() Kind {
-	i, flags := &c.info, c.info.Fingerprint.Flags
-	return Kind{
-		API: i.API, Major: i.Major, Minor: i.Minor,
-		Compatibility:     i.Fingerprint.Profile&compatibilityProfile != 0,
-		ForwardCompatible: flags&flagForward != 0,
-		Robust:            flags&flagRobust != 0,
-		NoError:           flags&flagNoError != 0,
-	}
-}
+func (c *Context) Kind() Kind { return kindOf(c.recordingContext()) }
 
 // atLeast reports whether a version is major.minor or newer.
 func atLeast(have [2]int, major, minor int) bool {

@@ -12,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	"github.com/shadercache/shadercache/recording"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -169,7 +170,7 @@ func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p sh
 	switch {
 	case len(payload) == 0:
 		return p, fmt.Errorf("glctx: load: %w: it is empty", shader.ErrRejected)
-	case c.info.Fingerprint.Flags&flagNoError != 0 && !slices.Contains(c.info.Fingerprint.Formats, format):
+	case c.info.Fingerprint.Flags&recording.FlagNoError != 0 && !slices.Contains(c.info.Fingerprint.Formats, format):
 		return p, fmt.Errorf("glctx: load: %w: the driver has no format %#x", shader.ErrRejected, format)
 	}
 	err = c.doContext(ctx, func(gl *GL) error {
