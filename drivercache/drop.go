@@ -72,7 +72,7 @@ func dropListed(dir string) error {
 // lockDropList takes the lock of the list, so that no names are lost which one process adds
 // while another adds its own, or deletes the list. It waits up to two seconds.
 func lockDropList(dir string) (*Lock, error) {
-	return openWithin(mergeWait, filepath.Clean(dir)+dropExt, true)
+	return open(filepath.Clean(dir)+dropExt, true, mergeWait)
 }
 
 // addToDropList adds names to the list.
@@ -98,20 +98,14 @@ func addToDropList(dir string, entries []string) error {
 // readDropList returns the names in the list, and none where there is no list.
 func readDropList(dir string) ([]string, error) {
 	path := filepath.Clean(dir) + dropExt
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	f, _, err := osfile.OpenRegular(path, os.Lstat, os.OpenFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err == nil && !info.Mode().IsRegular() {
-		// Opening a FIFO or a device might block.
-		err = fmt.Errorf("%s is not a regular file; \"shadercache verify --repair\" removes it", path)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+	case f == nil:
+		return nil, fmt.Errorf("%s is not a regular file; \"shadercache verify --repair\" removes it", path)
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxDropBytes))

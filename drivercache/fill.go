@@ -111,7 +111,7 @@ func fillOnce(from, dir, folder, id string) (r FillReport, err error) {
 }
 
 // lockFilling waits for the lock of the process that copies.
-func lockFilling(dir string) (*Lock, error) { return openWithin(fillWait, dir+fillingExt, true) }
+func lockFilling(dir string) (*Lock, error) { return open(dir+fillingExt, true, fillWait) }
 
 // filling is one copy of a driver's folder.
 type filling struct {

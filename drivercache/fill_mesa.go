@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/shadercache/shadercache/drivercache/mesa"
 	"github.com/shadercache/shadercache/internal/osfile"
 )
@@ -30,23 +32,14 @@ func (f *filling) mesa() error {
 	if err := errors.Join(os.MkdirAll(f.staging, 0o700), os.MkdirAll(c.to, 0o700)); err != nil {
 		return err
 	}
-	folders := make(chan string)
-	var workers sync.WaitGroup
-	for range fillWorkers {
-		workers.Go(func() {
-			for folder := range folders {
-				c.copyFolder(folder)
-			}
-		})
-	}
+	var folders errgroup.Group
+	folders.SetLimit(fillWorkers)
 	for _, e := range osfile.List(from) {
 		if mesa.IsEntryFolder(e.Name()) && e.IsDir() {
-			folders <- e.Name()
+			folders.Go(func() error { return c.copyFolder(e.Name()) })
 		}
 	}
-	close(folders)
-	workers.Wait()
-	return c.err
+	return folders.Wait()
 }
 
 // mesaCopy is the copy of Mesa's files by several goroutines.
@@ -55,24 +48,15 @@ type mesaCopy struct {
 	from, to string
 	temps    atomic.Int64
 
-	mu  sync.Mutex // of filling's counters
-	err error      // the first
+	mu sync.Mutex // of filling's counters
 }
 
-func (c *mesaCopy) fail(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err == nil {
-		c.err = err
-	}
-}
-
-// copyFolder copies the entries of one folder that are missing.
-func (c *mesaCopy) copyFolder(folder string) {
+// copyFolder copies the entries of one folder that are missing: also after an error, the first of
+// which it returns.
+func (c *mesaCopy) copyFolder(folder string) (failed error) {
 	from, to := filepath.Join(c.from, folder), filepath.Join(c.to, folder)
 	if err := checkFolders(from); err != nil {
-		c.fail(err)
-		return
+		return err
 	}
 	have := map[string]bool{}
 	for _, e := range osfile.List(to) {
@@ -86,15 +70,15 @@ func (c *mesaCopy) copyFolder(folder string) {
 		if !made {
 			made = true
 			if err := os.Mkdir(to, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-				c.fail(err)
-				return
+				return err
 			}
 		}
 		err := c.copyEntry(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // it was deleted meanwhile
-			c.fail(err)
+		if failed == nil && !errors.Is(err, fs.ErrNotExist) { // it was deleted meanwhile
+			failed = err
 		}
 	}
+	return failed
 }
 
 // copyEntry copies a file.

@@ -81,12 +81,8 @@ func hasEntries(dir, folder string) bool {
 }
 
 func readFilled(dir string) []string {
-	path := dir + filledExt
-	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
-		return nil // opening a FIFO might block
-	}
-	f, err := os.Open(path)
-	if err != nil {
+	f, _, _ := osfile.OpenRegular(dir+filledExt, os.Lstat, os.OpenFile)
+	if f == nil {
 		return nil
 	}
 	defer f.Close()

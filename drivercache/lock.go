@@ -1,6 +1,7 @@
 package drivercache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,38 +36,15 @@ type Lock struct {
 // loses only what this process adds to the driver's cache. In a read-only directory
 // an error is usual, and no process merges there.
 func Share(folder string) (*Lock, error) {
-	return openWithin(mergeWait, folder, false)
-}
-
-// openWithin is open that waits, at most for a time, while another lock excludes this one.
-func openWithin(wait time.Duration, folder string, exclusive bool) (*Lock, error) {
-	deadline := time.Now().Add(wait)
-	for {
-		l, err := open(folder, exclusive)
-		if !errors.Is(err, ErrInUse) || time.Now().After(deadline) {
-			return l, err
-		}
-		time.Sleep(lockPoll)
-	}
+	return open(folder, false, mergeWait)
 }
 
 // TryExclusive takes an exclusive lock, to rewrite the folder. It does not wait: it
 // returns ErrInUse, wrapped, while the folder is locked.
-func TryExclusive(folder string) (*Lock, error) { return open(folder, true) }
+func TryExclusive(folder string) (*Lock, error) { return open(folder, true, 0) }
 
 // Release unlocks the folder. Further calls do nothing.
 func (l *Lock) Release() error { return l.release() }
-
-// HoldAcrossExec makes the lock survive exec of this process: it is held until the
-// new program and the processes that it starts have ended. Processes that this one
-// starts before exec inherit it as well. It returns errors.ErrUnsupported, wrapped, on
-// systems without such locks.
-func (l *Lock) HoldAcrossExec() error {
-	if err := osfile.KeepAcrossExec(l.file); err != nil {
-		return fmt.Errorf("drivercache: hold %s across exec: %w", l.folder, err)
-	}
-	return nil
-}
 
 // exclusively calls work while a shared lock is exclusive, and reports whether it could be
 // made so. The lock may be gone afterwards: then a merge loses what this process adds.
@@ -76,15 +54,15 @@ func (l *Lock) exclusively(work func()) bool {
 	if exclusive {
 		work()
 	}
-	for deadline := time.Now().Add(mergeWait); osfile.TryLock(l.file, false) != nil && time.Now().Before(deadline); {
-		time.Sleep(lockPoll)
-	}
+	ctx, cancel := context.WithTimeout(context.Background(), mergeWait)
+	defer cancel()
+	_ = osfile.LockWithin(ctx, l.file, false, lockPoll)
 	return exclusive
 }
 
-// open locks the lock file of folder. The file is never deleted: a lock on a deleted
-// file would not exclude later ones.
-func open(folder string, exclusive bool) (*Lock, error) {
+// open locks the lock file of folder. It waits, at most for a time, while another lock excludes
+// this one. The file is never deleted: a lock on a deleted file would not exclude later ones.
+func open(folder string, exclusive bool, wait time.Duration) (*Lock, error) {
 	folder = filepath.Clean(folder)
 	path := folder + ".lock"
 	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
@@ -103,11 +81,9 @@ func open(folder string, exclusive bool) (*Lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("drivercache: %w", err)
 	}
-	err = osfile.TryLock(f, exclusive)
-	if errors.Is(err, osfile.ErrLocked) {
-		err = ErrInUse
-	}
-	if err != nil {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), wait, ErrInUse)
+	defer cancel()
+	if err = osfile.LockWithin(ctx, f, exclusive, lockPoll); err != nil {
 		return nil, errors.Join(fmt.Errorf("drivercache: %s: %w", folder, err), f.Close())
 	}
 	return &Lock{folder, f, sync.OnceValue(f.Close)}, nil

@@ -30,11 +30,10 @@ const heldEnvironment = "DRIVERCACHE_TEST_FOLDER"
 const execEnvironment = "DRIVERCACHE_TEST_EXEC"
 
 func holdAcrossExecAndExec(folder string) error {
-	l, err := Share(folder)
-	if err != nil {
-		return err
+	if state := Manage(folder); !state.Managed {
+		return errors.New(state.Reason)
 	}
-	if err := l.HoldAcrossExec(); err != nil {
+	if err := HoldAcrossExec(); err != nil {
 		return err
 	}
 	return syscall.Exec("/bin/sh", []string{"sh", "-c", "echo held; read line"}, nil)
@@ -78,7 +77,7 @@ func TestLockConflicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantInUse(t, folder)
-	if _, err := open(folder, false); !errors.Is(err, ErrInUse) {
+	if _, err := open(folder, false, 0); !errors.Is(err, ErrInUse) {
 		t.Errorf("shared beside a merge: %v, want ErrInUse", err)
 	}
 	release(t, exclusive)
@@ -124,7 +123,7 @@ func TestShareWaitsForAMerge(t *testing.T) {
 		if _, err := Share(folder); !errors.Is(err, ErrInUse) {
 			t.Errorf("during a merge that does not end: %v, want ErrInUse", err)
 		}
-		time.AfterFunc(mergeWait-lockPoll, func() { _ = exclusive.Release() })
+		time.AfterFunc(mergeWait-2*lockPoll, func() { _ = exclusive.Release() })
 		release(t, share(t, folder))
 	})
 }

@@ -124,15 +124,20 @@ func Managed() (State, bool) {
 }
 
 // HoldAcrossExec makes the shared lock on the managed directory survive exec of this
-// process: see [Lock.HoldAcrossExec]. After an error the lock ends at exec, and a
-// merge by another process may lose what the new program adds to the driver's cache.
+// process: it is held until the new program and the processes that it starts have ended.
+// Processes that this one starts before exec inherit it as well. After an error the lock ends at
+// exec, and a merge by another process may lose what the new program adds to the driver's cache.
+// It returns errors.ErrUnsupported, wrapped, on systems without such locks.
 func HoldAcrossExec() error {
 	process.Lock()
 	defer process.Unlock()
 	if process.lock == nil {
 		return errors.New("drivercache: hold across exec: this process holds no directory")
 	}
-	return process.lock.HoldAcrossExec()
+	if err := osfile.KeepAcrossExec(process.lock.file); err != nil {
+		return fmt.Errorf("drivercache: hold %s across exec: %w", process.lock.folder, err)
+	}
+	return nil
 }
 
 // inheritedDir is the variable with the directory that a parent process has set with

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // stem returns the name of slot n's files without their extension.
@@ -102,14 +104,11 @@ func readToc(root *os.Root, name string) ([]byte, error) {
 
 // openRegular opens a regular file and does not follow links.
 func openRegular(root *os.Root, name string) (*os.File, error) {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return nil, err
+	f, _, err := osfile.OpenRegular(name, root.Lstat, root.OpenFile)
+	if f == nil && err == nil {
+		err = formatErrorf("%s is not a regular file", path.Base(name))
 	}
-	if !info.Mode().IsRegular() {
-		return nil, formatErrorf("%s is not a regular file", path.Base(name))
-	}
-	return root.Open(name)
+	return f, err
 }
 
 // Snapshot is a consistent copy of a slot, even while a driver appends to it.
