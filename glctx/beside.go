@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
@@ -32,9 +33,10 @@ type Beside struct {
 	*Context
 	side *Context
 
+	rejects atomic.Bool // the first context does not load what the second compiles
+
 	mu struct {
 		sync.Mutex
-		rejected bool              // the first context does not load what the second compiles
 		binaries map[uint32]sealed // of programs of the first context, until they are read
 	}
 }
@@ -174,7 +176,7 @@ func (b *Beside) adopt(ctx context.Context, src *shader.Source, m beside) (p sha
 	if _, wrong := errors.AsType[*shader.CompileError](m.err); wrong && b.alike() {
 		return p, m.err
 	}
-	if m.err != nil || len(m.binary.payload) == 0 || b.rejects() {
+	if m.err != nil || len(m.binary.payload) == 0 || b.rejects.Load() {
 		return b.compileHere(ctx, src)
 	}
 	p, err = b.load(ctx, m.binary)
@@ -224,19 +226,9 @@ func (b *Beside) alike() bool {
 	return one.Version == other.Version && one.GLSL == other.GLSL && one.Profile == other.Profile
 }
 
-func (b *Beside) rejects() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.mu.rejected
-}
-
 // setRejects has all later programs compiled in the first context.
 func (b *Beside) setRejects(src *shader.Source, err error) {
-	b.mu.Lock()
-	before := b.mu.rejected
-	b.mu.rejected = true
-	b.mu.Unlock()
-	if before {
+	if b.rejects.Swap(true) {
 		return
 	}
 	b.logger.Warn("programs are compiled in the caller's context: it does not load what a context beside it compiled",

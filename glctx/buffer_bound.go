@@ -33,29 +33,29 @@ func (gl *GL) uploadBound(b Buffer, offset int, data []byte) {
 // downloadBound maps the buffer, since OpenGL ES has no other way to read one. Where the
 // driver cannot map it, dst is not written and Err returns the error.
 func (gl *GL) downloadBound(b Buffer, offset int, dst []byte) {
-	gl.bound(gl45.COPY_READ_BUFFER, b, func() {
-		memory := gl45.MapBufferRange(gl45.COPY_READ_BUFFER, offset, len(dst), gl45.MAP_READ_BIT)
-		if memory == nil {
-			return
-		}
+	gl.mapBound(gl45.COPY_READ_BUFFER, b, offset, len(dst), gl45.MAP_READ_BIT, func(memory unsafe.Pointer) {
 		copy(dst, unsafe.Slice((*byte)(memory), len(dst)))
-		gl45.UnmapBuffer(gl45.COPY_READ_BUFFER)
 	})
 }
 
 // fillBound maps the buffer, since OpenGL ES has no call that clears one.
 func (gl *GL) fillBound(b Buffer, word uint32) {
-	gl.bound(gl45.COPY_WRITE_BUFFER, b, func() {
-		const access = gl45.MAP_WRITE_BIT | gl45.MAP_INVALIDATE_BUFFER_BIT
-		memory := gl45.MapBufferRange(gl45.COPY_WRITE_BUFFER, 0, b.Size, access)
-		if memory == nil {
-			return
-		}
+	const access = gl45.MAP_WRITE_BIT | gl45.MAP_INVALIDATE_BUFFER_BIT
+	gl.mapBound(gl45.COPY_WRITE_BUFFER, b, 0, b.Size, access, func(memory unsafe.Pointer) {
 		words := unsafe.Slice((*uint32)(memory), b.Size/4)
 		for i := range words {
 			words[i] = word
 		}
-		gl45.UnmapBuffer(gl45.COPY_WRITE_BUFFER)
+	})
+}
+
+// mapBound calls fn with memory of the buffer, which is bound, unless the driver cannot map it.
+func (gl *GL) mapBound(target uint32, b Buffer, offset, n int, access uint32, fn func(memory unsafe.Pointer)) {
+	gl.bound(target, b, func() {
+		if memory := gl45.MapBufferRange(target, offset, n, access); memory != nil {
+			fn(memory)
+			gl45.UnmapBuffer(target)
+		}
 	})
 }
 

@@ -26,9 +26,7 @@ type Info struct {
 	MaxSharedBytes int      // shared memory of a work group
 	MaxBindings    int      // shader storage bindings
 
-	Textures       texel.Limits
-	UniformBlocks  int // of one compute program
-	CounterBuffers int // atomic counter bindings
+	Textures texel.Limits
 
 	VariableGroups bool // GL_ARB_compute_variable_group_size
 
@@ -65,8 +63,6 @@ func (gl *GL) readInfo() Info {
 		MaxSharedBytes: int(gl.integer(gl45.MAX_COMPUTE_SHARED_MEMORY_SIZE)),
 		MaxBindings:    int(gl.integer(gl45.MAX_SHADER_STORAGE_BUFFER_BINDINGS)),
 		Textures:       gl.readTextureLimits(),
-		UniformBlocks:  int(gl.integer(gl45.MAX_COMPUTE_UNIFORM_BLOCKS)),
-		CounterBuffers: int(gl.integer(gl45.MAX_ATOMIC_COUNTER_BUFFER_BINDINGS)),
 		Limits: job.Limits{
 			MaxUniform:       int64(gl.integer(gl45.MAX_UNIFORM_BLOCK_SIZE)),
 			MaxCounters:      int64(gl.integer(gl45.MAX_ATOMIC_COUNTER_BUFFER_SIZE)),
