@@ -78,10 +78,14 @@ func payloadSumLine(b *Blob) string {
 	return shader.Digest(sha256.Sum256(b.Payload)).String() + "\n"
 }
 
-// staleChecks lists the records of blobs that are gone.
+// staleChecks lists the records of blobs that are gone. That of a program that is computed
+// wrong has none and stays: without it the next start would compile it and not check it.
 func (s *Store) staleChecks() (paths []string) {
 	for key, e := range answers.files(s.path) {
-		if _, err := os.Lstat(s.blobPath(key)); e.Type().IsRegular() && errors.Is(err, fs.ErrNotExist) {
+		if _, wrong := s.Wrong(key); wrong || !e.Type().IsRegular() {
+			continue
+		}
+		if _, err := os.Lstat(s.blobPath(key)); errors.Is(err, fs.ErrNotExist) {
 			paths = append(paths, answers.path(s.path, key))
 		}
 	}

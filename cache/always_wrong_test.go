@@ -47,6 +47,9 @@ func TestAlwaysWrongIsAnError(t *testing.T) {
 			want.counts.Stored = want.counts.Compiles
 		}
 		f.wantCounts(want.counts)
+		if _, err := f.cache.Prune(binary.PruneOptions{}); err != nil {
+			t.Error(err)
+		}
 		f.close()
 		if runs != want.runs {
 			t.Errorf("start %d: %d runs of the check", start, runs)
