@@ -22,7 +22,7 @@ import (
 //	an empty cache of the driver
 //	crashed, and the second child did not    none: the driver's cache is set aside
 //	ran out of time, or exited twice         refused for a minute, longer each time
-//	took too much memory                     none: its error
+//	took too much memory                     none: its error; a suspect is refused as one that hung
 //	was killed otherwise                     tried once more, then its error
 
 // driverCacheVariable is the directory of an empty driver cache, for a child that is
