@@ -100,6 +100,7 @@ var faults = []fault{
 	{"NoAnswer", text(""), fleet.ErrUnreachable},
 	{"HalfHeader", text("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n"), fleet.ErrUnreachable},
 	{"HalfBody", text(object + "Content-Length: 1000\r\n\r\nhalf"), fleet.ErrUnreachable},
+	{"BodyToTheClose", text(strings.Replace(object, "1.1", "1.0", 1) + "\r\nhalf"), fleet.ErrProtocol},
 	{"Silent", silent, fleet.ErrUnreachable},
 	{"SlowHeader", drip("HTTP/1.1 200 OK\r\nX-Slow: "), fleet.ErrUnreachable},
 	{"SlowBody", drip(object + "Content-Length: 1000000\r\n\r\n"), fleet.ErrUnreachable},

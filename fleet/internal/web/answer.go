@@ -19,7 +19,7 @@ func CheckStatus(response *http.Response, now time.Time) error {
 	status := strings.TrimSpace(fmt.Sprintf("status %d %s", code, http.StatusText(code)))
 	switch {
 	case code == http.StatusPartialContent && response.Request.Header.Get("Range") != "":
-		return nil
+		return checkLength(response)
 	case code == http.StatusOK || code == http.StatusCreated || code == http.StatusAccepted || code == http.StatusNoContent:
 		return CheckPage(response)
 	case code == http.StatusNotFound || code == http.StatusGone:
@@ -57,6 +57,15 @@ func CheckPage(response *http.Response) error {
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if response.StatusCode == http.StatusOK && (kind == "text/html" || kind == "application/xhtml+xml") {
 		return fmt.Errorf("%w: a web page (hint: is there a login page or a captive portal in between?)", fleet.ErrProtocol)
+	}
+	return checkLength(response)
+}
+
+// checkLength refuses what a GET reads to the close of the connection: such an answer that was
+// cut looks like an object that is damaged in the store, which a push replaces.
+func checkLength(response *http.Response) error {
+	if response.Request.Method == http.MethodGet && response.ProtoMajor < 2 && response.ContentLength < 0 && len(response.TransferEncoding) == 0 {
+		return fmt.Errorf("%w: an answer of unknown length (hint: is a server or proxy in between that speaks HTTP/1.0?)", fleet.ErrProtocol)
 	}
 	return nil
 }
