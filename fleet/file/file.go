@@ -273,7 +273,10 @@ func (b *backend) replace(ctx context.Context, root *os.Root, temp, name string,
 	if err := ctx.Err(); err != nil {
 		return err // the caller was told that it failed
 	}
-	return root.Rename(temp, name)
+	if err := root.Rename(temp, name); err != nil {
+		return err
+	}
+	return osfile.SyncDir(filepath.Join(b.path, path.Dir(name)))
 }
 
 // tagIn returns the tag of an object, and another one for what is too large to have one. Others
