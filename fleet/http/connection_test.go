@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"sync/atomic"
 	"testing"
@@ -88,5 +89,30 @@ func TestRefusedPackIsNotSent(t *testing.T) {
 	b.Close()
 	if n := <-sent; n != 0 {
 		t.Errorf("%d bytes of the pack were sent", n)
+	}
+}
+
+// A cache in between, such as a proxy of a site, may answer with an old object for days. A
+// writer would not see its own head, and a node not that a key was revoked.
+func TestCachesAskTheServer(t *testing.T) {
+	t.Parallel()
+	stored, cached := "an old head", "an old head"
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut {
+			data, _ := io.ReadAll(r.Body)
+			stored = string(data)
+		} else if r.Header.Get("Cache-Control") == "no-cache" {
+			cached = stored
+		}
+		io.WriteString(w, cached)
+	}))
+	defer s.Close()
+	u, _ := url.Parse(s.URL)
+	b := open(t, u, nil)
+	if err := put(t, b); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := get(t.Context(), b); err != nil || string(got) != stored {
+		t.Errorf("%q, %v, should be %q", got, err, stored)
 	}
 }

@@ -186,6 +186,7 @@ func (b *backend) send(ctx context.Context, method, name string, header http.Hea
 		request.Header[key] = values
 	}
 	request.Header.Set("Accept-Encoding", "identity")
+	request.Header.Set("Cache-Control", "no-cache") // heads and lists of keys change
 	if b.agent != "" {
 		request.Header.Set("User-Agent", b.agent)
 	}
