@@ -160,16 +160,20 @@ func (o *options) changeKeys(ro fleet.Options, root ed25519.PrivateKey, change f
 	return newRemoteKeys(ro.URL, l), err
 }
 
-// addKey adds the public key of a file.
+// addKey adds the public key of a file. One that is there stays: an add that was cut off has not
+// written all heads.
 func addKey(l *fleet.KeyList, path string) error {
 	key, err := pack.ReadPublicKey(path)
 	if err != nil {
 		return err
 	}
-	if k := l.Find(fleet.KeyID(key)); k != nil {
-		return fmt.Errorf("key %s is in the list, or was revoked: make another one", k.ID())
+	k := l.Find(fleet.KeyID(key))
+	switch {
+	case k == nil:
+		l.Keys = append(l.Keys, fleet.ListedKey{Key: key, Added: time.Now().UTC().Truncate(time.Second)})
+	case !k.Revoked.IsZero():
+		return fmt.Errorf("key %s was revoked: make another one", k.ID())
 	}
-	l.Keys = append(l.Keys, fleet.ListedKey{Key: key, Added: time.Now().UTC().Truncate(time.Second)})
 	return nil
 }
 
