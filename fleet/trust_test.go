@@ -454,11 +454,21 @@ func TestChangesOfKeysMeet(t *testing.T) {
 }
 
 // On a store without compare-and-swap a push that is late replaces the head of a revocation,
-// sees that, and takes its list.
+// sees that, and takes its list. With it so does one whose driver has no head yet.
 func TestRevocationDuringAPush(t *testing.T) {
 	t.Parallel()
-	f := newFleet(inMemory(t))
-	f.store.abilities.CompareAndSwap = false
+	for _, swaps := range []bool{false, true} {
+		f := newFleet(inMemory(t))
+		f.store.abilities.CompareAndSwap = swaps
+		if swaps {
+			must(t, f.store.Delete(t.Context(), mesaHead))
+		}
+		revokedDuringAPush(t, f)
+	}
+}
+
+func revokedDuringAPush(t *testing.T, f *fleetOf) {
+	t.Helper()
 	f.store.put = func(name string) error {
 		if strings.HasSuffix(name, "/head") {
 			f.store.put = nil

@@ -40,7 +40,8 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	if err := r.putHead(ctx, old, h, object, abilities.CompareAndSwap); err != nil {
 		return err
 	}
-	if !abilities.CompareAndSwap { // the head may have replaced one with a later list
+	// The head may have replaced one with a later list, or be one that a change of keys did not see.
+	if !abilities.CompareAndSwap || old.object == nil {
 		now, later, err := r.readKeys(ctx)
 		if err == nil && now != nil && later.data != nil && string(later.data) != string(line) {
 			err = errors.Join(ErrChanged, r.putKeysInto(ctx, h.Fingerprint, now.Epoch, later.data))
