@@ -87,6 +87,7 @@ func TestRecordsBesideAMergeCountOnce(t *testing.T) {
 	const records = 300
 	d := openTestDir(t)
 	s, other := openTestStore(t, d, testFingerprint), openTestStore(t, d, testFingerprint)
+	must(t, s.record(pendingRecord{}, true))
 	ended := make(chan error, 1)
 	go func() {
 		var err error
