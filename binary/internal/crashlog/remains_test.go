@@ -1,9 +1,15 @@
 package crashlog
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/shader"
 )
@@ -49,6 +55,30 @@ func TestMalformedMarks(t *testing.T) {
 	}
 	if name := parseMarks(good)[Mark{Load, testKey(1)}]; name != "a b" {
 		t.Errorf("name %q", name)
+	}
+}
+
+// Of processes that recover at once each finds what the others have not.
+func TestRemainsAreFoundOnce(t *testing.T) {
+	dir, files := t.TempDir(), 100
+	for n := range files {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("1-%d", n)), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var found atomic.Int64
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			err := Recover(dir, time.Now(), func(Remains) error { found.Add(1); return nil })
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if int(found.Load()) != files {
+		t.Errorf("%d files were found %d times", files, found.Load())
 	}
 }
 

@@ -180,6 +180,52 @@ func TestValuesThatDoNotDecodeAreDamage(t *testing.T) {
 	}
 }
 
+// A process that is killed before it renames the changed copy leaves the file as it was, and
+// index.sum with the sums of both.
+func TestKilledBeforeTheRename(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, "before", "")
+	before, err := os.ReadFile(filepath.Join(dir, Name))
+	must(t, err)
+	save(t, dir, "after", "")
+	must(t, os.WriteFile(filepath.Join(dir, Name), before, 0o600))
+	if counters, _ := content(t, dir); counters != "before" {
+		t.Errorf("counters %q", counters)
+	}
+	save(t, dir, "again", "")
+	if counters, _ := content(t, dir); counters != "again" {
+		t.Errorf("counters %q", counters)
+	}
+}
+
+// More sums than a change writes are no index.sum, whatever they are.
+func TestTooManySums(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, "", "")
+	path := filepath.Join(dir, SumName)
+	sum, err := os.ReadFile(path)
+	must(t, err)
+	must(t, os.WriteFile(path, bytes.Repeat(sum, maxSums+1), 0o600))
+	if _, err := Open(dir, true); !isDamage(err) {
+		t.Errorf("got %v, want damage", err)
+	}
+}
+
+// What was opened before another process replaced it is not changed: the change would be lost.
+func TestFileThatIsReplacedWhileItIsOpened(t *testing.T) {
+	dir := t.TempDir()
+	save(t, dir, "", "")
+	x := &File{path: filepath.Join(dir, Name), sumPath: filepath.Join(dir, SumName)}
+	must(t, x.open(false, os.OpenFile))
+	same, err := os.ReadFile(x.path)
+	must(t, err)
+	must(t, errors.Join(os.WriteFile(x.path+".new", same, 0o600), os.Rename(x.path+".new", x.path)))
+	err = x.verify()
+	if !errors.Is(err, errReplaced) || x.abandon(err) != ErrBusy {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A panic inside bbolt must leave neither a lock nor a file behind.
 func TestGuardTurnsPanicsIntoDamage(t *testing.T) {
 	dir := t.TempDir()

@@ -109,6 +109,9 @@ func TestEarlyConnectionIsWaitedFor(t *testing.T) {
 	release := make(chan struct{})
 	transport.early = &earlyConn{scheme: "http", address: server.url.Host, done: make(chan struct{})}
 	e := transport.early
+	if transport.takeEarly(t.Context(), "https", e.address) != nil || transport.takeEarly(t.Context(), "http", "host:80") != nil {
+		t.Error("it is for another scheme, or another host")
+	}
 	go func() {
 		<-release
 		e.conn, e.err = net.Dial("tcp", e.address)
