@@ -138,6 +138,21 @@ func TestRepairPlace(t *testing.T) {
 	}
 }
 
+// Appending to a FIFO would wait for a reader.
+func TestRunsInAFIFO(t *testing.T) {
+	d := openTestDir(t)
+	path := runs.path(d)
+	must(t, syscall.Mkfifo(path, 0o600))
+	time.AfterFunc(10*time.Second, func() { // ends a wait
+		if f, err := os.OpenFile(path, os.O_RDWR, 0); err == nil {
+			_ = f.Close()
+		}
+	})
+	if err := d.AppendRun(Run{Time: start}); !errors.Is(err, ErrDamaged) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // Record needs no repair: it makes the index and its sum again.
 func TestRecordReplacesMisplacedSum(t *testing.T) {
 	for _, put := range []func(path string) error{
@@ -146,12 +161,12 @@ func TestRecordReplacesMisplacedSum(t *testing.T) {
 	} {
 		s := openTestStore(t, openTestDir(t), testFingerprint)
 		putBlobs(t, s, testBlob(0))
-		must(t, s.Record([]Use{{Key: testKey(0), Hits: 1}}, Counters{DiskHits: 1}))
+		merge(t, s, []Use{{Key: testKey(0), Hits: 1}}, Counters{DiskHits: 1})
 		path := filepath.Join(s.path, index.SumName)
 		must(t, os.Remove(path))
 		must(t, put(path))
 		for range 2 {
-			must(t, s.Record([]Use{{Key: testKey(0), Hits: 1}}, Counters{DiskHits: 1}))
+			merge(t, s, []Use{{Key: testKey(0), Hits: 1}}, Counters{DiskHits: 1})
 		}
 		if list := slices.Collect(s.ByName()); len(list) != 1 || list[0].Hits != 2 || lifetime(t, s.dir).DiskHits != 3 {
 			t.Errorf("%+v, %+v", list, lifetime(t, s.dir))
