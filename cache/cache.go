@@ -105,7 +105,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	}
 	// A claim of another process ends when the binary is stored: it takes one that is written
 	// at once.
-	if c.options.Save != SaveBehind || !c.formats || c.sourceOnly != "" || o.InTrial {
+	if c.options.Save != SaveBehind || c.sourceOnly != "" || o.InTrial {
 		c.options.ShareCompiles = 0
 	}
 	if opened.warning != nil {
