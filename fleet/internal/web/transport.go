@@ -76,9 +76,6 @@ func tlsSettings(getenv func(string) string) (*tls.Config, error) {
 	if certificate == "" && key == "" {
 		return settings, nil
 	}
-	if certificate == "" || key == "" {
-		return nil, fmt.Errorf("a client certificate needs both SHADERCACHE_REMOTE_CERT and SHADERCACHE_REMOTE_KEY")
-	}
 	pair, err := tls.LoadX509KeyPair(certificate, key)
 	if err != nil {
 		return nil, fmt.Errorf("SHADERCACHE_REMOTE_CERT and SHADERCACHE_REMOTE_KEY: %w", err)
