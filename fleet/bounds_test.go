@@ -37,6 +37,47 @@ func TestHeadsThatNoWriterMakes(t *testing.T) {
 	}
 }
 
+// A new head continues after those that were seen, and is later than the clock of another
+// writer where the numbers before are not known.
+func TestNumbersOfHeads(t *testing.T) {
+	now := time.UnixMilli(1000)
+	for name, c := range map[string]struct {
+		head    Head
+		seen    driverState
+		list    *KeyList
+		counted bool
+		want    Head
+	}{
+		"the next":                    {Head{Epoch: 2, Sequence: 7}, driverState{Epoch: 2, Sequence: 7}, nil, true, Head{Epoch: 2, Sequence: 8}},
+		"after one that was deleted":  {Head{}, driverState{Epoch: 2, Sequence: 7}, nil, true, Head{Epoch: 2, Sequence: 8}},
+		"after one that was put back": {Head{Epoch: 2, Sequence: 3}, driverState{Epoch: 2, Sequence: 7}, nil, true, Head{Epoch: 2, Sequence: 8}},
+		"of a later list":             {Head{Epoch: 2, Sequence: 5000}, driverState{}, &KeyList{Epoch: 3}, true, Head{Epoch: 3, Sequence: 1000}},
+		"of unknown numbers":          {Head{Sequence: 7}, driverState{}, nil, false, Head{Sequence: 1000}},
+		"of unknown numbers, later":   {Head{Sequence: 5000}, driverState{}, nil, false, Head{Sequence: 5001}},
+	} {
+		h := c.head
+		h.number(c.seen, c.list, now, c.counted)
+		if h.Epoch != c.want.Epoch || h.Sequence != c.want.Sequence {
+			t.Errorf("%s: number %d of epoch %d, want %+v", name, h.Sequence, h.Epoch, c.want)
+		}
+	}
+}
+
+// A file of the state that is too large counts as missing.
+func TestStateThatIsTooLarge(t *testing.T) {
+	d := stateDir{t.TempDir()}
+	for size, want := range map[int]uint64{maxStateBytes: 5, maxStateBytes + 1: 0} {
+		var s driverState
+		text := `{"sequence": 5}`
+		if err := os.WriteFile(filepath.Join(d.path, stateName), []byte(text+strings.Repeat(" ", size-len(text))), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if d.read(stateName, &s); s.Sequence != want {
+			t.Errorf("of %d bytes: %d, want %d", size, s.Sequence, want)
+		}
+	}
+}
+
 // A head has one form: what says the same in another one is refused.
 func TestHeadsHaveOneForm(t *testing.T) {
 	data, err := fuzzHead().encode()

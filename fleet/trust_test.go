@@ -453,6 +453,80 @@ func TestChangesOfKeysMeet(t *testing.T) {
 	}
 }
 
+// Of two changes of keys at once none is lost, also where they make the first list.
+func TestChangesOfKeysAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, there := range []bool{true, false} {
+		f := newFleet(inMemory(t))
+		if !there {
+			must(t, f.Delete(t.Context(), fleet.KeysName))
+		}
+		f.store.put = func(name string) error {
+			if name == fleet.KeysName {
+				f.store.put = nil
+				f.change(revoke(1))
+			}
+			return nil
+		}
+		f.change(add(2))
+		if err := f.pulls(openDir(t)); err == nil || !strings.Contains(err.Error(), "was revoked on") {
+			t.Errorf("a list that was there, %v: %v", there, err)
+		}
+	}
+}
+
+// A change of keys writes no list that readers would refuse, and takes none of another remote.
+func TestListsThatReadersRefuseAreNotWritten(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	before := f.object(fleet.KeysName)
+	_, root := rootPair()
+	for name, keys := range map[string][]fleet.ListedKey{
+		"a key of one byte": {{Key: []byte{1}}}, "many keys": make([]fleet.ListedKey, 257),
+	} {
+		_, err := open(t, openDir(t), rooted(reader(f.url))).ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error {
+			for i := range keys {
+				if keys[i].Key == nil {
+					keys[i].Key = make([]byte, 32)
+				}
+			}
+			l.Keys = keys
+			return nil
+		})
+		if !errors.Is(err, fleet.ErrRefused) || !bytes.Equal(f.object(fleet.KeysName), before) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	other := list(50, []byte{1}, nil)
+	other.Name = "staging"
+	f.changeHead(func(b []byte) []byte {
+		_, rest := fleet.CutKeys(b)
+		return append(fleet.EncodeKeys(other, root), rest...)
+	})
+	f.change(add(2))
+	must(t, f.pulls(openDir(t)))
+}
+
+// On a store without compare-and-swap a push whose head another writer replaces at once is
+// made again.
+func TestHeadThatIsReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	f.store.abilities.CompareAndSwap = false
+	old := f.store.objects[mesaHead]
+	f.store.did = func(name string) error {
+		if strings.HasSuffix(name, "/head") {
+			f.store.did = nil
+			f.store.objects[name] = old
+		}
+		return nil
+	}
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+	victim := openDir(t)
+	must(t, f.pulls(victim))
+	wantPrograms(t, victim, mesaDriver, 1, 2)
+}
+
 // On a store without compare-and-swap a push that is late replaces the head of a revocation,
 // sees that, and takes its list. With it so does one whose driver has no head yet.
 func TestRevocationDuringAPush(t *testing.T) {
