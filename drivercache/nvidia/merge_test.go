@@ -2,6 +2,7 @@ package nvidia
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"maps"
@@ -62,6 +63,49 @@ func TestMergeFillsUpTo4GiB(t *testing.T) {
 	}})
 	if len(m.pieces) != 1 || m.pieces[0].at.id != (identity{2}) || m.merged.end() != math.MaxUint32 {
 		t.Errorf("copies %+v, the slot ends at %d", m.pieces, m.merged.end())
+	}
+}
+
+// farRecords is a .bin whose records are those of entries.
+type farRecords struct{ s *slot }
+
+func (f farRecords) ReadAt(p []byte, offset int64) (int, error) {
+	clear(p)
+	if offset == 0 {
+		copy(p, f.s.header[:])
+	}
+	for _, e := range f.s.entries {
+		if offset == int64(e.offset) {
+			copy(p[4:], e.id[:])
+			binary.LittleEndian.PutUint32(p[28:], e.size)
+		}
+	}
+	return len(p), nil
+}
+
+// A record that ends beyond what an offset can name is none: nothing could follow it.
+func TestSlotsEndBefore4GiB(t *testing.T) {
+	for size, fails := range map[uint32]bool{math.MaxUint32 - headerBytes - recordBytes: false, math.MaxUint32 - headerBytes - recordBytes + 1: true} {
+		s := &slot{entries: []entry{{id: identity{1}, offset: headerBytes, size: size}}}
+		copy(s.header[:], magic)
+		binary.LittleEndian.PutUint32(s.header[4:], version)
+		if _, err := parseSlot(s.toc(), farRecords{s}); (err != nil) != fails {
+			t.Errorf("a record of %d bytes: %v", size, err)
+		}
+	}
+}
+
+// The .toc of a slot is deleted before its .bin: drivers ignore a .bin alone.
+func TestSlotsAreRemovedByTheirToc(t *testing.T) {
+	root, err := os.OpenRoot(t.TempDir())
+	must(t, err)
+	defer root.Close()
+	must(t, errors.Join(root.WriteFile(stem(1)+".toc", nil, 0o600), root.MkdirAll(stem(1)+".bin/stays", 0o700)))
+	if err := removeSlot(root, ".", 1); err == nil {
+		t.Error("a folder that is not empty was removed")
+	}
+	if _, err := root.Lstat(stem(1) + ".toc"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the .toc is there: %v", err)
 	}
 }
 
