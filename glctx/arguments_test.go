@@ -52,6 +52,39 @@ func TestErrorsOfEarlierCalls(t *testing.T) {
 	}
 }
 
+// An error of an earlier call is none of a program.
+func TestErrorsBeforeAProgram(t *testing.T) {
+	c := gltest.Open(t)
+	raise := func() {
+		wantNoError(t, c.Do(func(gl *glctx.GL) error {
+			gl.BindCounters(1<<31, glctx.Buffer{}, 0, 4) // no such binding
+			return nil
+		}))
+	}
+	raise()
+	p := compile(t, c, shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"}))[0]
+	format, payload, err := c.Binary(t.Context(), p.ID)
+	wantNoError(t, err)
+	raise()
+	loaded, err := c.Load(t.Context(), format, payload)
+	wantNoError(t, err)
+	c.Delete(loaded.ID)
+}
+
+// A sampler is not made beside an error, whichever call has raised it.
+func TestErrorsBesideASampler(t *testing.T) {
+	c := gltest.Open(t)
+	err := c.Do(func(gl *glctx.GL) error {
+		gl.BindCounters(1<<31, glctx.Buffer{}, 0, 4) // no such binding
+		s, err := gl.NewSampler(texel.Sampler{})
+		gl.DeleteSampler(s)
+		return err
+	})
+	if raised, ok := errors.AsType[*glctx.Error](err); !ok || c.Counters().Samplers != 0 {
+		t.Errorf("%v, %v: %d samplers", err, raised, c.Counters().Samplers)
+	}
+}
+
 // Sizes that there cannot be are errors, also in a context whose calls raise none.
 func TestSizesThatThereCannotBe(t *testing.T) {
 	for _, kind := range []glctx.Kind{{}, {Major: 4, Minor: 5, NoError: true}} {
@@ -87,6 +120,9 @@ func TestNoRoom(t *testing.T) {
 	err := c.Do(func(gl *glctx.GL) error {
 		b, bufferErr := gl.NewBuffer(1<<50, nil)
 		x, textureErr := gl.NewTexture(texel.Shape{Format: texel.RGBA32F, Dim: shader.Dim2DArray, Width: l.Size, Height: l.Size, Depth: l.Layers})
+		if _, err := gl.NewStaging(1<<50, glctx.Download); !errors.Is(err, shader.ErrOutOfMemory) {
+			t.Errorf("staging memory: %v", err)
+		}
 		if !errors.Is(bufferErr, shader.ErrOutOfMemory) || !errors.Is(textureErr, shader.ErrOutOfMemory) {
 			t.Errorf("a buffer: %v, a texture: %v", bufferErr, textureErr)
 			gl.DeleteBuffer(b)

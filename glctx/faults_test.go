@@ -72,6 +72,16 @@ func TestOutOfMemoryAtEachLoadIsCompiled(t *testing.T) {
 	wantIn(t, faultChild(t, dir, nil), "outcome: disk,") // the binary is still there
 }
 
+// A compile that fails for lack of memory is none of a wrong source.
+func TestOutOfMemoryIsNoCompileError(t *testing.T) {
+	gltest.Open(t)
+	t.Parallel()
+	dir := t.TempDir()
+	environment := faultgl.Environment(t, faultgl.Fault{Mode: faultgl.OutOfMemory, At: "glCompileShader"})
+	wantIn(t, faultChild(t, dir, environment), "out of memory 2")
+	wantIn(t, faultChild(t, dir, nil), "outcome: compiled, stored 1,")
+}
+
 // A driver that raises an error for a binary and still reports that it is linked has refused
 // it: the program is compiled.
 func TestErrorsOfLoadsAreRefusals(t *testing.T) {

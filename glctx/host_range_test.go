@@ -135,6 +135,14 @@ func TestOnHostFails(t *testing.T) {
 			t.Errorf("the error of a call: %v", err)
 		}
 		gl.Upload(plain, 0, make([]byte, 64)) // an error while it is mapped
+		lost, err := gl.NewBuffer(64, nil)
+		if err != nil {
+			return err
+		}
+		losing := func([][]byte) error { gl.DeleteMapped(glctx.MappedBuffer{Buffer: lost}); return nil }
+		if err := gl.OnHost([]glctx.HostRange{{Buffer: lost, Len: 64}}, losing); err == nil {
+			t.Error("a buffer that the driver has lost: no error")
+		}
 		return gl.Err()
 	}))
 }
