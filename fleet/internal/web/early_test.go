@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/pem"
 	"fmt"
 	"net"
@@ -109,8 +110,12 @@ func TestEarlyConnectionIsWaitedFor(t *testing.T) {
 	release := make(chan struct{})
 	transport.early = &earlyConn{scheme: "http", address: server.url.Host, done: make(chan struct{})}
 	e := transport.early
-	if transport.takeEarly(t.Context(), "https", e.address) != nil || transport.takeEarly(t.Context(), "http", "host:80") != nil {
-		t.Error("it is for another scheme, or another host")
+	ended, end := context.WithCancel(t.Context())
+	end() // a call that would take it does not wait
+	for scheme, address := range map[string]string{"https": e.address, "http": "host:80"} {
+		if transport.takeEarly(ended, scheme, address) != nil || transport.early != e {
+			t.Errorf("%s to %s took it", scheme, address)
+		}
 	}
 	go func() {
 		<-release
