@@ -55,6 +55,10 @@ var faults = []fault{
 	{"status with a huge text", patch(wire.TypeStatus, 16, 0xFF, 0xFF, 0xFF, 0xFF), []string{"open", "status protocol"}},
 	{"outputs too short", messageAt(wire.TypeJob, &wire.Data{Data: make([]byte, 4092)}), []string{"open", "load", "run protocol"}},
 	{"outputs too long", messageAt(wire.TypeJob, &wire.Data{Data: make([]byte, 4100)}), []string{"open", "load", "run protocol"}},
+	{"bytes of a copy too few", messageAt(wire.TypeCopy, &wire.CopyReply{Version: 2, Data: make([]byte, 4095)}), []string{"open", "buffer", "read protocol", "status protocol"}},
+	{"bytes of a copy too many", messageAt(wire.TypeCopy, &wire.CopyReply{Version: 2, Data: make([]byte, 4097)}), []string{"open", "buffer", "read protocol"}},
+	{"bytes of a copy that asked for none", messageAt(wire.TypeCopy, &wire.CopyReply{Version: 2, Data: make([]byte, 4)}), []string{"open", "buffer", "write protocol"}},
+	{"program that compiles for long", slowly(wire.TypeProgram), []string{"open", "hasty", "load", "status"}},
 	{"outputs beyond the body", patch(wire.TypeJob, 16, 0xFF, 0xFF, 0xFF, 0x7F), []string{"open", "load", "run protocol"}},
 	{"error without a code", errorAt(wire.TypeJob, &wire.Error{}), []string{"open", "load", "run protocol"}},
 	{"error of a later version", errorAt(wire.TypeJob, &wire.Error{Code: 99, Message: "new"}), []string{"open", "load", "run unknown", "status"}},
@@ -103,6 +107,14 @@ func resize(typ wire.Type, n int) peer {
 	return bytesAt(typ, func(right []byte) []byte {
 		right = append(right, 0)[:len(right)+n]
 		binary.LittleEndian.PutUint32(right, uint32(len(right)-wire.HeaderSize))
+		return right
+	})
+}
+
+// slowly answers a type after half a second.
+func slowly(typ wire.Type) peer {
+	return bytesAt(typ, func(right []byte) []byte {
+		time.Sleep(time.Second / 2)
 		return right
 	})
 }

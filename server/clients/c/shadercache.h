@@ -1468,7 +1468,7 @@ int shc_load(shc_client *c, const shc_source *s, shc_program *program) {
         shc__text(c, s->defines[i].name, SHC__MAX_DEFINE);
         shc__text(c, s->defines[i].value, SHC__MAX_DEFINE);
     }
-    if ((code = shc__call(c, -1, shc__later(c->timeout), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &f)) != SHC_OK) {
         return code;
     }
     r = shc__body(&f);

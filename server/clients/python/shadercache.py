@@ -661,7 +661,7 @@ class Buffer(_Object):
                 self.range(offset, size)._encode(),
                 tail,
             ]
-            self.version, _ = self.client._call(_COPY, parts, deadline=deadline, decode=_copy_reply)
+            self.version, _ = self.client._call(_COPY, parts, deadline=deadline, decode=s.copied)
         return self.version
 
     def read(
@@ -688,13 +688,13 @@ class Buffer(_Object):
             parts = s.write(size if into is None else into)
             s.fill()
             head = [pack("<Q", _nanoseconds(deadline)), self.range(offset, size)._encode()]
-            self.version, data = self.client._call(
+            self.version, results = self.client._call(
                 _COPY,
                 [*head, *parts(), pack("<QQB", 0, 0, 0)],
                 deadline=deadline,
-                decode=_copy_reply,
+                decode=s.copied,
             )
-            return s.results(data)[0]
+            return results[0]
 
 
 class Bound:
@@ -755,7 +755,7 @@ class Texture(_Object):
             s.fill()
             region = pack("<7i", level, *at, *size)
             parts = [pack("<Q", _nanoseconds(deadline)), *source(), self._encode(), region]
-            self.client._call(_COPY, [*parts, bytes(17)], deadline=deadline, decode=_copy_reply)
+            self.client._call(_COPY, [*parts, bytes(17)], deadline=deadline, decode=s.copied)
 
     def read(
         self,
@@ -773,10 +773,10 @@ class Texture(_Object):
             s.fill()
             parts = [pack("<Q", _nanoseconds(deadline)), self._encode(), *target()]
             region = pack("<7i", level, *at, *size) + bytes(17)
-            _, data = self.client._call(
-                _COPY, [*parts, region], deadline=deadline, decode=_copy_reply
+            _, results = self.client._call(
+                _COPY, [*parts, region], deadline=deadline, decode=s.copied
             )
-            return s.results(data)[0]
+            return results[0]
 
     def image(
         self, level: int = 0, *, layer: int = 0, access: str = "", format: str = ""
@@ -803,11 +803,6 @@ class Texture(_Object):
 
     def _encode(self) -> bytes:
         return pack("<BI", _PLACE_TEXTURE, self.id)
-
-
-def _copy_reply(r: _Reader) -> "tuple[int, bytes]":
-    (version,) = r.unpack("<Q", 8)
-    return version, bytes(r.data())
 
 
 def _table(data: memoryview) -> "list[list[str]]":
@@ -986,6 +981,10 @@ class _Staging:
 
     def results(self, inline: bytes) -> list:
         """Returns the outputs, filled from the inline bytes of the reply and from memory."""
+        expected = sum(size for _, size, offset in self.outputs if size >= 0 and offset is None)
+        expected += sum(words.nbytes for words in self.counters)
+        if len(inline) != expected:
+            raise _Malformed(f"{len(inline)} bytes of outputs, not {expected}")
         done, at = [], 0
         for words in self.counters:
             words[:] = inline[at : at + words.nbytes]
@@ -1007,6 +1006,11 @@ class _Staging:
                 done.append(data)
         return done
 
+    def copied(self, r: _Reader) -> "tuple[int, list]":
+        """Decodes the reply to a copy: the version of the buffer, and the outputs."""
+        (version,) = r.unpack("<Q", 8)
+        return version, self.results(bytes(r.data()))
+
     def submit(
         self,
         type: int,
@@ -1019,14 +1023,9 @@ class _Staging:
         moved = _Staging(self.client)
         moved.outputs, moved.keep = self.outputs, [self.keep, keep]
         moved.counters = self.counters
-        expected = sum(size for _, size, offset in self.outputs if size >= 0 and offset is None)
-        expected += sum(words.nbytes for words in self.counters)
 
         def decode(r: _Reader) -> "Any":
-            data = bytes(r.data())
-            if len(data) != expected:
-                raise _Malformed(f"{len(data)} bytes of outputs, not {expected}")
-            return shape(moved.results(data))
+            return shape(moved.results(bytes(r.data())))
 
         moved.memory, self.memory = self.memory, None
         try:
@@ -1408,7 +1407,7 @@ class Client:
         text = self._call(_STATUS, [], decode=lambda r: bytes(r.data()))
         try:
             return json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._bad_answer("a status that is not JSON") from None
 
     # -- shared memory that this file manages
@@ -1495,7 +1494,7 @@ class Client:
                 "forked", "this client belongs to the process that opened it", "connect after fork"
             )
         if self._end is not None:
-            raise self._end
+            raise self._end.with_traceback(None)  # else each raise would add to it
         if self._dropped:
             self._release_dropped()
         return self._write(type, parts, until, decode, staging, descriptor)

@@ -467,6 +467,12 @@ static int impatient(check *c) {
     return SHC_OK;
 }
 
+/* Waits little for what does not compile. */
+static int hasty(check *c) {
+    c->gpu->timeout = 200000000;
+    return SHC_OK;
+}
+
 /* Sends more than a request may have. */
 static int oversize(check *c) {
     float *values = (float *)calloc(1, 2 << 20), result;
@@ -567,6 +573,7 @@ static const struct {
              {"quiet", quiet},
              {"forked", forked},
              {"impatient", impatient},
+             {"hasty", hasty},
              {"oversize", oversize},
              {"again", again},
              {"directory", directory}};

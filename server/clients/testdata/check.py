@@ -104,6 +104,10 @@ class Check:
     def impatient(self) -> None:
         self._gpu._timeout = self._gpu._compile_timeout = 0.2
 
+    def hasty(self) -> None:
+        """Waits little for what does not compile."""
+        self._gpu._timeout = 0.2
+
     def directory(self) -> None:
         """Checks the path as the directory of the default place."""
         shadercache._check_directory(self._path)
