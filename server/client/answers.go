@@ -73,7 +73,11 @@ func (c *Client) checkAnswers() {
 	case w.seen != c.mu.replies:
 		w.seen, w.due = c.mu.replies, time.Now().Add(w.limit)
 	case !w.late:
-		w.late, w.due = true, time.Now()
+		for _, w := range c.mu.calls { // all at once, however many there are
+			if time.Since(w.due) >= answerGrace {
+				w.late, w.due = true, time.Now()
+			}
+		}
 	default:
 		go c.end(fmt.Errorf("%w: it did not answer a %v: it is stopped or hangs", ErrServerGone, w.sent))
 		return

@@ -23,25 +23,21 @@ func cancelled(t *testing.T) context.Context {
 	return ctx
 }
 
-// TestAServerThatStopsAnswering welcomes a client and answers nothing more, as a process does
-// that is stopped: a job fails after its deadline, and the session has ended.
-func TestAServerThatStopsAnswering(t *testing.T) {
-	before := answerGrace
-	answerGrace = 20 * time.Millisecond
-	defer func() { answerGrace = before }()
+// silent is a client of a server that welcomes it, says more, and answers nothing.
+func silent(t *testing.T, more []byte) *Client {
 	dir, err := os.MkdirTemp("", "scs")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	path := filepath.Join(dir, "socket")
 	l, err := net.Listen("unix", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	t.Cleanup(func() { l.Close() })
 	welcome := &wire.Welcome{Version: wire.Version, Limits: wire.Limits{
-		Jobs: 4, Objects: 4, Memory: 1, Buffers: 1, Named: 1, Deadline: uint64(time.Millisecond), Longest: uint64(time.Minute),
+		Jobs: 128, Objects: 4, Memory: 1, Buffers: 1, Named: 1, Deadline: uint64(time.Millisecond), Longest: uint64(time.Minute),
 	}, Jobs: oneGroup}
 	frame, err := wire.AppendFrame(nil, wire.TypeHello|wire.ReplyBit, 1, welcome)
 	if err != nil {
@@ -50,7 +46,7 @@ func TestAServerThatStopsAnswering(t *testing.T) {
 	accepted := make(chan net.Conn, 1)
 	go func() {
 		if c, err := l.Accept(); err == nil {
-			_, _ = c.Write(frame)
+			_, _ = c.Write(append(frame, more...))
 			accepted <- c
 		}
 	}()
@@ -58,19 +54,46 @@ func TestAServerThatStopsAnswering(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { c.Close(); (<-accepted).Close() }()
+	t.Cleanup(func() { c.Close(); (<-accepted).Close() })
+	return c
+}
+
+// TestAServerThatStopsAnswering welcomes a client and answers nothing more, as a process does
+// that is stopped: jobs fail after their deadline, all together, and the session has ended.
+func TestAServerThatStopsAnswering(t *testing.T) {
+	before := answerGrace
+	answerGrace = 20 * time.Millisecond
+	defer func() { answerGrace = before }()
+	c := silent(t, nil)
 	if _, err := c.Get(cancelled(t), shader.MustSource("p", "layout(local_size_x = 1) in;\nvoid main() {}", nil)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err) // its reply is due in minutes, that of the job before
 	}
 	start := time.Now()
-	pending, err := c.Submit(t.Context(), &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 4)}, {Binding: 1, To: make([]byte, 4)}}})
-	if err != nil {
-		t.Fatal(err)
+	var last job.Pending
+	for range 120 {
+		pending, err := c.Submit(t.Context(), &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 4)}, {Binding: 1, To: make([]byte, 4)}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = pending
 	}
-	if err := pending.Wait(t.Context()); !errors.Is(err, ErrServerGone) || time.Since(start) < 2*answerGrace {
-		t.Errorf("after %v: %v", time.Since(start), err)
+	err := last.Wait(t.Context())
+	if took := time.Since(start); !errors.Is(err, ErrServerGone) || took < 2*answerGrace || took > 100*answerGrace {
+		t.Errorf("after %v: %v", took, err)
 	}
 	if c.Err() == nil {
 		t.Error("the session has not ended")
+	}
+}
+
+// TestReplyToNoRequest ends the session: else a server that answers only such would count as one
+// that answers.
+func TestReplyToNoRequest(t *testing.T) {
+	frame, err := wire.AppendFrame(nil, wire.TypeCancel|wire.ReplyBit, 99, &wire.Empty{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := silent(t, frame).Status(t.Context()); !errors.Is(err, ErrMalformed) {
+		t.Error(err)
 	}
 }

@@ -142,9 +142,7 @@ func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, fil
 		return err
 	}
 	if err := c.wait(ctx, w); err != nil {
-		select {
-		case <-w.done:
-		default:
+		if !w.ended.Load() {
 			c.cancel(w)
 		}
 		return err

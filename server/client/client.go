@@ -144,14 +144,12 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 	c.mu.calls = map[uint64]*call{}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	err = c.hello(&o)
-	if !stop() && err == nil {
+	if !stop() {
 		err = ctx.Err()
 	}
 	if err != nil {
 		conn.Close()
-		if ctx.Err() != nil {
-			err = ctx.Err()
-		}
+		conn.CloseFiles()
 		return nil, err
 	}
 	c.slots = make(chan struct{}, max(1, c.welcome.Limits.Jobs))
@@ -288,6 +286,7 @@ func (c *Client) end(err error) {
 // read passes replies to their calls until the connection ends.
 func (c *Client) read() {
 	defer close(c.done)
+	defer c.conn.CloseFiles() // no reply has any
 	for {
 		h, body, err := c.conn.Next()
 		if err != nil {
@@ -314,7 +313,8 @@ func (c *Client) answer(h wire.Header, body []byte) (woke bool) {
 	delete(c.mu.calls, h.Request)
 	c.mu.Unlock()
 	switch {
-	case waiting == nil: // forgotten
+	case waiting == nil:
+		c.end(fmt.Errorf("%w: %w: a reply to no request", ErrServerGone, ErrMalformed))
 	case h.Type == wire.TypeError:
 		waiting.finish(nil, decodeError(body))
 	case h.Type != waiting.sent|wire.ReplyBit:

@@ -175,9 +175,7 @@ func (p *Pending) Release() {
 		return
 	}
 	p.over, p.err = true, job.ErrReleased
-	select {
-	case <-p.call.done:
-	default:
+	if !p.call.ended.Load() {
 		p.c.cancel(&p.call)
 		<-p.call.done // the server answers a cancel at once
 	}

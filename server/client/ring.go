@@ -99,7 +99,7 @@ func (c *Client) sleep(r *clientRing) {
 // takeReplies passes the replies in the ring to their calls, and reports whether a goroutine
 // sleeps until one of them. taking is held.
 func (c *Client) takeReplies(r *clientRing) (woke bool, err error) {
-	for r.Ready() {
+	for r.Ready() && c.Err() == nil {
 		h, body, err := r.Take()
 		if err != nil {
 			return woke, err

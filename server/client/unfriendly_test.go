@@ -4,12 +4,14 @@ package client
 
 import (
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/socket"
@@ -18,8 +20,8 @@ import (
 )
 
 // unfriendly is a client of a server that welcomes it and answers each request with what answer
-// returns.
-func unfriendly(t *testing.T, answer func(h wire.Header) (wire.Type, wire.Message)) *Client {
+// returns, and with files.
+func unfriendly(t *testing.T, answer func(h wire.Header) (wire.Type, wire.Message), files ...*os.File) *Client {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "scs")
 	if err != nil {
@@ -54,7 +56,7 @@ func unfriendly(t *testing.T, answer func(h wire.Header) (wire.Type, wire.Messag
 				}, Jobs: oneGroup}
 			}
 			frame, err := wire.AppendFrame(nil, typ, h.Request, m)
-			if err != nil || conn.Write(frame) != nil {
+			if err != nil || conn.Write(frame, files...) != nil {
 				return
 			}
 		}
@@ -111,6 +113,30 @@ func TestRepliesThatDoNotFit(t *testing.T) {
 		if c.fits && err != nil || !c.fits && !errors.Is(err, ErrMalformed) && !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestDescriptorsNobodyAskedFor are closed with the session: the last one of a pipe's writing end
+// lets its reader see the end.
+func TestDescriptorsNobodyAskedFor(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	c := unfriendly(t, func(h wire.Header) (wire.Type, wire.Message) { return h.Type | wire.ReplyBit, &wire.Data{} }, w, w)
+	for range 3 {
+		if _, err := c.Status(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	w.Close()
+	c.Close()
+	if err := r.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := r.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("%d bytes, %v: a descriptor is open", n, err)
 	}
 }
 
