@@ -40,7 +40,7 @@ func (s *session) copy(t *task) error {
 // fn, and answers with what it returns. A request that is answered before fn changes nothing,
 // and no deadline answers after it: memory is not written after the reply.
 func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used ...interface{ Wait(context.Context) error }) error {
-	weight, err := s.server.turns.acquire(s.ctx, n, n)
+	weight, err := s.server.turns.acquire(t.ctx, n, n)
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used
 	s.server.watch.begin(onThread)
 	defer s.server.watch.end(onThread, true)
 	for _, each := range used {
-		if err := each.Wait(s.ctx); err != nil {
+		if err := each.Wait(t.ctx); err != nil {
 			return err
 		}
 	}

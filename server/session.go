@@ -270,8 +270,10 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	t := &task{s: s, out: out, header: h, body: b}
 	s.mu.unanswered[h.Request] = t
 	s.mu.requests++
-	if !timed {
+	if !timed || h.Type == wire.TypeCopy {
 		t.ctx, t.cancel = context.WithCancel(s.ctx)
+	}
+	if !timed {
 		return t, nil
 	}
 	s.mu.jobs++

@@ -25,7 +25,7 @@ type task struct {
 	times    *jobTimes   // nil: not traced
 	program  string      // of a job, for its trace
 
-	ctx    context.Context // ends with a cancel request or the session; nil for timed requests
+	ctx    context.Context // ends with the request or the session; nil for timed ones but copies
 	cancel context.CancelFunc
 }
 

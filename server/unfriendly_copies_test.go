@@ -135,3 +135,32 @@ func TestExpectedVersionsOfTwoBuffers(t *testing.T) {
 		}
 	}
 }
+
+// TestCancelledCopyThatWaitsForAKernel has a copy to a buffer that a kernel of another session
+// writes: when it is cancelled, the requests behind it do not wait for the kernel.
+func TestCancelledCopyThatWaitsForAKernel(t *testing.T) {
+	f := serve(t, server.Options{})
+	c, b := f.counter("counter")
+	r := f.raw()
+	r.openCounter()
+	work := countJob(program(t, c, slowCount), b, 60_000)
+	work.Groups[0] = 2000
+	pending, err := c.Submit(t.Context(), work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the device has the job", func() bool { return f.Status().Counters.Jobs > 0 })
+	r.send(frame(wire.TypeCopy, 10, f.waitingCopy()))
+	eventually(t, "the server has the copy", func() bool { return f.sessionOf(r).Requests == 3 })
+	time.Sleep(20 * time.Millisecond) // it waits for the kernel
+	start := time.Now()
+	r.send(frame(wire.TypeCancel, 11, &wire.Cancel{Request: 10}), frame(wire.TypeRelease, 12, &wire.Release{Kind: wire.KindProgram, ID: 1}))
+	r.answers(3)
+	answered := time.Since(start)
+	if err := pending.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if kernel := time.Since(start); answered > kernel/2 {
+		t.Errorf("the request behind was answered after %v, the kernel ended after %v", answered, kernel)
+	}
+}
