@@ -175,7 +175,7 @@ func checkSampled(s *Sampled, r *shader.Resource) error {
 	case t.Format.Base() != r.Type.Base():
 		return fmt.Errorf("the texture's %s is a format of %s", t.Format, t.Format.Base())
 	case r.Type.Base() != shader.FloatBase && s.Sampler.Filters():
-		return fmt.Errorf("integers cannot be filtered: use texel.Nearest")
+		return fmt.Errorf("integers cannot be filtered: take the nearest texel")
 	case r.Type.Shadow() && !t.Format.Depth():
 		return fmt.Errorf("a shadow sampler needs a texture of depths, not of %s", t.Format)
 	case r.Type.Shadow() != compares:

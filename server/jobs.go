@@ -286,7 +286,7 @@ func (s *session) bytesOf(op *wire.Operand, inline []byte) ([]byte, error) {
 	case wire.PlaceMemory:
 		return s.memoryRange(op)
 	}
-	return nil, reject(wire.CodeInvalid, "an operand is neither inline nor in memory")
+	return nil, reject(wire.CodeInvalid, "a buffer or a texture where bytes are needed, inline or in memory")
 }
 
 func (s *session) prepareOutputs(r *running) error {

@@ -159,7 +159,7 @@ func textures() (list []testCase) {
 			r.do(j)
 			r.same(got, []uint32{1, ^uint32(1)})
 			j.Textures[0].Sampler.Mag = texel.Linear
-			r.refuse(j, job.ErrInvalid, "integers cannot be filtered")
+			r.refuse(j, job.ErrInvalid, "integers cannot be filtered: take the nearest texel")
 		}},
 		{name: "texels of a job", do: func(r *run) { r.texelsOfJob() }},
 		{name: "texels of a buffer", do: func(r *run) {
