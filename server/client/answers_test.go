@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/server/internal/ring"
 	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -95,5 +96,31 @@ func TestReplyToNoRequest(t *testing.T) {
 	}
 	if _, err := silent(t, frame).Status(t.Context()); !errors.Is(err, ErrMalformed) {
 		t.Error(err)
+	}
+}
+
+// TestRepliesInTheRingAfterTheEnd are left there: a server that goes on to send them holds up nobody.
+func TestRepliesInTheRingAfterTheEnd(t *testing.T) {
+	memory, nothing := make([]byte, ring.Bytes(ring.MinSize)), func() error { return nil }
+	mine, err := ring.New(ring.Client, memory, ring.MinSize, nil, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := ring.New(ring.Server, memory, ring.MinSize, nil, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame, err := wire.AppendFrame(nil, wire.TypeCancel|wire.ReplyBit, 99, &wire.Empty{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := theirs.TryWrite(frame); err != nil {
+		t.Fatal(err)
+	}
+	c := &Client{}
+	c.mu.ended = job.ErrClosed
+	c.sleep(&clientRing{Ring: mine})
+	if !mine.Ready() {
+		t.Error("the reply was taken")
 	}
 }

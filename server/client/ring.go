@@ -88,7 +88,7 @@ func (c *Client) readRing() {
 // sleep takes the replies in the ring, and has the server wake the client for those to come.
 // taking is held.
 func (c *Client) sleep(r *clientRing) {
-	for armed := false; !armed; armed = r.Arm() {
+	for armed := false; !armed && c.Err() == nil; armed = r.Arm() {
 		if _, err := c.takeReplies(r); err != nil {
 			c.ringFailed(err)
 			return
