@@ -15,6 +15,7 @@ import (
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/internal/ring"
 	"github.com/shadercache/shadercache/server/internal/wire"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // request is one request of a client made by hand.
@@ -213,6 +214,50 @@ func TestWhatIsCancelledMakesNothing(t *testing.T) {
 	if n := f.sessionOf(r).Objects; n != objects+1 {
 		t.Errorf("the session has %d objects more", n-objects)
 	}
+}
+
+// TestCancelledProgramsHaveNoName cancels programs at any moment: what others get by their name
+// is what was answered last.
+func TestCancelledProgramsHaveNoName(t *testing.T) {
+	f := serve(t, server.Options{})
+	r := f.rawSession()
+	number, cancelled := uint64(10), 0
+	// key returns the key of a program that is made, and released, or false.
+	key := func(form wire.Form, text string, then ...request) (key shader.Key, made bool) {
+		list := append([]request{{wire.TypeProgram, &wire.Program{ID: 1, Form: form, Name: []byte("same"), Text: []byte(text)}, nil}}, then...)
+		list = append(list, request{wire.TypeRelease, &wire.Release{Kind: wire.KindProgram, ID: 1}, nil})
+		number += 10
+		r.pipeline(number, list[0])
+		for begin := time.Now(); len(then) > 0 && time.Since(begin) < time.Duration(number%8192)*25*time.Nanosecond; {
+		}
+		r.pipeline(number+1, list[1:]...)
+		a := r.answers(len(list))[number]
+		if a.Type != wire.TypeProgram|wire.ReplyBit {
+			return key, false
+		}
+		var reply wire.ProgramReply
+		if err := reply.Decode(a.body); err != nil {
+			t.Fatal(err)
+		}
+		return shader.Key(reply.Key), true
+	}
+	var named shader.Key
+	for i := range 6000 {
+		text := fmt.Sprintf("#version 450 core\nlayout(local_size_x = %d) in;\nvoid main() { }\n", 1+i%2)
+		var then []request
+		if i > 1 { // both are resident
+			then = []request{{wire.TypeCancel, &wire.Cancel{Request: number + 10}, nil}}
+		}
+		if now, made := key(wire.FormFinal, text, then...); made {
+			named = now
+		} else {
+			cancelled++
+		}
+		if now, made := key(wire.FormName, ""); !made || now != named {
+			t.Fatalf("after %d of %d were cancelled the name has the program of one of them", cancelled, i+1)
+		}
+	}
+	t.Logf("%d of 6000 were cancelled", cancelled)
 }
 
 // TestRepliesThatCannotBeSent has requests whose replies are larger than the ring, or than a

@@ -89,6 +89,9 @@ func (s *session) answerInOrder(t *task) {
 	}
 	reply, err := s.answer(t)
 	answers := !makes || t.claim()
+	if answers && err == nil && t.named != nil {
+		s.server.library.add(t.named)
+	}
 	switch {
 	case err != nil && answers:
 		t.fail(err, wire.CodeInvalid)

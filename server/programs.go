@@ -75,7 +75,7 @@ func (s *session) program(t *task, b []byte) (wire.Message, error) {
 		return nil, err
 	}
 	if m.Form != wire.FormName {
-		s.server.library.add(source)
+		t.named = source
 	}
 	o.programs[m.ID] = program
 	o.total.Add(1)

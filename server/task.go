@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/server/internal/wire"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // task is one request of a session, from its receipt to its reply.
@@ -17,13 +18,14 @@ type task struct {
 	out      *outbox // of the stream that the request came by
 	header   wire.Header
 	body     []byte
-	kept     *body       // storage of body; nil: it is the reader's, valid until receive returns
-	files    []int       // that came with the request; handle closes them
-	answered atomic.Bool // the reply is made, or a goroutine has claimed to make it
-	deadline time.Time   // zero: none
-	direct   bool        // the goroutine that submits the job waits for it
-	times    *jobTimes   // nil: not traced
-	program  string      // of a job, for its trace
+	kept     *body          // storage of body; nil: it is the reader's, valid until receive returns
+	files    []int          // that came with the request; handle closes them
+	answered atomic.Bool    // the reply is made, or a goroutine has claimed to make it
+	deadline time.Time      // zero: none
+	direct   bool           // the goroutine that submits the job waits for it
+	times    *jobTimes      // nil: not traced
+	program  string         // of a job, for its trace
+	named    *shader.Source // what a name stands for from the reply on; nil: as before
 
 	ctx    context.Context // ends with the request or the session; nil for timed ones but copies
 	cancel context.CancelFunc
