@@ -17,12 +17,12 @@ import (
 // programs that have no blob. After an error nothing is recorded, and the caller may try
 // again with the same values. In an upstream directory Record does nothing.
 //
-// A process that put blobs writes the index of up to some 3,000 programs, manifest.json and
-// cache_stats.json at once, and reconciles them with the blobs on disk: an index that is
-// new, was lost, or lacks what another process wrote is complete afterwards. In larger
-// stores, where another process holds the index, and of a process that put none, the values
-// are added to pending/, at a cost that does not depend on the number of programs; readers
-// find them there.
+// A process that put blobs, or that moved some there and has no counters, writes the index
+// of up to some 3,000 programs, manifest.json and cache_stats.json at once, and reconciles
+// them with the blobs on disk: an index that is new, was lost, or lacks what another process
+// wrote is complete afterwards. In larger stores, where another process holds the index, and
+// of a process that put none, the values are added to pending/, at a cost that does not
+// depend on the number of programs; readers find them there.
 func (s *Store) Record(uses []Use, counters Counters) error {
 	if len(uses) == 0 && counters == (Counters{}) || s.dir.readOnly {
 		return nil
@@ -46,7 +46,8 @@ func (s *Store) record(own pendingRecord, whole bool) error {
 	s.mu.Unlock()
 	info, err := os.Lstat(s.file(index.Name))
 	isGood := err == nil && info.Mode().IsRegular()
-	if isGood && !whole && (len(own.Written) == 0 || info.Size() >= largeIndex) {
+	isWarm := len(own.Written) == 0 && own.Counters != (Counters{})
+	if isGood && !whole && (isWarm || info.Size() >= largeIndex) {
 		err = s.recordLater(own)
 	} else if err = s.create(s.path); err == nil {
 		if err = s.merge(own, true); errors.Is(err, index.ErrBusy) {
