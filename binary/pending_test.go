@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,7 +74,7 @@ func TestRecordOfAWarmStart(t *testing.T) {
 	d := openTestDir(t)
 	d.now = time.Now
 	s := openTestStore(t, d, testFingerprint)
-	putBlobs(t, s, testBlob(1))
+	putBlobs(t, s, testBlob(1), testBlob(2))
 	must(t, s.Record(nil, Counters{Compiles: 1}))
 	must(t, os.Remove(s.file(manifestName)))
 	warm := openTestStore(t, d, testFingerprint)
@@ -86,9 +87,19 @@ func TestRecordOfAWarmStart(t *testing.T) {
 	if got, c := list(t, s), lifetime(t, d); got[testKey(1)].Hits != 5 || got[testKey(1)].LoadNanos != 5 || c.DiskHits != 5 {
 		t.Errorf("list %+v, lifetime %+v", got, c)
 	}
+	for range maxPending - 5 {
+		must(t, warm.Record([]Use{{Key: testKey(1), Hits: 1}}, Counters{DiskHits: 1}))
+	}
+	var m manifest
+	data, err := os.ReadFile(s.file(manifestName))
+	must(t, err)
+	must(t, json.Unmarshal(data, &m))
+	if len(m.Programs) != 2 || len(s.pendingNames()) != 0 || s.readIndex().programs[testKey(1)].Hits != maxPending {
+		t.Errorf("merged: %d programs in the manifest, %q are pending", len(m.Programs), s.pendingNames())
+	}
 	must(t, os.Remove(filepath.Join(s.path, index.Name))) // one that was lost is made again
 	must(t, warm.Record(nil, Counters{DiskHits: 1}))
-	if c := s.readIndex(); len(c.programs) != 1 || len(s.pendingNames()) != 0 {
+	if c := s.readIndex(); len(c.programs) != 2 || len(s.pendingNames()) != 0 {
 		t.Errorf("the index has %+v, %q are pending", c, s.pendingNames())
 	}
 }

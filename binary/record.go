@@ -46,9 +46,10 @@ func (s *Store) record(own pendingRecord, whole bool) error {
 	s.mu.Unlock()
 	info, err := os.Lstat(s.file(index.Name))
 	isGood := err == nil && info.Mode().IsRegular()
+	isLarge := isGood && info.Size() >= largeIndex
 	isWarm := len(own.Written) == 0 && own.Counters != (Counters{})
-	if isGood && !whole && (isWarm || info.Size() >= largeIndex) {
-		err = s.recordLater(own)
+	if isGood && !whole && (isWarm || isLarge) {
+		err = s.recordLater(own, !isLarge)
 	} else if err = s.create(s.path); err == nil {
 		if err = s.merge(own, true); errors.Is(err, index.ErrBusy) {
 			err = s.putPending(own)
@@ -63,14 +64,14 @@ func (s *Store) record(own pendingRecord, whole bool) error {
 	return nil
 }
 
-// recordLater adds a record to pending/. Now and then it merges all of them; while the index
-// is busy, a later one does.
-func (s *Store) recordLater(own pendingRecord) error {
+// recordLater adds a record to pending/. Now and then it merges all of them, see merge; while
+// the index is busy, a later one does.
+func (s *Store) recordLater(own pendingRecord, whole bool) error {
 	if err := s.putPending(own); err != nil {
 		return err
 	}
 	if len(s.pendingNames()) >= maxPending {
-		_ = s.merge(pendingRecord{}, false) // what fails stays pending
+		_ = s.merge(pendingRecord{}, whole) // what fails stays pending
 	}
 	return nil
 }
@@ -104,8 +105,8 @@ func (s *Store) merge(own pendingRecord, whole bool) error {
 	known.merged = names
 	// Views before the index: if one fails, nothing is recorded. Views that are newer
 	// than the index until the next Record do no harm.
-	_, err = os.Lstat(s.file(manifestName))
-	if whole && len(changed)+len(gone) > 0 || err != nil {
+	_, missing := os.Lstat(s.file(manifestName))
+	if whole && (len(changed)+len(gone) > 0 || missing != nil) {
 		err = s.writeManifest(known)
 	}
 	if err == nil {
