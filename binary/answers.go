@@ -82,10 +82,10 @@ func payloadSumLine(b *Blob) string {
 // wrong has none and stays: without it the next start would compile it and not check it.
 func (s *Store) staleChecks() (paths []string) {
 	for key, e := range answers.files(s.path) {
-		if _, wrong := s.Wrong(key); wrong || !e.Type().IsRegular() {
+		if _, err := os.Lstat(s.blobPath(key)); !e.Type().IsRegular() || !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		if _, err := os.Lstat(s.blobPath(key)); errors.Is(err, fs.ErrNotExist) {
+		if _, wrong := s.Wrong(key); !wrong {
 			paths = append(paths, answers.path(s.path, key))
 		}
 	}

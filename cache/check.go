@@ -164,8 +164,7 @@ func (c *Cache) RejectWrong(key shader.Key, reason string) bool {
 }
 
 // recheck checks a program that was compiled because its binary gave a wrong answer, here or
-// in an earlier start. Where the driver computes it wrong
-// nevertheless, the result is an error.
+// in an earlier start. Where the driver computes it wrong nevertheless, the result is an error.
 func (c *Cache) recheck(ctx context.Context, r result) result {
 	err := c.runCheck(ctx, r.flight.src.Check(), r.entry.program.ID)
 	switch {
