@@ -42,7 +42,7 @@ func TestBasicCredentials(t *testing.T) {
 	withUser := *n.URL
 	withUser.User = url.UserPassword(user, password)
 	home := t.TempDir()
-	netrc := "machine elsewhere login x password y\nmachine 127.0.0.1\n login ci\n password hunter22\n"
+	netrc := "machine elsewhere login x password y\nmachine " + n.URL.Hostname() + "\n login ci\n password hunter22\n"
 	if err := os.WriteFile(filepath.Join(home, ".netrc"), []byte(netrc), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -45,10 +45,14 @@ func missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
+// loopback is an address of this process alone. On 127.0.0.1 another test's server could
+// take a port before the server that is started for it.
+var loopback = net.IPv4(127, byte(1+os.Getpid()>>16), byte(os.Getpid()>>8), byte(os.Getpid()))
+
 // freeAddress returns an address of loopback where nothing listened a moment ago.
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen("tcp", net.JoinHostPort(loopback.String(), "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
