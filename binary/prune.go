@@ -159,7 +159,7 @@ func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
 		chosen = slices.DeleteFunc(slices.Clone(chosen), p.isOther)
 	}
 	touched := map[string]bool{}
-	for _, it := range p.selectItems(d.pruneItems(all, chosen)) {
+	for it := range p.selectItems(d.pruneItems(all, chosen)) {
 		p.deleteItem(it)
 		if it.store != nil {
 			touched[it.store.name] = true

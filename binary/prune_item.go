@@ -3,6 +3,7 @@ package binary
 import (
 	"bytes"
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -68,7 +69,7 @@ func (d *Dir) pruneItems(all, chosen []*Store) *pruneItems {
 	var unknown, known []int64 // last uses of programs, by whether their entries are known
 	for _, s := range all {
 		isChosen := slices.ContainsFunc(chosen, func(c *Store) bool { return c.name == s.name })
-		for _, it := range s.pruneItems() {
+		for it := range s.pruneItems() {
 			for name := range strings.FieldsSeq(it.entries) {
 				items.claims[name]++
 			}
@@ -141,43 +142,47 @@ func spread(items []pruneItem, programs []int64) {
 	}
 }
 
-// pruneItems lists the programs of one store.
-func (s *Store) pruneItems() (items []pruneItem) {
-	known := s.openStatistics()
-	defer known.Close()
-	for key, file := range s.blobFiles() {
-		info, err := file.Info()
-		if err != nil {
-			continue
+// pruneItems yields the programs of one store.
+func (s *Store) pruneItems() iter.Seq[pruneItem] {
+	return func(yield func(pruneItem) bool) {
+		known := s.openStatistics()
+		defer known.Close()
+		for key, file := range s.blobFiles() {
+			info, err := file.Info()
+			if err != nil {
+				continue
+			}
+			e := known.find(key)
+			e.usedBy(info.ModTime())
+			used := e.LastUse.UnixNano()
+			if !yield(pruneItem{
+				lastUse: used, used: used, bytes: info.Size(), files: 1, store: s, key: key, entries: e.DriverEntries,
+			}) {
+				return
+			}
 		}
-		e := known.find(key)
-		e.usedBy(info.ModTime())
-		used := e.LastUse.UnixNano()
-		items = append(items, pruneItem{
-			lastUse: used, used: used, bytes: info.Size(), files: 1, store: s, key: key, entries: e.DriverEntries,
-		})
 	}
-	return items
 }
 
-// selectItems returns the items that exceed MaxAge, and those that have to be deleted to
-// stay below MaxBytes and MaxFiles, the least recently used first.
-func (p *pruning) selectItems(items *pruneItems) (selected []pruneItem) {
-	var kept []pruneItem
-	for _, it := range items.list {
-		if p.MaxAge > 0 && p.Now.Sub(time.Unix(0, it.lastUse)) > p.MaxAge {
-			selected = append(selected, items.release(it))
-		} else {
-			kept = append(kept, it)
+// selectItems yields the items that exceed MaxAge, and those that have to be deleted to
+// stay below MaxBytes and MaxFiles, the least recently used first. It uses up the list.
+func (p *pruning) selectItems(items *pruneItems) iter.Seq[pruneItem] {
+	return func(yield func(pruneItem) bool) {
+		kept := items.list[:0]
+		for _, it := range items.list {
+			if p.MaxAge <= 0 || p.Now.Sub(time.Unix(0, it.lastUse)) <= p.MaxAge {
+				kept = append(kept, it)
+			} else if !yield(items.release(it)) {
+				return
+			}
+		}
+		for _, it := range kept {
+			if (p.MaxBytes <= 0 || items.bytes <= p.MaxBytes) && (p.MaxFiles <= 0 || items.files <= p.MaxFiles) ||
+				!yield(items.release(it)) {
+				return
+			}
 		}
 	}
-	for _, it := range kept {
-		if (p.MaxBytes <= 0 || items.bytes <= p.MaxBytes) && (p.MaxFiles <= 0 || items.files <= p.MaxFiles) {
-			break
-		}
-		selected = append(selected, items.release(it))
-	}
-	return selected
 }
 
 // release takes an item from the sums. It adds to a program the entries that no other
