@@ -106,7 +106,7 @@ func (o *options) forChosenStores(dir *binary.Dir, visit func(driver string, sto
 }
 
 // list writes a line for each program as it is read. The programs of one driver are in
-// memory at a time, packed, to sort them.
+// memory at a time, to sort them.
 func (o *options) list(now time.Time) error {
 	path, dir, err := o.ReadDirectory()
 	if err != nil {
