@@ -58,29 +58,21 @@ func (c *contents) save(x *index.File, changed map[shader.Key]Entry, gone []shad
 	})
 }
 
-// findEntry returns what a copy of the index holds of a program.
-func findEntry(known *index.Copy, key shader.Key) Entry {
-	var e Entry
-	known.Find(key, func(value []byte) {
-		if json.Unmarshal(value, &e) != nil {
-			e = Entry{}
-		}
-	})
-	e.Key = key
-	return e
-}
-
-// findEntryIn returns what an open index holds of a program, and false if it has none.
-func findEntryIn(x *index.File, key shader.Key) (e Entry, ok bool) {
+// findEntry returns what an index holds of a program, which has the key alone where it holds
+// nothing, and false then.
+func findEntry(x *index.File, key shader.Key) (e Entry, ok bool) {
 	x.Find(key, func(value []byte) { ok = json.Unmarshal(value, &e) == nil })
+	if !ok {
+		e = Entry{}
+	}
 	e.Key = key
 	return e, ok
 }
 
 // statistics is what a store holds about its programs: a copy of the index, and what is
-// pending. A nil *index.Copy is empty.
+// pending.
 type statistics struct {
-	known   *index.Copy
+	known   *index.File
 	pending map[shader.Key][]Use
 }
 
@@ -88,7 +80,7 @@ type statistics struct {
 func (s *Store) openStatistics() *statistics {
 	known := index.OpenCopy(s.path)
 	var c contents
-	_ = known.LoadTotals(c.decode)
+	_ = known.Load(c.decode, nil)
 	_, pending := s.readPending(c.merged)
 	return &statistics{known, pendingUses(pending)}
 }
@@ -98,7 +90,7 @@ func (st *statistics) Close() { st.known.Close() }
 // find returns the entry of a program, which is empty but for the key where nothing is
 // known.
 func (st *statistics) find(key shader.Key) Entry {
-	e := findEntry(st.known, key)
+	e, _ := findEntry(st.known, key)
 	for _, u := range st.pending[key] {
 		e.apply(u)
 	}

@@ -147,7 +147,7 @@ func (s *Store) find(x *index.File, known *contents, records []pendingRecord, re
 		}
 	}
 	for key := range keys {
-		e, ok := findEntryIn(x, key)
+		e, ok := findEntry(x, key)
 		info, err := os.Lstat(s.blobPath(key))
 		if errors.Is(err, fs.ErrNotExist) && ok {
 			gone = append(gone, key)

@@ -90,7 +90,8 @@ func (e *DamagedError) Error() string {
 func (e *DamagedError) Is(target error) bool { return target == ErrDamaged }
 
 // File is an open index. Other processes wait until Close. Every error of its methods
-// closes it, and is ErrBusy, a *DamagedError, or an error of the file system.
+// closes it, and is ErrBusy, a *DamagedError, or an error of the file system. A nil *File is
+// empty.
 type File struct {
 	Created bool // by this Open: it is empty until Save
 
@@ -98,8 +99,9 @@ type File struct {
 	file    *os.File // the file that db has open
 	path    string
 	sumPath string
-	current string // sum of the file; "" where it is new
-	broken  bool   // bbolt panicked
+	current string   // sum of the file; "" where it is new
+	copied  *os.File // of OpenCopy: deleted by Close
+	broken  bool     // bbolt panicked
 }
 
 // errReplaced is the error of a file that another process replaced while it was opened.
@@ -257,6 +259,9 @@ func sumOf(f *os.File) (string, error) {
 // valid during the call. It calls nothing for a new index. An error of totals or program
 // means damage.
 func (x *File) Load(totals func(lifetime, merged []byte) error, program func(key shader.Key, value []byte) error) error {
+	if x == nil {
+		return nil
+	}
 	err := x.guard(func() error {
 		return x.db.View(func(tx *bolt.Tx) error { return load(tx, totals, program) })
 	})
@@ -291,6 +296,9 @@ func load(tx *bolt.Tx, totals func(lifetime, merged []byte) error, program func(
 // Find calls program with the value of a key, which is valid during the call. It calls
 // nothing for a key that the index does not have.
 func (x *File) Find(key shader.Key, program func(value []byte)) {
+	if x == nil || x.db == nil || x.broken {
+		return
+	}
 	_ = x.guard(func() error {
 		return x.db.View(func(tx *bolt.Tx) error {
 			if programs := tx.Bucket(programsBucket); programs != nil {
@@ -305,11 +313,17 @@ func (x *File) Find(key shader.Key, program func(value []byte)) {
 
 // Close closes the file. Further calls do nothing.
 func (x *File) Close() {
-	if x.db == nil {
+	if x == nil {
 		return
 	}
-	_ = x.db.Close()
-	x.db = nil
+	if x.db != nil {
+		_ = x.db.Close()
+		x.db = nil
+	}
+	if x.copied != nil {
+		_ = osfile.CloseUnnamed(x.copied)
+		x.copied = nil
+	}
 }
 
 // abandon closes the index after an error and returns what the error means to callers.
