@@ -1,7 +1,6 @@
 package binary
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -52,7 +50,8 @@ type manifestProgram struct {
 	FirstResultMillis float64 `json:"first_result_ms,omitempty"`
 }
 
-// writeManifest writes the JSON of a manifest, encoding one program at a time.
+var manifests = whole[manifest]{name: manifestName, unsynced: true}
+
 func (s *Store) writeManifest(c *contents) error {
 	omitted, keys := 0, slices.SortedFunc(maps.Keys(c.programs), func(a, b shader.Key) int {
 		return cmp.Or(cmp.Compare(c.programs[a].Name, c.programs[b].Name), compareKeys(a, b))
@@ -60,33 +59,11 @@ func (s *Store) writeManifest(c *contents) error {
 	if len(keys) > maxManifest {
 		omitted, keys = len(keys), nil
 	}
-	head, err := json.MarshalIndent(manifest{
-		Schema:      manifestSchema,
-		Fingerprint: s.fingerprint,
-		Digest:      s.digest,
-		Updated:     s.dir.now().UTC(),
-		Omitted:     omitted,
-		Programs:    []manifestProgram{},
-	}, "", "  ")
-	if err != nil {
-		return err
+	programs := make([]manifestProgram, 0, len(keys))
+	for _, key := range keys {
+		programs = append(programs, newManifestProgram(c.programs[key]))
 	}
-	return osfile.WriteUnsynced(s.file(manifestName), func(w *bufio.Writer) error {
-		head, end := bytes.TrimSuffix(head, []byte("]\n}")), "]\n}\n"
-		_, _ = w.Write(head) // the writer keeps its error
-		separator := "\n    "
-		for _, key := range keys {
-			line, err := json.MarshalIndent(newManifestProgram(c.programs[key]), "    ", "  ")
-			if err != nil {
-				return err
-			}
-			_, _ = w.WriteString(separator)
-			_, _ = w.Write(line)
-			separator, end = ",\n    ", "\n  ]\n}\n"
-		}
-		_, err := w.WriteString(end)
-		return err
-	})
+	return manifests.write(s.path, manifest{manifestSchema, s.fingerprint, s.digest, s.dir.now().UTC(), omitted, programs})
 }
 
 // manifestFingerprint returns the fingerprint in manifest.json, which is before the
