@@ -209,7 +209,9 @@ func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change
 		return nil, r.aboutKeys(err)
 	}
 	drivers, err := r.listDrivers(ctx)
-	err = ignoreMissing(err) // a remote that is new
+	if errors.Is(err, ErrNotFound) { // the list, at least, is there
+		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	}
 	for _, of := range drivers {
 		err = errors.Join(err, retryChanged(ctx, func() error { return r.putKeysInto(ctx, of, list.Epoch, line) }))
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -505,6 +506,32 @@ func TestListsThatReadersRefuseAreNotWritten(t *testing.T) {
 	})
 	f.change(add(2))
 	must(t, f.pulls(openDir(t)))
+}
+
+// unlisted is a store that does not list, and answers so.
+type unlisted struct {
+	*memory
+	answer error
+}
+
+func (u unlisted) List(context.Context, string) ([]fleet.Info, error) { return nil, u.answer }
+
+// Where a store does not list, heads have the list of before, and a change of keys says so. Some
+// servers say of each folder that it is not there, also of that of the list.
+func TestChangeOfKeysWithoutAListing(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []error{errors.ErrUnsupported, fleet.ErrNotFound} {
+		f := newFleet(inMemory(t))
+		u, err := url.Parse(f.url)
+		must(t, err)
+		memories.Store(u.Host, unlisted{f.store, answer})
+		_, root := rootPair()
+		r := open(t, openDir(t), rooted(reader(f.url)))
+		l, err := r.ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error { revoke(1)(l); return nil })
+		if l == nil || !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("%v: %+v, %v", answer, l, err)
+		}
+	}
 }
 
 // On a store without compare-and-swap a push whose head another writer replaces at once is

@@ -314,9 +314,6 @@ func (b *backend) List(ctx context.Context, folder string) ([]fleet.Info, error)
 			return nil
 		})
 	})
-	if errors.Is(err, fleet.ErrNotFound) { // a repository begins with its first manifest
-		return nil, nil
-	}
 	return found, err
 }
 
