@@ -493,6 +493,9 @@ func TestPushKeepsThePacksOfOthers(t *testing.T) {
 			if !strings.Contains(name, "/packs/") || before.Swap(true) {
 				return o, nil
 			}
+			if change == nil {
+				return nil, fleet.ErrNotFound
+			}
 			data, err := io.ReadAll(o.Body)
 			data = change(data)
 			return &fleet.Object{Body: io.NopCloser(bytes.NewReader(data)), Size: int64(len(data))}, err
@@ -505,6 +508,7 @@ func TestPushKeepsThePacksOfOthers(t *testing.T) {
 		"newer":        {newer, pack.ErrNewer},
 		"damaged once": {func(s *scene) { once(s, func(b []byte) []byte { b[len(b)/2] ^= 1; return b }) }, nil},
 		"cut once":     {func(s *scene) { once(s, func(b []byte) []byte { return b[:len(b)/2] }) }, nil},
+		"lost once":    {func(s *scene) { once(s, nil) }, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newScene(t)

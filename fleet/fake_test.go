@@ -47,7 +47,7 @@ func init() {
 		if !ok {
 			return nil, fmt.Errorf("there is no %s", u)
 		}
-		return m.(*memory), nil
+		return m.(fleet.Backend), nil
 	})
 }
 
@@ -186,6 +186,8 @@ func (m *memory) change(suffix string, change func([]byte) []byte) {
 }
 
 func (m *memory) tamper(name string, change func([]byte) []byte) { m.change(name, change) }
+
+func (m *memory) lose(name string) { _ = m.Delete(context.Background(), name) }
 
 func (m *memory) withoutSizes(url string, _ int64) string {
 	m.get = func(_ context.Context, _ string, o *fleet.Object) (*fleet.Object, error) {

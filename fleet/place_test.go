@@ -27,6 +27,8 @@ type place interface {
 	fleet.Backend
 	// tamper changes a pack where it is: then it is not what its name says.
 	tamper(name string, change func([]byte) []byte)
+	// lose deletes a pack there, as a file system or a garbage collection does.
+	lose(name string)
 	// withoutSizes returns the URL of the same store, by which it does not tell the sizes of
 	// packs. One that asks for a size has to be told this one.
 	withoutSizes(url string, size int64) string
@@ -91,10 +93,12 @@ func startS3(t *testing.T) func(*testing.T) *scene {
 	}
 }
 
-// startRegistry has a file of its own in the pack of each scene: repositories share packs.
-func startRegistry(t *testing.T) func(*testing.T) *scene {
+func startRegistry(t *testing.T) func(*testing.T) *scene { return startRegistryOf(t, false) }
+
+// startRegistryOf has a file of its own in the pack of each scene: repositories share packs.
+func startRegistryOf(t *testing.T, cache bool) func(*testing.T) *scene {
 	root, scenes := t.TempDir(), atomic.Int64{}
-	registry := servers.StartRegistry(t, servers.RegistryOptions{Auth: true, Root: root})
+	registry := servers.StartRegistry(t, servers.RegistryOptions{Auth: true, Cache: cache, Root: root})
 	return func(t *testing.T) *scene {
 		n := fmt.Sprint(scenes.Add(1))
 		u := registry.JoinPath(n)
@@ -130,6 +134,8 @@ func (s server) tamper(name string, change func([]byte) []byte) {
 	must(s, err)
 	must(s, os.WriteFile(s.file(name), change(data), 0o600))
 }
+
+func (s server) lose(name string) { s.Helper(); must(s, os.Remove(s.file(name))) }
 
 // withoutSizes starts a server between, which removes the sizes of packs from answers.
 func (s server) withoutSizes(u string, size int64) string {

@@ -233,10 +233,10 @@ func (p *pusher) known(ctx context.Context, h *Head) (map[pack.Item]struct{}, er
 		if errors.Is(err, pack.ErrNewer) {
 			return nil, fmt.Errorf("others can read it: update shadercache here: %w", err)
 		}
-		if errors.Is(err, pack.ErrRefused) || errors.Is(err, ErrRefused) { // once may be the network's fault
+		if isLost(err) { // once may be the network's fault
 			items, err = p.r.packItems(ctx, h, listed)
 		}
-		if errors.Is(err, ErrNotFound) || errors.Is(err, pack.ErrRefused) || errors.Is(err, ErrRefused) {
+		if isLost(err) {
 			p.r.warn("a pack of the head is lost or damaged, and is replaced", err)
 			continue
 		}
@@ -250,6 +250,11 @@ func (p *pusher) known(ctx context.Context, h *Head) (map[pack.Item]struct{}, er
 	}
 	h.Packs = valid
 	return known, p.addUnwanted(known)
+}
+
+// isLost reports whether an error is that of a pack that is lost or damaged.
+func isLost(err error) bool {
+	return errors.Is(err, ErrNotFound) || errors.Is(err, pack.ErrRefused) || errors.Is(err, ErrRefused)
 }
 
 // addUnwanted adds what no pack has: programs in quarantine, and the files that running

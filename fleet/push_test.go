@@ -139,26 +139,22 @@ func TestLeaseOfAnotherDriver(t *testing.T) {
 // that pushed it and knows what it has: readers refuse the head until then.
 func TestLostPacksArePushedAgain(t *testing.T) {
 	t.Parallel()
-	for name, lose := range map[string]func(*scene){
-		"lost": func(s *scene) {
-			for name := range s.store.copyObjects() {
-				if strings.Contains(name, "/packs/") {
-					must(s, s.store.Delete(context.Background(), name))
-				}
-			}
-		},
-		"cut": func(s *scene) { s.changePack(func(b []byte) []byte { return b[:len(b)/2] }) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newScene(t)
-			lose(s)
-			if report := push(t, s.writer, writer(s.url)); report.Packs != 1 {
-				t.Errorf("%+v", report)
-			}
-			pull(t, s.victim, reader(s.url), mesaDriver)
-			wantPrograms(t, s.victim, mesaDriver, 1, 2)
-		})
+	lost := func(s *scene) { s.lose(fleet.PackName(mesaDriver.Digest(), s.head().Packs[0].SHA256)) }
+	cut := func(s *scene) { s.changePack(func(b []byte) []byte { return b[:len(b)/2] }) }
+	inMemory(t).pushesAgain(cut)
+	onEachPlace(t, func(t *testing.T, empty func(*testing.T) *scene) { empty(t).pushesAgain(lost) })
+	startRegistryOf(t, true)(t).pushesAgain(lost) // as after its garbage collection
+}
+
+func (s *scene) pushesAgain(lose func(*scene)) {
+	s.Helper()
+	s.filled()
+	lose(s)
+	if report := push(s, s.writer, writer(s.url)); report.Packs != 1 {
+		s.Errorf("%+v", report)
 	}
+	pull(s, s.victim, reader(s.url), mesaDriver)
+	wantPrograms(s, s.victim, mesaDriver, 1, 2)
 }
 
 // A head that would be larger than readers take is not written.

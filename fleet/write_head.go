@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -121,11 +122,16 @@ func (r *Remote) putHead(ctx context.Context, old *fetched, h *Head, object []by
 	return nil
 }
 
-// hasPack returns an error for a pack that the store does not have.
+// hasPack returns an error for a pack that the store does not have. After a garbage collection a
+// registry with a cache tells its size, and sends nothing of it.
 func (r *Remote) hasPack(ctx context.Context, of shader.Digest, p Pack) error {
 	body, err := r.openPack(ctx, of, p)
-	if err == nil {
-		err = body.Close()
+	if err != nil {
+		return err
+	}
+	defer body.Close()
+	if _, err = io.ReadFull(body, make([]byte, 1)); err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("pack %s: %w: nothing of it arrives: %w", p.SHA256.Short(), ErrNotFound, err)
 	}
 	return err
 }

@@ -212,13 +212,9 @@ func (b *backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fl
 
 var errPinned = errors.New("a URL with a digest is read-only")
 
-// push uploads a blob that the registry does not have.
+// push uploads a blob, whatever the registry says that it has: after a garbage collection one with
+// a cache is wrong about it.
 func (b *backend) push(ctx context.Context, about ocispec.Descriptor, data io.ReadSeeker) error {
-	if there, err := b.repository.Blobs().Exists(ctx, about); err == nil && there {
-		return nil
-	} else if err != nil && !errors.Is(err, errdef.ErrNotFound) && !errors.Is(err, fleet.ErrNotFound) {
-		return err
-	}
 	upload := web.NewUpload(ctx, data, about.Size)
 	defer upload.Detach()
 	return b.repository.Blobs().Push(ctx, about, upload)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 )
 
@@ -11,6 +12,7 @@ import (
 type RegistryOptions struct {
 	Auth          bool // RegistryUser with RegistryPassword, for all requests
 	WithoutDelete bool
+	Cache         bool // it remembers which blobs it has, and their sizes, as that of Docker's image does
 	Root          string // folder of the images; default: a temporary one
 }
 
@@ -27,6 +29,9 @@ func StartRegistry(t testing.TB, o RegistryOptions) *url.URL {
 	path := program(t, "docker-registry", "docker-registry")
 	dir, address := t.TempDir(), freeAddress(t)
 	config := fmt.Sprintf(registryConfig, cmp.Or(o.Root, folder(t, dir, "images")), !o.WithoutDelete, address)
+	if o.Cache {
+		config = strings.Replace(config, "storage: {", "storage: {cache: {blobdescriptor: inmemory}, ", 1)
+	}
 	if o.Auth {
 		users := write(t, dir, "users", RegistryUser+":"+registryHash+"\n")
 		config += fmt.Sprintf("auth: {htpasswd: {realm: test, path: %q}}\n", users)
