@@ -113,7 +113,7 @@ func (b *Buffer) Read(ctx context.Context, offset int, dst []byte) (version uint
 func (c *Client) upload(ctx context.Context, data []byte, m *wire.Copy, released *atomic.Bool) (version uint64, err error) {
 	staging := &Pending{c: c}
 	if m.From, err = staging.input(ctx, data); err == nil {
-		version, err = c.copy(ctx, m, &wire.CopyReply{}, released)
+		version, err = c.copy(ctx, m, staging, released)
 	}
 	staging.unstage(true)
 	return version, err
@@ -121,12 +121,11 @@ func (c *Client) upload(ctx context.Context, data []byte, m *wire.Copy, released
 
 // download sends a copy to dst, from an object that may be released.
 func (c *Client) download(ctx context.Context, dst []byte, m *wire.Copy, released *atomic.Bool) (version uint64, err error) {
-	staging, reply := &Pending{c: c}, &wire.CopyReply{}
+	staging := &Pending{c: c}
 	if m.To, err = staging.output(ctx, dst); err == nil {
-		version, err = c.copy(ctx, m, reply, released)
+		version, err = c.copy(ctx, m, staging, released)
 	}
 	if err == nil {
-		err = staging.take(reply.Data)
 		staging.deliverStaged()
 	}
 	staging.unstage(err == nil) // else the server may still write it
@@ -135,14 +134,15 @@ func (c *Client) download(ctx context.Context, dst []byte, m *wire.Copy, release
 
 // CopyFrom copies n bytes on the GPU from other at from to offset.
 func (b *Buffer) CopyFrom(ctx context.Context, offset int, other *Buffer, from, n int) (version uint64, err error) {
-	return b.c.copy(ctx, &wire.Copy{From: other.operand(from, n), To: b.operand(offset, n)}, &wire.CopyReply{}, &b.released)
+	return b.c.copy(ctx, &wire.Copy{From: other.operand(from, n), To: b.operand(offset, n)}, &Pending{}, &b.released)
 }
 
 func (b *Buffer) operand(offset, n int) wire.Operand {
 	return wire.Operand{Place: wire.PlaceBuffer, ID: b.id, Offset: uint64(offset), Size: uint64(n)}
 }
 
-func (c *Client) copy(ctx context.Context, m *wire.Copy, reply *wire.CopyReply, released *atomic.Bool) (uint64, error) {
+// copy sends a copy, and takes the inline outputs of its reply.
+func (c *Client) copy(ctx context.Context, m *wire.Copy, staging *Pending, released *atomic.Bool) (uint64, error) {
 	if released.Load() {
 		return 0, c.orEnded(job.ErrReleased)
 	}
@@ -151,10 +151,11 @@ func (c *Client) copy(ctx context.Context, m *wire.Copy, reply *wire.CopyReply, 
 		return 0, err
 	}
 	defer c.put()
-	if err := c.do(ctx, wire.TypeCopy, m, reply); err != nil {
+	var reply wire.CopyReply
+	if err := c.do(ctx, wire.TypeCopy, m, &reply); err != nil {
 		return 0, err
 	}
-	return reply.Version, nil
+	return reply.Version, staging.take(reply.Data)
 }
 
 // take waits until the server accepts one more unanswered job.

@@ -112,14 +112,17 @@ func (p *Pending) deliver(body []byte) error {
 	return p.take(reply.Data)
 }
 
-// take copies the inline outputs from the bytes of a reply.
+// take copies the inline outputs from the bytes of a reply, which has these and no others.
 func (p *Pending) take(data []byte) error {
-	rest := data
+	left := len(data)
 	for _, to := range p.inline {
-		if len(rest) < len(to) {
-			return fmt.Errorf("%w: a reply with %d bytes of outputs", ErrMalformed, len(data))
-		}
-		rest = rest[copy(to, rest):]
+		left -= len(to)
+	}
+	if left != 0 {
+		return fmt.Errorf("%w: a reply with %d bytes of outputs, not %d", ErrMalformed, len(data), len(data)-left)
+	}
+	for _, to := range p.inline {
+		data = data[copy(to, data):]
 	}
 	return nil
 }

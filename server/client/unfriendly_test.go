@@ -79,8 +79,8 @@ func madeProgram(c *Client) *Program {
 	}}}
 }
 
-// TestRepliesThatDoNotFit: of another type, with fewer outputs than were asked for, and with none
-// of the fields. Each is ErrMalformed, and nothing is taken for a result.
+// TestRepliesThatDoNotFit: of another type, with fewer or more outputs than were asked for, and with
+// none of the fields. Each is ErrMalformed, and nothing is taken for a result.
 func TestRepliesThatDoNotFit(t *testing.T) {
 	submit := func(c *Client) error {
 		pending, err := c.Submit(t.Context(), &job.Job{
@@ -92,6 +92,11 @@ func TestRepliesThatDoNotFit(t *testing.T) {
 		return pending.Wait(t.Context())
 	}
 	buffer := func(c *Client) error { _, err := c.NewBuffer(t.Context(), 4); return err }
+	write := func(c *Client) error {
+		b := &Buffer{object: object{c: c}, reply: wire.BufferReply{Size: 4}}
+		_, err := b.Write(t.Context(), 0, make([]byte, 4))
+		return err
+	}
 	for name, c := range map[string]struct {
 		typ  wire.Type
 		body wire.Message
@@ -100,10 +105,13 @@ func TestRepliesThatDoNotFit(t *testing.T) {
 	}{
 		"a job of 16 bytes":      {wire.TypeJob | wire.ReplyBit, &wire.Data{Data: make([]byte, 16)}, submit, true},
 		"15 bytes":               {wire.TypeJob | wire.ReplyBit, &wire.Data{Data: make([]byte, 15)}, submit, false},
+		"17 bytes":               {wire.TypeJob | wire.ReplyBit, &wire.Data{Data: make([]byte, 17)}, submit, false},
 		"no bytes":               {wire.TypeJob | wire.ReplyBit, &wire.Data{}, submit, false},
 		"a run":                  {wire.TypeRun | wire.ReplyBit, &wire.Data{Data: make([]byte, 16)}, submit, false},
 		"a request":              {wire.TypeJob, &wire.Data{Data: make([]byte, 16)}, submit, false},
 		"an empty body":          {wire.TypeJob | wire.ReplyBit, &wire.Empty{}, submit, false},
+		"a copy":                 {wire.TypeCopy | wire.ReplyBit, &wire.CopyReply{}, write, true},
+		"a copy with bytes":      {wire.TypeCopy | wire.ReplyBit, &wire.CopyReply{Data: make([]byte, 4)}, write, false},
 		"a buffer":               {wire.TypeBuffer | wire.ReplyBit, &wire.BufferReply{Size: 4}, buffer, true},
 		"memory":                 {wire.TypeMemory | wire.ReplyBit, &wire.BufferReply{Size: 4}, buffer, false},
 		"an error without code":  {wire.TypeError, &wire.Error{}, buffer, false},
