@@ -4,16 +4,15 @@ package server
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/executor/named"
+	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -241,12 +240,10 @@ func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	return nil
 }
 
-// floats decodes elements.
+// floats returns a copy of elements, which a client may change meanwhile.
 func floats(b []byte) []float32 {
 	values := make([]float32, len(b)/4)
-	for i := range values {
-		values[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
+	copy(raw.Bytes(values), b)
 	return values
 }
 

@@ -278,8 +278,7 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	}
 	s.mu.jobs++
 	t.times = newJobTimes(s.server.options.Tracer)
-	deadline := wire.Deadline(h.Type, b)
-	deadline = cmp.Or(deadline, limits.Deadline)
+	deadline := cmp.Or(wire.Deadline(h.Type, b), limits.Deadline)
 	t.deadline = s.mu.deadlines.add(time.Duration(min(deadline, limits.Longest)))
 	return t, nil
 }
