@@ -167,7 +167,7 @@ func TestProfilesAndOtherPages(t *testing.T) {
 	for path, want := range map[string]int{
 		"GET /debug/pprof/": 200, "GET /debug/pprof/goroutine?debug=1": 200, "GET /debug/pprof/cmdline": 200,
 		"GET /debug/pprof/trace?seconds=1": 404, // one that is not read takes memory without end
-		"GET /": 200, "POST /": 405, "GET /other": 404, "POST /status": 405, "POST /metrics": 405,
+		"GET /":                            200, "POST /": 405, "GET /other": 404, "POST /status": 405, "POST /metrics": 405,
 	} {
 		method, page, _ := strings.Cut(path, " ")
 		if code, _ := get(method, page); code != want {
