@@ -288,21 +288,30 @@ func TestRepliesThatCannotBeSent(t *testing.T) {
 	r.pipeline(11, request{wire.TypeCopy, &wire.Copy{From: bufferOperand(2, wire.MaxBody), To: wire.Operand{Place: wire.PlaceInline, Size: wire.MaxBody}}, nil})
 	r.wantError(11, wire.CodeInvalid)
 
-	// The reply has the names of the uniforms.
+	// The reply has more of each uniform than the text.
 	declared, sum := "", "0u"
-	for i := range ring.MinSize / 250 {
-		name := strings.Repeat("n", 240) + fmt.Sprint(i)
-		declared, sum = declared+"uniform uint "+name+";\n", sum+" + "+name
+	for i := range ring.MinSize / 36 {
+		declared, sum = declared+fmt.Sprintf("uniform uint n%d;\n", i), sum+fmt.Sprint("+n", i)
 	}
 	many := fmt.Sprintf("#version 450 core\nlayout(local_size_x = 1) in;\n%svoid main() { if (%s == 1u) barrier(); }\n", declared, sum)
 	r.pipeline(12, request{wire.TypeProgram, &wire.Program{ID: 3, Form: wire.FormFinal, Name: []byte("many"), Text: []byte(many)}, nil})
 	r.want(wire.TypeProgram|wire.ReplyBit, 12)
-	made.put(frame(wire.TypeProgram, 13, &wire.Program{ID: 4, Form: wire.FormName, Name: []byte("many")}))
+	made.put(frame(wire.TypeProgram, 13, &wire.Program{ID: 4, Form: wire.FormFinal, Name: []byte("other"), Text: []byte(many)}))
 	if h, _ := made.next(); h.Type != wire.TypeError {
 		t.Errorf("a program whose reply is larger than the ring: %v", h.Type)
 	}
-	r.pipeline(14, request{wire.TypeRelease, &wire.Release{Kind: wire.KindProgram, ID: 4}, nil})
-	r.wantError(14, wire.CodeNotFound)
+	made.put(frame(wire.TypePlan, 14, &wire.Plan{ID: 4, Flags: wire.Create, Name: []byte("plan"), Spec: []byte(strings.Repeat("gemm:2x2x2\n", 200))}))
+	if h, _ := made.next(); h.Type != wire.TypeError {
+		t.Errorf("a plan whose reply is larger than the ring: %v", h.Type)
+	}
+	r.pipeline(15,
+		rawRequest(wire.TypeRelease, &wire.Release{Kind: wire.KindProgram, ID: 4}), rawRequest(wire.TypeRelease, &wire.Release{Kind: wire.KindPlan, ID: 4}),
+		rawRequest(wire.TypeProgram, &wire.Program{ID: 4, Form: wire.FormName, Name: []byte("other")}), rawRequest(wire.TypePlan, &wire.Plan{ID: 4, Name: []byte("plan")}))
+	for request, a := range r.answers(4) {
+		if a.Code != wire.CodeNotFound {
+			t.Errorf("request %d finds what was not answered: %v", request, a.Code)
+		}
+	}
 	if value, version := read(t, b); value != 0 || version != 0 {
 		t.Errorf("the job that could not be answered was run: %d in version %d", value, version)
 	}

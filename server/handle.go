@@ -89,7 +89,7 @@ func (s *session) answerInOrder(t *task) {
 	}
 	reply, err := s.answer(t)
 	answers := !makes || t.claim()
-	if answers && err == nil && t.named != nil {
+	if answers && err == nil && t.named != nil && t.checkReply(len(reply.Append(nil))) == nil {
 		s.server.library.add(t.named)
 	}
 	switch {

@@ -106,7 +106,11 @@ func (s *session) plan(t *task, b []byte) (wire.Message, error) {
 	}
 	o.plans[m.ID] = opened
 	o.total.Add(1)
-	return opened.reply(created), nil
+	reply := opened.reply(created)
+	if created && t.checkReply(len(reply.Append(nil))) != nil { // the answer is an error
+		_ = s.server.plans.Delete(string(m.Name))
+	}
+	return reply, nil
 }
 
 func (s *session) openPlan(ctx context.Context, m *wire.Plan) (p *openPlan, created bool, err error) {
@@ -264,12 +268,10 @@ func (s *session) submitRun(r *running) error {
 	if err := s.enter(r, inline); err != nil {
 		return err
 	}
-	if !r.task.isQueued() {
-		if !p.mu.TryRLock() {
-			return errBusy
-		}
-	} else {
+	if r.task.isQueued() {
 		p.mu.RLock()
+	} else if !p.mu.TryRLock() {
+		return errBusy
 	}
 	defer p.mu.RUnlock()
 	if err := s.prepareRun(r, &m, p); errors.Is(err, conv2d.ErrNoWeights) {
