@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // Adopt returns a Context for a GL context that the caller owns, such as that of a
@@ -200,9 +199,6 @@ func (c *Context) enterThread() {
 	c.adoptedThread.Store(here)
 	c.thread.Store(here)
 }
-
-// isCurrent reports whether any context is current on this thread.
-func isCurrent() bool { return gl45.GetString(gl45.VERSION) != nil }
 
 // closeAdopted closes an adopted context, on any goroutine. On the context's thread it
 // runs the queued callbacks and deletes the objects that setUp made. On other threads

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && cgo
 
 package glctx
 
@@ -14,8 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
 )
 

@@ -29,8 +29,6 @@ import (
 	"fmt"
 	"sync"
 	"unsafe"
-
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // loadBindings resolves the GL entry points, once per process. The bindings keep
@@ -40,7 +38,7 @@ var loadBindings = sync.OnceValue(func() error {
 	if C.sc_egl_load() != 0 {
 		return fmt.Errorf("%w: %s: %s", ErrNoDriver, C.GoString(C.sc_egl_load_error()), installDriver)
 	}
-	return gl45.InitWithProcAddrFunc(procAddress)
+	return initCalls(procAddress)
 })
 
 // missing has the names that the EGL loader does not resolve. Most loaders resolve every

@@ -1,19 +1,13 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
 	"fmt"
 	"unsafe"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
-	"github.com/shadercache/shadercache/internal/raw"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
-
-// Buffer is device memory of a fixed size. It is a GL name and may be copied. The
-// caller that made it deletes it, on the GL thread.
-type Buffer struct {
-	ID   uint32
-	Size int // bytes
-}
 
 // NewBuffer makes a buffer of size bytes that starts with data. The rest is
 // undefined. It returns shader.ErrOutOfMemory where the device has no room.
@@ -100,12 +94,6 @@ func (gl *GL) Download(b Buffer, offset int, dst []byte) {
 	gl.debugCheck("glGetNamedBufferSubData")
 }
 
-func (b Buffer) mustContain(offset, n int) {
-	if offset < 0 || n > b.Size-offset {
-		panic(fmt.Sprintf("glctx: bytes %d to %d of a buffer of %d", offset, offset+n, b.Size))
-	}
-}
-
 // Fill sets every 32-bit word of b to word, in order with other commands. The size of
 // b must be a multiple of 4.
 func (gl *GL) Fill(b Buffer, word uint32) {
@@ -166,10 +154,4 @@ func (gl *GL) BindStorageRange(binding uint32, b Buffer, offset, n int) {
 func (gl *GL) BindUniformsRange(binding uint32, b Buffer, offset, n int) {
 	gl45.BindBufferRange(gl45.UNIFORM_BUFFER, binding, b.ID, offset, n)
 	gl.debugCheck("glBindBufferRange")
-}
-
-// Bytes returns the memory of a slice of numbers as bytes, without a copy. It is
-// valid as long as s is.
-func Bytes[T ~float32 | ~float64 | ~int32 | ~uint32 | ~int64 | ~uint64 | ~uint16 | ~int16 | ~uint8 | ~int8](s []T) []byte {
-	return raw.Bytes(s)
 }

@@ -1,9 +1,11 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
 	"unsafe"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
 // The buffers of contexts below OpenGL 4.5, where a call names a binding point and not a

@@ -187,49 +187,6 @@ func (c *Context) run(started chan<- error) {
 	surface.close()
 }
 
-// setUp loads the bindings, reads Info and prepares priming. The context is current.
-func (c *Context) setUp() error {
-	slot := c.options.begin(trace.Slot)
-	if err := drivercache.Reserve(); err != nil {
-		c.logger.Warn("the driver's own cache may lose what is compiled, or is not found", "error", err)
-	}
-	slot.End()
-	bindings := c.options.begin(trace.Bindings)
-	err := loadBindings()
-	bindings.End()
-	if err != nil {
-		return err
-	}
-	describe := c.options.begin(trace.Describe)
-	defer func() { describe.End() }()
-	c.gl = &GL{c: c}
-	if err := c.gl.requireVersion(); err != nil {
-		return err
-	}
-	c.info = c.gl.readInfo()
-	c.gl.startDebugOutput()
-	c.driver = c.driver.Effective(c.info.Fingerprint.Vendor, c.info.Fingerprint.Version)
-	if err := c.gl.Err(); err != nil && c.info.hasCompute() {
-		return fmt.Errorf("reading the driver's limits: %w", err)
-	}
-	c.info.Fingerprint.DriverUUID = c.gl.driverUUID()
-	c.info.Fingerprint.DriverBuild = driverBuild(c.info.Fingerprint)
-	if !c.info.hasCompute() {
-		return nil
-	}
-	c.priming = c.info.priming()
-	return c.gl.preparePriming()
-}
-
-// tearDown frees what setUp made.
-func (c *Context) tearDown() {
-	if c.gone.Load() {
-		return
-	}
-	c.gl.endPriming()
-	c.gl.stopDebugOutput()
-}
-
 // longCallback is the time above which a callback of Do is an event.
 const longCallback = 100 * time.Microsecond
 

@@ -1,3 +1,5 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
@@ -5,22 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/shader"
 )
-
-// GL has the OpenGL calls. It exists only inside a callback of Context.Do or
-// Context.Post, on the GL thread, and must not be used outside.
-//
-// Most calls do not return errors, because reading GL's error flag costs time: Err
-// returns the errors since the last Err. With Options.Debug every call is checked,
-// and Do returns the first error.
-type GL struct {
-	c          *Context
-	zeros      Buffer // indirect arguments of a dispatch without groups
-	debugError error  // the first error that debugCheck found
-	callbacks  uint64 // that have begun
-}
 
 // Info returns [Context.Info].
 func (gl *GL) Info() Info { return gl.c.info }
@@ -116,21 +105,6 @@ func (gl *GL) CheckLost() error {
 	return nil
 }
 
-// Barrier bits for MemoryBarrier: the next use of the data.
-const (
-	BarrierStorage  uint32 = gl45.SHADER_STORAGE_BARRIER_BIT       // by a kernel through a storage buffer
-	BarrierUniform  uint32 = gl45.UNIFORM_BARRIER_BIT              // by a kernel through a uniform buffer
-	BarrierCounters uint32 = gl45.ATOMIC_COUNTER_BARRIER_BIT       // by a kernel through atomic counters
-	BarrierImage    uint32 = gl45.SHADER_IMAGE_ACCESS_BARRIER_BIT  // by a kernel through an image
-	BarrierTexture  uint32 = gl45.TEXTURE_FETCH_BARRIER_BIT        // by a kernel through a sampler
-	BarrierCommand  uint32 = gl45.COMMAND_BARRIER_BIT              // as indirect arguments
-	BarrierUpdate   uint32 = gl45.BUFFER_UPDATE_BARRIER_BIT        // by Upload, Download, Copy, Fill
-	BarrierMapped   uint32 = gl45.CLIENT_MAPPED_BUFFER_BARRIER_BIT // by the host through a mapping
-	// BarrierTextureUpdate is for UploadTexture, DownloadTexture and other copies of texels.
-	BarrierTextureUpdate uint32 = gl45.TEXTURE_UPDATE_BARRIER_BIT | gl45.PIXEL_BUFFER_BARRIER_BIT
-	BarrierAllKinds      uint32 = gl45.ALL_BARRIER_BITS
-)
-
 // UseProgram makes a program current; 0 makes none current.
 func (gl *GL) UseProgram(program uint32) {
 	gl.c.first.current = program
@@ -206,9 +180,6 @@ func (gl *GL) Finish() {
 	gl.c.first.finishAll()
 	gl.debugCheck("glFinish")
 }
-
-// Fence is a point in the command stream. The caller that made it deletes it.
-type Fence struct{ sync uintptr }
 
 // NewFence makes a fence that is signalled when the GPU has finished all earlier
 // commands.

@@ -1,6 +1,8 @@
+//go:build linux && cgo
+
 package glctx
 
-import "github.com/shadercache/shadercache/glctx/internal/gl45"
+import gl45 "github.com/go-gl/gl/v4.5-core/gl"
 
 // Queries of GL_NVX_gpu_memory_info, with one value each, and of GL_ATI_meminfo, with
 // four, of which the first is all that is free. Both are in KiB.

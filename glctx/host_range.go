@@ -1,20 +1,13 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
 	"fmt"
 	"unsafe"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
-
-// HostRange is a part of a buffer that the host computes with: see [GL.OnHost].
-type HostRange struct {
-	Buffer      Buffer
-	Offset, Len int // bytes
-
-	// Mapped is all of the buffer's memory, where it stays mapped: see [MappedBuffer].
-	Mapped []byte
-}
 
 // OnHost calls fn with the memory of ranges, in order, after all earlier commands. fn may
 // read and write it until it returns, and later commands use what it has written. Several
@@ -111,13 +104,4 @@ func (gl *GL) unmap(b Buffer) (ok bool) {
 	}
 	gl.bound(gl45.COPY_WRITE_BUFFER, b, func() { ok = gl45.UnmapBuffer(gl45.COPY_WRITE_BUFFER) })
 	return ok
-}
-
-// Floats returns memory as float32, without a copy and without a rest of up to three bytes.
-// It is valid as long as memory is, which starts at a multiple of 4.
-func Floats(memory []byte) []float32 {
-	if len(memory) < 4 {
-		return nil
-	}
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/4)
 }

@@ -5,8 +5,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
 )
 
 // API is an OpenGL API.
@@ -252,14 +250,6 @@ func (i Info) glslNote(version string) string {
 		version, i.API, i.Major, i.Minor, line)
 }
 
-// parseVersion returns the API and the version of a GL_VERSION.
-func (gl *GL) parseVersion() (api API, version [2]int) {
-	if strings.HasPrefix(gl.text(gl45.VERSION), "OpenGL ES") {
-		api = OpenGLES
-	}
-	return api, [2]int{int(gl.integer(gl45.MAJOR_VERSION)), int(gl.integer(gl45.MINOR_VERSION))}
-}
-
 // lowest is the lowest version of each API in which programs can be cached: the first
 // that has compute shaders.
 var lowest = map[API][2]int{OpenGL: {4, 3}, OpenGLES: {3, 1}}
@@ -274,39 +264,6 @@ func (o Options) lowest(api API) [2]int {
 		return lowestReplayed
 	}
 	return lowest[api]
-}
-
-// requireVersion returns an error where no context is current, or one that cannot be
-// used.
-func (gl *GL) requireVersion() error {
-	if !isCurrent() {
-		return fmt.Errorf("%w: no context is current on this thread", ErrNoDriver)
-	}
-	api, have := gl.parseVersion()
-	least := gl.c.options.lowest(api)
-	want := least
-	if gl.c.schedule == nil { // else it is the owner's choice
-		want[0], want[1] = gl.c.options.Kind.version()
-		if !atLeast(want, least[0], least[1]) {
-			want = least
-		}
-	}
-	if !atLeast(have, want[0], want[1]) {
-		hint := updateDriver
-		if gl.c.schedule != nil {
-			hint = fmt.Sprintf("request %d.%d when the context is made; where that fails, %s", want[0], want[1], updateDriver)
-		}
-		return fmt.Errorf("%w: %s (%s) has %s %d.%d; %d.%d is needed: %s",
-			ErrTooOld, gl.text(gl45.RENDERER), gl.text(gl45.VERSION), api, have[0], have[1], want[0], want[1], hint)
-	}
-	gl.c.full = api == OpenGL && atLeast(have, 4, 5)
-	if !atLeast(have, lowest[api][0], lowest[api][1]) {
-		return nil // for a replay
-	}
-	if name := gl45.FirstMissing(gl.c.full, isMissing); name != "" {
-		return fmt.Errorf("%w: the driver lacks %s, which %s %d.%d has: %s", ErrTooOld, name, api, have[0], have[1], updateDriver)
-	}
-	return nil
 }
 
 // updateDriver is the hint for drivers that are too old.

@@ -1,4 +1,4 @@
-//go:build linux
+//go:build linux && cgo
 
 package glctx
 
@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
 )
 

@@ -1,42 +1,13 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
 	"fmt"
 	"unsafe"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
-
-// MappedBuffer is memory that the host and kernels use at the same time, in words of
-// 32 bits. It stays mapped until it is deleted. The host may access Words from
-// any goroutine, with sync/atomic where a kernel may access the same word. GL
-// guarantees that the host reads what a kernel wrote after a MemoryBarrier with
-// BarrierMapped and a fence, and that a kernel reads what the host wrote before
-// the dispatch. Which writes a driver makes visible earlier has to be measured.
-type MappedBuffer struct {
-	Buffer
-	Words []uint32
-}
-
-// MapOptions configure a [MappedBuffer]: where a driver puts the memory, and how fast
-// each side accesses it. The zero value is memory of the host, for reads and writes.
-type MapOptions struct {
-	// ServerStorage omits GL_CLIENT_STORAGE_BIT: the memory may be the GPU's, which
-	// the host writes through a write-combining window and reads slowly.
-	ServerStorage bool
-	// WriteOnly maps it for writes of the host: Words must not be read.
-	WriteOnly bool
-	// ReadOnly maps it for reads of the host: Words must not be written.
-	ReadOnly bool
-	// Incoherent omits GL_MAP_COHERENT_BIT: without a MemoryBarrier with
-	// BarrierMapped, GL guarantees nothing about the writes that one side reads of
-	// the other, during a dispatch or after it.
-	Incoherent bool
-	// FlushExplicit maps it for writes of the host that reach the GPU only by
-	// FlushMapped: for hosts that write little of a large buffer. It implies Incoherent and
-	// excludes ReadOnly.
-	FlushExplicit bool
-}
 
 // flags returns the flags of the storage and of the mapping.
 func (o MapOptions) flags() (storage, access uint32) {

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"runtime"
-
-	"github.com/shadercache/shadercache/binary"
 )
 
 // errNoCgo is the error of everything that needs OpenGL in a program without it.
@@ -28,12 +26,6 @@ func (*eglSurface) close() {}
 func listDevices() ([]Device, error) { return nil, errNoCgo() }
 
 func loadBindings() error { return errNoCgo() }
-
-func isMissing(string) bool { return true }
-
-func driverUUID() string { return "" }
-
-func driverBuild(binary.Fingerprint) string { return "" }
 
 // SetCrashOutput returns ErrNotBuilt, wrapped.
 func (c *Context) SetCrashOutput(*os.File) error { return errNoCgo() }

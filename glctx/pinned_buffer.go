@@ -1,3 +1,5 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
@@ -6,8 +8,10 @@ import (
 	"os"
 	"unsafe"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
+
+const externalVirtualMemory = 0x9160 // EXTERNAL_VIRTUAL_MEMORY_BUFFER_AMD
 
 // NewPinned makes a buffer whose storage is memory of this process: kernels read and write
 // it in place. memory is a mapping, not of Go's heap, that begins at a page and has whole
@@ -28,9 +32,9 @@ func (gl *GL) NewPinned(memory []byte) (Buffer, error) {
 	}
 	b := Buffer{Size: len(memory)}
 	gl45.CreateBuffers(1, &b.ID)
-	gl45.BindBuffer(gl45.EXTERNAL_VIRTUAL_MEMORY_BUFFER_AMD, b.ID)
-	gl45.BufferData(gl45.EXTERNAL_VIRTUAL_MEMORY_BUFFER_AMD, b.Size, start, gl45.DYNAMIC_COPY)
-	gl45.BindBuffer(gl45.EXTERNAL_VIRTUAL_MEMORY_BUFFER_AMD, 0)
+	gl45.BindBuffer(externalVirtualMemory, b.ID)
+	gl45.BufferData(externalVirtualMemory, b.Size, start, gl45.DYNAMIC_COPY)
+	gl45.BindBuffer(externalVirtualMemory, 0)
 	if err := gl.Err(); err != nil {
 		gl45.DeleteBuffers(1, &b.ID)
 		return Buffer{}, fmt.Errorf("glctx: pin %d bytes: %w", b.Size, err)

@@ -1,3 +1,5 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
@@ -9,9 +11,9 @@ import (
 	"strings"
 	"time"
 
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/recording"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"

@@ -1,10 +1,12 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
 	"fmt"
 
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/shader"
 )
 

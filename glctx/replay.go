@@ -1,3 +1,5 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
@@ -6,40 +8,11 @@ import (
 	"fmt"
 	"time"
 
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
 	"github.com/shadercache/shadercache/recording"
 	"github.com/shadercache/shadercache/shader"
 )
-
-// Replayed is what a driver did with a recorded program.
-type Replayed struct {
-	LinkNanos  int64 // compiling and linking
-	PrimeNanos int64
-	Primed     Priming
-	Context    recording.Context // of the replay; Replayer sets it
-
-	// WrittenBefore is what [drivercache.Written] counted when the context was open: opening
-	// one may write, which has nothing to do with the program.
-	WrittenBefore int64
-
-	// MachineCode is as that of shader.Program.
-	MachineCode func() (entries []string, made bool)
-}
-
-// Priming is how the driver was made to finish a program.
-type Priming uint8
-
-// The values of Priming.
-const (
-	NotPrimed  Priming = iota // linked alone: a part of a pipeline, or a context without framebuffers
-	Dispatched                // by a dispatch of no groups, as a program of the cache
-	Drawn                     // by a draw of which no fragment is left
-)
-
-func (p Priming) String() string {
-	return [...]string{"not primed", "dispatch", "draw"}[p]
-}
 
 // Replay compiles, links and primes a recorded program as its application did, and
 // deletes it: what is left is in the driver's own cache, for that application. The texts
@@ -152,12 +125,14 @@ func (l *recordedLink) attach(gl *GL, s recording.Stage) error {
 	return nil
 }
 
+const spirvFormat = 0x9551 // SHADER_BINARY_FORMAT_SPIR_V_ARB
+
 // specialize gives a SPIR-V module to the driver.
 func specialize(gl *GL, id uint32, m *recording.Module) error {
 	if !gl.c.info.Has("GL_ARB_gl_spirv") {
 		return errors.New("the driver takes no SPIR-V: it has no GL_ARB_gl_spirv")
 	}
-	gl45.ShaderBinary(1, &id, gl45.SHADER_BINARY_FORMAT_SPIR_V, gl45.Ptr(m.Code), int32(len(m.Code)))
+	gl45.ShaderBinary(1, &id, spirvFormat, gl45.Ptr(m.Code), int32(len(m.Code)))
 	indices, values := make([]uint32, len(m.Constants)+1), make([]uint32, len(m.Constants)+1)
 	for i, c := range m.Constants {
 		indices[i], values[i] = c.Index, c.Value

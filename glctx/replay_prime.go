@@ -1,9 +1,11 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
 	"fmt"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/recording"
 	"github.com/shadercache/shadercache/shader"
 )

@@ -8,6 +8,35 @@ import (
 	"github.com/shadercache/shadercache/recording"
 )
 
+// Replayed is what a driver did with a recorded program.
+type Replayed struct {
+	LinkNanos  int64 // compiling and linking
+	PrimeNanos int64
+	Primed     Priming
+	Context    recording.Context // of the replay; Replayer sets it
+
+	// WrittenBefore is what [drivercache.Written] counted when the context was open: opening
+	// one may write, which has nothing to do with the program.
+	WrittenBefore int64
+
+	// MachineCode is as that of shader.Program.
+	MachineCode func() (entries []string, made bool)
+}
+
+// Priming is how the driver was made to finish a program.
+type Priming uint8
+
+// The values of Priming.
+const (
+	NotPrimed  Priming = iota // linked alone: a part of a pipeline, or a context without framebuffers
+	Dispatched                // by a dispatch of no groups, as a program of the cache
+	Drawn                     // by a draw of which no fragment is left
+)
+
+func (p Priming) String() string {
+	return [...]string{"not primed", "dispatch", "draw"}[p]
+}
+
 // Replayer replays recorded programs, each in a context like the one that it was recorded
 // in: it makes one for each API, version, profile and flags. One goroutine at a time may
 // use it.

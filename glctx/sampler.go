@@ -1,15 +1,13 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
 	"fmt"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/job/texel"
 )
-
-// Sampler is a GL sampler object. It may be copied. The caller that made it deletes it,
-// on the GL thread.
-type Sampler struct{ ID uint32 }
 
 var (
 	wraps      = [...]int32{gl45.CLAMP_TO_EDGE, gl45.REPEAT, gl45.MIRRORED_REPEAT, gl45.CLAMP_TO_BORDER}

@@ -1,20 +1,14 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
 	"fmt"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
-
-// Texture is device memory of texels. It is a GL name and may be copied. The caller
-// that made it deletes it, on the GL thread.
-type Texture struct {
-	ID uint32
-	texel.Shape
-	byClass bool // the driver aliases formats by class, not by size
-}
 
 var targets = [...]uint32{
 	shader.Dim1D: gl45.TEXTURE_1D, shader.Dim2D: gl45.TEXTURE_2D, shader.Dim3D: gl45.TEXTURE_3D, shader.DimCube: gl45.TEXTURE_CUBE_MAP,
@@ -92,7 +86,3 @@ func (gl *GL) DeleteTexture(t Texture) {
 	gl45.DeleteTextures(1, &t.ID)
 	gl.debugCheck("glDeleteTextures")
 }
-
-// Aliases reports whether an image of format f may be bound to the texture: see
-// texel.Format.Aliases.
-func (t Texture) Aliases(f texel.Format) bool { return t.Format.Aliases(f, t.byClass) }

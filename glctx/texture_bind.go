@@ -1,7 +1,9 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/job/texel"
 )
 

@@ -1,3 +1,5 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
@@ -5,7 +7,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -117,7 +119,7 @@ func (gl *GL) unpack(t Texture, r texel.Region, memory unsafe.Pointer, offset in
 	unpackStore.set()
 	_, client, clientType := t.Format.GL()
 	sides, at, n := t.glBox(r)
-	gl45.TextureSubImage(sides, t.ID, int32(r.Level), at[0], at[1], at[2], n[0], n[1], n[2], client, clientType, memory, offset)
+	textureSubImage(sides, t.ID, int32(r.Level), at[0], at[1], at[2], n[0], n[1], n[2], client, clientType, memory, offset)
 	gl.debugCheck("glTextureSubImage")
 	unpackStore.reset()
 }
@@ -128,7 +130,7 @@ func (gl *GL) pack(t Texture, r texel.Region, n int, memory unsafe.Pointer, offs
 	packStore.set()
 	_, client, clientType := t.Format.GL()
 	_, at, side := t.glBox(r)
-	gl45.GetTextureSubImage(t.ID, int32(r.Level), at[0], at[1], at[2], side[0], side[1], side[2], client, clientType,
+	getTextureSubImage(t.ID, int32(r.Level), at[0], at[1], at[2], side[0], side[1], side[2], client, clientType,
 		int32(min(n, math.MaxInt32)), memory, offset)
 	gl.debugCheck("glGetTextureSubImage")
 	packStore.reset()

@@ -1,13 +1,12 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
 	"time"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
-
-// Query is a timestamp query. The caller that made it deletes it.
-type Query struct{ id uint32 }
 
 // NewQuery makes a query, which WriteTimestamp may use any number of times. Below
 // OpenGL 4.5 its timestamps are 0.

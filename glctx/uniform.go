@@ -1,3 +1,5 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
@@ -6,7 +8,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/shader"
 )
 

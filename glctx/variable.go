@@ -1,34 +1,12 @@
+//go:build linux && cgo
+
 package glctx
 
 import (
 	"fmt"
 
-	"github.com/shadercache/shadercache/glctx/internal/gl45"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/shader"
-)
-
-// Variable is a variable in a storage block of a program, with the driver's layout.
-// The name of an array is that of its first element, as in "list[0].at[0]".
-type Variable struct {
-	Name      string
-	Block     string
-	Kind      VariableKind
-	Words     int // 32-bit words of one element
-	Offset    int // bytes
-	Length    int // elements of the innermost array; 0: to the end of the buffer
-	Stride    int // bytes from element to element; 0: no array
-	TopStride int // bytes from element to element of the outermost array; 0: none
-}
-
-// VariableKind is the type of a Variable's words.
-type VariableKind string
-
-// The kinds of variable. Those of other types have OtherKind and no words.
-const (
-	FloatKind VariableKind = "float"
-	IntKind   VariableKind = "int"
-	UintKind  VariableKind = "uint"
-	OtherKind VariableKind = "other"
 )
 
 // kindOfType returns the kind of a type and the words of a value.

@@ -1,4 +1,6 @@
-package gl45
+//go:build linux && cgo
+
+package glctx
 
 // always is the calls that every context needs: desktop OpenGL 4.3 and OpenGL ES 3.1 have
 // them.
@@ -47,11 +49,11 @@ var byExtension = []string{
 	"glMaxShaderCompilerThreadsKHR",
 }
 
-// FirstMissing returns the name of a call that a context needs and isMissing reports, or
+// firstMissing returns the name of a call that a context needs and isMissing reports, or
 // "". full: it is of desktop OpenGL 4.5 or newer. The other calls of this package are
 // used where the version or an extension has them: those of calls_cgo.go in byExtension,
 // and those of graphics_cgo.go for programs of recordings.
-func FirstMissing(full bool, isMissing func(name string) bool) string {
+func firstMissing(full bool, isMissing func(name string) bool) string {
 	for _, name := range always {
 		if isMissing(name) {
 			return name

@@ -1,6 +1,6 @@
 //go:build linux && cgo
 
-package gl45
+package glctx
 
 /*
 #include <stdint.h>
@@ -32,7 +32,7 @@ import "C"
 import (
 	"unsafe"
 
-	"github.com/go-gl/gl/v4.5-core/gl"
+	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 )
 
 // With a buffer bound, GL takes an offset where it takes a pointer otherwise. A small
@@ -42,9 +42,9 @@ var (
 	getSubImage unsafe.Pointer
 )
 
-// InitWithProcAddrFunc resolves all calls.
-func InitWithProcAddrFunc(getProcAddr func(name string) unsafe.Pointer) error {
-	if err := gl.InitWithProcAddrFunc(getProcAddr); err != nil {
+// initCalls resolves all calls.
+func initCalls(getProcAddr func(name string) unsafe.Pointer) error {
+	if err := gl45.InitWithProcAddrFunc(getProcAddr); err != nil {
 		return err
 	}
 	for sides, name := range []string{1: "glTextureSubImage1D", 2: "glTextureSubImage2D", 3: "glTextureSubImage3D"} {
@@ -56,15 +56,15 @@ func InitWithProcAddrFunc(getProcAddr func(name string) unsafe.Pointer) error {
 	return nil
 }
 
-// TextureSubImage is glTextureSubImage1D, 2D or 3D, by the number of sides, from memory, or where
+// textureSubImage is glTextureSubImage1D, 2D or 3D, by the number of sides, from memory, or where
 // that is nil from an offset in the bound buffer.
-func TextureSubImage(sides int, texture uint32, level, x, y, z, w, h, d int32, format, xtype uint32, memory unsafe.Pointer, offset int) {
+func textureSubImage(sides int, texture uint32, level, x, y, z, w, h, d int32, format, xtype uint32, memory unsafe.Pointer, offset int) {
 	C.sc_sub_image(subImage[sides], C.int(sides), C.uint(texture), C.int(level), C.int(x), C.int(y), C.int(z),
 		C.int(w), C.int(h), C.int(d), C.uint(format), C.uint(xtype), memory, C.uintptr_t(offset))
 }
 
-// GetTextureSubImage is glGetTextureSubImage to memory, or where that is nil to the bound buffer.
-func GetTextureSubImage(texture uint32, level, x, y, z, w, h, d int32, format, xtype uint32, n int32, memory unsafe.Pointer, offset int) {
+// getTextureSubImage is glGetTextureSubImage to memory, or where that is nil to the bound buffer.
+func getTextureSubImage(texture uint32, level, x, y, z, w, h, d int32, format, xtype uint32, n int32, memory unsafe.Pointer, offset int) {
 	C.sc_get_sub_image(getSubImage, C.uint(texture), C.int(level), C.int(x), C.int(y), C.int(z),
 		C.int(w), C.int(h), C.int(d), C.uint(format), C.uint(xtype), C.int(n), memory, C.uintptr_t(offset))
 }
