@@ -139,7 +139,7 @@ func TestExpectedVersionsOfTwoBuffers(t *testing.T) {
 // TestCancelledCopyThatWaitsForAKernel has a copy to a buffer that a kernel of another session
 // writes: when it is cancelled, the requests behind it do not wait for the kernel.
 func TestCancelledCopyThatWaitsForAKernel(t *testing.T) {
-	f := serve(t, server.Options{})
+	f := serve(t, server.Options{HangTime: time.Minute})
 	c, b := f.counter("counter")
 	r := f.raw()
 	r.openCounter()
