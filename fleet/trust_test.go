@@ -15,7 +15,6 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/fleet"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // rootPair is the root key of a fleet.
@@ -408,74 +407,6 @@ func TestKeysAreKept(t *testing.T) {
 	}
 }
 
-// A change of keys that meets a push waits for it, and neither is lost.
-func TestChangeOfKeysMeetsAPush(t *testing.T) {
-	t.Parallel()
-	f := newFleet(inMemory(t))
-	var once bool
-	f.store.put = func(name string) error {
-		if strings.HasSuffix(name, "/head") && !once {
-			once = true
-			f.number++
-			put(t, f.writer, mesaDriver, f.number)
-			push(t, f.writer, f.signer(1))
-		}
-		return nil
-	}
-	f.change(add(2))
-	f.store.put = nil
-	victim := openDir(t)
-	must(t, f.pulls(victim))
-	wantPrograms(t, victim, mesaDriver, 1, 2)
-	st := open(t, victim, rooted(reader(f.url))).Status(context.Background(), &mesaDriver)
-	public, _ := keyPair(1)
-	if st.Signer != fleet.KeyID(public) || st.Digest == (shader.Digest{}) || !st.Signed {
-		t.Errorf("status: %+v", st)
-	}
-}
-
-// A change of keys that is late keeps what another one has revoked meanwhile.
-func TestChangesOfKeysMeet(t *testing.T) {
-	t.Parallel()
-	f := newFleet(inMemory(t))
-	f.change(add(2))
-	f.store.did = func(name string) error {
-		if name == fleet.KeysName {
-			f.store.did = nil
-			f.store.mu.Unlock()
-			defer f.store.mu.Lock()
-			f.change(revoke(1))
-		}
-		return nil
-	}
-	f.change(add(3))
-	if err := f.pulls(openDir(t)); err == nil || !strings.Contains(err.Error(), "was revoked on") {
-		t.Errorf("a head of a key that was revoked during another change: %v", err)
-	}
-}
-
-// Of two changes of keys at once none is lost, also where they make the first list.
-func TestChangesOfKeysAtOnce(t *testing.T) {
-	t.Parallel()
-	for _, there := range []bool{true, false} {
-		f := newFleet(inMemory(t))
-		if !there {
-			must(t, f.Delete(t.Context(), fleet.KeysName))
-		}
-		f.store.put = func(name string) error {
-			if name == fleet.KeysName {
-				f.store.put = nil
-				f.change(revoke(1))
-			}
-			return nil
-		}
-		f.change(add(2))
-		if err := f.pulls(openDir(t)); err == nil || !strings.Contains(err.Error(), "was revoked on") {
-			t.Errorf("a list that was there, %v: %v", there, err)
-		}
-	}
-}
-
 // A change of keys writes no list that readers would refuse, and takes none of another remote.
 func TestListsThatReadersRefuseAreNotWritten(t *testing.T) {
 	t.Parallel()
@@ -552,35 +483,4 @@ func TestHeadThatIsReplacedAtOnce(t *testing.T) {
 	victim := openDir(t)
 	must(t, f.pulls(victim))
 	wantPrograms(t, victim, mesaDriver, 1, 2)
-}
-
-// On a store without compare-and-swap a push that is late replaces the head of a revocation,
-// sees that, and takes its list. With it so does one whose driver has no head yet.
-func TestRevocationDuringAPush(t *testing.T) {
-	t.Parallel()
-	for _, swaps := range []bool{false, true} {
-		f := newFleet(inMemory(t))
-		f.store.abilities.CompareAndSwap = swaps
-		if swaps {
-			must(t, f.store.Delete(t.Context(), mesaHead))
-		}
-		revokedDuringAPush(t, f)
-	}
-}
-
-func revokedDuringAPush(t *testing.T, f *fleetOf) {
-	t.Helper()
-	f.store.put = func(name string) error {
-		if strings.HasSuffix(name, "/head") {
-			f.store.put = nil
-			f.change(revoke(1))
-		}
-		return nil
-	}
-	if err := f.pushNew(1, fleet.PushOptions{}); err == nil || !strings.Contains(err.Error(), "revoked") {
-		t.Errorf("a push with a key that was revoked meanwhile: %v", err)
-	}
-	if err := f.pulls(openDir(t)); err == nil || !strings.Contains(err.Error(), "was revoked on") {
-		t.Errorf("its head: %v", err)
-	}
 }
