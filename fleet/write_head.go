@@ -21,11 +21,12 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	if err != nil {
 		return err
 	}
+	swaps := abilities.CompareAndSwap && (old.object == nil || old.tag != "")
 	line, list, err := r.keysToWrite(ctx, old)
 	if err != nil {
 		return err
 	}
-	h.number(r.state.driver(h.Fingerprint), list, r.now(), len(old.Packs) > 0 && abilities.CompareAndSwap)
+	h.number(r.state.driver(h.Fingerprint), list, r.now(), len(old.Packs) > 0 && swaps)
 	h.Schema, h.Name = headSchema, r.name
 	h.Time = r.now().UTC().Truncate(time.Second)
 	h.Expires = h.Time.Add(r.options.Lifetime)
@@ -38,11 +39,11 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	if err != nil {
 		return err
 	}
-	if err := r.putHead(ctx, old, h, object, abilities.CompareAndSwap); err != nil {
+	if err := r.putHead(ctx, old, h, object, swaps); err != nil {
 		return err
 	}
 	// The head may have replaced one with a later list, or be one that a change of keys did not see.
-	if !abilities.CompareAndSwap || old.object == nil {
+	if !swaps || old.object == nil {
 		now, later, err := r.readKeys(ctx)
 		if err == nil && now != nil && later.data != nil && string(later.data) != string(line) {
 			err = errors.Join(ErrChanged, r.putKeysInto(ctx, h.Fingerprint, now.Epoch, later.data))
@@ -53,7 +54,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	}
 	r.state.dropItems(h)
 	written := &fetched{Head: h, signer: signerID(r.options.SignKey), keys: list, content: contentDigest(content)}
-	return r.rememberOwn(written, old, abilities.CompareAndSwap)
+	return r.rememberOwn(written, old, swaps)
 }
 
 // maxClockError is how far from the store's the clock of a machine may be that changes a
