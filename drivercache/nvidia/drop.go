@@ -40,7 +40,7 @@ func dropFrom(root *os.Root, folder string, names map[string]bool) error {
 	}
 	free := numbers[len(numbers)-1] + 1
 	for _, n := range numbers {
-		m := folderMerge{root: root, folder: folder, report: &Report{}, number: free}
+		m := folderMerge{root: root, folder: folder, report: &Report{}, number: free, drop: names}
 		s, err := m.read(n)
 		if _, skip := skipReason(err); skip {
 			continue
@@ -48,7 +48,7 @@ func dropFrom(root *os.Root, folder string, names map[string]bool) error {
 		if err != nil {
 			return err
 		}
-		m.planDrop(n, s, names)
+		m.planCopy(n, s)
 		if len(m.pieces) == len(s.entries) {
 			continue
 		}
@@ -63,17 +63,4 @@ func dropFrom(root *os.Root, folder string, names map[string]bool) error {
 		}
 	}
 	return nil
-}
-
-// planDrop adds the records of a slot that have other names.
-func (m *folderMerge) planDrop(n int, s *slot, names map[string]bool) {
-	m.merged.header = s.header
-	for _, e := range s.entries {
-		if names[e.id.name()] {
-			continue
-		}
-		m.pieces = append(m.pieces, piece{n, e})
-		e.offset = uint32(m.merged.end())
-		m.merged.entries = append(m.merged.entries, e)
-	}
 }

@@ -101,6 +101,7 @@ type folderMerge struct {
 	mayDelete func(slot int) bool // once its records are in that slot
 	unsynced  bool                // nothing is deleted, so that a power cut loses nothing
 	torn      bool                // see isTorn
+	drop      map[string]bool     // names of records that are left out
 
 	merged   slot                  // that slot afterwards
 	known    map[identity]struct{} // nil until the first valid slot
@@ -247,7 +248,7 @@ func (m *folderMerge) planCopy(n int, s *slot) {
 		m.known = map[identity]struct{}{}
 	}
 	for _, e := range s.entries {
-		if _, twice := m.known[e.id]; twice {
+		if _, twice := m.known[e.id]; twice || len(m.drop) > 0 && m.drop[e.id.name()] {
 			continue
 		}
 		at := e
