@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"cmp"
 	"fmt"
 )
 
@@ -18,42 +17,24 @@ const (
 
 const neverBinaries = "Options.Binaries is never"
 
-// orDefault returns $SHADERCACHE_BINARIES where b is not set, and else BinariesAuto. It
-// returns an error for another text.
-func (b Binaries) orDefault() (Binaries, error) {
-	switch b {
-	case "":
-		o, err := Options{}.FromEnvironment()
-		return cmp.Or(o.Binaries, BinariesAuto), err
-	case BinariesAuto, BinariesAlways, BinariesNever:
-		return b, nil
-	}
-	return BinariesAuto, fmt.Errorf("Options.Binaries is %q, and not auto, always or never", b)
-}
-
-// sourceOnlyReason returns why programs are made from their sources alone, or "".
-func (b Binaries) sourceOnlyReason(store Verdicts) string {
-	switch b {
-	case BinariesNever:
-		return neverBinaries
-	case BinariesAlways:
-		return ""
-	}
-	return store.SourceOnly()
-}
-
 // chooseBinaries sets sourceOnly. A mistake in the environment is logged, and no error: no
 // setting of a user stops an application.
 func (c *Cache) chooseBinaries() error {
-	choice, err := c.options.Binaries.orDefault()
-	if err != nil && c.options.Binaries != "" {
-		return err
-	}
+	o, err := c.options.FromEnvironment()
 	if err != nil {
 		c.log.Warn("a setting is ignored", "error", err)
 	}
-	c.sourceOnly = choice.sourceOnlyReason(c.store)
-	if c.sourceOnly != "" && c.sourceOnly != neverBinaries {
+	switch o.Binaries {
+	case BinariesNever:
+		c.sourceOnly = neverBinaries
+		return nil
+	case BinariesAlways:
+		return nil
+	case BinariesAuto, "":
+	default:
+		return fmt.Errorf("Options.Binaries is %q, and not auto, always or never", o.Binaries)
+	}
+	if c.sourceOnly = c.store.SourceOnly(); c.sourceOnly != "" {
 		c.log.Warn("program binaries are not used, programs are compiled", "reason", c.sourceOnly)
 	}
 	return nil
