@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
@@ -47,14 +48,14 @@ type Cache struct {
 		evicted     evictedBlobs
 		counters    pendingCounters
 		flights     map[shader.Key]*flight
-		failures    failures
-		checked     map[shader.Key]bool // blobs whose program passed the check
-		wrong       map[shader.Key]bool // programs of which a blob gave a wrong answer
-		unstored    int                 // tasks and blobs that the store has not finished
-		queue       []task              // for the store
-		writing     bool                // the writer runs
-		gpuMemory   GPUMemory           // as of the last query
-		memoryAsked int64               // clock.elapsed of the last query for Options.MinFreeGPUBytes
+		failures    *simplelru.LRU[shader.Key, *shader.CompileError] // the latest
+		checked     map[shader.Key]bool                              // blobs whose program passed the check
+		wrong       map[shader.Key]bool                              // programs of which a blob gave a wrong answer
+		unstored    int                                              // tasks and blobs that the store has not finished
+		queue       []task                                           // for the store
+		writing     bool                                             // the writer runs
+		gpuMemory   GPUMemory                                        // as of the last query
+		memoryAsked int64                                            // clock.elapsed of the last query for Options.MinFreeGPUBytes
 
 		saving int             // calls that wait for the writer, whatever Options.Save is
 		warned map[string]bool // kinds of failures that were logged
@@ -87,7 +88,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	c.mu.counters.fillOnly = o.FillOnly
 	c.mu.resident = newResidency(&c.index, o.MaxPrograms, o.MaxBytes)
 	c.mu.evicted = newEvictedBlobs(o.KeepEvictedBytes)
-	c.mu.failures = newFailures(o.NegativeCacheOff)
+	c.mu.failures = newLRU[*shader.CompileError](maxFailures)
 	c.mu.checked = map[shader.Key]bool{}
 	c.mu.wrong = map[shader.Key]bool{}
 	c.mu.flights = map[shader.Key]*flight{}

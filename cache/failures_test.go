@@ -29,22 +29,16 @@ func (f *fixture) compileError(src *shader.Source) *shader.CompileError {
 }
 
 func TestFailedSourceIsCompiledOnce(t *testing.T) {
-	for _, off := range []bool{false, true} {
-		f := newFixture(t, cache.Options{NegativeCacheOff: off, MemoryOnly: true})
-		f.dev.OnCompile = refuseAll
-		first := f.compileError(source("bad"))
-		same := f.compileError(source("bad")) == first
-		results, err := f.cache.Preload(context.Background(), []*shader.Source{source("bad")}, nil)
-		if err != nil || !errors.As(results[0].Err, new(*shader.CompileError)) {
-			t.Errorf("Preload: %v, %v", err, results[0].Err)
-		}
-		want := 1
-		if off {
-			want = 3
-		}
-		if calls := f.dev.Calls(); calls.Compiles != want || same == off {
-			t.Errorf("off %v: %d compiles, the same error: %v", off, calls.Compiles, same)
-		}
+	f := newFixture(t, cache.Options{MemoryOnly: true})
+	f.dev.OnCompile = refuseAll
+	first := f.compileError(source("bad"))
+	same := f.compileError(source("bad")) == first
+	results, err := f.cache.Preload(context.Background(), []*shader.Source{source("bad")}, nil)
+	if err != nil || !errors.As(results[0].Err, new(*shader.CompileError)) {
+		t.Errorf("Preload: %v, %v", err, results[0].Err)
+	}
+	if calls := f.dev.Calls(); calls.Compiles != 1 || !same {
+		t.Errorf("%d compiles, the same error: %v", calls.Compiles, same)
 	}
 }
 

@@ -118,11 +118,6 @@ type Options struct {
 	// start, are those of applications. Default: false.
 	FillOnly bool
 
-	// NegativeCacheOff compiles a source that did not compile again at every
-	// request. Default: the first error is returned again, for the latest 256
-	// such sources.
-	NegativeCacheOff bool
-
 	// KeepCompileErrors keeps sources that did not compile on disk too, for the
 	// same driver, until binary.Store.ForgetFailure or for 30 days. Default:
 	// false.

@@ -3,7 +3,6 @@ package cache
 import (
 	"errors"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -101,7 +100,7 @@ func (c *Cache) noteAnswer(src *shader.Source, n note, tried bool) answer {
 // knownFailure returns and counts the compile error of a source that did not
 // compile before in this process, or nil. The caller holds mu.
 func (c *Cache) knownFailure(src *shader.Source) error {
-	if err := c.mu.failures.find(src.Key()); err != nil {
+	if err, failed := c.mu.failures.Get(src.Key()); failed {
 		c.mu.counters.pending.NegativeHits++
 		return err.For(src)
 	}
@@ -128,37 +127,6 @@ func (c *Cache) isAlwaysWrong(key shader.Key) bool {
 // the driver's log, some 10 KB.
 const maxFailures = 256
 
-// failures holds the errors of the latest sources that did not compile. Its owner
-// guards it with Cache.mu.
-type failures struct {
-	errs *simplelru.LRU[shader.Key, *shader.CompileError] // nil: off
-}
-
-func newFailures(off bool) failures {
-	if off {
-		return failures{}
-	}
-	errs, err := simplelru.NewLRU[shader.Key, *shader.CompileError](maxFailures, nil)
-	if err != nil {
-		panic("cache: simplelru refused a size: " + err.Error())
-	}
-	return failures{errs}
-}
-
-func (f *failures) find(key shader.Key) *shader.CompileError {
-	if f.errs == nil {
-		return nil
-	}
-	err, _ := f.errs.Get(key)
-	return err
-}
-
-func (f *failures) add(key shader.Key, err *shader.CompileError) {
-	if f.errs != nil {
-		f.errs.Add(key, err)
-	}
-}
-
 // addFailure counts and keeps the compile error of a flight, unless its reason may be another
 // next time. The caller holds mu.
 func (c *Cache) addFailure(f *flight, err error) {
@@ -173,7 +141,7 @@ func (c *Cache) addFailure(f *flight, err error) {
 		return
 	}
 	src := f.src
-	c.mu.failures.add(src.Key(), compileError)
+	c.mu.failures.Add(src.Key(), compileError)
 	if c.options.KeepCompileErrors && !stored {
 		c.addTask(task{what: "writing a compile error", do: func() error { return c.store.PutFailure(src, compileError.Log) }})
 	}

@@ -44,11 +44,7 @@ type residency struct {
 func newResidency(index *index, programs int, maxBytes int64) residency {
 	// simplelru gets no limit: it would drop the oldest entry, in use or not, and
 	// not delete the program.
-	order, err := simplelru.NewLRU[shader.Key, *entry](math.MaxInt, nil)
-	if err != nil {
-		panic("cache: simplelru refused the largest size: " + err.Error())
-	}
-	return residency{index: index, order: order, programs: programs, maxBytes: maxBytes}
+	return residency{index: index, order: newLRU[*entry](math.MaxInt), programs: programs, maxBytes: maxBytes}
 }
 
 func (r *residency) find(key shader.Key) *entry {
@@ -165,11 +161,15 @@ type evictedBlobs struct {
 }
 
 func newEvictedBlobs(limit int64) evictedBlobs {
-	blobs, err := simplelru.NewLRU[shader.Key, *binary.Blob](math.MaxInt, nil)
+	return evictedBlobs{blobs: newLRU[*binary.Blob](math.MaxInt), limit: limit}
+}
+
+func newLRU[V any](size int) *simplelru.LRU[shader.Key, V] {
+	list, err := simplelru.NewLRU[shader.Key, V](size, nil)
 	if err != nil {
-		panic("cache: simplelru refused the largest size: " + err.Error())
+		panic("cache: simplelru refused a size: " + err.Error())
 	}
-	return evictedBlobs{blobs: blobs, limit: limit}
+	return list
 }
 
 // accepts reports whether a blob is within the limit.
