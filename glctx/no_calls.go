@@ -71,7 +71,6 @@ func (*Context) Binary(ctx context.Context, id uint32) (format uint32, payload [
 	return
 }
 func (*Context) Delete(id uint32)                                                         {}
-func (*GL) deleteProgram(id uint32)                                                       {}
 func (*Context) Replay(ctx context.Context, p *recording.Program) (r Replayed, err error) { return }
 func (*GL) NewSampler(state texel.Sampler) (Sampler, error)                               { return Sampler{}, errNoCgo() }
 func (*GL) DeleteSampler(s Sampler)                                                       {}
