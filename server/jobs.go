@@ -48,7 +48,7 @@ func (r *running) release() {
 	r.request.Reset()
 	r.held, r.inPlace, r.run = r.held[:0], r.inPlace[:0], job.Job{}
 	r.task, r.entered, r.in, r.out, r.unread, r.weight, r.bytes = nil, false, 0, 0, 0, 0, jobBytes{}
-	if cap(r.inline) > maxKeptBody {
+	if r.inline = r.inline[:0]; cap(r.inline) > maxKeptBody { // the next job may be another session's
 		r.inline = nil
 	}
 	runnings.Put(r)

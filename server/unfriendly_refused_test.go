@@ -89,6 +89,14 @@ func TestRequestsThatAreRefused(t *testing.T) {
 			t.Errorf("%v: %.100q, want %v, %s", a.Code, a.body, c.Code, want)
 		}
 	}
-	r.pipeline(11, run(inline, at(0)))
-	r.want(wire.TypeRun|wire.ReplyBit, 11)
+	for range 20 { // a reply has no bytes of the one before
+		r.pipeline(11, run(inline, wire.Operand{Place: wire.PlaceInline, Size: 16}))
+		if body := r.want(wire.TypeRun|wire.ReplyBit, 11); len(body) != 4+16 {
+			t.Errorf("a run to the reply has %d bytes", len(body))
+		}
+		r.pipeline(12, run(inline, at(0)))
+		if body := r.want(wire.TypeRun|wire.ReplyBit, 12); len(body) != 4 {
+			t.Errorf("a run to a buffer has a reply of %d bytes", len(body))
+		}
+	}
 }
