@@ -50,9 +50,8 @@ var byExtension = []string{
 }
 
 // firstMissing returns the name of a call that a context needs and isMissing reports, or
-// "". full: it is of desktop OpenGL 4.5 or newer. The other calls of this package are
-// used where the version or an extension has them: those of calls_cgo.go in byExtension,
-// and those of graphics_cgo.go for programs of recordings.
+// "". full: it is of desktop OpenGL 4.5 or newer. Other calls are made where the version or an
+// extension has them: those in byExtension, and those of replay*.go for programs of recordings.
 func firstMissing(full bool, isMissing func(name string) bool) string {
 	for _, name := range always {
 		if isMissing(name) {
