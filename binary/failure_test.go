@@ -66,3 +66,20 @@ func TestPruneDeletesExpiredNotes(t *testing.T) {
 		t.Errorf("notes %v", left)
 	}
 }
+
+// Prune keeps what a driver computes wrong, also with a binary, which another process that
+// did not know it may store.
+func TestPruneKeepsWhatIsWrong(t *testing.T) {
+	s := openTestStore(t, openTestDir(t), testFingerprint)
+	blob := testBlob(1)
+	must(t, s.PutWrong(blob.Key, blob.Name, "got 3, want 4"))
+	for range 2 {
+		putBlobs(t, s, blob)
+		if r, err := s.Prune(PruneOptions{MaxBytes: 1}); err != nil || r.Programs != 1 || r.Leftovers != 0 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if reason, wrong := s.Wrong(blob.Key); !wrong || reason != "got 3, want 4" {
+			t.Errorf("wrong %v: %q", wrong, reason)
+		}
+	}
+}

@@ -250,9 +250,11 @@ func (p *pruning) deleteItem(it pruneItem) {
 }
 
 // deleteCheck deletes the note that the binary of a deleted program was checked. It is
-// part of the program and does not count.
+// part of the program and does not count. That a program is computed wrong stays, as in
+// staleChecks: a process that did not know it, or a pack, had stored the binary.
 func (p *pruning) deleteCheck(s *Store, key shader.Key) {
-	if path := answers.path(s.path, key); isRegular(path) {
+	path := answers.path(s.path, key)
+	if _, wrong := s.Wrong(key); !wrong && isRegular(path) {
 		p.delete(path)
 	}
 }
