@@ -57,7 +57,6 @@ type Cache struct {
 		gpuMemory   GPUMemory                                        // as of the last query
 		memoryAsked int64                                            // clock.elapsed of the last query for Options.MinFreeGPUBytes
 
-		saving int             // calls that wait for the writer, whatever Options.Save is
 		warned map[string]bool // kinds of failures that were logged
 		closed bool
 		lost   error // matches shader.ErrContextLost, or ErrClosed after Abandon
@@ -104,9 +103,8 @@ func New(dev Device, o Options) (*Cache, error) {
 	if !c.hasStore() {
 		c.options.Save = SaveNever
 	}
-	// A claim of another process ends when the binary is stored: it takes one that is written
-	// at once.
-	if c.options.Save != SaveBehind || c.sourceOnly != "" || o.InTrial {
+	// A claim of another process ends when the binary is stored: it takes one that is.
+	if c.options.Save == SaveNever || c.sourceOnly != "" || o.InTrial {
 		c.options.ShareCompiles = 0
 	}
 	if opened.warning != nil {

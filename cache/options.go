@@ -88,8 +88,7 @@ type Options struct {
 	MaxDiskFiles int
 	MaxDiskAge   time.Duration
 
-	// Save chooses when programs that were compiled are written to the store. What waits
-	// for SaveAtFlush stays in memory, and is lost when the process ends without Close.
+	// Save chooses whether programs that were compiled are written to the store.
 	// Default: SaveBehind.
 	Save Save
 

@@ -4,43 +4,20 @@ import (
 	"context"
 	"testing"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
 	"github.com/shadercache/shadercache/job"
 )
 
-func TestSaveAtFlushLeavesTheStoreAloneUntilThen(t *testing.T) {
-	for name, save := range map[string]func(f *fixture) error{
-		"Flush":      func(f *fixture) error { return f.cache.Flush() },
-		"WaitStored": func(f *fixture) error { f.cache.WaitStored(); return nil },
-		"Prune":      func(f *fixture) error { return second(f.cache.Prune(binary.PruneOptions{})) },
-		"Close":      func(f *fixture) error { return f.cache.Close() },
-	} {
-		f := newFixture(t, cache.Options{Save: cache.SaveAtFlush, MaxPrograms: 2})
-		for _, src := range sources(5) {
-			f.wantOrigin(src, job.Compiled)
-		}
-		// The writer would have started with the first program, before the last was made.
-		if calls := f.store.Calls(); calls.Puts != 0 {
-			t.Errorf("%s: %d writes before", name, calls.Puts)
-		}
-		must(t, save(f))
-		if f.store.Len() != 5 {
-			t.Errorf("%s: %d programs stored", name, f.store.Len())
-		}
-	}
-}
-
 // A program that is still being read from the driver when Flush begins is stored by it.
-func TestSaveAtFlushWaitsForBinaries(t *testing.T) {
+func TestFlushWaitsForBinaries(t *testing.T) {
 	reading := newGate()
 	dev := cachetest.NewDevice()
 	dev.OnBinary = func(context.Context, uint32) error {
 		reading.pass()
 		return nil
 	}
-	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{Save: cache.SaveAtFlush})
+	f := newFixtureOn(t, dev, cachetest.NewStore(), cache.Options{})
 	got := make(chan struct{})
 	go func() {
 		f.get(source("a")).Release()

@@ -11,26 +11,13 @@ import (
 type Save int
 
 const (
-	SaveBehind  Save = iota // in the background, as soon as they are compiled
-	SaveAtFlush             // by Flush, Prune and Close alone, so that the disk is idle meanwhile
-	SaveNever               // not at all: the store is only read; uses and counters are still recorded
+	SaveBehind Save = iota // in the background, as soon as they are compiled
+	SaveNever              // not at all: the store is only read; uses and counters are still recorded
 )
-
-// startWriting starts the writer, unless it runs, it is not the time, or there is nothing
-// to write. The caller holds mu.
-func (c *Cache) startWriting() {
-	if !c.mu.writing && len(c.mu.queue) > 0 && (c.options.Save == SaveBehind || c.mu.saving > 0) {
-		c.mu.writing = true
-		c.background.Go(c.writeQueue)
-	}
-}
 
 // awaitStored waits until the store has finished every task, and done, unless nil, returns
 // true. Tasks that are added meanwhile are written too. The caller holds mu.
 func (c *Cache) awaitStored(done func() bool) {
-	c.mu.saving++
-	defer func() { c.mu.saving-- }()
-	c.startWriting()
 	for c.mu.unstored > 0 || done != nil && !done() {
 		c.mu.idle.Wait()
 	}
@@ -80,7 +67,10 @@ func (c *Cache) addTask(t task) {
 // tasks. The caller holds mu and has counted the task in unstored.
 func (c *Cache) enqueue(t task) {
 	c.mu.queue = append(c.mu.queue, t)
-	c.startWriting()
+	if !c.mu.writing {
+		c.mu.writing = true
+		c.background.Go(c.writeQueue)
+	}
 }
 
 func (c *Cache) writeQueue() {
@@ -121,8 +111,8 @@ func (c *Cache) finishTask() {
 	c.mu.idle.Broadcast()
 }
 
-// WaitStored waits until every program compiled so far is stored, or could not be, also
-// with SaveAtFlush. It records no statistics: Flush and Close do.
+// WaitStored waits until every program compiled so far is stored, or could not be. It
+// records no statistics: Flush and Close do.
 func (c *Cache) WaitStored() {
 	c.dev.PollWhile(func() {
 		c.mu.Lock()
