@@ -15,7 +15,7 @@ import (
 // releases it; jobs in flight retain it until the GPU has finished them. It must not be
 // copied. Methods may be called from any goroutine.
 //
-// Write, Clear and Read are not for hot paths: they wait for the jobs submitted
+// Write and Read are not for hot paths: they wait for the jobs submitted
 // before that use the texture, and Read blocks the GL thread. Texels that change from
 // job to job belong in the job's TextureInputs and TextureOutputs. Jobs that follow each
 // other closely overlap best with a texture each: a ring of Options.Depth textures.
@@ -74,18 +74,6 @@ func (t *Texture) Write(ctx context.Context, r texel.Region, texels []byte) erro
 // use the texture.
 func (t *Texture) Read(ctx context.Context, r texel.Region, dst []byte) error {
 	return t.access(ctx, func(gl *glctx.GL) error { return gl.DownloadTexture(t.texture, r, dst) })
-}
-
-// Clear sets every texel of a region to value, which has the bytes of one, after the
-// jobs submitted so far that use the texture.
-func (t *Texture) Clear(ctx context.Context, r texel.Region, value []byte) error {
-	return t.access(ctx, func(gl *glctx.GL) error { return gl.ClearTexture(t.texture, r, value) })
-}
-
-// GenerateMipmaps computes every level but the first from it, after the jobs submitted
-// so far that use the texture.
-func (t *Texture) GenerateMipmaps(ctx context.Context) error {
-	return t.access(ctx, func(gl *glctx.GL) error { return gl.GenerateMipmaps(t.texture) })
 }
 
 // access runs fn on the GL thread after the jobs that use the texture.

@@ -90,7 +90,6 @@ func (*GL) DownloadTexture(t Texture, r texel.Region, dst []byte) error         
 func (*GL) CopyToTexture(t Texture, r texel.Region, from Buffer, offset int) error { return errNoCgo() }
 func (*GL) CopyFromTexture(t Texture, r texel.Region, to Buffer, offset int) error { return errNoCgo() }
 func (*GL) ClearTexture(t Texture, r texel.Region, value []byte) error             { return errNoCgo() }
-func (*GL) GenerateMipmaps(t Texture) error                                        { return errNoCgo() }
 func (*GL) NewQuery() Query                                                        { return Query{} }
 func (*GL) WriteTimestamp(q Query)                                                 {}
 func (*GL) Timestamp(q Query) time.Duration                                        { return 0 }

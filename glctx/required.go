@@ -31,7 +31,7 @@ var from45 = []string{
 	"glBindTextureUnit", "glClearNamedBufferSubData",
 	"glClearTexSubImage", "glCopyNamedBufferSubData", "glCreateBuffers",
 	"glCreateQueries", "glCreateSamplers", "glCreateTextures", "glDebugMessageCallback",
-	"glFlushMappedNamedBufferRange", "glGenerateTextureMipmap", "glGetGraphicsResetStatus",
+	"glFlushMappedNamedBufferRange", "glGetGraphicsResetStatus",
 	"glGetNamedBufferSubData", "glGetQueryObjectui64v", "glGetTextureParameteriv",
 	"glGetTextureSubImage", "glMapNamedBufferRange", "glNamedBufferStorage", "glNamedBufferSubData",
 	"glQueryCounter", "glTextureParameteri", "glTextureStorage1D", "glTextureStorage2D",

@@ -168,14 +168,3 @@ func (gl *GL) ClearTexture(t Texture, r texel.Region, value []byte) error {
 	gl.debugCheck("glClearTexSubImage")
 	return nil
 }
-
-// GenerateMipmaps computes every level but the first from it. The format must be one
-// that can be filtered: of floats or normalized numbers.
-func (gl *GL) GenerateMipmaps(t Texture) error {
-	if t.Format.Base() != shader.FloatBase || t.Format.Depth() {
-		return fmt.Errorf("glctx: %w: mipmaps of %s", texel.ErrRegion, t.Format)
-	}
-	gl45.GenerateTextureMipmap(t.ID)
-	gl.debugCheck("glGenerateTextureMipmap")
-	return nil
-}
