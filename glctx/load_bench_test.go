@@ -238,6 +238,6 @@ func (l *loadBench) dispatch(program uint32, x, y uint32) {
 	l.gl.UseProgram(program)
 	l.gl.BindStorage(0, l.buffer)
 	l.gl.BindStorage(1, l.buffer)
-	l.gl.SetUniform(0, shader.UintType, []byte{1, 0, 0, 0})
+	l.gl.SetUniform(0, 0x1405, []byte{1, 0, 0, 0})
 	gl45.DispatchCompute(x, y, 1)
 }

@@ -190,7 +190,7 @@ func TestSetUniformRefusesHalfElements(t *testing.T) {
 		for _, wrong := range []struct {
 			t     shader.Type
 			bytes int
-		}{{shader.Vec3Type, 16}, {shader.Mat3Type, 48}, {shader.DoubleType, 4}, {0x8B5E, 4}, {12345, 4}} {
+		}{{0x8B51, 16}, {0x8B5B, 48}, {0x140A, 4}, {0x8B5E, 4}, {12345, 4}} {
 			func() {
 				defer func() {
 					if recover() == nil {

@@ -9,7 +9,7 @@ func TestInterfaceDigest(t *testing.T) {
 	resources := []Resource{
 		{Kind: StorageBuffer, Name: "In", Binding: 0, Bytes: 16},
 		{Kind: StorageBuffer, Name: "Out", Binding: 1, Bytes: 16},
-		{Kind: Uniform, Name: "bias", Binding: 3, Bytes: 1, Type: FloatType},
+		{Kind: Uniform, Name: "bias", Binding: 3, Bytes: 1, Type: 0x1406},
 	}
 	sorted := Interface{WorkGroup: [3]uint32{8, 8, 1}, Resources: slices.Clone(resources)}
 	shuffled := Interface{WorkGroup: sorted.WorkGroup, Resources: []Resource{resources[2], resources[1], resources[0]}}
@@ -24,7 +24,7 @@ func TestInterfaceDigest(t *testing.T) {
 		"binding":    func(i *Interface) { i.Resources[0].Binding = 2 },
 		"bytes":      func(i *Interface) { i.Resources[0].Bytes = 32 },
 		"resource":   func(i *Interface) { i.Resources = i.Resources[:2] },
-		"type":       func(i *Interface) { i.Resources[2].Type = Vec4Type },
+		"type":       func(i *Interface) { i.Resources[2].Type = 0x8B52 },
 		"unit":       func(i *Interface) { i.Resources[2].Unit = 1 },
 	} {
 		other := Interface{WorkGroup: sorted.WorkGroup, Resources: slices.Clone(resources)}
@@ -40,7 +40,7 @@ func TestInterfaceDigest(t *testing.T) {
 func TestStoredInterfaceDigest(t *testing.T) {
 	i := Interface{WorkGroup: [3]uint32{8, 8, 1}, Resources: []Resource{
 		{Kind: StorageBuffer, Name: "In", Binding: 0, Bytes: 16},
-		{Kind: Uniform, Name: "bias", Binding: 3, Bytes: 1, Type: FloatType},
+		{Kind: Uniform, Name: "bias", Binding: 3, Bytes: 1, Type: 0x1406},
 	}}
 	const stored = "b6c70cc0176021bf1dd14f7a856a5c204841a5dc103ee79f5614be4995e6fd2f"
 	if digest := i.Digest().String(); digest != stored {
@@ -48,7 +48,7 @@ func TestStoredInterfaceDigest(t *testing.T) {
 	}
 	other := i
 	other.Resources = slices.Clone(i.Resources)
-	other.Resources[1].Type = Vec4Type
+	other.Resources[1].Type = 0x8B52
 	if other.Digest() == i.Digest() {
 		t.Error("another type has the same digest")
 	}

@@ -140,16 +140,6 @@ func (t Type) Dim() Dim { return t.info().dim }
 // Shadow reports whether the sampler compares with a reference.
 func (t Type) Shadow() bool { return t.info().shadow }
 
-// Types of values that code names.
-const (
-	FloatType  Type = 0x1406
-	Vec3Type   Type = 0x8B51
-	Vec4Type   Type = 0x8B52
-	UintType   Type = 0x1405
-	Mat3Type   Type = 0x8B5B
-	DoubleType Type = 0x140A
-)
-
 // typeNames has every type of GLSL 4.50. GL numbers each list from its key on.
 var typeNames = map[Type]string{
 	0x1404: "int uint float",
