@@ -34,7 +34,7 @@ func Drop(driverDir string, names map[string]bool) error {
 
 // dropFrom drops the records from the slots of one folder.
 func dropFrom(root *os.Root, folder string, names map[string]bool) error {
-	numbers, err := slotNumbers(root, folder)
+	numbers, _, err := listSlots(root, folder)
 	if err != nil || len(numbers) == 0 {
 		return err
 	}

@@ -118,8 +118,8 @@ func (f files) valid(n int) bool {
 
 // records returns the records of all valid slots, by identity, from the lowest slot
 // that has them.
-func (f files) records() map[identity]string {
-	all := map[identity]string{}
+func (f files) records() map[RecordID]string {
+	all := map[RecordID]string{}
 	for n := 9; n >= 0; n-- {
 		bin := f[stem(n)+".bin"]
 		s, err := parseSlot(f[stem(n)+".toc"], bytes.NewReader(bin))

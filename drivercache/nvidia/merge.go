@@ -104,7 +104,7 @@ type folderMerge struct {
 	drop      map[string]bool     // names of records that are left out
 
 	merged   slot                  // that slot afterwards
-	known    map[identity]struct{} // nil until the first valid slot
+	known    map[RecordID]struct{} // nil until the first valid slot
 	pieces   []piece               // records to append to that slot, in order
 	obsolete []int                 // slots to delete
 }
@@ -211,13 +211,18 @@ func (m *folderMerge) hasAll(n int) bool {
 
 // addKnown notes the records of a slot, for hasAll.
 func (m *folderMerge) addKnown(toc []byte) {
-	if m.known == nil {
-		m.known = map[identity]struct{}{}
-	}
-	copy(m.merged.header[:], toc)
+	m.begin(toc)
 	ids, _ := RecordIDs(toc)
 	for _, id := range ids {
 		m.known[id] = struct{}{}
+	}
+}
+
+// begin notes the header of a valid slot, which those of its driver have in common.
+func (m *folderMerge) begin(header []byte) {
+	copy(m.merged.header[:], header)
+	if m.known == nil {
+		m.known = map[RecordID]struct{}{}
 	}
 }
 
@@ -243,10 +248,7 @@ func (m *folderMerge) read(n int) (*slot, error) {
 
 // planCopy adds the new records of a valid slot to the merge.
 func (m *folderMerge) planCopy(n int, s *slot) {
-	m.merged.header = s.header
-	if m.known == nil {
-		m.known = map[identity]struct{}{}
-	}
+	m.begin(s.header[:])
 	for _, e := range s.entries {
 		if _, twice := m.known[e.id]; twice || len(m.drop) > 0 && m.drop[e.id.name()] {
 			continue

@@ -58,10 +58,10 @@ func TestMergeFillsUpTo4GiB(t *testing.T) {
 	last := entry{offset: math.MaxUint32 - 200, size: 100 - recordBytes}
 	m := folderMerge{merged: slot{entries: []entry{last}}}
 	m.planCopy(1, &slot{entries: []entry{
-		{id: identity{1}, offset: headerBytes, size: 101 - recordBytes},
-		{id: identity{2}, offset: headerBytes, size: 100 - recordBytes},
+		{id: RecordID{1}, offset: headerBytes, size: 101 - recordBytes},
+		{id: RecordID{2}, offset: headerBytes, size: 100 - recordBytes},
 	}})
-	if len(m.pieces) != 1 || m.pieces[0].at.id != (identity{2}) || m.merged.end() != math.MaxUint32 {
+	if len(m.pieces) != 1 || m.pieces[0].at.id != (RecordID{2}) || m.merged.end() != math.MaxUint32 {
 		t.Errorf("copies %+v, the slot ends at %d", m.pieces, m.merged.end())
 	}
 }
@@ -86,7 +86,7 @@ func (f farRecords) ReadAt(p []byte, offset int64) (int, error) {
 // A record that ends beyond what an offset can name is none: nothing could follow it.
 func TestSlotsEndBefore4GiB(t *testing.T) {
 	for size, fails := range map[uint32]bool{math.MaxUint32 - headerBytes - recordBytes: false, math.MaxUint32 - headerBytes - recordBytes + 1: true} {
-		s := &slot{entries: []entry{{id: identity{1}, offset: headerBytes, size: size}}}
+		s := &slot{entries: []entry{{id: RecordID{1}, offset: headerBytes, size: size}}}
 		copy(s.header[:], magic)
 		binary.LittleEndian.PutUint32(s.header[4:], version)
 		if _, err := parseSlot(s.toc(), farRecords{s}); (err != nil) != fails {

@@ -90,7 +90,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-func wantAfterCut(t *testing.T, driver string, drop bool, before, kept map[identity]string) {
+func wantAfterCut(t *testing.T, driver string, drop bool, before, kept map[RecordID]string) {
 	t.Helper()
 	f := readFiles(t, driver)
 	if _, there := f["shadercache0.toc"]; !drop && !f.valid(0) || there && !f.valid(0) {
@@ -104,14 +104,14 @@ func wantAfterCut(t *testing.T, driver string, drop bool, before, kept map[ident
 }
 
 // wantRecords checks that all of kept are there, and nothing that was not before.
-func wantRecords(t *testing.T, when string, got, before, kept map[identity]string) {
+func wantRecords(t *testing.T, when string, got, before, kept map[RecordID]string) {
 	t.Helper()
 	for id, data := range kept {
 		if got[id] != data {
 			t.Errorf("%s: record %v is %q, should be %q", when, id, got[id], data)
 		}
 	}
-	maps.DeleteFunc(got, func(id identity, data string) bool { return before[id] == data })
+	maps.DeleteFunc(got, func(id RecordID, data string) bool { return before[id] == data })
 	if len(got) > 0 {
 		t.Errorf("%s: records that were not there: %v", when, got)
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // RecordID identifies a record of a slot: the 8 bytes of its hash and the 8 of its kind.
-type RecordID = [16]byte
+type RecordID [16]byte
 
 // RecordIDs returns the records that a table of contents lists. It returns a
 // formatError, wrapped, for a table of another form.
@@ -17,7 +17,7 @@ func RecordIDs(toc []byte) ([]RecordID, error) {
 	}
 	ids := make([]RecordID, 0, (len(toc)-headerBytes)/entryBytes)
 	for list := toc[headerBytes:]; len(list) > 0; list = list[entryBytes:] {
-		ids = append(ids, RecordID(parseEntry(list).id))
+		ids = append(ids, parseEntry(list).id)
 	}
 	return ids, nil
 }
@@ -32,7 +32,7 @@ func (s Snapshot) Select(keep func(RecordID) bool) (Snapshot, int, error) {
 	selected := slot{header: old.header}
 	bin := bytes.NewBuffer(bytes.Clone(old.header[:]))
 	for _, e := range old.entries {
-		if !keep(RecordID(e.id)) {
+		if !keep(e.id) {
 			continue
 		}
 		record := io.NewSectionReader(s.Bin, int64(e.offset), e.end()-int64(e.offset))

@@ -23,12 +23,9 @@ const (
 	maxTocBytes = 24 << 20
 )
 
-// identity identifies a record: the 8 bytes of its hash and the 8 of its kind.
-type identity [16]byte
-
 // entry is one line of a table of contents.
 type entry struct {
-	id     identity
+	id     RecordID
 	offset uint32 // of the record's header in the .bin file
 	size   uint32 // of the data after it
 }
@@ -39,7 +36,7 @@ func (e entry) end() int64 { return int64(e.offset) + recordBytes + int64(e.size
 // parseEntry reads the entry at the start of list, which has at least entryBytes.
 func parseEntry(list []byte) entry {
 	return entry{
-		id:     identity(list),
+		id:     RecordID(list),
 		offset: binary.LittleEndian.Uint32(list[16:]),
 		size:   binary.LittleEndian.Uint32(list[20:]),
 	}
@@ -87,7 +84,7 @@ func parseSlot(toc []byte, bin io.ReaderAt) (*slot, error) {
 		return nil, formatErrorf(".toc ends within an entry")
 	}
 	s.entries = make([]entry, 0, len(list)/entryBytes)
-	known := make(map[identity]struct{}, len(list)/entryBytes)
+	known := make(map[RecordID]struct{}, len(list)/entryBytes)
 	for ; len(list) > 0; list = list[entryBytes:] {
 		e := parseEntry(list)
 		if _, twice := known[e.id]; twice {

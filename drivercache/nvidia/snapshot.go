@@ -18,14 +18,8 @@ import (
 // stem returns the name of slot n's files without their extension.
 func stem(n int) string { return App + strconv.Itoa(n) }
 
-// slotNumbers returns the slots of a folder that have at least one of their two files,
-// in order.
-func slotNumbers(root *os.Root, folder string) ([]int, error) {
-	numbers, _, err := listSlots(root, folder)
-	return numbers, err
-}
-
-// listSlots is slotNumbers that also returns the slots that have temporary files.
+// listSlots returns the slots of a folder that have at least one of their two files, in
+// order, and those that have temporary files.
 func listSlots(root *os.Root, folder string) (numbers, unfinished []int, err error) {
 	files, err := fs.ReadDir(root.FS(), folder)
 	if err != nil {
@@ -59,7 +53,7 @@ func SlotFiles(driverDir string) (paths []string) {
 	}
 	defer root.Close()
 	for _, folder := range slotFolders(root) {
-		numbers, _ := slotNumbers(root, folder)
+		numbers, _, _ := listSlots(root, folder)
 		for _, n := range numbers {
 			name := filepath.Join(root.Name(), filepath.FromSlash(folder), stem(n))
 			paths = append(paths, name+".bin", name+".toc")
@@ -133,7 +127,7 @@ func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, err
 	defer root.Close()
 	var skipped []SkippedSlot
 	for _, folder := range slotFolders(root) {
-		numbers, err := slotNumbers(root, folder)
+		numbers, _, err := listSlots(root, folder)
 		if err != nil {
 			return skipped, fmt.Errorf("nvidia: %w", err)
 		}

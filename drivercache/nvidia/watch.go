@@ -110,14 +110,14 @@ func newEntries(toc string, from int64) (names []string, end int64) {
 	n, _ := f.ReadAt(list, from)
 	list = list[:n-n%entryBytes]
 	for end = from; len(list) > 0; list = list[entryBytes:] {
-		names = append(names, identity(list).name())
+		names = append(names, RecordID(list).name())
 		end += entryBytes
 	}
 	return names, end
 }
 
 // name returns the name of an entry: hash and kind, in 32 hexadecimal digits.
-func (id identity) name() string { return hex.EncodeToString(id[:]) }
+func (id RecordID) name() string { return hex.EncodeToString(id[:]) }
 
 // Record is a record of a slot.
 type Record struct {
