@@ -1,11 +1,8 @@
 package nvidia
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // Drop deletes the records with these names from every slot below a cache directory's
@@ -16,20 +13,11 @@ import (
 // one is deleted afterwards: whenever Drop is killed, every record that it keeps is in
 // a slot that drivers can read. The next merge moves it to slot 0.
 func Drop(driverDir string, names map[string]bool) error {
-	root, err := openFolder(filepath.Join(driverDir, Folder))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	err := eachFolder(driverDir, func(root *os.Root, folder string) error { return dropFrom(root, folder, names) })
 	if err != nil {
-		return fmt.Errorf("nvidia: drop: %w", err)
+		err = fmt.Errorf("nvidia: drop: %w", err)
 	}
-	defer root.Close()
-	for _, folder := range slotFolders(root) {
-		if err := dropFrom(root, folder, names); err != nil {
-			return fmt.Errorf("nvidia: drop from %s: %w", filepath.Join(root.Name(), folder), err)
-		}
-	}
-	return nil
+	return err
 }
 
 // dropFrom drops the records from the slots of one folder.

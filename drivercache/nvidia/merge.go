@@ -60,22 +60,37 @@ func Merge(driverDir string) (Report, error) {
 // returns true. No driver may use the slot, nor those that are deleted; others may append
 // to theirs meanwhile.
 func MergeInto(driverDir string, number int, mayDelete func(slot int) bool) (Report, error) {
-	root, err := openFolder(filepath.Join(driverDir, Folder))
-	if errors.Is(err, fs.ErrNotExist) {
-		return Report{}, nil
-	}
-	if err != nil {
-		return Report{}, fmt.Errorf("nvidia: merge: %w", err)
-	}
-	defer root.Close()
 	var r Report
-	for _, folder := range slotFolders(root) {
+	err := eachFolder(driverDir, func(root *os.Root, folder string) error {
 		m := folderMerge{root: root, folder: folder, report: &r, number: number, mayDelete: mayDelete}
 		if err := m.run(); err != nil {
-			return r, fmt.Errorf("nvidia: merge %s: %w", filepath.Join(root.Name(), folder), err)
+			return fmt.Errorf("%s: %w", filepath.Join(root.Name(), folder), err)
+		}
+		return nil
+	})
+	if err != nil {
+		err = fmt.Errorf("nvidia: merge: %w", err)
+	}
+	return r, err
+}
+
+// eachFolder calls visit for the folders of slots below a cache directory's driver folder,
+// sorted, until it returns an error. Without the driver's folder there are none.
+func eachFolder(driverDir string, visit func(root *os.Root, folder string) error) error {
+	root, err := openFolder(filepath.Join(driverDir, Folder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, folder := range slotFolders(root) {
+		if err := visit(root, folder); err != nil {
+			return err
 		}
 	}
-	return r, nil
+	return nil
 }
 
 // slotFolders returns the folders that hold slots, sorted. Links are not followed.

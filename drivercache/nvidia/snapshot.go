@@ -2,7 +2,6 @@ package nvidia
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -47,18 +46,14 @@ func listSlots(root *os.Root, folder string) (numbers, unfinished []int, err err
 // SlotFiles returns the paths of the files of every slot below a cache directory's driver
 // folder, sorted by folder. It reads none of them.
 func SlotFiles(driverDir string) (paths []string) {
-	root, err := openFolder(filepath.Join(driverDir, Folder))
-	if err != nil {
-		return nil
-	}
-	defer root.Close()
-	for _, folder := range slotFolders(root) {
+	_ = eachFolder(driverDir, func(root *os.Root, folder string) error {
 		numbers, _, _ := listSlots(root, folder)
 		for _, n := range numbers {
 			name := filepath.Join(root.Name(), filepath.FromSlash(folder), stem(n))
 			paths = append(paths, name+".bin", name+".toc")
 		}
-	}
+		return nil
+	})
 	return paths
 }
 
@@ -117,19 +112,11 @@ type Snapshot struct {
 // the known format are not visited but returned. An error of visit ends the call and
 // is returned unchanged.
 func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, error) {
-	root, err := openFolder(filepath.Join(driverDir, Folder))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("nvidia: %w", err)
-	}
-	defer root.Close()
 	var skipped []SkippedSlot
-	for _, folder := range slotFolders(root) {
+	err := eachFolder(driverDir, func(root *os.Root, folder string) error {
 		numbers, _, err := listSlots(root, folder)
 		if err != nil {
-			return skipped, fmt.Errorf("nvidia: %w", err)
+			return fmt.Errorf("nvidia: %w", err)
 		}
 		seen := folderMerge{root: root, folder: folder}
 		for _, n := range numbers {
@@ -141,12 +128,13 @@ func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, err
 				return visit(s)
 			})
 			if err != nil {
-				return skipped, err
+				return err
 			}
 			skipped = append(skipped, bad...)
 		}
-	}
-	return skipped, nil
+		return nil
+	})
+	return skipped, err
 }
 
 // visitSlot visits one slot, or returns it with the reason for which it is skipped.

@@ -15,9 +15,9 @@ import (
 // record and then its entry in the .toc. It is for one goroutine at a time, and keeps no
 // file open. A driver's reads cannot be seen.
 type Watch struct {
-	path    string
-	app     string
-	folders []*watchedFolder
+	driverDir string
+	app       string
+	folders   []*watchedFolder
 }
 
 // watchedFolder is a folder of slots with the state of its last look.
@@ -31,7 +31,7 @@ type watchedFolder struct {
 // NewWatch watches the slots below a cache directory's driver folder whose names begin
 // with that of a process, App or AppOf, also those that are made later.
 func NewWatch(driverDir, app string) *Watch {
-	w := &Watch{path: filepath.Join(driverDir, Folder), app: app}
+	w := &Watch{driverDir: driverDir, app: app}
 	w.Changes()
 	return w
 }
@@ -39,8 +39,8 @@ func NewWatch(driverDir, app string) *Watch {
 // Changes returns the names of the entries that were added since the last call. The driver
 // makes the folders at its first program; most often it is another one, which makes none.
 func (w *Watch) Changes() (added []string) {
-	if _, err := os.Lstat(filepath.Join(w.path, "GLCache")); err == nil && len(w.folders) == 0 {
-		w.folders = watchFolders(w.path, w.app)
+	if _, err := os.Lstat(filepath.Join(w.driverDir, Folder, "GLCache")); err == nil && len(w.folders) == 0 {
+		w.folders = watchFolders(w.driverDir, w.app)
 	}
 	for _, f := range w.folders {
 		added = append(added, f.changes()...)
@@ -48,19 +48,15 @@ func (w *Watch) Changes() (added []string) {
 	return added
 }
 
-func watchFolders(path, app string) (folders []*watchedFolder) {
-	root, err := openFolder(path)
-	if err != nil {
-		return nil
-	}
-	defer root.Close()
-	for _, folder := range slotFolders(root) {
+func watchFolders(driverDir, app string) (folders []*watchedFolder) {
+	_ = eachFolder(driverDir, func(root *os.Root, folder string) error {
 		folders = append(folders, &watchedFolder{
-			path:  filepath.Join(path, filepath.FromSlash(folder)),
+			path:  filepath.Join(root.Name(), filepath.FromSlash(folder)),
 			app:   app,
 			slots: map[string]int64{},
 		})
-	}
+		return nil
+	})
 	return folders
 }
 
