@@ -95,15 +95,11 @@ func (m *programMessage) result(index int) Result {
 	r := Result{Index: index, Quarantined: m.Quarantined, Recorded: m.Recorded, Detail: m.Detail, PreloadResult: cache.PreloadResult{
 		Name:         m.Name,
 		Key:          m.Key,
+		Origin:       job.ParseOrigin(m.Origin),
 		LoadNanos:    m.LoadNanos,
 		PrimeNanos:   m.PrimeNanos,
 		CompileNanos: m.CompileNanos,
 	}}
-	for o := job.Compiled; o <= job.Resident; o++ {
-		if o.String() == m.Origin {
-			r.Origin = o
-		}
-	}
 	if m.Error != "" {
 		failure := &ProgramError{Message: m.Error, Log: m.Log}
 		switch {
