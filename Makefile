@@ -112,7 +112,7 @@ fuzz: ## fuzz every decoder for FUZZTIME each (20s)
 
 soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./binary -run 'PowerCut|Killed|EveryFlipped|ManyEntries|ManyPrograms'
-	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./cache -run 'ManyProcesses|GetWaitsForNoLock'
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./cache -run 'ManyProcesses|GetWaitsForNoLock|RandomStarts'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./fleet/pack -run 'Every|Killed|Bombs|PowerCut'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./drivercache/nvidia -run 'PowerCut'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./drivercache -run 'KilledProcesses'
