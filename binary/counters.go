@@ -17,17 +17,17 @@ import (
 // Counters counts what a cache did. Record adds the counters of a process to the
 // lifetime counters of its fingerprint. EachMetric has the help of each.
 type Counters struct {
-	Starts        uint64 `json:"starts" help:"Processes that got programs."` // caches that loaded or compiled a program for use
+	Starts        uint64 `json:"starts" help:"Processes that got programs."`
 	ResidentHits  uint64 `json:"resident_hits" help:"Requests answered by a resident program."`
-	MemoryHits    uint64 `json:"memory_hits" help:"Requests answered by a binary in memory."` // evicted, and loaded again from a blob in memory
+	MemoryHits    uint64 `json:"memory_hits" help:"Requests answered by a binary in memory."`
 	DiskHits      uint64 `json:"disk_hits" help:"Requests answered from disk."`
-	UpstreamHits  uint64 `json:"upstream_hits" help:"Of those from disk, those of an upstream directory."` // of DiskHits, those of an upstream directory
+	UpstreamHits  uint64 `json:"upstream_hits" help:"Of those from disk, those of an upstream directory."`
 	Compiles      uint64 `json:"compiles" help:"Programs compiled."`
-	StoreOnly     uint64 `json:"store_only" metric:"store_only_compiles_total" help:"Of the programs compiled, those for the store alone."` // of Compiles, those made for the store and not for use
+	StoreOnly     uint64 `json:"store_only" metric:"store_only_compiles_total" help:"Of the programs compiled, those for the store alone."`
 	CompileErrors uint64 `json:"compile_errors" help:"Sources that failed to compile."`
 	Rejected      uint64 `json:"rejected" help:"Binaries that the driver refused."`
-	Damaged       uint64 `json:"damaged" help:"Binaries that a checksum refused."`       // binaries whose bytes are not what was written
-	WrongAnswers  uint64 `json:"wrong_answers" help:"Binaries that failed their check."` // a loaded program failed its check
+	Damaged       uint64 `json:"damaged" help:"Binaries that a checksum refused."`
+	WrongAnswers  uint64 `json:"wrong_answers" help:"Binaries that failed their check."`
 	Trials        uint64 `json:"trials" help:"Suspects that were tried in a child process."`
 	Quarantined   uint64 `json:"quarantined" metric:"quarantines_total" help:"Programs that crashed or hung the driver."`
 	Refusals      uint64 `json:"refusals" help:"Requests for programs in quarantine."`
@@ -38,25 +38,25 @@ type Counters struct {
 	LowMemory     uint64 `json:"low_memory" help:"Times that programs were evicted since the GPU's memory was low."`
 	Stored        uint64 `json:"stored" help:"Binaries written."`
 	Backfilled    uint64 `json:"backfilled" help:"Binaries copied from an upstream directory."`
-	StoreFailures uint64 `json:"store_failures" help:"Reads and writes that failed."` // reads or writes that failed; none is fatal
+	StoreFailures uint64 `json:"store_failures" help:"Reads and writes that failed."`
 
 	// MachineCodeMisses counts programs that were loaded and whose machine code the
 	// driver's own cache did not have, so that the driver made it again.
 	MachineCodeMisses uint64 `json:"machine_code_misses" help:"Programs that were loaded and whose machine code was made again."`
 
-	FirstNanos   int64 `json:"first_ns" metric:"first_ready_seconds_total" help:"Time of all starts until the first program was ready."` // from the begin of the cache to the first program that was ready, of all starts
-	CompileNanos int64 `json:"compile_ns" help:"Time spent compiling."`                                                                  // spent compiling and priming
-	LoadNanos    int64 `json:"load_ns" help:"Time spent loading."`                                                                       // spent loading and priming
-	SavedNanos   int64 `json:"saved_ns" help:"Compile time saved."`                                                                      // compile time that hits saved, less their load time
+	FirstNanos   int64 `json:"first_ns" metric:"first_ready_seconds_total" help:"Time of all starts until the first program was ready."`
+	CompileNanos int64 `json:"compile_ns" help:"Time spent compiling."`
+	LoadNanos    int64 `json:"load_ns" help:"Time spent loading."`
+	SavedNanos   int64 `json:"saved_ns" help:"Compile time saved."`
 
-	LoadedBytes   int64 `json:"loaded_bytes" help:"Size of the binaries loaded from disk."`                 // payloads of DiskHits
-	UpstreamBytes int64 `json:"upstream_bytes" help:"Of the bytes loaded, those of an upstream directory."` // of LoadedBytes, those of an upstream directory
+	LoadedBytes   int64 `json:"loaded_bytes" help:"Size of the binaries loaded from disk."`
+	UpstreamBytes int64 `json:"upstream_bytes" help:"Of the bytes loaded, those of an upstream directory."`
 
 	// UpstreamMisses counts compiles, and sources that failed, of caches with an upstream
 	// directory. Record sets it.
 	UpstreamMisses uint64 `json:"upstream_misses" help:"Requests that an upstream directory did not answer."`
-	UpstreamNanos  int64  `json:"upstream_ns" metric:"upstream_load_seconds_total" help:"Of the time spent loading, for binaries of an upstream directory."` // of LoadNanos, for UpstreamHits
-	MemoryNanos    int64  `json:"memory_ns" metric:"memory_load_seconds_total" help:"Of the time spent loading, for binaries in memory."`                    // of LoadNanos, for MemoryHits
+	UpstreamNanos  int64  `json:"upstream_ns" metric:"upstream_load_seconds_total" help:"Of the time spent loading, for binaries of an upstream directory."`
+	MemoryNanos    int64  `json:"memory_ns" metric:"memory_load_seconds_total" help:"Of the time spent loading, for binaries in memory."`
 }
 
 // Add adds o to c, field by field.

@@ -112,7 +112,7 @@ func (w *walk) start(r *rand.Rand) {
 	}
 	o := cache.Options{
 		Dir: w.dir, Upstream: w.upstream, Backfill: one(2), MaxPrograms: 1 + r.IntN(6), KeepEvictedBytes: int64(r.IntN(3000) - 1),
-		Save: cache.Save(r.IntN(2)), KeepCompileErrors: one(4), FillOnly: one(5), KeepSources: one(2), History: one(3),
+		KeepCompileErrors: one(4), FillOnly: one(5), KeepSources: one(2), History: one(3),
 	}
 	if one(4) {
 		o.Dir, o.Upstream = w.upstream, ""
