@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
@@ -20,7 +21,11 @@ import (
 // Handles that are left then are an error.
 func Open(t testing.TB) (*executor.Executor, *cache.Cache) {
 	t.Helper()
-	gpu, err := shadercache.New(gltest.Open(t), shadercache.Options{Cache: cache.Options{MemoryOnly: true}})
+	gpu, err := shadercache.New(gltest.Open(t), shadercache.Options{
+		Cache: cache.Options{MemoryOnly: true},
+		// zink compiles for the CPU at the first dispatch, which takes tens of seconds of a busy one.
+		Executor: executor.Options{Timeout: 3 * time.Minute},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
