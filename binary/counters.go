@@ -44,6 +44,7 @@ type Counters struct {
 	// driver's own cache did not have, so that the driver made it again.
 	MachineCodeMisses uint64 `json:"machine_code_misses" help:"Programs that were loaded and whose machine code was made again."`
 
+	// Times have those of priming. SavedNanos is less the load time of the hits that saved it.
 	FirstNanos   int64 `json:"first_ns" metric:"first_ready_seconds_total" help:"Time of all starts until the first program was ready."`
 	CompileNanos int64 `json:"compile_ns" help:"Time spent compiling."`
 	LoadNanos    int64 `json:"load_ns" help:"Time spent loading."`

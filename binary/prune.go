@@ -253,9 +253,10 @@ func (p *pruning) deleteItem(it pruneItem) {
 // part of the program and does not count. That a program is computed wrong stays, as in
 // staleChecks: a process that did not know it, or a pack, had stored the binary.
 func (p *pruning) deleteCheck(s *Store, key shader.Key) {
-	path := answers.path(s.path, key)
-	if _, wrong := s.Wrong(key); !wrong && isRegular(path) {
-		p.delete(path)
+	if path := answers.path(s.path, key); isRegular(path) {
+		if _, wrong := s.Wrong(key); !wrong {
+			p.delete(path)
+		}
 	}
 }
 

@@ -355,7 +355,7 @@ func (s *session) closeIdle() {
 	}
 }
 
-// abort ends the session with an error.
+// abort ends the session with an error. Requests that are not begun are not done.
 func (s *session) abort(reason *wire.Error) {
 	// The socket carries what ends the session, after what the ring has.
 	if r := s.ring(); r != nil {
@@ -363,6 +363,7 @@ func (s *session) abort(reason *wire.Error) {
 	}
 	s.out.put(wire.TypeError, 0, reason)
 	s.out.drain(abortTime)
+	s.cancel()
 }
 
 func (s *session) client() string {
