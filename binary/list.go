@@ -39,18 +39,18 @@ func (s *Store) All() iter.Seq2[Entry, error] {
 // entries of the driver's cache. It has all of them in memory at once: some 250 bytes each.
 func (s *Store) ByName() iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
-		var all []Entry
+		var all []*Entry // a list of entries would be copied as it grows
 		for e, err := range s.All() {
 			if err == nil {
 				e.DriverEntries = ""
-				all = append(all, e)
+				all = append(all, &e)
 			}
 		}
-		slices.SortFunc(all, func(a, b Entry) int {
+		slices.SortFunc(all, func(a, b *Entry) int {
 			return cmp.Or(cmp.Compare(a.Name, b.Name), compareKeys(a.Key, b.Key))
 		})
 		for _, e := range all {
-			if !yield(e) {
+			if !yield(*e) {
 				return
 			}
 		}
