@@ -45,7 +45,7 @@ func oneOfEach(t testing.TB, id uint32, deadline time.Duration) []request {
 		{wire.TypeDelete, &wire.Delete{Kind: wire.KindBuffer, Name: []byte("another")}, nil},
 		{wire.TypeCancel, &wire.Cancel{Request: 999}, nil},
 		{wire.TypeStatus, &wire.Empty{}, nil},
-		{wire.TypeRing, &wire.Ring{Size: ring.MinSize}, []*os.File{memory, eventFD(t)}},
+		{wire.TypeRing, &wire.Ring{Size: ring.MinSize}, []*os.File{memory}},
 	}
 }
 
@@ -136,7 +136,7 @@ func TestRepliesOfBothStreams(t *testing.T) {
 	f.counter("counter")
 	r := f.raw()
 	r.openCounter()
-	made := r.openRing(ring.MinSize, eventFD(t))
+	made := r.openRing(ring.MinSize)
 	r.want(wire.TypeRing|wire.ReplyBit, 2)
 	release := frame(wire.TypeRelease, 20, &wire.Release{Kind: wire.KindProgram, ID: 1})
 	unlock := sync.OnceFunc(f.LockBuffer("counter"))
@@ -267,7 +267,7 @@ func TestRepliesThatCannotBeSent(t *testing.T) {
 	_, b := f.counter("counter")
 	r := f.raw()
 	r.openCounter()
-	made := r.openRing(ring.MinSize, eventFD(t))
+	made := r.openRing(ring.MinSize)
 	r.want(wire.TypeRing|wire.ReplyBit, 2)
 	list := oneOfEach(t, 1, 0)
 	affine := list[0].Message.(*wire.Program)

@@ -18,7 +18,6 @@ type ringStream struct {
 	*ring.Ring
 	out    *outbox
 	memory []byte
-	wake   *ring.Bell
 }
 
 // openRing makes the session's ring, and starts reading it.
@@ -42,29 +41,32 @@ func (s *session) openRing(t *task, b []byte) (wire.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	wake, err := ring.OpenBell(t.files[1])
+	made, err := ring.New(ring.Server, memory, int(m.Size), s.wakeClient)
 	if err != nil {
 		_ = socket.Unmap(memory)
 		return nil, err
 	}
-	made, err := ring.New(ring.Server, memory, int(m.Size), wake, s.wakeClient)
-	if err != nil {
-		_ = errors.Join(wake.Close(), socket.Unmap(memory))
-		return nil, err
-	}
-	r := &ringStream{made, newOutbox(made, s.server.options.ReadTime, s.out.close), memory, wake}
+	r := &ringStream{made, newOutbox(made, s.server.options.ReadTime, s.out.close), memory}
 	s.mu.ring = r
 	s.reading.Go(func() { s.readRing(r) })
 	s.reading.Go(r.out.write)
 	return &wire.Empty{}, nil
 }
 
-// wakeClient has a client that waits look at its ring: by the socket, as a write to anything
-// that the client shares could wait for it.
+// wakeClient has a client that waits look at its ring.
 func (s *session) wakeClient() error {
-	s.out.put(wire.TypeRing|wire.ReplyBit, 0, &wire.Empty{})
+	s.out.put(wire.TypeWake, 0, &wire.Empty{})
 	s.out.flush()
 	return nil
+}
+
+// wakeRing has the reader of the ring, where there is one, look at it.
+func (s *session) wakeRing(b []byte) error {
+	s.out.flush() // a welcome waits for what follows it
+	if r := s.ring(); r != nil {
+		r.Wake()
+	}
+	return new(wire.Empty).Decode(b)
 }
 
 // readRing passes the requests of the ring to handle until it is closed.
@@ -130,6 +132,6 @@ func (s *session) closeRing() {
 // freeRing frees the ring. No goroutine uses it any more.
 func (s *session) freeRing() {
 	if r := s.mu.ring; r != nil {
-		_ = errors.Join(r.wake.Close(), socket.Unmap(r.memory))
+		_ = socket.Unmap(r.memory)
 	}
 }

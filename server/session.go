@@ -171,6 +171,12 @@ func (s *session) read() error {
 		if err != nil {
 			return err
 		}
+		if h.Request == 0 && h.Type == wire.TypeWake {
+			if err := s.wakeRing(b); err != nil {
+				return err
+			}
+			continue
+		}
 		s.server.counts.requests.Add(1)
 		if err := s.receive(s.out, h, b, files); err != nil {
 			socket.CloseAll(files)

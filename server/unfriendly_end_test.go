@@ -49,7 +49,7 @@ func TestHalfOfAConnection(t *testing.T) {
 		},
 		"neither": func(r *raw) { r.send(status); _ = r.Unix().CloseRead(); _ = r.Unix().CloseWrite() },
 		"no more requests, with a ring": func(r *raw) {
-			made := r.openRing(ring.MinSize, eventFD(t))
+			made := r.openRing(ring.MinSize)
 			r.want(wire.TypeRing|wire.ReplyBit, 2)
 			made.put(frame(wire.TypeStatus, 11, &wire.Empty{}))
 			_ = r.Unix().CloseWrite()

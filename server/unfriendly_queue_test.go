@@ -183,7 +183,8 @@ func TestADescriptorThatLingers(t *testing.T) {
 func TestSessionsOfLingeringDescriptors(t *testing.T) {
 	f := serve(t, server.Options{})
 	const rounds = 12
-	files, extra := lingering(t, 6*rounds), eventFD(t)
+	files := lingering(t, 6*rounds)
+	extra, _ := rawMemory(t, 4096)
 	status := frame(wire.TypeStatus, 9, &wire.Empty{})
 	malformed := append(frame(wire.TypeStatus, 9, &wire.Empty{}), make([]byte, wire.HeaderSize)...)
 	var all []*raw

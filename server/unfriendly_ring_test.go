@@ -44,21 +44,17 @@ func TestRepliesByARing(t *testing.T) {
 	}
 }
 
-// TestRingsThatBlock shares eventfds whose flags and counters the client changes after the
-// server has them: no other client waits, and the session ends with its client.
+// TestRingsThatBlock has clients that wake the server without end, and do not read what wakes
+// them: no other client waits, and the session ends with its client.
 func TestRingsThatBlock(t *testing.T) {
 	f := serve(t, server.Options{ReadTime: time.Hour})
 	good := f.dial()
 	p := program(t, good, affine)
 	for name, attack := range map[string]func(r *raw, made *rawRing){
-		"a wake eventfd that blocks": func(r *raw, made *rawRing) {
-			block(t, made.wake)
-			made.put(frame(wire.TypeStatus, 3, &wire.Empty{}))
-			made.want(wire.TypeStatus|wire.ReplyBit, 3)
-		},
-		"a full wake eventfd that blocks": func(r *raw, made *rawRing) {
-			fill(t, made.wake)
-			block(t, made.wake)
+		"wakes for nothing": func(r *raw, made *rawRing) {
+			for range 10_000 {
+				made.ringServer()
+			}
 		},
 		"a socket that is not read": func(r *raw, made *rawRing) {
 			for request := range uint64(1000) { // each wakes the client, by a socket that is full at last
@@ -79,6 +75,20 @@ func TestRingsThatBlock(t *testing.T) {
 	}
 }
 
+// TestWakesWithoutARing wake nobody, and hold up no welcome. One with a body is malformed.
+func TestWakesWithoutARing(t *testing.T) {
+	f := serve(t, server.Options{})
+	r := f.raw()
+	wake := frame(wire.TypeWake, 0, &wire.Empty{})
+	r.send(hello, wake)
+	r.want(wire.TypeHello|wire.ReplyBit, 1)
+	r.send(wake, frame(wire.TypeStatus, 2, &wire.Empty{}), wake)
+	r.want(wire.TypeStatus|wire.ReplyBit, 2)
+	r.send(frame(wire.TypeWake, 0, &wire.Data{Data: []byte{1}}))
+	r.wantError(0, wire.CodeMalformed)
+	r.wantEnd()
+}
+
 // TestMemoryOfRings sends rings in memory that could be taken away, too little of it, and a second
 // ring, and seals and empties the memory of one that is open.
 func TestMemoryOfRings(t *testing.T) {
@@ -96,10 +106,15 @@ func TestMemoryOfRings(t *testing.T) {
 		_, _ = unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, seals)
 		return file
 	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
 	size := int64(ring.Bytes(ring.MinSize))
 	r := f.rawSession()
 	send := func(request uint64, memory *os.File) {
-		if err := r.Write(frame(wire.TypeRing, request, &wire.Ring{Size: ring.MinSize}), memory, eventFD(t)); err != nil {
+		if err := r.Write(frame(wire.TypeRing, request, &wire.Ring{Size: ring.MinSize}), memory); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -110,20 +125,19 @@ func TestMemoryOfRings(t *testing.T) {
 		memfd(size-1, unix.MFD_ALLOW_SEALING, unix.F_SEAL_SHRINK),
 		memfd(0, unix.MFD_ALLOW_SEALING, unix.F_SEAL_SHRINK),
 		memfd(size, unix.MFD_ALLOW_SEALING, unix.F_SEAL_SHRINK|unix.F_SEAL_WRITE),
-		eventFD(t),
+		null,
 	} {
 		send(uint64(10+i), memory)
 		r.wantError(uint64(10+i), wire.CodeInvalid)
 	}
 	file, memory := rawMemory(t, int(size))
-	bell := eventFD(t)
-	if err := r.Write(frame(wire.TypeRing, 30, &wire.Ring{Size: ring.MinSize}), file, bell); err != nil {
+	if err := r.Write(frame(wire.TypeRing, 30, &wire.Ring{Size: ring.MinSize}), file); err != nil {
 		t.Fatal(err)
 	}
 	r.want(wire.TypeRing|wire.ReplyBit, 30)
 	send(31, memfd(size, unix.MFD_ALLOW_SEALING, unix.F_SEAL_SHRINK))
 	r.wantError(31, wire.CodeExists)
-	made := &rawRing{memory, ring.MinSize, bell, t}
+	made := &rawRing{memory, ring.MinSize, r, t}
 	for request := range uint64(100) {
 		for _, change := range []func() error{
 			func() error { return file.Truncate(0) },

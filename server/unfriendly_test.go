@@ -6,12 +6,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"math"
 	"os"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/server/internal/ring"
 	"github.com/shadercache/shadercache/server/internal/socket"
@@ -19,8 +16,7 @@ import (
 )
 
 // raw is a client that can send anything: frames made by hand, in any order and in parts,
-// with any descriptors, and memory, eventfds and rings that it changes after the server has
-// checked them.
+// with any descriptors, and memory and rings that it changes after the server has checked them.
 type raw struct {
 	*socket.Conn
 	t testing.TB
@@ -145,11 +141,11 @@ func rawMemory(t testing.TB, size int) (*os.File, []byte) {
 	return file, memory
 }
 
-// rawRing is the client's end of a ring, whose words and descriptors it may set as it likes.
+// rawRing is the client's end of a ring, whose words it may set as it likes.
 type rawRing struct {
 	memory []byte
 	size   int
-	wake   *os.File // that the server waits for
+	r      *raw
 	t      testing.TB
 }
 
@@ -164,19 +160,19 @@ const (
 
 // openRing sends a ring of the least size, which it calls size, with request 2, and does not
 // read the reply.
-func (r *raw) openRing(size uint32, wake *os.File) *rawRing {
+func (r *raw) openRing(size uint32) *rawRing {
 	r.t.Helper()
 	file, memory := rawMemory(r.t, ring.Bytes(ring.MinSize))
-	if err := r.Write(frame(wire.TypeRing, 2, &wire.Ring{Size: size}), file, wake); err != nil {
+	if err := r.Write(frame(wire.TypeRing, 2, &wire.Ring{Size: size}), file); err != nil {
 		r.t.Fatal(err)
 	}
-	return &rawRing{memory, ring.MinSize, wake, r.t}
+	return &rawRing{memory, ring.MinSize, r, r.t}
 }
 
 // ring opens a ring.
 func (r *raw) ring() *rawRing {
 	r.t.Helper()
-	made := r.openRing(ring.MinSize, eventFD(r.t))
+	made := r.openRing(ring.MinSize)
 	r.want(wire.TypeRing|wire.ReplyBit, 2)
 	return made
 }
@@ -197,13 +193,8 @@ func (r *rawRing) put(frames ...[]byte) {
 	r.ringServer()
 }
 
-// ringServer wakes the server's reader.
-func (r *rawRing) ringServer() {
-	r.t.Helper()
-	if err := addTo(r.wake, 1); err != nil && !errors.Is(err, unix.EAGAIN) {
-		r.t.Error(err)
-	}
-}
+// ringServer wakes the server's reader, where the session has not ended.
+func (r *rawRing) ringServer() { _ = r.r.Write(frame(wire.TypeWake, 0, &wire.Empty{})) }
 
 // want reads a reply and returns its body.
 func (r *rawRing) want(t wire.Type, request uint64) []byte {
@@ -236,16 +227,6 @@ func (r *rawRing) next() (h wire.Header, body []byte) {
 	return h, body
 }
 
-func eventFD(t testing.TB) *os.File {
-	t.Helper()
-	bell, err := ring.NewBell()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { bell.Close() })
-	return bell.File()
-}
-
 // control calls fn with a descriptor, without Go's poller.
 func control(f *os.File, fn func(fd int) error) error {
 	raw, err := f.SyscallConn()
@@ -255,29 +236,4 @@ func control(f *os.File, fn func(fd int) error) error {
 	var failed error
 	err = raw.Control(func(fd uintptr) { failed = fn(int(fd)) })
 	return errors.Join(err, failed)
-}
-
-// addTo adds to the counter of an eventfd. Where that is blocking and full, it waits.
-func addTo(f *os.File, n uint64) error {
-	return control(f, func(fd int) error {
-		_, err := unix.Write(fd, binary.NativeEndian.AppendUint64(nil, n))
-		return err
-	})
-}
-
-// block clears O_NONBLOCK, which all processes that have the file share.
-func block(t testing.TB, f *os.File) {
-	t.Helper()
-	if err := control(f, func(fd int) error { return unix.SetNonblock(fd, false) }); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// fill sets an eventfd to its highest count: a write to it waits, or fails.
-func fill(t testing.TB, f *os.File) {
-	t.Helper()
-	empty := func(fd int) error { _, _ = unix.Read(fd, make([]byte, 8)); return nil }
-	if err := errors.Join(control(f, func(fd int) error { return unix.SetNonblock(fd, true) }), control(f, empty), addTo(f, math.MaxUint64-1)); err != nil {
-		t.Fatal(err)
-	}
 }

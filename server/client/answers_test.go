@@ -102,11 +102,11 @@ func TestReplyToNoRequest(t *testing.T) {
 // TestRepliesInTheRingAfterTheEnd are left there: a server that goes on to send them holds up nobody.
 func TestRepliesInTheRingAfterTheEnd(t *testing.T) {
 	memory, nothing := make([]byte, ring.Bytes(ring.MinSize)), func() error { return nil }
-	mine, err := ring.New(ring.Client, memory, ring.MinSize, nil, nothing)
+	mine, err := ring.New(ring.Client, memory, ring.MinSize, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	theirs, err := ring.New(ring.Server, memory, ring.MinSize, nil, nothing)
+	theirs, err := ring.New(ring.Server, memory, ring.MinSize, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}

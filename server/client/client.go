@@ -297,7 +297,7 @@ func (c *Client) read() {
 		case h.Request == 0 && h.Type == wire.TypeError:
 			c.end(decodeError(body))
 			return
-		case h.Request == 0 && h.Type == wire.TypeRing|wire.ReplyBit:
+		case h.Request == 0 && h.Type == wire.TypeWake:
 			c.readRing()
 		default:
 			c.answer(h, body)

@@ -20,7 +20,6 @@ import (
 type clientRing struct {
 	*ring.Ring
 	memory []byte
-	bell   *ring.Bell // that the server waits for
 
 	taking struct {
 		sync.Mutex      // held by the goroutine that takes replies
@@ -41,20 +40,20 @@ func (c *Client) openRing(ctx context.Context, size int) error {
 		return err
 	}
 	defer file.Close()
-	bell, err := ring.NewBell()
+	wake, err := wire.AppendFrame(nil, wire.TypeWake, 0, &wire.Empty{})
 	if err != nil {
 		_ = socket.Unmap(memory)
 		return err
 	}
-	made, err := ring.New(ring.Client, memory, size, nil, bell.Ring)
+	made, err := ring.New(ring.Client, memory, size, func() error { return c.conn.Write(wake) })
 	if err == nil {
-		err = c.do(ctx, wire.TypeRing, &wire.Ring{Size: uint32(size)}, &wire.Empty{}, file, bell.File())
+		err = c.do(ctx, wire.TypeRing, &wire.Ring{Size: uint32(size)}, &wire.Empty{}, file)
 	}
 	if err != nil {
-		return errors.Join(err, bell.Close(), socket.Unmap(memory))
+		return errors.Join(err, socket.Unmap(memory))
 	}
 	made.Arm()
-	r := &clientRing{Ring: made, memory: memory, bell: bell}
+	r := &clientRing{Ring: made, memory: memory}
 	c.mu.Lock()
 	c.mu.ring = r
 	ended := c.mu.ended != nil
@@ -157,5 +156,5 @@ func (c *Client) closeRing() {
 	r.taking.Lock()
 	defer r.taking.Unlock()
 	r.taking.freed = true
-	_ = errors.Join(r.bell.Close(), socket.Unmap(r.memory))
+	_ = socket.Unmap(r.memory)
 }

@@ -132,7 +132,7 @@ func TestDescriptorsNobodyAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	c := unfriendly(t, func(h wire.Header) (wire.Type, wire.Message) { return h.Type | wire.ReplyBit, &wire.Data{} }, w, w)
+	c := unfriendly(t, func(h wire.Header) (wire.Type, wire.Message) { return h.Type | wire.ReplyBit, &wire.Data{} }, w)
 	for range 3 {
 		if _, err := c.Status(t.Context()); err != nil {
 			t.Error(err)

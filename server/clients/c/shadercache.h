@@ -39,7 +39,7 @@ extern "C" {
 #endif
 
 /* The version of the protocol that this file speaks. */
-#define SHC_PROTOCOL_VERSION 4
+#define SHC_PROTOCOL_VERSION 5
 
 /* A frame's limit: more bytes than about this, of all inline inputs or outputs of one
  * request together, must be in an shc_memory. */

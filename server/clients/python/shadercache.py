@@ -70,7 +70,7 @@ __all__ = [
     "uint",
 ]
 
-PROTOCOL_VERSION = 4
+PROTOCOL_VERSION = 5
 MAX_BODY = 1 << 20
 _INLINE = 64 << 10  # more bytes of one input or output go through shared memory
 _INLINE_SUM = 512 << 10  # likewise, of one request

@@ -58,15 +58,15 @@ type half struct {
 // write at the same time.
 type Ring struct {
 	in, out half
-	wake    *Bell        // that the server waits for; nil: of the client
-	ring    func() error // wakes the other side
+	woken   chan struct{}
+	wake    func() error // the other side
 	closed  atomic.Bool
 	frame   []byte // of Next, reused
 }
 
-// New returns the end of a side over zeroed memory of Bytes(size) bytes. The server's waits
-// for wake. ring wakes the other side, and must not wait for it.
-func New(side Side, memory []byte, size int, wake *Bell, ring func() error) (*Ring, error) {
+// New returns the end of a side over zeroed memory of Bytes(size) bytes. wake has the other
+// side call Wake, or look at its ring.
+func New(side Side, memory []byte, size int, wake func() error) (*Ring, error) {
 	if size < MinSize || size > MaxSize || bits.OnesCount(uint(size)) != 1 {
 		return nil, fmt.Errorf("a ring of %d bytes: a power of 2 from %d to %d is needed", size, MinSize, MaxSize)
 	}
@@ -75,7 +75,7 @@ func New(side Side, memory []byte, size int, wake *Bell, ring func() error) (*Ri
 	}
 	requests := newHalf(memory, 0, memory[headerBytes:headerBytes+size])
 	replies := newHalf(memory, halfBytes, memory[headerBytes+size:headerBytes+2*size])
-	r := &Ring{in: requests, out: replies, wake: wake, ring: ring}
+	r := &Ring{in: requests, out: replies, woken: make(chan struct{}, 1), wake: wake}
 	if side == Client {
 		r.in, r.out = replies, requests
 	}
@@ -138,13 +138,22 @@ func (r *Ring) Ready() bool { return r.in.tail.Load() != r.in.head.Load() }
 // Sleep waits, without spinning, until there is something to read. It returns io.EOF after
 // Close, also where there is.
 func (r *Ring) Sleep() error {
-	// Nothing is read from the eventfd: the client shares its flags and its counter.
-	err := r.wake.await(func() bool { return !r.Arm() || r.closed.Load() })
+	for !r.closed.Load() && r.Arm() {
+		<-r.woken
+	}
 	r.Disarm()
 	if r.closed.Load() {
 		return io.EOF
 	}
-	return err
+	return nil
+}
+
+// Wake has Sleep look again. It does not wait.
+func (r *Ring) Wake() {
+	select {
+	case r.woken <- struct{}{}:
+	default:
+	}
 }
 
 // Arm has the other side wake this one for the next frame. It reports false where that has
@@ -228,7 +237,7 @@ func (r *Ring) TryWrite(frames []byte) (n int, err error) {
 	r.out.write(tail, frames[:n])
 	r.out.tail.Store(tail + uint64(n))
 	if r.out.waiting.Swap(0) == 1 {
-		err = r.ring()
+		err = r.wake()
 	}
 	return n, err
 }
@@ -264,8 +273,6 @@ func (r *Ring) Fits(n int) bool { return n <= len(r.out.data) }
 // again.
 func (r *Ring) Close() error {
 	r.closed.Store(true)
-	if r.wake == nil {
-		return nil
-	}
-	return r.wake.interrupt()
+	r.Wake()
+	return nil
 }

@@ -20,23 +20,13 @@ import (
 func pair(t testing.TB, size int) (server, client *ring.Ring, woken chan struct{}, memory []byte) {
 	t.Helper()
 	memory, woken = make([]byte, ring.Bytes(size)+8), make(chan struct{}, 1)
-	open := func(side ring.Side, wake *ring.Bell, other func() error) *ring.Ring {
-		r, err := ring.New(side, memory, size, wake, other)
+	open := func(side ring.Side, wake func() error) *ring.Ring {
+		r, err := ring.New(side, memory, size, wake)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return r
 	}
-	bell, err := ring.NewBell()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { bell.Close() })
-	theirs, err := ring.OpenBell(int(bell.File().Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { theirs.Close() })
 	wakeClient := func() error {
 		select {
 		case woken <- struct{}{}:
@@ -44,7 +34,8 @@ func pair(t testing.TB, size int) (server, client *ring.Ring, woken chan struct{
 		}
 		return nil
 	}
-	return open(ring.Server, theirs, wakeClient), open(ring.Client, nil, bell.Ring), woken, memory
+	server = open(ring.Server, wakeClient)
+	return server, open(ring.Client, func() error { server.Wake(); return nil }), woken, memory
 }
 
 func frame(request uint64, data []byte) []byte {
@@ -140,11 +131,11 @@ func TestAFullRingWaits(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	for _, size := range []int{0, 1, 4095, 5000, 2 << 20} {
-		if _, err := ring.New(ring.Server, make([]byte, 8<<20), size, nil, nil); err == nil {
+		if _, err := ring.New(ring.Server, make([]byte, 8<<20), size, nil); err == nil {
 			t.Errorf("size %d", size)
 		}
 	}
-	if _, err := ring.New(ring.Server, make([]byte, 100), 4096, nil, nil); err == nil {
+	if _, err := ring.New(ring.Server, make([]byte, 100), 4096, nil); err == nil {
 		t.Error("little memory")
 	}
 }
@@ -199,20 +190,4 @@ func FuzzPositions(f *testing.F) {
 			t.Error(err)
 		}
 	})
-}
-
-// TestBellsThatAreNoEventfd are refused: a write to anything else could wait, or not wake.
-func TestBellsThatAreNoEventfd(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	for name, fd := range map[string]int{"a pipe": int(r.Fd()), "its other end": int(w.Fd()), "none": 1 << 20} {
-		if bell, err := ring.OpenBell(fd); err == nil {
-			bell.Close()
-			t.Errorf("%s was taken for an eventfd", name)
-		}
-	}
 }

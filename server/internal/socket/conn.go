@@ -260,14 +260,11 @@ func closeFile(fd int) {
 	unix.Close(fd)
 }
 
-// closesAtOnce reports whether a descriptor is of a memfd or an eventfd, as requests have them.
+// closesAtOnce reports whether a descriptor is of a memfd, as requests have them.
 // It asks no file system of a peer.
 func closesAtOnce(fd int) bool {
-	if _, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0); err == nil {
-		return true
-	}
-	name, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
-	return err == nil && name == "anon_inode:[eventfd]"
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_GET_SEALS, 0)
+	return err == nil
 }
 
 // Write sends frames, with files as descriptors of the first. It waits while the peer
@@ -279,7 +276,7 @@ func (c *Conn) Write(frames []byte, files ...*os.File) error {
 	}
 	fds := make([]int, len(files))
 	for i, f := range files {
-		raw, err := f.SyscallConn() // not Fd, which would make an eventfd blocking
+		raw, err := f.SyscallConn() // not Fd, which would make it blocking for all that have it
 		if err == nil {
 			err = raw.Control(func(fd uintptr) { fds[i] = int(fd) })
 		}

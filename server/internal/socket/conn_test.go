@@ -65,15 +65,19 @@ func TestDescriptorsOfFrames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for n, fails := range []bool{true, false, true} {
+	for _, each := range []struct {
+		typ   wire.Type
+		files int
+		fails bool
+	}{{wire.TypeMemory, 0, true}, {wire.TypeMemory, 1, false}, {wire.TypeBuffer, 1, true}} {
 		c, theirs := connection(t)
-		sendFiles(t, theirs, frame, n)
+		sendFiles(t, theirs, frame, each.files)
 		_, _, err := c.Next()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.TakeFiles(wire.TypeMemory); errors.Is(err, wire.ErrMalformed) != fails {
-			t.Errorf("memory with %d descriptors: %v", n, err)
+		if _, err := c.TakeFiles(each.typ); errors.Is(err, wire.ErrMalformed) != each.fails {
+			t.Errorf("%v with %d descriptors: %v", each.typ, each.files, err)
 		}
 	}
 	c, theirs := connection(t)

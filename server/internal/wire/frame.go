@@ -8,7 +8,7 @@ import (
 
 // Version is the version of the protocol that this package speaks. A server accepts a
 // client if Version is within the range that the client's Hello gives.
-const Version = 4
+const Version = 5
 
 // Limits of the protocol, in bytes. Both sides refuse what exceeds them before they
 // allocate memory for it.
@@ -16,7 +16,7 @@ const (
 	HeaderSize = 16
 	MaxBody    = 1 << 20
 	MaxText    = 255 // of a name
-	MaxFiles   = 2   // file descriptors of one frame
+	MaxFiles   = 1   // file descriptors of one frame
 )
 
 // Type is the type of a frame. A reply has the type of its request with ReplyBit set.
@@ -44,6 +44,8 @@ const (
 	// that failed; with request 0 it is about the session, which then ends.
 	ReplyBit  Type = 0x8000
 	TypeError Type = ReplyBit
+	// TypeWake, with request 0, has the side that gets it look at its ring.
+	TypeWake = TypeRing | ReplyBit
 )
 
 var typeNames = [...]string{
@@ -69,11 +71,8 @@ func (t Type) String() string {
 
 // Files returns the number of file descriptors that a frame of this type carries.
 func (t Type) Files() int {
-	switch t {
-	case TypeMemory:
+	if t == TypeMemory || t == TypeRing {
 		return 1
-	case TypeRing:
-		return 2
 	}
 	return 0
 }

@@ -117,8 +117,7 @@ func (m *Run) fields(f *fields) *fields {
 }
 
 // Ring moves the session's later frames into shared memory. The frame carries a memfd, as
-// for Memory, and an eventfd for which the server waits. Its reply is Empty. A frame of the
-// same type for request 0 wakes a client that waits.
+// for Memory. Its reply is Empty.
 type Ring struct {
 	Size uint32 // bytes of each of the two byte rings; a power of 2
 }
