@@ -124,7 +124,7 @@ soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./recording/recorder -run ManyThreads
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./conv2d/imaging -run SampleIsTheScene
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./conv2d -run 'TestImplicit'
-	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./server -run 'Damaged|ComeAndGo|Plans|Networks'
+	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./server -run 'Damaged|ComeAndGo|Plans|Networks|RandomJobs'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./cmd/systemtest -run 'KilledStarts'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 90m -v ./cmd/systemtest -run 'TestSoak$$' # an hour
 
