@@ -4,6 +4,7 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -303,4 +304,41 @@ func TestMemoryAccessWaitsForJobs(t *testing.T) {
 		t.Errorf("%v, %v", got, err)
 	}
 	f.wait(p)
+}
+
+// TestAnErrorOfTheDriverIsOfOneJob has the driver refuse what one job of a batch binds: the jobs
+// before and behind it are right, also where they bind something else at the same point.
+func TestAnErrorOfTheDriverIsOfOneJob(t *testing.T) {
+	g := newGatedFence()
+	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
+	h := f.affine()
+	in := func(k *task) *Buffer[uint32] {
+		b := f.buffer(k.in)
+		k.job.Inputs, k.job.Buffers = nil, []Bound{b.BindReadOnly(0)}
+		return b
+	}
+	tasks := make([]*task, 8)
+	for i := range tasks {
+		tasks[i] = newTask(h, uint32(i+1), 100)
+		b := in(tasks[i])
+		if i == 4 {
+			id := b.buffer.ID
+			b.buffer.ID = 1 << 30 // no buffer
+			defer func() { b.buffer.ID = id }()
+		}
+	}
+	for _, k := range tasks { // those from the third on wait, and are one batch
+		k.pending = f.submit(k.job)
+	}
+	close(g.open)
+	for i, k := range tasks {
+		err := k.pending.Wait(t.Context())
+		if i == 4 {
+			wantError(t, err, "GL_INVALID")
+			continue
+		}
+		if err = errors.Join(err, k.verify()); err != nil {
+			t.Errorf("job %d: %v", i, err)
+		}
+	}
 }

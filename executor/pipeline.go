@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"slices"
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
@@ -136,8 +137,7 @@ func (p *pipeline) updateEstimate(n int) {
 	if s.tried && n == 1 {
 		p.estimates.of(s).trial.observe(s.form, now-p.progress)
 	}
-	p.progress = now
-	p.completed = p.progress
+	p.progress, p.completed = now, now
 	p.e.lastStage.Store(int64(elapsed))
 	switch e := p.estimates.of(s); {
 	case e.measured && p.e.options.MaxDelay > 0:
@@ -170,9 +170,7 @@ func (e *Executor) completeBatch(b *batch) {
 	b.state = completedBatch
 	e.counts.completed.Add(uint64(len(b.jobs)))
 	e.mu.completed = b.sequence
-	copy(e.mu.live, e.mu.live[1:])
-	e.mu.live[len(e.mu.live)-1] = nil
-	e.mu.live = e.mu.live[:len(e.mu.live)-1]
+	e.mu.live = slices.Delete(e.mu.live, 0, 1)
 	b.releaseKept()
 	b.resolve(b.err)
 	e.recycle(b)
@@ -316,7 +314,6 @@ func (e *Executor) readyBatch(onGPU int) *batch {
 // dequeue removes the first batch from the queue. mu is held.
 func (e *Executor) dequeue() *batch {
 	b := e.mu.queue[0]
-	copy(e.mu.queue, e.mu.queue[1:])
-	e.mu.queue = e.mu.queue[:len(e.mu.queue)-1]
+	e.mu.queue = slices.Delete(e.mu.queue, 0, 1)
 	return b
 }

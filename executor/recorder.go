@@ -2,6 +2,7 @@ package executor
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job/texel"
@@ -55,9 +56,12 @@ func (r *recorder) prepare(e *Executor) {
 // begin begins a callback of the pump.
 func (r *recorder) begin(gl *glctx.GL) {
 	if gl.OthersRan(&r.callback) {
-		r.program, r.storage = 0, [trackedBindings]binding{}
+		r.forget()
 	}
 }
+
+// forget has the state of the context set again.
+func (r *recorder) forget() { r.program, r.storage = 0, [trackedBindings]binding{} }
 
 // stage records a stage, without its fence. It stores the error of a job in the job
 // and returns errors that belong to no job.
@@ -146,13 +150,17 @@ func (r *recorder) onDevice(gl *glctx.GL, b *batch) {
 	r.commands(gl, b)
 }
 
-// commands records the dispatches of a batch.
+// commands records the dispatches of a batch. An error of the driver is that of its job alone: the
+// others may be of other clients.
 func (r *recorder) commands(gl *glctx.GL, b *batch) {
+	before := gl.Err()
 	last := new(command)
 	for i := range b.commands {
 		c := &b.commands[i]
 		if err := &b.jobs[c.job].err; *err == nil {
-			*err = r.command(gl, b, c, last)
+			if *err = errors.Join(before, r.command(gl, b, c, last), gl.Err()); *err != nil {
+				r.forget()
+			}
 		}
 		last = c
 	}
