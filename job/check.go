@@ -22,8 +22,8 @@ type Limits struct {
 	MaxVariableInvocations int32    // invocations in a work group, all axes
 }
 
-// maxOutputs is the number of outputs that a job may have.
-const maxOutputs = 64
+// maxInputs and maxOutputs are what a job may have: each is looked at for each storage block.
+const maxInputs, maxOutputs = 1024, 64
 
 // Use is one resource of a dispatch with what the job binds to it.
 type Use struct {
@@ -109,8 +109,8 @@ func (c *Checker) End() error {
 // name of the program nor the kind.
 func (c *Checker) Dispatch(i int, of *shader.Interface) error {
 	d := c.Job.At(i)
-	if n := len(c.Job.Outputs); n > maxOutputs {
-		return fmt.Errorf("%d outputs, at most %d can be", n, maxOutputs)
+	if in, out := len(c.Job.Inputs), len(c.Job.Outputs); in > maxInputs || out > maxOutputs {
+		return fmt.Errorf("%d inputs and %d outputs, at most %d and %d can be", in, out, maxInputs, maxOutputs)
 	}
 	if err := c.groups(d, of.WorkGroup[0] == 0); err != nil {
 		return err
@@ -212,8 +212,8 @@ func (c *Checker) buffers(d *Dispatch) error {
 	for k := range d.Buffers {
 		b := &d.Buffers[k]
 		err := checkPart(b.Buffer, b.Offset, b.Size, c.Limits.StorageAlignment)
-		if b.ReadOnly && b.Zero {
-			err = errors.New("ReadOnly and Zero, which writes it")
+		if b.Zero && (b.ReadOnly || b.Len()%4 != 0) {
+			err = fmt.Errorf("ReadOnly and Zero, which writes it, or Zero and %d bytes, a part of a word", b.Len())
 		}
 		if err != nil {
 			return fmt.Errorf("memory at binding %d: %w", b.Binding, err)

@@ -208,3 +208,36 @@ func TestMemoryThatIsReleasedWithAJob(t *testing.T) {
 		t.Error("the output is not there")
 	}
 }
+
+// TestJobsThatTheDriverWouldRefuse has a range of a buffer that no driver sets to zero, whose error
+// would be that of all jobs of the batch, also of other sessions; and more inputs than are compared
+// with the blocks of each dispatch. Neither runs.
+func TestJobsThatTheDriverWouldRefuse(t *testing.T) {
+	f := serve(t, server.Options{})
+	_, b := f.counter("counter")
+	r := f.rawSession()
+	r.pipeline(2,
+		rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("fill_all"), Text: []byte(fillAll)}),
+		rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Name: []byte("counter")}))
+	r.answers(2)
+	fill := func() *wire.Job {
+		j := rawCount(1, 5, 0)
+		j.Uniforms[0].Name = "value"
+		return j
+	}
+	odd, many := fill(), fill()
+	odd.Buffers[0].Size, odd.Buffers[0].Zero = 6, true
+	many.In = make([]wire.Binding, 1025)
+	for i := range many.In {
+		many.In[i] = wire.Binding{Binding: 9, Operand: wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 4)}} // of no block
+	}
+	r.pipeline(10, rawRequest(wire.TypeJob, odd), rawRequest(wire.TypeJob, many))
+	for request, a := range r.answers(2) {
+		if a.Code != wire.CodeInvalid {
+			t.Errorf("request %d: %v, want %v", request, a.Code, wire.CodeInvalid)
+		}
+	}
+	if value, version := read(t, b); value != 0 || version != 0 {
+		t.Errorf("the buffer has %d, version %d", value, version)
+	}
+}

@@ -90,6 +90,9 @@ var misuses = []misuse{
 	{"a buffer that is read, and zero at first", "binding 0: ReadOnly and Zero", func(r *run, j *job.Job) {
 		j.Buffers = []job.Bound{{Buffer: r.buffer(64), ReadOnly: true, Zero: true}}
 	}},
+	{"a part of a word that is zero at first", "Zero and 6 bytes", func(r *run, j *job.Job) {
+		j.Buffers = []job.Bound{{Buffer: r.buffer(64), Size: 6, Zero: true}}
+	}},
 	{"more than a buffer has", "binding 0", func(r *run, j *job.Job) { j.Buffers = []job.Bound{{Buffer: r.buffer(64), Size: 260}} }},
 	{"behind a buffer", "binding 0", func(r *run, j *job.Job) { j.Buffers = []job.Bound{{Buffer: r.buffer(64), Offset: 256}} }},
 	{"no groups in a chain", "Groups are [1 1 0]: 0 along z", func(_ *run, j *job.Job) {
@@ -183,7 +186,7 @@ func limits() (list []testCase) {
 			for len(j.Outputs) < 65 {
 				j.Outputs = append(j.Outputs, j.Outputs[0])
 			}
-			r.refuse(j, job.ErrInvalid, "65 outputs, at most 64 can be")
+			r.refuse(j, job.ErrInvalid, "1 inputs and 65 outputs, at most 1024 and 64 can be")
 		}},
 		{name: "small operands that no slot takes", do: func(r *run) {
 			r.scaleWith(64, func(j *job.Job) { // no one of them is large
