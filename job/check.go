@@ -213,7 +213,7 @@ func (c *Checker) buffers(d *Dispatch) error {
 		b := &d.Buffers[k]
 		err := checkPart(b.Buffer, b.Offset, b.Size, c.Limits.StorageAlignment)
 		if b.Zero && (b.ReadOnly || b.Len()%4 != 0) {
-			err = fmt.Errorf("ReadOnly and Zero, which writes it, or Zero and %d bytes, a part of a word", b.Len())
+			err = fmt.Errorf("Zero of %d bytes: it writes whole words, and none that are ReadOnly", b.Len())
 		}
 		if err != nil {
 			return fmt.Errorf("memory at binding %d: %w", b.Binding, err)

@@ -87,10 +87,10 @@ var misuses = []misuse{
 	{"a negative size from an offset", "binding 0", func(r *run, j *job.Job) {
 		j.Buffers = []job.Bound{{Buffer: r.buffer(64), Offset: 256, Size: -4}}
 	}},
-	{"a buffer that is read, and zero at first", "binding 0: ReadOnly and Zero", func(r *run, j *job.Job) {
+	{"a buffer that is read, and zero at first", "binding 0: Zero of 256 bytes", func(r *run, j *job.Job) {
 		j.Buffers = []job.Bound{{Buffer: r.buffer(64), ReadOnly: true, Zero: true}}
 	}},
-	{"a part of a word that is zero at first", "Zero and 6 bytes", func(r *run, j *job.Job) {
+	{"a part of a word that is zero at first", "binding 0: Zero of 6 bytes", func(r *run, j *job.Job) {
 		j.Buffers = []job.Bound{{Buffer: r.buffer(64), Size: 6, Zero: true}}
 	}},
 	{"more than a buffer has", "binding 0", func(r *run, j *job.Job) { j.Buffers = []job.Bound{{Buffer: r.buffer(64), Size: 260}} }},
