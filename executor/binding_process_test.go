@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -129,7 +130,7 @@ func runBindings(dir string) (r bindingRun, err error) {
 		t.Release()
 	}
 	h.Release()
-	if err := gpu.Cache.Flush(); err != nil {
+	if err := errors.Join(gpu.Cache.Flush(), gpu.Context.Do(func(*glctx.GL) error { return nil })); err != nil { // after the textures are deleted
 		return r, err
 	}
 	r.GL, r.Cache = gpu.Context.Counters(), gpu.Cache.Stats().Counters

@@ -8,9 +8,6 @@ var (
 	// ErrClosed is returned by Submit after Close, and by Wait for a job that was
 	// not waited for before Close.
 	ErrClosed = errors.New("executor: closed")
-	// ErrFull is returned by Submit when Options.FailWhenFull is set and no slot
-	// has room.
-	ErrFull = errors.New("executor: no slot has room: wait for pending jobs or release them")
 	// ErrTimeout is returned when the GPU completed nothing for Options.Timeout.
 	// The job may still run: its memory is not reused before it has finished.
 	ErrTimeout = errors.New("executor: the GPU completed nothing before the timeout: the kernel may not end, or other programs may use the GPU")

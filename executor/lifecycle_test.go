@@ -58,9 +58,12 @@ func TestCancelAtEveryStage(t *testing.T) {
 	}
 }
 
-func TestFullByOption(t *testing.T) {
+// TestFullWithAnEndedContext waits for no room.
+func TestFullWithAnEndedContext(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
 	g := newGatedFence()
-	f := newFixture(t, Options{Depth: 2, SlotJobs: 3, FailWhenFull: true, test: testOptions{pollFence: g.pollFence}})
+	f := newFixture(t, Options{Depth: 2, SlotJobs: 3, test: testOptions{pollFence: g.pollFence}})
 	h := f.affine()
 	var tasks []*task
 	for i := range 6 {
@@ -69,7 +72,7 @@ func TestFullByOption(t *testing.T) {
 		tasks = append(tasks, k)
 	}
 	for range 3 {
-		if _, err := f.Submit(t.Context(), newTask(h, 9, 20).job); err != ErrFull {
+		if _, err := f.Submit(ended, newTask(h, 9, 20).job); err != context.Canceled {
 			t.Fatalf("error is %v", err)
 		}
 	}
@@ -210,7 +213,7 @@ func TestSlowFillDelaysLaterJobsOnly(t *testing.T) {
 
 func TestTimeoutFailsPendingJobs(t *testing.T) {
 	g := newGatedFence()
-	f := newFixture(t, Options{Depth: 3, SlotJobs: 1, Timeout: 20 * time.Millisecond, FailWhenFull: true, test: testOptions{pollFence: g.pollFence, poison: true}})
+	f := newFixture(t, Options{Depth: 3, SlotJobs: 1, Timeout: 20 * time.Millisecond, test: testOptions{pollFence: g.pollFence, poison: true}})
 	h := f.affine()
 	var tasks []*task
 	for i := range 3 {
@@ -230,7 +233,9 @@ func TestTimeoutFailsPendingJobs(t *testing.T) {
 		t.Errorf("drain: %v", err)
 	}
 	// The GPU still uses the slots.
-	if _, err := f.Submit(t.Context(), tasks[0].job); err != ErrFull {
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := f.Submit(soon, tasks[0].job); err != context.DeadlineExceeded {
 		t.Errorf("a slot was reused before its fence: %v", err)
 	}
 	close(g.open)

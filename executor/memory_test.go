@@ -310,7 +310,7 @@ func TestMemoryAccessWaitsForJobs(t *testing.T) {
 // before and behind it are right, also where they bind something else at the same point.
 func TestAnErrorOfTheDriverIsOfOneJob(t *testing.T) {
 	g := newGatedFence()
-	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
+	f := newFixture(t, Options{ErrorOfJob: true, test: testOptions{pollFence: g.pollFence}})
 	h := f.affine()
 	in := func(k *task) *Buffer[uint32] {
 		b := f.buffer(k.in)

@@ -226,6 +226,7 @@ func (p *pipeline) startNext(gl *glctx.GL) bool {
 	gl.Flush()
 	s.began = p.now()
 	if err != nil {
+		p.recorder.forget()
 		p.failBatches(&s, err)
 	}
 	p.stages = append(p.stages, s)

@@ -83,7 +83,7 @@ func (r *recorder) stage(gl *glctx.GL, s *stage) error {
 		r.copyRange(gl, b.slot.outputs, b.slot.down.Buffer, b.downFrom, b.downBytes())
 	}
 	if s.run != nil {
-		r.onDevice(gl, s.run)
+		r.commands(gl, s.run, s.run.slot.inputs, s.run.slot.outputs)
 	}
 	r.synchronize(gl, glctx.BarrierAllKinds)
 	r.wroteMapped = false
@@ -102,11 +102,10 @@ func (r *recorder) wholeBatch(gl *glctx.GL, s *stage) {
 	r.e.markTrace(gl, s, uploadEnd)
 	if mapped {
 		r.zeroOutputs(gl, b, b.slot.down.Buffer)
-		r.inputs, r.outputs = b.slot.up.Buffer, b.slot.down.Buffer
-		r.commands(gl, b)
+		r.commands(gl, b, b.slot.up.Buffer, b.slot.down.Buffer)
 	} else {
 		r.zeroOutputs(gl, b, b.slot.outputs)
-		r.onDevice(gl, b)
+		r.commands(gl, b, b.slot.inputs, b.slot.outputs)
 	}
 	r.e.markTrace(gl, s, kernelEnd)
 	if b.downBytes() > 0 || r.wroteMapped {
@@ -144,27 +143,29 @@ func (r *recorder) poison(gl *glctx.GL, b *batch) {
 
 const poisonWord = 0x7fc0_dead // a NaN that no test kernel computes
 
-// onDevice records the dispatches of a batch whose data is on the device.
-func (r *recorder) onDevice(gl *glctx.GL, b *batch) {
-	r.inputs, r.outputs = b.slot.inputs, b.slot.outputs
-	r.commands(gl, b)
-}
-
-// commands records the dispatches of a batch. An error of the driver is that of its job alone: the
-// others may be of other clients.
-func (r *recorder) commands(gl *glctx.GL, b *batch) {
-	before := gl.Err()
-	last := new(command)
+// commands records the dispatches of a batch, whose operands are in these buffers.
+func (r *recorder) commands(gl *glctx.GL, b *batch, inputs, outputs glctx.Buffer) {
+	r.inputs, r.outputs = inputs, outputs
+	last, before := new(command), r.errorOfJob(gl)
 	for i := range b.commands {
 		c := &b.commands[i]
 		if err := &b.jobs[c.job].err; *err == nil {
-			if *err = errors.Join(before, r.command(gl, b, c, last), gl.Err()); *err != nil {
-				r.forget()
-			}
+			*err = errors.Join(before, r.command(gl, b, c, last), r.errorOfJob(gl))
 		}
 		last = c
 	}
 	r.unbindSamplers(gl)
+}
+
+// errorOfJob returns what the driver refused since the last call, with Options.ErrorOfJob.
+func (r *recorder) errorOfJob(gl *glctx.GL) (err error) {
+	if r.e.options.ErrorOfJob {
+		err = gl.Err()
+	}
+	if err != nil {
+		r.forget() // what it refused to bind is not bound
+	}
+	return err
 }
 
 // command records a command. last is the one before it.

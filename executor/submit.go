@@ -10,15 +10,14 @@ import (
 )
 
 // Submit checks a job, copies its inputs and queues it. It waits while no slot
-// has room, unless Options.FailWhenFull is set, and does not allocate where
-// the Pending does not escape. Every Pending has to be waited for or released:
-// until then its job occupies its place in a slot. Where all places are taken by
-// completed jobs that are not waited for, Submit moves some of their results to
-// other memory after 1 ms, so that goroutines with many pending jobs make
-// progress.
+// has room, at most until ctx ends, and does not allocate where the Pending does
+// not escape. Every Pending has to be waited for or released: until then its job
+// occupies its place in a slot. Where all places are taken by completed jobs that
+// are not waited for, Submit moves some of their results to other memory after
+// 1 ms, so that goroutines with many pending jobs make progress.
 //
 // It returns an error that names the binding for a job that does not fit its
-// programs, the device or a slot; and ErrFull, ErrClosed, shader.ErrContextLost,
+// programs, the device or a slot; and ErrClosed, shader.ErrContextLost,
 // shader.ErrClosed or ctx.Err(). After an error nothing was queued.
 func (e *Executor) Submit(ctx context.Context, j job.Job) (*Pending, error) {
 	// One call only, so that Submit is inlined and the compiler can put the
@@ -90,10 +89,6 @@ func (e *Executor) reserve(ctx context.Context, j *job.Job, l *layout, task uint
 		if b := e.openBatchFor(l); b != nil {
 			index, up = b.addJob(j, l)
 			return b, index, up, nil
-		}
-		if e.options.FailWhenFull {
-			e.unlock()
-			return nil, 0, 0, ErrFull
 		}
 		if !asked {
 			e.unlock()

@@ -88,5 +88,5 @@ func (o *options) openWorker(f workerFlags) (*cli.GPU, error) {
 	o.NoCompilerThreads = true // an idle server takes no CPU time
 	// The server's watchdog notices a hang sooner; while a program is compiled the
 	// executor makes no progress either.
-	return o.OpenBoth(executor.Options{Timeout: server.MaxCompileTime}, programs)
+	return o.OpenBoth(executor.Options{Timeout: server.MaxCompileTime, ErrorOfJob: true}, programs)
 }
