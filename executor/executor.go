@@ -44,7 +44,8 @@ type Executor struct {
 	uploads, downloads pieceStaging
 	counts             counts
 
-	submitWakesPump atomic.Bool // the GPU can take the next job at once
+	submitWakesPump atomic.Bool  // the GPU can take the next job at once
+	batchJobs       atomic.Int64 // most jobs of a batch; one also where it is 0
 
 	// See batch.spin.
 	lastStage   atomic.Int64 // nanoseconds that the last stage took

@@ -8,9 +8,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // forms are the ways in which an executor copies data.
@@ -53,6 +56,7 @@ func TestEveryElementAtEveryDepth(t *testing.T) {
 func TestBatchesShareAFence(t *testing.T) {
 	g := newGatedFence()
 	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence, poison: true}})
+	f.batchJobs.Store(200) // as after short jobs
 	h := f.affine()
 	var tasks []*task
 	for i := range 200 {
@@ -67,6 +71,50 @@ func TestBatchesShareAFence(t *testing.T) {
 	if s := f.Stats(); s.Batches > 20 || s.Stages != s.Batches {
 		t.Errorf("200 jobs on a busy GPU took %d batches, %d stages", s.Batches, s.Stages)
 	}
+}
+
+// TestLongJobsShareNoFence submits jobs while the GPU is busy: before it is known how long they
+// take, after they took long, and when they are short again.
+func TestLongJobsShareNoFence(t *testing.T) {
+	var slow atomic.Bool
+	f := newFixture(t, Options{test: testOptions{pollFence: func(gl *glctx.GL, fence glctx.Fence) (bool, error) {
+		if slow.Load() {
+			time.Sleep(10 * time.Millisecond)
+		}
+		return gl.WaitFence(fence, 0)
+	}}})
+	h := f.affine()
+	batches := func() uint64 {
+		before := f.Stats().Batches
+		var tasks []*task
+		for i := range 20 {
+			k := newTask(h, uint32(i), 64)
+			k.pending = f.submit(k.job)
+			tasks = append(tasks, k)
+		}
+		for _, k := range tasks {
+			f.finish(k)
+		}
+		return f.Stats().Batches - before
+	}
+	slow.Store(true)
+	if n := batches(); n != 20 {
+		t.Errorf("20 jobs of an unknown time took %d batches", n)
+	}
+	f.batchJobs.Store(256) // as after short jobs
+	k := newTask(h, 1, 64)
+	k.pending = f.submit(k.job)
+	f.finish(k)
+	if n := batches(); n != 20 {
+		t.Errorf("20 long jobs took %d batches", n)
+	}
+	slow.Store(false)
+	for range 100 {
+		if batches(); f.batchJobs.Load() > 1 {
+			return
+		}
+	}
+	t.Errorf("%d jobs in a batch after short ones", f.batchJobs.Load())
 }
 
 // TestNoBlockingCalls asserts the counters of blocking GL calls in steady state.

@@ -38,6 +38,10 @@ const (
 	maxSingleStages = 4
 )
 
+// batchTime is how long the GPU should take for a batch, by the time that the jobs before took:
+// the first of its jobs waits for the last, and who looks for progress sees that of batches.
+const batchTime = 4 * time.Millisecond
+
 // stageLimit returns the number of stages on the GPU.
 func (e *Executor) stageLimit() int {
 	if e.options.SlotJobs == 1 && e.options.Depth > 1 {
@@ -97,7 +101,15 @@ func (p *pipeline) completeStages(gl *glctx.GL) bool {
 		}
 		return false
 	}
+	jobs, began := time.Duration(0), p.progress
 	p.updateEstimate(n)
+	for i := range n {
+		p.stages[i].complete(func(b *batch) { jobs += time.Duration(len(b.jobs)) })
+	}
+	if jobs > 0 { // before their waiters submit more
+		most := int64(jobs * batchTime / max(1, p.progress-began))
+		p.e.batchJobs.Store(min(2*max(1, p.e.batchJobs.Load()), most))
+	}
 	for i := range n {
 		p.completeStage(gl, &p.stages[i])
 	}
@@ -276,9 +288,7 @@ func (p *pipeline) nextStage() (stage, bool) {
 		return stage{up: e.dequeue(), run: p.uploaded, down: p.computed}, true
 	case p.partlyStarted() && (b != nil || p.nearlyIdle()):
 		return stage{run: p.uploaded, down: p.computed}, true
-	case p.partlyStarted() || b == nil:
-		return stage{}, false
-	case b.large && onGPU >= limit:
+	case p.partlyStarted() || b == nil || b.large && onGPU >= limit:
 		return stage{}, false
 	case b.large && (onGPU > 0 || len(e.mu.queue) > 1 || e.mu.open != nil):
 		if b.upBytes() == 0 {

@@ -53,7 +53,8 @@ func (e *Executor) runPump(gl *glctx.GL) {
 		e.counts.polls.Add(1)
 		requested := e.startRequested.Swap(false)
 		if p.completeStages(gl) && !p.idle() || requested || p.partlyStarted() {
-			for p.startNext(gl) {
+			// After a call that took long the next poll is due: a driver may run kernels in it.
+			for p.startNext(gl) && p.now()-p.progress < batchTime {
 			}
 		}
 		if delay = p.nextPoll(); !gl.Alone() {

@@ -61,12 +61,7 @@ func (s *slot) reset() {
 
 // completed reports whether the GPU has finished all batches of the slot.
 func (s *slot) completed() bool {
-	for _, b := range s.batches {
-		if b.state != completedBatch {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.batches, func(b *batch) bool { return b.state != completedBatch })
 }
 
 // recycle removes a completed batch from its slot once no job has data there, and

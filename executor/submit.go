@@ -124,13 +124,10 @@ func (e *Executor) submitError() error {
 }
 
 // openBatchFor returns an open batch with room for a job, or nil. A slot without
-// room is replaced, and its batch is sealed. mu is held.
+// room is replaced, and its batch is sealed; so is one that has as many jobs as it should. mu is held.
 func (e *Executor) openBatchFor(l *layout) *batch {
 	if s := e.mu.slot; s != nil && !s.fits(l, &e.options) {
 		e.sealOpen()
-		if len(e.mu.free) == 0 {
-			return nil
-		}
 		e.mu.slot = nil
 	}
 	if e.mu.slot == nil {
@@ -140,6 +137,9 @@ func (e *Executor) openBatchFor(l *layout) *batch {
 		}
 		e.mu.slot = e.mu.free[last]
 		e.mu.free = e.mu.free[:last]
+	}
+	if b := e.mu.open; b != nil && len(b.jobs) >= max(1, int(e.batchJobs.Load())) {
+		e.sealOpen()
 	}
 	if e.mu.open == nil {
 		e.openBatch()

@@ -627,10 +627,6 @@ func TestAGreedyClientLeavesTurns(t *testing.T) {
 	greedy, modest := f.dial(), f.dial()
 	p := program(t, greedy, slow)
 	quick := program(t, modest, affine)
-	warm, err := greedy.Submit(t.Context(), f.slowJob(p, 8))
-	if err = errors.Join(err, warm.Wait(t.Context())); err != nil {
-		t.Fatal(err)
-	}
 	var pending []job.Pending
 	for range 100 {
 		each, err := greedy.Submit(t.Context(), f.slowJob(p, 8))
@@ -653,6 +649,44 @@ func TestAGreedyClientLeavesTurns(t *testing.T) {
 	}
 	if done > 50 {
 		t.Errorf("%d of 100 jobs were done before that of another client", done)
+	}
+}
+
+// TestJobsThatTakeLongTogether gives a server jobs that take longer than its hang time together,
+// and each a small part of that: many of one client, and one each of many clients.
+func TestJobsThatTakeLongTogether(t *testing.T) {
+	const hang = time.Second
+	f := serve(t, server.Options{HangTime: hang})
+	c := f.dial()
+	p := program(t, c, slow)
+	groups, took := uint32(8), time.Duration(0)
+	for ; took < hang/20; groups *= 2 {
+		start := time.Now()
+		if err := c.Run(t.Context(), f.slowJob(p, groups)); err != nil {
+			t.Fatal(err)
+		}
+		took = time.Since(start)
+	}
+	n := int(3 * hang / took)
+	var several []*client.Client
+	for range n {
+		several = append(several, f.dial())
+	}
+	for _, clients := range [][]*client.Client{{f.dial()}, several} {
+		var pending []job.Pending
+		for i := range n {
+			c := clients[i%len(clients)]
+			each, err := c.Submit(t.Context(), f.slowJob(program(t, c, slow), groups/2))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pending = append(pending, each)
+		}
+		for _, each := range pending {
+			if err := each.Wait(t.Context()); err != nil {
+				t.Fatalf("%d jobs of %v by %d clients: %v", n, took, len(clients), err)
+			}
+		}
 	}
 }
 

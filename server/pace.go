@@ -32,6 +32,7 @@ type pace struct {
 func newPace(last *atomic.Int64) *pace {
 	p := &pace{last: last}
 	p.mu.room = sync.NewCond(&p.mu.Mutex)
+	p.mu.mean = ahead // until jobs have shown that they are shorter
 	return p
 }
 

@@ -48,7 +48,8 @@ type session struct {
 		ring       *ringStream // nil: none
 		deadlines  deadlines
 		draining   bool
-		idle       chan struct{} // closed when draining and nothing is unanswered
+		idle       context.Context // ends when draining and nothing is unanswered
+		setIdle    context.CancelFunc
 	}
 }
 
@@ -69,7 +70,7 @@ func newSession(server *Server, conn *socket.Conn) *session {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mu.unanswered = map[uint64]*task{}
-	s.mu.idle = make(chan struct{})
+	s.mu.idle, s.mu.setIdle = context.WithCancel(context.Background())
 	s.mu.deadlines.timer = time.AfterFunc(time.Hour, s.expire)
 	s.mu.deadlines.timer.Stop()
 	return s
@@ -300,7 +301,7 @@ func (s *session) settle(t *task, typ wire.Type, m wire.Message) bool {
 	}
 	sent := t.out.put(typ, t.header.Request, m)
 	if s.mu.draining && len(s.mu.unanswered) == 0 {
-		s.closeIdle()
+		s.mu.setIdle()
 	}
 	return sent
 }
@@ -345,20 +346,11 @@ func (s *session) drain() {
 	s.mu.Lock()
 	s.mu.draining = true
 	if len(s.mu.unanswered) == 0 {
-		s.closeIdle()
+		s.mu.setIdle()
 	}
 	s.mu.Unlock()
-	<-s.mu.idle
+	<-s.mu.idle.Done()
 	s.abort(reject(wire.CodeDraining, "the server shuts down"))
-}
-
-// closeIdle closes mu.idle. mu is held.
-func (s *session) closeIdle() {
-	select {
-	case <-s.mu.idle:
-	default:
-		close(s.mu.idle)
-	}
 }
 
 // abort ends the session with an error. Requests that are not begun are not done.
