@@ -2,7 +2,6 @@ package file
 
 import (
 	"context"
-	"crypto/rand"
 	"io"
 	"os"
 )
@@ -20,7 +19,7 @@ func newBody(ctx context.Context, f *os.File) *body {
 	from, to := io.Pipe()
 	go func() {
 		buf := make([]byte, bodyBytes)
-		_, err := io.CopyBuffer(onlyWriter{to}, contextReader{ctx: ctx, from: f}, buf)
+		_, err := io.CopyBuffer(to, contextReader{ctx: ctx, from: f}, buf)
 		_ = f.Close()
 		_ = to.CloseWithError(meaning(err))
 	}()
@@ -32,9 +31,3 @@ func (b *body) Close() error {
 	b.stop()
 	return b.PipeReader.Close()
 }
-
-// onlyWriter hides other methods, so that the buffer is used.
-type onlyWriter struct{ io.Writer }
-
-// randomName returns a name that no other writer uses.
-func randomName() string { return rand.Text() }

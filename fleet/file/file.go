@@ -12,6 +12,7 @@ package file
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -216,7 +217,7 @@ func (b *backend) put(ctx context.Context, name string, data io.Reader, o fleet.
 
 // writeTemp writes data to a new file of a folder, and syncs it.
 func writeTemp(ctx context.Context, root *os.Root, folder string, data io.Reader) (name, tag string, err error) {
-	name = path.Join(folder, tempStart+randomName())
+	name = path.Join(folder, tempStart+rand.Text())
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 	if err != nil {
 		return "", "", err
@@ -345,8 +346,8 @@ func (b *backend) List(ctx context.Context, folder string) ([]fleet.Info, error)
 // maxObjects bounds a listing: a fleet has tens of drivers, with tens of packs each.
 const maxObjects = 100_000
 
-// list returns the objects of a folder, if there are no more than most. A folder that is missing is empty, but not the whole
-// directory.
+// list returns the objects of a folder, if there are no more than most. A folder that is
+// missing is empty, but not the whole directory.
 func (b *backend) list(ctx context.Context, folder string, most int) ([]fleet.Info, error) {
 	root, err := os.OpenRoot(b.path)
 	if err != nil {
@@ -358,11 +359,14 @@ func (b *backend) list(ctx context.Context, folder string, most int) ([]fleet.In
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err = errors.Join(err, ctx.Err()); err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") {
+		if err = errors.Join(err, ctx.Err()); err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") {
 			return err
 		}
+		if d.Type() == fs.ModeSymlink { // who revokes a key has to reach each head that readers do
+			return fmt.Errorf("%w: %s is a symbolic link, which readers follow and listings do not", fleet.ErrProtocol, name)
+		}
 		info, err := d.Info()
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || !d.Type().IsRegular() {
 			return nil
 		}
 		if err == nil && len(infos) == most {

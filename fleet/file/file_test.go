@@ -261,6 +261,26 @@ func TestListingsEnd(t *testing.T) {
 	}
 }
 
+// TestLinksAreNotLeftOut: a reader follows a link within the directory, so who revokes a key has
+// to know of the head behind it.
+func TestLinksAreNotLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, link := range []string{"v1/a", "v1/a/head"} {
+		b, path := newBackend(t)
+		_, err := putText(b, "v1/a/head", "one", fleet.PutOptions{})
+		must(t, err)
+		at := filepath.Join(path, filepath.FromSlash(link))
+		must(t, os.Rename(at, filepath.Join(path, "moved")))
+		to, err := filepath.Rel(filepath.Dir(at), filepath.Join(path, "moved"))
+		must(t, err)
+		must(t, os.Symlink(to, at))
+		getText(t, b, "v1/a/head")
+		if list, err := b.List(t.Context(), "v1/"); !errors.Is(err, fleet.ErrProtocol) {
+			t.Errorf("%s is a link: %d objects, %v", link, len(list), err)
+		}
+	}
+}
+
 // A link in a directory that others can write leads no writer out of it.
 func TestNoFolderIsMadeOutside(t *testing.T) {
 	t.Parallel()
