@@ -37,12 +37,9 @@ func findCredentials(u *url.URL, getenv func(string) string) (credentials, error
 
 // valueOf returns the value of a variable, or the content of the file that <name>_FILE names.
 func valueOf(getenv func(string) string, name string) (string, error) {
-	if value := getenv(name); value != "" {
+	value, file := getenv(name), getenv(name+"_FILE")
+	if value != "" || file == "" {
 		return value, nil
-	}
-	file := getenv(name + "_FILE")
-	if file == "" {
-		return "", nil
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -71,28 +68,30 @@ func fromNetrc(host string, getenv func(string) string) (credentials, error) {
 	return parseNetrc(string(data), host), nil
 }
 
-// parseNetrc returns the first entry for a host, or the default entry. Macros end it.
-func parseNetrc(text, host string) credentials {
-	words := strings.Fields(text)
-	var found credentials
+// parseNetrc returns the first entry for a host, or the default entry. Macros end it. As curl
+// does, it skips lines that begin with #, and each word that it does not know.
+func parseNetrc(text, host string) (found credentials) {
+	var words []string
+	for line := range strings.Lines(text) {
+		if of := strings.Fields(line); len(of) > 0 && of[0][0] != '#' {
+			words = append(words, of...)
+		}
+	}
 	ours := false
 	for i := 0; i < len(words); i++ {
-		argument := ""
-		if i+1 < len(words) {
-			argument = words[i+1]
-		}
+		argument := strings.Join(words[i+1:min(i+2, len(words))], "")
 		switch word := words[i]; {
 		case (word == "machine" || word == "default") && ours, word == "macdef":
 			return found
-		case word == "default":
-			ours = true
-			continue
 		case word == "machine":
 			ours = argument == host
 		case word == "login" && ours:
 			found.user = argument
 		case word == "password" && ours:
 			found.password = argument
+		case word != "login" && word != "password" && word != "account":
+			ours = ours || word == "default"
+			continue
 		}
 		i++
 	}
