@@ -208,11 +208,14 @@ func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change
 	if err != nil {
 		return nil, r.aboutKeys(err)
 	}
-	drivers, err := r.listDrivers(ctx)
-	if errors.Is(err, ErrNotFound) { // the list, at least, is there
+	infos, err := r.backend.List(ctx, "v1/")
+	switch {
+	case errors.Is(err, ErrNotFound): // the list, at least, is there
 		err = fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
+	case err == nil && !slices.ContainsFunc(infos, func(i Info) bool { return i.Name == keysName }):
+		err = fmt.Errorf("%w: what the store lists lacks the new list of keys, and may lack heads", ErrProtocol)
 	}
-	for _, of := range drivers {
+	for _, of := range driversOf(infos) {
 		err = errors.Join(err, retryChanged(ctx, func() error { return r.putKeysInto(ctx, of, list.Epoch, line) }))
 	}
 	return list, r.aboutKeys(err)
@@ -293,7 +296,5 @@ func (r *Remote) putKeysInto(ctx context.Context, of shader.Digest, epoch uint64
 	if err != nil {
 		return err
 	}
-	o := PutOptions{Size: int64(len(data)), IfTag: object.tag, Packs: h.Packs, Annotations: h.annotations()}
-	_, err = r.backend.Put(ctx, headName(of), readerOf(data), o)
-	return err
+	return r.putHead(ctx, &fetched{Head: h, tag: object.tag, object: object.data}, h, data, true)
 }

@@ -58,21 +58,23 @@ func (r *Remote) heads(ctx context.Context) (heads []Head, err error) {
 }
 
 // listDrivers returns the drivers that have a head.
-func (r *Remote) listDrivers(ctx context.Context) (drivers []shader.Digest, err error) {
+func (r *Remote) listDrivers(ctx context.Context) ([]shader.Digest, error) {
 	if r.backend == nil {
 		return nil, errOff
 	}
 	infos, err := r.backend.List(ctx, "v1/")
-	if err != nil {
-		return nil, err
-	}
+	return driversOf(infos), err
+}
+
+// driversOf returns the drivers that have a head in a listing.
+func driversOf(infos []Info) (drivers []shader.Digest) {
 	for _, info := range infos {
 		if of, rest, ok := parseName(info.Name); ok && rest == "head" {
 			drivers = append(drivers, of)
 		}
 	}
 	slices.SortFunc(drivers, func(a, b shader.Digest) int { return strings.Compare(a.String(), b.String()) })
-	return slices.Compact(drivers), nil
+	return slices.Compact(drivers)
 }
 
 // parseName returns the driver in the name of an object, and what follows.

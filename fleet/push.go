@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
@@ -83,12 +84,7 @@ func (r *Remote) push(ctx context.Context, o PushOptions) (report PushReport, er
 }
 
 func selects(list []shader.Digest, d shader.Digest) bool {
-	for _, one := range list {
-		if one == d {
-			return true
-		}
-	}
-	return len(list) == 0
+	return len(list) == 0 || slices.Contains(list, d)
 }
 
 // checkWriter returns an error for settings with which the own heads would be refused.
@@ -169,6 +165,7 @@ func (p *pusher) attempt(ctx context.Context) error {
 		return err
 	}
 	defer made.close()
+	old.Packs = head.Packs // without those that are lost: a new one may have the bytes of such a one
 	if err := p.upload(ctx, made); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -155,6 +156,23 @@ func (s *scene) pushesAgain(lose func(*scene)) {
 	}
 	pull(s, s.victim, reader(s.url), mesaDriver)
 	wantPrograms(s, s.victim, mesaDriver, 1, 2)
+}
+
+// TestPackThatIsNotKept: a store may answer a PUT with a success, and not have it.
+func TestPackThatIsNotKept(t *testing.T) {
+	t.Parallel()
+	m, url := newMemory(t)
+	m.did = func(name string) error {
+		if strings.Contains(name, "/packs/") {
+			delete(m.objects, name)
+		}
+		return nil
+	}
+	d := openDir(t)
+	put(t, d, mesaDriver, 1)
+	if report, err := open(t, d, writer(url)).Push(t.Context(), fleet.PushOptions{}); !errors.Is(err, fleet.ErrChanged) {
+		t.Errorf("%+v, %v", report, err)
+	}
 }
 
 // A head that would be larger than readers take is not written.

@@ -465,6 +465,48 @@ func TestChangeOfKeysWithoutAListing(t *testing.T) {
 	}
 }
 
+// TestListingWithoutTheListOfKeys: an error that a store sends as a success, or a listing that
+// lags, has no heads. Who revoked a key is told that they have the list of before.
+func TestListingWithoutTheListOfKeys(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	u, err := url.Parse(f.url)
+	must(t, err)
+	memories.Store(u.Host, unlisted{f.store, nil})
+	_, root := rootPair()
+	l, err := open(t, openDir(t), rooted(reader(f.url))).ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error { revoke(1)(l); return nil })
+	if l == nil || !errors.Is(err, fleet.ErrProtocol) {
+		t.Errorf("%+v, %v", l, err)
+	}
+}
+
+// TestHeadThatKeepsTheListOfBefore: a store that does not keep the head with the new list, or
+// another writer, costs a second attempt, and is no success.
+func TestHeadThatKeepsTheListOfBefore(t *testing.T) {
+	t.Parallel()
+	for _, always := range []bool{false, true} {
+		f := newFleet(inMemory(t))
+		old := f.store.objects[mesaHead]
+		f.store.did = func(name string) error {
+			if strings.HasSuffix(name, "/head") {
+				f.store.objects[name] = old
+				if !always {
+					f.store.did = nil
+				}
+			}
+			return nil
+		}
+		_, root := rootPair()
+		_, err := open(t, openDir(t), rooted(reader(f.url))).ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error { revoke(1)(l); return nil })
+		if always != errors.Is(err, fleet.ErrChanged) {
+			t.Errorf("always %v: %v", always, err)
+		}
+		if err := f.pulls(openDir(t)); always == errors.Is(err, fleet.ErrRefused) {
+			t.Errorf("always %v: pull: %v", always, err)
+		}
+	}
+}
+
 // On a store without compare-and-swap a push whose head another writer replaces at once is
 // made again.
 func TestHeadThatIsReplacedAtOnce(t *testing.T) {

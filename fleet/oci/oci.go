@@ -353,6 +353,9 @@ func (b *backend) name(tag string) (string, bool) {
 		}
 		tag = rest
 	}
+	if tag == "v1-keys" {
+		return "v1/keys", true
+	}
 	version, rest, ok := strings.Cut(tag, "-")
 	fingerprint, last, more := strings.Cut(rest, "-")
 	if !more {
