@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -157,6 +156,3 @@ func closeRest[Body io.Closer](opened []chan openedPack[Body]) {
 		}
 	}
 }
-
-// readerOf returns a reader of data, for Put.
-func readerOf(data []byte) io.ReadSeeker { return bytes.NewReader(data) }

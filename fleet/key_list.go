@@ -244,8 +244,7 @@ func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change
 	if err != nil {
 		return nil, nil, err
 	}
-	_, err = r.backend.Put(ctx, keysName, readerOf(line), PutOptions{Size: int64(len(line)), IfTag: old.tag, IfAbsent: old.data == nil})
-	return list, line, err
+	return list, line, r.putSmall(ctx, keysName, line, PutOptions{IfTag: old.tag, IfAbsent: old.data == nil})
 }
 
 // newestKeys returns list, or a newer one of a head: that in its own place may have been

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -110,7 +111,7 @@ func (l *lease) write(ctx context.Context, b Backend, o PutOptions) error {
 		return err
 	}
 	o.Size = int64(len(data))
-	l.tag, err = b.Put(ctx, leaseName(l.of), readerOf(data), o)
+	l.tag, err = b.Put(ctx, leaseName(l.of), bytes.NewReader(data), o)
 	return err
 }
 

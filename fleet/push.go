@@ -67,7 +67,7 @@ func (r *Remote) push(ctx context.Context, o PushOptions) (report PushReport, er
 		return report, errors.New("the cache has machine code and no program, which would name the driver: Identify of its Store does (hint: shadercache push, where OpenGL works)")
 	}
 	for _, info := range infos {
-		if !selects(o.Fingerprints, info.Digest) || info.Fingerprint.Digest() != info.Digest {
+		if len(o.Fingerprints) > 0 && !slices.Contains(o.Fingerprints, info.Digest) || info.Fingerprint.Digest() != info.Digest {
 			continue
 		}
 		p := pusher{r: r, options: o, driver: info.Fingerprint, of: info.Digest, report: &report}
@@ -81,10 +81,6 @@ func (r *Remote) push(ctx context.Context, o PushOptions) (report PushReport, er
 	}
 	r.succeed()
 	return report, nil
-}
-
-func selects(list []shader.Digest, d shader.Digest) bool {
-	return len(list) == 0 || slices.Contains(list, d)
 }
 
 // checkWriter returns an error for settings with which the own heads would be refused.

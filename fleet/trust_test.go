@@ -480,29 +480,31 @@ func TestListingWithoutTheListOfKeys(t *testing.T) {
 	}
 }
 
-// TestHeadThatKeepsTheListOfBefore: a store that does not keep the head with the new list, or
+// TestListsThatAreNotKept: a store that does not keep the new list, or the head with it, or
 // another writer, costs a second attempt, and is no success.
-func TestHeadThatKeepsTheListOfBefore(t *testing.T) {
+func TestListsThatAreNotKept(t *testing.T) {
 	t.Parallel()
-	for _, always := range []bool{false, true} {
-		f := newFleet(inMemory(t))
-		old := f.store.objects[mesaHead]
-		f.store.did = func(name string) error {
-			if strings.HasSuffix(name, "/head") {
-				f.store.objects[name] = old
-				if !always {
-					f.store.did = nil
+	for _, object := range []string{mesaHead, fleet.KeysName} {
+		for _, always := range []bool{false, true} {
+			f := newFleet(inMemory(t))
+			old := f.store.objects[object]
+			f.store.did = func(name string) error {
+				if name == object {
+					f.store.objects[name] = old
+					if !always {
+						f.store.did = nil
+					}
 				}
+				return nil
 			}
-			return nil
-		}
-		_, root := rootPair()
-		_, err := open(t, openDir(t), rooted(reader(f.url))).ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error { revoke(1)(l); return nil })
-		if always != errors.Is(err, fleet.ErrChanged) {
-			t.Errorf("always %v: %v", always, err)
-		}
-		if err := f.pulls(openDir(t)); always == errors.Is(err, fleet.ErrRefused) {
-			t.Errorf("always %v: pull: %v", always, err)
+			_, root := rootPair()
+			_, err := open(t, openDir(t), rooted(reader(f.url))).ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error { revoke(1)(l); return nil })
+			if always != errors.Is(err, fleet.ErrChanged) {
+				t.Errorf("%s, always %v: %v", object, always, err)
+			}
+			if err := f.pulls(openDir(t)); always == errors.Is(err, fleet.ErrRefused) {
+				t.Errorf("%s, always %v: pull: %v", object, always, err)
+			}
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -100,27 +101,39 @@ func (h *Head) number(seen driverState, list *KeyList, now time.Time, counted bo
 // head, or an older copy of a new pack, and without compare-and-swap another writer may have
 // replaced the head, or a prune any pack.
 func (r *Remote) putHead(ctx context.Context, old *fetched, h *Head, object []byte, swaps bool) error {
-	o := PutOptions{Size: int64(len(object)), IfTag: old.tag, IfAbsent: old.object == nil, Packs: h.Packs, Annotations: h.annotations()}
-	if _, err := r.backend.Put(ctx, headName(h.Fingerprint), readerOf(object), o); err != nil {
-		return fmt.Errorf("head of driver %s: %w", h.Fingerprint.Short(), err)
-	}
-	now, err := r.readSmall(ctx, headName(h.Fingerprint), maxHeadBytes)
-	if err == nil && string(now.data) != string(object) {
-		err = ErrChanged
-	}
+	o := PutOptions{IfTag: old.tag, IfAbsent: old.object == nil, Packs: h.Packs, Annotations: h.annotations()}
+	err := r.putSmall(ctx, headName(h.Fingerprint), object, o)
 	before := old.digests()
 	for _, p := range h.Packs {
 		if err == nil && !(swaps && before[p.SHA256]) {
-			err = r.hasPack(ctx, h.Fingerprint, p)
+			err = changedIfMissing(r.hasPack(ctx, h.Fingerprint, p))
 		}
-	}
-	if errors.Is(err, ErrNotFound) {
-		err = fmt.Errorf("%w: %w", ErrChanged, err)
 	}
 	if err != nil {
 		return fmt.Errorf("head of driver %s: %w", h.Fingerprint.Short(), err)
 	}
 	return nil
+}
+
+// putSmall writes an object, and returns ErrChanged where the store has another one then.
+func (r *Remote) putSmall(ctx context.Context, name string, data []byte, o PutOptions) error {
+	o.Size = int64(len(data))
+	if _, err := r.backend.Put(ctx, name, bytes.NewReader(data), o); err != nil {
+		return err
+	}
+	now, err := r.readSmall(ctx, name, maxHeadBytes)
+	if err == nil && string(now.data) != string(data) {
+		err = ErrChanged
+	}
+	return changedIfMissing(err)
+}
+
+// changedIfMissing returns the error of a read after a write.
+func changedIfMissing(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		err = fmt.Errorf("%w: %w", ErrChanged, err)
+	}
+	return err
 }
 
 // hasPack returns an error for a pack that the store does not have. After a garbage collection a

@@ -338,10 +338,7 @@ func packDigest(name string) (digest.Digest, bool) {
 // tag returns the tag of an object: v1/<fingerprint>/head is v1-<fingerprint>.
 func (b *backend) tag(name string) string {
 	tag := strings.ReplaceAll(strings.TrimSuffix(name, "/head"), "/", "-")
-	if b.prefix != "" {
-		return b.prefix + "-" + tag
-	}
-	return tag
+	return strings.TrimPrefix(b.prefix+"-"+tag, "-") // the prefix may be none
 }
 
 // name returns the name of the object of a tag.
