@@ -72,6 +72,9 @@ func (r *recorder) bindImages(gl *glctx.GL, images []imageBind) {
 }
 
 func (r *recorder) bindTextures(gl *glctx.GL, textures []textureBind) error {
+	if len(r.samplers)+len(textures) > mostSamplers {
+		r.free(gl) // here: a sampler that is deleted is unbound, also from a unit of this dispatch
+	}
 	for i := range textures {
 		b := &textures[i]
 		sampler, err := r.sampler(gl, b.sampler)
@@ -92,9 +95,6 @@ const mostSamplers = 256
 func (r *recorder) sampler(gl *glctx.GL, state texel.Sampler) (glctx.Sampler, error) {
 	if s, made := r.samplers[state]; made {
 		return s, nil
-	}
-	if len(r.samplers) >= mostSamplers {
-		r.free(gl)
 	}
 	s, err := gl.NewSampler(state)
 	if err != nil {

@@ -145,6 +145,20 @@ func textures() (list []testCase) {
 			j.Textures = nil
 			r.refuse(j, job.ErrInvalid, `sampler from (sampler2D, unit 0) is not bound: Dispatch.Textures needs a Sampled with the Name "from" or the Binding 0`)
 		}},
+		{name: "more states of samplers than a device keeps", do: func(r *run) {
+			t := r.texture(texel.Shape{Format: texel.RGBA8, Width: 1, Height: 1})
+			r.ok(t.Write(r.Context(), texel.Region{}, []byte{255, 0, 0, 0}))
+			j, got := r.job(2, "uniform sampler2D border, other;", "y[0] = uint(textureLod(border, vec2(1.5, 0.5), 0.0).r); y[1] = uint(textureLod(other, vec2(0.5), 0.0).r);")
+			first, second := job.Sampled{Name: "border", Texture: t}, job.Sampled{Name: "other", Texture: t}
+			first.Sampler = first.Sampler.Wrapped(texel.ClampToBorder)
+			for i := range 260 {
+				second.Sampler = texel.Sampler{Min: texel.Filter(i >> 6 & 1), Mag: texel.Filter(i >> 7 & 1), Mip: texel.Filter(i >> 8)}
+				second.Sampler.Wrap = [3]texel.Wrap{texel.Wrap(i & 3), texel.Wrap(i >> 2 & 3), texel.Wrap(i >> 4 & 3)}
+				j.Textures = []job.Sampled{first, second}
+				r.do(j)
+				r.same(got, []uint32{0, 1})
+			}
+		}},
 		{name: "a shadow sampler and one of integers", do: func(r *run) {
 			t := r.texture(texel.Shape{Format: texel.Depth32F, Width: 1, Height: 1})
 			r.ok(t.Write(r.Context(), texel.Region{}, bytesOf([]uint32{0x3f000000}))) // 0.5
