@@ -212,7 +212,8 @@ func (l *layout) bindBlock(c *job.Checker, d *job.Dispatch, u *job.Use) {
 	if u.Index < 0 {
 		b.span = l.params[u.Dispatch]
 	} else if of := &d.Blocks[u.Index]; of.Buffer != nil {
-		b.from, b.readOnly, b.memory, b.span = deviceBlock, true, memoryOf(of.Buffer), blockSpan(of)
+		bound := job.Bound{Buffer: of.Buffer, Offset: of.Offset, Size: of.Size}
+		b.from, b.readOnly, b.memory, b.span = deviceBlock, true, memoryOf(of.Buffer), span{of.Offset, bound.Len()}
 	} else {
 		b.span = l.blocks[firstBlock(c.Job, u.Dispatch)+u.Index]
 	}
@@ -235,11 +236,6 @@ func (l *layout) bindImage(im *job.Image, u *job.Use) {
 		b.layer = texel.AllLayers
 	}
 	l.images = append(l.images, b)
-}
-
-func blockSpan(of *job.Block) span {
-	bound := job.Bound{Buffer: of.Buffer, Offset: of.Offset, Size: of.Size}
-	return span{of.Offset, bound.Len()}
 }
 
 // firstBlock returns the place of a dispatch's first block in layout.blocks.

@@ -51,6 +51,7 @@ const trackedBindings = 16
 
 func (r *recorder) prepare(e *Executor) {
 	r.e, r.barrier, r.kinds = e, 1, glctx.BarrierStorage|glctx.BarrierCommand
+	r.samplers = map[texel.Sampler]glctx.Sampler{}
 }
 
 // begin begins a callback of the pump.

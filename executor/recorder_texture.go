@@ -100,9 +100,6 @@ func (r *recorder) sampler(gl *glctx.GL, state texel.Sampler) (glctx.Sampler, er
 	if err != nil {
 		return s, err
 	}
-	if r.samplers == nil {
-		r.samplers = map[texel.Sampler]glctx.Sampler{}
-	}
 	r.samplers[state] = s
 	return s, nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // largeOperand is the size from which an operand of a job that does not fit into a slot gets
@@ -203,11 +204,15 @@ func (s *Spill) Release() {
 	s.memory, s.late = s.memory[:0], s.late[:0]
 }
 
-// BindOperand binds memory in place of an input or output, for every dispatch that has nothing
-// of its own at the binding. The job was checked with the operand.
+// BindOperand binds memory in place of an input or output, for every dispatch that has a block
+// at the binding, and nothing of its own there. The job was checked with the operand.
 func BindOperand(j *job.Job, b job.Bound) {
+	uses := func(r shader.Resource) bool { return r.Kind == shader.StorageBuffer && r.Binding == int32(b.Binding) }
 	for i := range j.Count() {
 		d := j.At(i)
+		if d.Host == nil && !slices.ContainsFunc(d.Program.Interface().Resources, uses) {
+			continue // else each large operand would be in the list of each dispatch
+		}
 		if !slices.ContainsFunc(d.Buffers, func(other job.Bound) bool { return other.Binding == b.Binding }) {
 			d.Buffers = append(slices.Clip(d.Buffers), b)
 		}

@@ -47,16 +47,12 @@ func (s *session) useInPlace(r *running, b *wire.Binding, index, size int, outpu
 // isApart reports whether no other operand of the job has the binding of b, and none of
 // which one is an output has a byte of its range.
 func (r *running) isApart(b *wire.Binding, output bool) bool {
-	for i := range r.request.In {
-		other := &r.request.In[i]
-		if other != b && (other.Binding == b.Binding || output && r.task.s.objects.overlap(&other.Operand, &b.Operand)) {
-			return false
-		}
-	}
-	for i := range r.request.Out {
-		other := &r.request.Out[i]
-		if other != b && (other.Binding == b.Binding || r.task.s.objects.overlap(&other.Operand, &b.Operand)) {
-			return false
+	for k, list := range [...][]wire.Binding{r.request.In, r.request.Out} {
+		for i := range list {
+			other, written := &list[i], output || k == 1
+			if other != b && (other.Binding == b.Binding || written && r.task.s.objects.overlap(&other.Operand, &b.Operand)) {
+				return false
+			}
 		}
 	}
 	return true
