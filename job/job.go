@@ -95,8 +95,9 @@ type Bound struct {
 	Size     int  // bytes; 0 is the rest of the buffer
 	ReadOnly bool // the program only reads it: no barrier is needed between readers
 
-	// Zero sets the range to zero before the first dispatch of the job that uses it, after
-	// the jobs submitted before. It is an error beside ReadOnly.
+	// Zero sets the range to zero before the dispatch, after the jobs submitted before, unless an
+	// earlier dispatch of the job binds the same range. It is an error beside ReadOnly, and for a
+	// range that is not whole words.
 	Zero bool
 }
 
