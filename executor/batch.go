@@ -34,6 +34,7 @@ type batch struct {
 	large       bool // runs in stages
 	removed     bool // from the slot
 	zeroes      bool // its outputs are set to zero before its kernels
+	short       bool // its jobs are known to be short
 	movedOwners int  // jobs whose results were moved and not yet waited for or released
 
 	upFrom, upTo, downFrom, downTo int // byte ranges of the slot
@@ -76,6 +77,7 @@ const (
 type jobResult struct {
 	claimed              atomic.Bool // set by the owner or by makeRoom, which then handles the data
 	err                  error
+	work                 work
 	firstOutput, outputs int
 }
 
@@ -177,14 +179,14 @@ func (b *batch) upBytes() int   { return b.upTo - b.upFrom }
 func (b *batch) downBytes() int { return b.downTo - b.downFrom }
 
 // open makes a spare batch accept jobs, at the end of s. Executor.mu is held.
-func (b *batch) open(s *slot, sequence uint64) {
+func (b *batch) open(s *slot, sequence uint64, short bool) {
 	b.slot, b.sequence, b.state = s, sequence, openBatch
 	b.upFrom, b.upTo = s.upUsed, s.upUsed
 	b.downFrom, b.downTo = s.downUsed, s.downUsed
 	b.jobs, b.outputs, b.commands = b.jobs[:0], b.outputs[:0], b.commands[:0]
 	b.binds, b.values, b.words = b.binds[:0], b.values[:0], b.words[:0]
 	b.images, b.textures, b.copies = b.images[:0], b.textures[:0], b.copies[:0]
-	b.err, b.removed, b.zeroes = nil, false, false
+	b.err, b.removed, b.zeroes, b.short = nil, false, false, short
 	b.sealed.Store(false)
 	b.resolved.Store(false)
 	s.batches = append(s.batches, b)
@@ -199,7 +201,7 @@ func (b *batch) addJob(j *job.Job, l *layout) (index, up int) {
 	index, up = len(b.jobs), s.upUsed
 	first := len(b.outputs)
 	b.addOutputs(j, l, s.downUsed)
-	b.jobs = append(b.jobs, jobResult{firstOutput: first, outputs: len(b.outputs) - first})
+	b.jobs = append(b.jobs, jobResult{firstOutput: first, outputs: len(b.outputs) - first, work: workOf(l.commands)})
 	b.addCommands(j, l, index)
 	b.addCopies(l, up, s.downUsed)
 	b.addBinds(l, up, s.downUsed)
@@ -240,11 +242,7 @@ func (b *batch) addOutputs(j *job.Job, l *layout, down int) {
 func (b *batch) addCommands(j *job.Job, l *layout, index int) {
 	for i := range l.commands {
 		c := l.commands[i]
-		d := j.At(i)
-		if h := handleOf(d); h != nil {
-			c.program = h.Program()
-		}
-		b.zeroes = b.zeroes || mayRunNothing(d)
+		b.zeroes = b.zeroes || mayRunNothing(j.At(i))
 		c.job = index
 		c.binds += len(b.binds)
 		c.values += len(b.values)

@@ -87,7 +87,7 @@ func (e *Executor) checkDispatch(c *job.Checker, i int, h *cache.Handle, l *layo
 		return err
 	}
 	l.bindUses(c)
-	added := l.addCommand(command{groups: d.Groups, size: d.GroupSize, chained: i > 0, operations: d.Operations})
+	added := l.addCommand(command{program: h.Program(), groups: d.Groups, size: d.GroupSize, chained: i > 0, operations: d.Operations})
 	added.barriers = l.barriersOf(c.Job, added)
 	if d.Indirect != nil {
 		added.indirect, added.offset = memoryOf(d.Indirect.Buffer), d.Indirect.Offset

@@ -23,7 +23,7 @@ type estimates struct {
 
 const (
 	stageClasses = 8 + 16
-	mostWorks    = 256 // then all are forgotten
+	mostWorks    = 4096 // then all are forgotten
 )
 
 // work is what the kernels of a job are known by.
@@ -31,6 +31,12 @@ type work struct {
 	class, commands int
 	program         uint32 // of the first command
 	size            int    // of it: the number of work groups, to a power of 2
+}
+
+// workOf returns what the commands of a job are known by, in all classes.
+func workOf(commands []command) work {
+	groups := commands[0].groups
+	return work{commands: len(commands), program: commands[0].program, size: bits.Len64(uint64(groups[0]) * uint64(groups[1]) * uint64(groups[2]))}
 }
 
 // of returns the estimate for stages like s. A stage keeps its estimate.
@@ -49,9 +55,8 @@ func (x *estimates) find(s *stage) *estimate {
 	if b == nil || len(b.jobs) != 1 || len(b.commands) == 0 {
 		return &x.classes[s.class()]
 	}
-	class, first := s.class(), &b.commands[0]
-	groups := uint64(first.groups[0]) * uint64(first.groups[1]) * uint64(first.groups[2])
-	key := work{class, len(b.commands), first.program, bits.Len64(groups)}
+	class, key := s.class(), workOf(b.commands)
+	key.class = class
 	e := x.works[key]
 	if e == nil {
 		if x.works == nil || len(x.works) >= mostWorks {

@@ -44,8 +44,7 @@ type Executor struct {
 	uploads, downloads pieceStaging
 	counts             counts
 
-	submitWakesPump atomic.Bool  // the GPU can take the next job at once
-	batchJobs       atomic.Int64 // most jobs of a batch; one also where it is 0
+	submitWakesPump atomic.Bool // the GPU can take the next job at once
 
 	// See batch.spin.
 	lastStage   atomic.Int64 // nanoseconds that the last stage took
@@ -66,6 +65,8 @@ type Executor struct {
 		completed uint64     // sequence of the newest completed batch
 		failure   error      // set once the context is gone
 		wakePump  bool       // unlock wakes the pump
+
+		short map[work]bool // whether jobs took less than shortTime
 	}
 
 	closeOnce  sync.Once
@@ -91,7 +92,7 @@ func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 		return nil, fmt.Errorf("executor: %w", err)
 	}
 	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), programs: programs, hostAccess: newHostAccess(), stop: make(chan struct{})}
-	e.pump = e.runPump
+	e.pump, e.mu.short = e.runPump, map[work]bool{}
 	e.uploads, e.downloads = newPieceStaging(), newPieceStaging()
 	e.align = max(wordBytes, e.info.StorageAlignment, e.info.UniformAlignment)
 	e.options.SlotBytes = padded(e.options.SlotBytes, e.align)

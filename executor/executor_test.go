@@ -54,41 +54,54 @@ func TestEveryElementAtEveryDepth(t *testing.T) {
 
 // TestBatchesShareAFence submits many jobs while the GPU is busy.
 func TestBatchesShareAFence(t *testing.T) {
-	g := newGatedFence()
-	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence, poison: true}})
-	f.batchJobs.Store(200) // as after short jobs
+	var busy atomic.Bool
+	f := newFixture(t, Options{test: testOptions{poison: true, pollFence: func(gl *glctx.GL, fence glctx.Fence) (bool, error) {
+		if busy.Load() {
+			return false, nil
+		}
+		return gl.WaitFence(fence, 0)
+	}}})
 	h := f.affine()
+	k := newTask(h, 0, 64)
+	f.mu.short[work{commands: 1, program: h.Program(), size: 1}] = true
+	k.pending = f.submit(k.job)
+	f.finish(k)
+	before := f.Stats()
+	busy.Store(true)
 	var tasks []*task
 	for i := range 200 {
 		k := newTask(h, uint32(i), 64)
 		k.pending = f.submit(k.job)
 		tasks = append(tasks, k)
 	}
-	close(g.open)
+	busy.Store(false)
 	for _, k := range tasks {
 		f.finish(k)
 	}
-	if s := f.Stats(); s.Batches > 20 || s.Stages != s.Batches {
-		t.Errorf("200 jobs on a busy GPU took %d batches, %d stages", s.Batches, s.Stages)
+	if s := f.Stats(); s.Batches-before.Batches > 20 || s.Stages != s.Batches {
+		t.Errorf("200 jobs on a busy GPU took %d batches, %d stages", s.Batches-before.Batches, s.Stages)
 	}
 }
 
 // TestLongJobsShareNoFence submits jobs while the GPU is busy: before it is known how long they
-// take, after they took long, and when they are short again.
+// take, after they took long, when they are short again, and then with others that are not known.
 func TestLongJobsShareNoFence(t *testing.T) {
 	var slow atomic.Bool
 	f := newFixture(t, Options{test: testOptions{pollFence: func(gl *glctx.GL, fence glctx.Fence) (bool, error) {
 		if slow.Load() {
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(shortTime)
 		}
 		return gl.WaitFence(fence, 0)
 	}}})
-	h := f.affine()
-	batches := func() uint64 {
+	short, long := f.affine(), f.affineVariant(1)
+	batches := func(h *cache.Handle) uint64 {
 		before := f.Stats().Batches
 		var tasks []*task
 		for i := range 20 {
 			k := newTask(h, uint32(i), 64)
+			if h == long {
+				k.variant = 1
+			}
 			k.pending = f.submit(k.job)
 			tasks = append(tasks, k)
 		}
@@ -98,23 +111,19 @@ func TestLongJobsShareNoFence(t *testing.T) {
 		return f.Stats().Batches - before
 	}
 	slow.Store(true)
-	if n := batches(); n != 20 {
-		t.Errorf("20 jobs of an unknown time took %d batches", n)
-	}
-	f.batchJobs.Store(256) // as after short jobs
-	k := newTask(h, 1, 64)
-	k.pending = f.submit(k.job)
-	f.finish(k)
-	if n := batches(); n != 20 {
-		t.Errorf("20 long jobs took %d batches", n)
-	}
-	slow.Store(false)
-	for range 100 {
-		if batches(); f.batchJobs.Load() > 1 {
-			return
+	for range 2 {
+		if n := batches(short); n != 20 {
+			t.Errorf("20 jobs that are not known to be short took %d batches", n)
 		}
 	}
-	t.Errorf("%d jobs in a batch after short ones", f.batchJobs.Load())
+	slow.Store(false)
+	for n := uint64(20); n == 20; {
+		n = batches(short) // at first those before it are known alone
+	}
+	slow.Store(true)
+	if n := batches(long); n != 20 {
+		t.Errorf("20 jobs of another program took %d batches", n)
+	}
 }
 
 // TestNoBlockingCalls asserts the counters of blocking GL calls in steady state.

@@ -38,9 +38,9 @@ const (
 	maxSingleStages = 4
 )
 
-// batchTime is how long the GPU should take for a batch, by the time that the jobs before took:
-// the first of its jobs waits for the last, and who looks for progress sees that of batches.
-const batchTime = 4 * time.Millisecond
+// shortTime is the time below which jobs share batches, whose completion is all the progress that
+// is seen: even SlotJobs of them take less than a kernel may.
+const shortTime = 10 * time.Millisecond
 
 // stageLimit returns the number of stages on the GPU.
 func (e *Executor) stageLimit() int {
@@ -101,17 +101,10 @@ func (p *pipeline) completeStages(gl *glctx.GL) bool {
 		}
 		return false
 	}
-	jobs, began := time.Duration(0), p.progress
+	began := p.progress
 	p.updateEstimate(n)
 	for i := range n {
-		p.stages[i].complete(func(b *batch) { jobs += time.Duration(len(b.jobs)) })
-	}
-	if jobs > 0 { // before their waiters submit more
-		most := int64(jobs * batchTime / max(1, p.progress-began))
-		p.e.batchJobs.Store(min(2*max(1, p.e.batchJobs.Load()), most))
-	}
-	for i := range n {
-		p.completeStage(gl, &p.stages[i])
+		p.completeStage(gl, &p.stages[i], p.progress-began < shortTime)
 	}
 	for i := range n {
 		gl.DeleteFence(p.stages[i].fence) // takes a microsecond, so after waiters are woken
@@ -162,8 +155,8 @@ func (p *pipeline) updateEstimate(n int) {
 	}
 }
 
-// completeStage completes the batches of a stage.
-func (p *pipeline) completeStage(gl *glctx.GL, s *stage) {
+// completeStage completes the batches of a stage, and keeps whether their jobs were short.
+func (p *pipeline) completeStage(gl *glctx.GL, s *stage, short bool) {
 	if p.e.options.Timing {
 		p.e.counts.gpuNanos.Add(int64(gl.Timestamp(s.end) - gl.Timestamp(s.begin)))
 		p.traceStage(gl, s)
@@ -171,15 +164,21 @@ func (p *pipeline) completeStage(gl *glctx.GL, s *stage) {
 	}
 	p.e.mu.Lock()
 	defer p.e.unlock()
-	s.complete(p.e.completeBatch)
+	s.complete(func(b *batch) { p.e.completeBatch(b, short) })
 }
 
-// completeBatch completes the oldest live batch. mu is held.
-func (e *Executor) completeBatch(b *batch) {
+// completeBatch completes the oldest live batch, whose jobs were short or not. mu is held.
+func (e *Executor) completeBatch(b *batch, short bool) {
 	if e.mu.failure != nil {
 		return
 	}
 	b.state = completedBatch
+	if len(e.mu.short) > mostWorks {
+		clear(e.mu.short)
+	}
+	for i := range b.jobs {
+		e.mu.short[b.jobs[i].work] = short
+	}
 	e.counts.completed.Add(uint64(len(b.jobs)))
 	e.mu.completed = b.sequence
 	e.mu.live = slices.Delete(e.mu.live, 0, 1)

@@ -54,7 +54,7 @@ func (e *Executor) runPump(gl *glctx.GL) {
 		requested := e.startRequested.Swap(false)
 		if p.completeStages(gl) && !p.idle() || requested || p.partlyStarted() {
 			// After a call that took long the next poll is due: a driver may run kernels in it.
-			for p.startNext(gl) && p.now()-p.progress < batchTime {
+			for p.startNext(gl) && p.now()-p.progress < shortTime {
 			}
 		}
 		if delay = p.nextPoll(); !gl.Alone() {

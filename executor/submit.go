@@ -124,7 +124,8 @@ func (e *Executor) submitError() error {
 }
 
 // openBatchFor returns an open batch with room for a job, or nil. A slot without
-// room is replaced, and its batch is sealed; so is one that has as many jobs as it should. mu is held.
+// room is replaced, and its batch is sealed. Jobs that are not known to be short have a batch
+// each. mu is held.
 func (e *Executor) openBatchFor(l *layout) *batch {
 	if s := e.mu.slot; s != nil && !s.fits(l, &e.options) {
 		e.sealOpen()
@@ -138,17 +139,18 @@ func (e *Executor) openBatchFor(l *layout) *batch {
 		e.mu.slot = e.mu.free[last]
 		e.mu.free = e.mu.free[:last]
 	}
-	if b := e.mu.open; b != nil && len(b.jobs) >= max(1, int(e.batchJobs.Load())) {
+	short := e.mu.short[workOf(l.commands)]
+	if b := e.mu.open; b != nil && !(short && b.short) {
 		e.sealOpen()
 	}
 	if e.mu.open == nil {
-		e.openBatch()
+		e.openBatch(short)
 	}
 	return e.mu.open
 }
 
-// openBatch opens a batch in the current slot. mu is held.
-func (e *Executor) openBatch() {
+// openBatch opens a batch in the current slot, for short jobs or for one. mu is held.
+func (e *Executor) openBatch(short bool) {
 	var b *batch
 	if last := len(e.mu.spare) - 1; last >= 0 {
 		b = e.mu.spare[last]
@@ -157,7 +159,7 @@ func (e *Executor) openBatch() {
 		b = &batch{e: e}
 	}
 	e.mu.sequence++
-	b.open(e.mu.slot, e.mu.sequence)
+	b.open(e.mu.slot, e.mu.sequence, short)
 	b.times = batchTimes{opened: e.traceTime()}
 	e.mu.open = b
 	e.mu.live = append(e.mu.live, b)

@@ -653,7 +653,8 @@ func TestAGreedyClientLeavesTurns(t *testing.T) {
 }
 
 // TestJobsThatTakeLongTogether gives a server jobs that take longer than its hang time together,
-// and each a small part of that: many of one client, and one each of many clients.
+// and each a small part of that: many of one client, also after short ones, and one each of many
+// clients.
 func TestJobsThatTakeLongTogether(t *testing.T) {
 	const hang = time.Second
 	f := serve(t, server.Options{HangTime: hang})
@@ -672,7 +673,13 @@ func TestJobsThatTakeLongTogether(t *testing.T) {
 	for range n {
 		several = append(several, f.dial())
 	}
-	for _, clients := range [][]*client.Client{{f.dial()}, several} {
+	quick := f.dial()
+	for range 100 {
+		if err := run(t.Context(), quick, program(t, quick, affine), 64, 3, 4); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, clients := range [][]*client.Client{{f.dial()}, {quick}, several} {
 		var pending []job.Pending
 		for i := range n {
 			c := clients[i%len(clients)]
