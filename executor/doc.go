@@ -28,7 +28,7 @@
 // one copy up, the kernels, one barrier, one copy down, one fence. The size of a
 // batch adapts to the load, without a timer: when the GPU has nothing queued behind
 // the batch that it runs, the open batch starts, with one job or more; otherwise it
-// grows, as far as its jobs take a few milliseconds by those before. A single job is not delayed.
+// grows, by jobs that are known to be short. A single job is not delayed.
 //
 // # Stages
 //

@@ -89,6 +89,7 @@ func serve(t testing.TB, o server.Options) *fixture {
 
 func serveGPU(t testing.TB, o server.Options, e executor.Options) *fixture {
 	t.Helper()
+	e.ErrorOfJob = true // as in a server
 	gpu, err := shadercache.New(gltest.Open(t), shadercache.Options{Cache: cache.Options{MemoryOnly: true}, Executor: e})
 	if err != nil {
 		t.Fatal(err)

@@ -13,9 +13,9 @@ import (
 // keep the GPU busy while results are answered and further jobs arrive.
 const ahead = 4 * time.Millisecond
 
-// leastAhead is the number of jobs that a session may have there however long they take: one
-// that runs and one that follows. It may have mostAhead however short those before were.
-const leastAhead, mostAhead = 2, 16
+// leastAhead is the number of jobs that a session may have there however long they take:
+// one that runs and one that follows.
+const leastAhead = 2
 
 // pace limits the jobs that a session has on the GPU by the time that they take.
 type pace struct {
@@ -49,7 +49,7 @@ func (p *pace) enter() {
 
 // isFull reports whether the session has to wait. mu is held.
 func (p *pace) isFull() bool {
-	return p.mu.jobs >= leastAhead && time.Duration(p.mu.jobs)*p.mu.mean > ahead || p.mu.jobs >= mostAhead
+	return p.mu.jobs >= leastAhead && time.Duration(p.mu.jobs)*p.mu.mean > ahead
 }
 
 // hasRoom reports whether enter would return at once.
