@@ -136,6 +136,11 @@ func TestClientsThatAreStopped(t *testing.T) {
 	f := serve(t, server.Options{NamedTime: time.Millisecond, ReadTime: time.Hour, Limits: wire.Limits{Jobs: 8}})
 	good, b := f.counter("counter")
 	p := program(t, good, slowCount)
+	warm, err := good.OpenPlan(t.Context(), "", false, "gemm:2x2x2") // its programs stay resident
+	if err != nil {
+		t.Fatal(err)
+	}
+	warm.Release()
 	before := f.left()
 	var stopped []*exec.Cmd
 	for range 3 {
