@@ -17,6 +17,9 @@ func (r *Remote) openHead(object small, of shader.Digest, seen driverState) (*fe
 	if err != nil {
 		return nil, err
 	}
+	if list != nil && list.Epoch > seen.KeysEpoch { // also where it revokes the key of this head
+		r.note(r.state.updateDriver(of, func(s *driverState) { s.KeysEpoch = max(s.KeysEpoch, list.Epoch) }))
+	}
 	content, signer, err := verifyHead(signed, keys, r.options.Unsigned)
 	if err != nil {
 		return nil, list.explain(signed, err)
@@ -33,14 +36,14 @@ func (r *Remote) openHead(object small, of shader.Digest, seen driverState) (*fe
 }
 
 // trusted returns the list of a line, and the keys that may have signed what follows it. It
-// refuses a list that is older than one seen before.
+// refuses a list that is older than one seen before, and none after one.
 func (r *Remote) trusted(line []byte, seen uint64) (*KeyList, []ed25519.PublicKey, error) {
 	o := &r.options
 	switch {
-	case len(o.Roots) == 0, len(line) == 0 && len(o.Keys) > 0:
+	case len(o.Roots) == 0, len(line) == 0 && len(o.Keys) > 0 && seen == 0:
 		return nil, o.plainKeys(), nil
 	case len(line) == 0:
-		return nil, nil, refuse(classSignature, "the head has no list of keys, and only the root key %s is known: shadercache remote keys add makes one", keyIDs(o.Roots))
+		return nil, nil, refuse(classSignature, "the head has no list of keys, which root key %s has to sign: shadercache remote keys add makes one", keyIDs(o.Roots))
 	}
 	list, err := verifyKeys(line, o.Roots)
 	switch {
@@ -140,7 +143,7 @@ func (r *Remote) remember(f *fetched) error {
 
 // pin stores the sequence of a head, so that no older one is accepted.
 func (r *Remote) pin(f *fetched) {
-	if seen := r.state.driver(f.Fingerprint); seen.isBefore(f) {
+	if seen := r.state.driver(f.Fingerprint); f.signed() && seen.numberIsBefore(f) {
 		r.note(r.state.updateDriver(f.Fingerprint, func(s *driverState) { s.see(f) }))
 	}
 }
@@ -150,14 +153,6 @@ func (s *driverState) see(f *fetched) {
 	if f.signed() && s.numberIsBefore(f) {
 		s.Epoch, s.Sequence, s.Head, s.Before = f.Epoch, f.Sequence, f.content, nil
 	}
-	if f.keys != nil {
-		s.KeysEpoch = max(s.KeysEpoch, f.keys.Epoch)
-	}
-}
-
-// isBefore reports whether a signed head, or its list of keys, has a higher number.
-func (s *driverState) isBefore(f *fetched) bool {
-	return f.signed() && (s.numberIsBefore(f) || f.keys != nil && f.keys.Epoch > s.KeysEpoch)
 }
 
 func (s *driverState) numberIsBefore(f *fetched) bool {

@@ -131,6 +131,18 @@ func TestAttacksOnTrust(t *testing.T) {
 			s.seeBy(rooted(reader(s.url)))
 			s.setKeys(list(1, []byte{1}, nil))
 		}, root, "rollback", "number 1, and number 2 was seen"},
+		"list of before a revocation, to one that refused the revoked head": {func(s *scene) {
+			s.setKeys(list(2, []byte{2}, []byte{1}))
+			if st := open(s, s.victim, rooted(reader(s.url))).Status(s.Context(), &mesaDriver); !errors.Is(st.Err, fleet.ErrRefused) {
+				s.Fatal(st.Err)
+			}
+			s.setKeys(list(1, []byte{1}, nil))
+		}, root, "rollback", "number 1, and number 2 was seen"},
+		"list taken away, from one that saw it and knows a key": {func(s *scene) {
+			s.setKeys(list(2, []byte{1}, nil))
+			s.seeBy(rooted(reader(s.url)))
+			s.setKeysLine(nil)
+		}, func(o *fleet.Options) { o.Roots = rooted(*o).Roots }, "signature", "has no list of keys"},
 		"key that is not listed": {func(s *scene) { s.setKeys(list(1, []byte{2}, nil)) }, root, "signature", "the known keys are"},
 		"revoked key":            {func(s *scene) { s.setKeys(list(2, []byte{2}, []byte{1})) }, root, "signature", "was revoked on"},
 		"later list claimed": {func(s *scene) {
