@@ -38,7 +38,7 @@ type Options struct {
 	Budget time.Duration       // SHADERCACHE_REMOTE_BUDGET; the most that a start waits; default: see PackWait
 
 	// Roots are the keys of which one has to have signed the list of keys that a head comes
-	// with: see KeyList. Keys count only where a head has no list. They are among the files
+	// with: see KeyList. Keys count only where no head has had a list. They are among the files
 	// of SHADERCACHE_REMOTE_KEYS: GenerateRootKey of package pack makes files of a kind of
 	// their own.
 	Roots []ed25519.PublicKey
@@ -208,10 +208,14 @@ func (o *Options) plainKeys() []ed25519.PublicKey {
 }
 
 // nameOf returns the name of a remote whose options have none: what its URL has after the
-// host, since one place has several hosts. Of s3 the host is the bucket.
+// host, since one place has several hosts. Of s3 the host is the bucket; of oci a digest is no
+// part of it.
 func nameOf(u *url.URL) string {
-	name, _, _ := strings.Cut(u.Path, "@")
-	if u.Scheme == "s3" {
+	name := u.Path
+	switch u.Scheme {
+	case "oci":
+		name, _, _ = strings.Cut(name, "@")
+	case "s3":
 		name = u.Host + "/" + name
 	}
 	return strings.Trim(path.Clean("/"+name), "/")

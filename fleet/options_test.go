@@ -137,6 +137,7 @@ func TestNamesOfRemotes(t *testing.T) {
 		"oci://registry:5000/team/app:main":           "team/app:main",
 		"oci://registry/team/app@sha256:1234":         "team/app",
 		"https://host":                                "",
+		"https://host/packs@staging":                  "packs@staging",
 	} {
 		if got := fleet.NameOf(text); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
