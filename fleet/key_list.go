@@ -229,6 +229,9 @@ func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change
 	if err == nil {
 		list, err = r.newestKeys(ctx, list)
 	}
+	if seen := r.state.keysEpoch(); err == nil && list.Epoch < seen {
+		err = oldKeys(list, seen)
+	}
 	if err == nil {
 		err = change(list)
 	}
@@ -244,7 +247,11 @@ func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change
 	if err != nil {
 		return nil, nil, err
 	}
-	return list, line, r.putSmall(ctx, keysName, line, PutOptions{IfTag: old.tag, IfAbsent: old.data == nil})
+	err = r.putSmall(ctx, keysName, line, PutOptions{IfTag: old.tag, IfAbsent: old.data == nil})
+	if err == nil {
+		r.note(r.state.sawKeys(list.Epoch))
+	}
+	return list, line, err
 }
 
 // newestKeys returns list, or a newer one of a head: that in its own place may have been

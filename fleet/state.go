@@ -25,6 +25,7 @@ import (
 //	remote/<remote>/               8 digits of the SHA-256 of the URL without credentials
 //	    url                        that URL
 //	    breaker.json               see breaker
+//	    keys.json                  the highest number of a list of keys, with the heads of any driver
 //	    counters.jsonl             see Counters: lines to sum up
 //	    counters.lock              shared while a line is added
 //	    lock                       held while breaker.json or a state.json is changed
@@ -38,6 +39,7 @@ const Folder = "remote"
 
 const (
 	breakerName  = "breaker.json"
+	keysState    = "keys.json"
 	countersName = "counters.jsonl"
 	countersLock = "counters.lock"
 	stateName    = "state.json"
@@ -60,15 +62,14 @@ type stateDir struct{ path string }
 
 // driverState is what is known of a driver's head.
 type driverState struct {
-	Epoch     uint64          `json:"epoch,omitempty"`      // the highest of a signed head
-	Sequence  uint64          `json:"sequence"`             // the highest of that epoch; 0 = none was seen
-	Head      shader.Digest   `json:"head"`                 // of the bytes of that head
-	KeysEpoch uint64          `json:"keys_epoch,omitempty"` // the highest of a list of keys
-	Before    *uint64         `json:"before"`               // that head was written here without compare-and-swap, after this number; nil: it was read
-	Packs     []shader.Digest `json:"packs"`                // installed, or made here
-	Checked   time.Time       `json:"checked"`              // the last answer of the remote
-	Missing   bool            `json:"missing"`              // that answer: there is no head
-	Saves     time.Duration   `json:"saves_ns"`             // what the packs of that head save: see Pack
+	Epoch    uint64          `json:"epoch,omitempty"` // the highest of a signed head
+	Sequence uint64          `json:"sequence"`        // the highest of that epoch; 0 = none was seen
+	Head     shader.Digest   `json:"head"`            // of the bytes of that head
+	Before   *uint64         `json:"before"`          // that head was written here without compare-and-swap, after this number; nil: it was read
+	Packs    []shader.Digest `json:"packs"`           // installed, or made here
+	Checked  time.Time       `json:"checked"`         // the last answer of the remote
+	Missing  bool            `json:"missing"`         // that answer: there is no head
+	Saves    time.Duration   `json:"saves_ns"`        // what the packs of that head save: see Pack
 }
 
 // has reports whether a pack is installed, or all packs that it replaces.
@@ -174,6 +175,18 @@ func (d stateDir) driver(of shader.Digest) (s driverState) {
 func (d stateDir) updateDriver(of shader.Digest, change func(*driverState)) error {
 	var s driverState
 	return d.update(filepath.Join(of.String(), stateName), &s, func() { change(&s) })
+}
+
+// keysEpoch returns the highest number of a list of keys that was seen.
+func (d stateDir) keysEpoch() (seen uint64) {
+	d.read(keysState, &seen)
+	return seen
+}
+
+// sawKeys keeps the number of a list of keys, if it is the highest.
+func (d stateDir) sawKeys(epoch uint64) error {
+	var seen uint64
+	return d.update(keysState, &seen, func() { seen = max(seen, epoch) })
 }
 
 // lockPull locks pulls of a driver by other processes.

@@ -13,12 +13,13 @@ import (
 // one that is older than what was seen.
 func (r *Remote) openHead(object small, of shader.Digest, seen driverState) (*fetched, error) {
 	line, signed := cutKeys(object.data)
-	list, keys, err := r.trusted(line, seen.KeysEpoch)
+	seenKeys := r.state.keysEpoch()
+	list, keys, err := r.trusted(line, seenKeys)
 	if err != nil {
 		return nil, err
 	}
-	if list != nil && list.Epoch > seen.KeysEpoch { // also where it revokes the key of this head
-		r.note(r.state.updateDriver(of, func(s *driverState) { s.KeysEpoch = max(s.KeysEpoch, list.Epoch) }))
+	if list != nil && list.Epoch > seenKeys { // also where it revokes the key of this head
+		r.note(r.state.sawKeys(list.Epoch))
 	}
 	content, signer, err := verifyHead(signed, keys, r.options.Unsigned)
 	if err != nil {
@@ -52,9 +53,13 @@ func (r *Remote) trusted(line []byte, seen uint64) (*KeyList, []ed25519.PublicKe
 	case list.Name != r.name:
 		return nil, nil, refuse(classSignature, "the list of keys is that of the remote %s, and this one has the name %s: see %s", printable(list.Name), printable(r.name), nameVariable)
 	case list.Epoch < seen:
-		return nil, nil, refuse(classRollback, "the list of keys has number %d, and number %d was seen before: it is an old one", list.Epoch, seen)
+		return nil, nil, oldKeys(list, seen)
 	}
 	return list, list.valid(), nil
+}
+
+func oldKeys(l *KeyList, seen uint64) error {
+	return refuse(classRollback, "the list of keys has number %d, and number %d was seen before: it is an old one", l.Epoch, seen)
 }
 
 // explain returns err, or that a head is signed with a key that was revoked.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"strings"
 	"testing"
@@ -539,4 +540,37 @@ func TestHeadThatIsReplacedAtOnce(t *testing.T) {
 	victim := openDir(t)
 	must(t, f.pulls(victim))
 	wantPrograms(t, victim, mesaDriver, 1, 2)
+}
+
+// TestListOfKeysIsOfTheRemote: a machine that saw a list refuses an older one with the head of any
+// driver, such as its next version, and so does one that changes keys.
+func TestListOfKeysIsOfTheRemote(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	put(f, f.writer, nvidiaDriver, 9)
+	must(f, f.pushNew(1, fleet.PushOptions{}))
+	before := maps.Clone(f.store.objects)
+	d := openDir(t)
+	_, root := rootPair()
+	change := func(change func(*fleet.KeyList)) error {
+		r := open(f, d, rooted(reader(f.url)))
+		_, err := r.ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error { change(l); return nil })
+		return err
+	}
+	must(t, errors.Join(change(add(2)), change(revoke(1))))
+	node := openDir(t)
+	if err := f.pulls(node); !errors.Is(err, fleet.ErrRefused) {
+		t.Fatal(err)
+	}
+	maps.Copy(f.store.objects, before)
+	_, err := open(f, node, rooted(reader(f.url))).Pull(t.Context(), fleet.PullOptions{Current: &nvidiaDriver})
+	wantRollback(t, err)
+	wantRollback(t, change(add(3)))
+}
+
+func wantRollback(t *testing.T, err error) {
+	t.Helper()
+	if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "number 1, and number 3 was seen") {
+		t.Error(err)
+	}
 }
