@@ -120,7 +120,7 @@ soak: ## the long versions of the tests of faults: some ten minutes
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./lab/shadercache-lab -run 'StoppedSoaks'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./server/clients -run 'Flipped'
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./executor -run ManyGoroutines
-	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./fleet/... -run 'MemoryOfAPull|Network'
+	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./fleet/... -run 'MemoryOfAPull|Network|RandomTrust'
 	SHADERCACHE_SOAK=1 $(GO) test -timeout 60m -v ./recording/recorder -run ManyThreads
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./conv2d/imaging -run SampleIsTheScene
 	SHADERCACHE_SOAK=1 $(GO) test $(TAGS) -timeout 60m -v ./conv2d -run 'TestImplicit'
