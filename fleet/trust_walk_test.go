@@ -155,7 +155,7 @@ func (w *trustWalk) sign(key byte) {
 	if l := listOf(w.T, line); l != nil {
 		h.Epoch = l.Epoch
 	}
-	h.Sequence += uint64(w.random.IntN(3))
+	h.Sequence = min(h.Sequence+uint64(w.random.IntN(3)), 1<<53-1)
 	if w.random.IntN(4) == 0 {
 		h.Sequence = 1<<53 - uint64(w.random.IntN(3))
 	}
