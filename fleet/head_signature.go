@@ -109,12 +109,7 @@ func verifies(keys []ed25519.PublicKey, id, context string, data, signature []by
 }
 
 func knows(keys []ed25519.PublicKey, id string) bool {
-	for _, key := range keys {
-		if KeyID(key) == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(keys, func(key ed25519.PublicKey) bool { return KeyID(key) == id })
 }
 
 func keyIDs(keys []ed25519.PublicKey) string {

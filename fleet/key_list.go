@@ -55,21 +55,26 @@ const (
 // valid returns the keys that may sign.
 func (l *KeyList) valid() (keys []ed25519.PublicKey) {
 	for _, k := range l.Keys {
-		if k.Revoked.IsZero() {
+		if l.Find(k.ID()).Revoked.IsZero() {
 			keys = append(keys, k.Key)
 		}
 	}
 	return keys
 }
 
-// Find returns the key with a name, see KeyID, or nil.
-func (l *KeyList) Find(id string) *ListedKey {
+// Find returns the key with a name, see KeyID, or nil: the entry that is revoked, if it has several.
+func (l *KeyList) Find(id string) (found *ListedKey) {
 	for i := range l.Keys {
-		if l.Keys[i].ID() == id {
-			return &l.Keys[i]
+		if l.Keys[i].ID() == id && (found == nil || found.Revoked.IsZero()) {
+			found = &l.Keys[i]
 		}
 	}
-	return nil
+	return found
+}
+
+// isOld returns the error of a list that is older than one seen before.
+func (l *KeyList) isOld(seen uint64) error {
+	return refuse(classRollback, "the list of keys has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", l.Epoch, seen, Folder)
 }
 
 // signKeys returns the line of a list.
@@ -148,11 +153,12 @@ func (r *Remote) keysToWrite(ctx context.Context, old *fetched) (line []byte, li
 		line, _ = cutKeys(old.object)
 		list = old.keys
 	}
+	seen := max(r.state.driver(old.Fingerprint).Epoch, r.state.keysEpoch())
 	switch {
 	case list == nil:
 		return line, nil, nil
-	case old.keys != nil && old.keys.Epoch > list.Epoch:
-		return nil, nil, refuse(classRollback, "the list of keys has number %d, and that of the head %d", list.Epoch, old.keys.Epoch)
+	case list.Epoch < seen: // readers would refuse the head, with its number
+		return nil, nil, list.isOld(seen)
 	case r.options.SignKey == nil:
 		return nil, nil, errors.New("the remote has a list of keys, so heads are signed: give a private key")
 	}
@@ -230,7 +236,7 @@ func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change
 		list, err = r.newestKeys(ctx, list)
 	}
 	if seen := r.state.keysEpoch(); err == nil && list.Epoch < seen {
-		err = oldKeys(list, seen)
+		err = list.isOld(seen)
 	}
 	if err == nil {
 		err = change(list)
@@ -247,11 +253,11 @@ func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change
 	if err != nil {
 		return nil, nil, err
 	}
-	err = r.putSmall(ctx, keysName, line, PutOptions{IfTag: old.tag, IfAbsent: old.data == nil})
-	if err == nil {
-		r.note(r.state.sawKeys(list.Epoch))
+	if err := r.putSmall(ctx, keysName, line, PutOptions{IfTag: old.tag, IfAbsent: old.data == nil}); err != nil {
+		return nil, nil, err
 	}
-	return list, line, err
+	r.note(r.state.sawKeys(list.Epoch))
+	return list, line, nil
 }
 
 // newestKeys returns list, or a newer one of a head: that in its own place may have been

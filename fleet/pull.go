@@ -332,14 +332,7 @@ func (r *Remote) markInstalled(h *Head, packs ...shader.Digest) error {
 
 // replaces reports whether a pack was made from the pack with a digest.
 func (h *Head) replaces(d shader.Digest) bool {
-	for _, p := range h.Packs {
-		for _, old := range p.Replaces {
-			if old == d {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(h.Packs, func(p Pack) bool { return slices.Contains(p.Replaces, d) })
 }
 
 // progressReader counts the bytes of several packs.

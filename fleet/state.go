@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -77,22 +78,11 @@ func (s *driverState) has(p Pack) bool {
 	if s.hasDigest(p.SHA256) {
 		return true
 	}
-	for _, old := range p.Replaces {
-		if !s.hasDigest(old) {
-			return false
-		}
-	}
-	return len(p.Replaces) > 0
+	lacks := func(old shader.Digest) bool { return !s.hasDigest(old) }
+	return len(p.Replaces) > 0 && !slices.ContainsFunc(p.Replaces, lacks)
 }
 
-func (s *driverState) hasDigest(d shader.Digest) bool {
-	for _, have := range s.Packs {
-		if have == d {
-			return true
-		}
-	}
-	return false
-}
+func (s *driverState) hasDigest(d shader.Digest) bool { return slices.Contains(s.Packs, d) }
 
 // read decodes a JSON file, and leaves v as it is where there is none that can be read.
 func (d stateDir) read(name string, v any) {

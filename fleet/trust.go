@@ -53,13 +53,9 @@ func (r *Remote) trusted(line []byte, seen uint64) (*KeyList, []ed25519.PublicKe
 	case list.Name != r.name:
 		return nil, nil, refuse(classSignature, "the list of keys is that of the remote %s, and this one has the name %s: see %s", printable(list.Name), printable(r.name), nameVariable)
 	case list.Epoch < seen:
-		return nil, nil, oldKeys(list, seen)
+		return nil, nil, list.isOld(seen)
 	}
 	return list, list.valid(), nil
-}
-
-func oldKeys(l *KeyList, seen uint64) error {
-	return refuse(classRollback, "the list of keys has number %d, and number %d was seen before: it is an old one", l.Epoch, seen)
 }
 
 // explain returns err, or that a head is signed with a key that was revoked.
@@ -81,6 +77,8 @@ func (r *Remote) checkHead(f *fetched) error {
 	switch {
 	case !f.signed():
 		return nil // it proves nothing
+	case len(r.options.Roots) > 0 && (f.keys == nil && f.Epoch > 0 || f.keys != nil && f.Epoch > f.keys.Epoch):
+		return refuse(classSignature, "the head claims list of keys %d, and comes with an older one, or none", f.Epoch)
 	case f.Schema == nameless && r.options.Strict:
 		return refuse(classSignature, "the head has no name and no end, and %s is set: a push with this version writes both", strictVariable)
 	case f.Schema == nameless:
@@ -88,8 +86,6 @@ func (r *Remote) checkHead(f *fetched) error {
 		return nil
 	case f.Name != r.name:
 		return refuse(classSignature, "the head is that of the remote %s, and this one has the name %s: see %s", printable(f.Name), printable(r.name), nameVariable)
-	case f.keys != nil && f.Epoch > f.keys.Epoch:
-		return refuse(classSignature, "the head claims list of keys %d, and comes with %d", f.Epoch, f.keys.Epoch)
 	}
 	return nil
 }

@@ -150,6 +150,19 @@ func TestAttacksOnTrust(t *testing.T) {
 			s.setKeys(list(1, []byte{1}, nil))
 			s.signedHead(1, func(h *fleet.Head) { h.Epoch = 2 })
 		}, root, "signature", "claims list of keys 2"},
+		"later list claimed by a head of the version before": {func(s *scene) {
+			s.setKeys(list(1, []byte{1}, nil))
+			s.signedHead(1, func(h *fleet.Head) { h.Schema, h.Expires, h.Epoch = 1, time.Time{}, 2 })
+		}, root, "signature", "claims list of keys 2"},
+		"list claimed and not there, to one that knows a key too": {func(s *scene) {
+			s.signedHead(1, func(h *fleet.Head) { h.Epoch = 2 })
+		}, func(o *fleet.Options) { o.Roots = rooted(*o).Roots }, "signature", "claims list of keys 2"},
+		"key that is listed twice, and revoked once": {func(s *scene) {
+			l := list(1, []byte{1}, []byte{2})
+			l.Keys[1].Key = l.Keys[0].Key
+			l.Keys = append(l.Keys, l.Keys[0])
+			s.setKeys(l)
+		}, root, "signature", "was revoked on"},
 		"older head under a newer list": {func(s *scene) {
 			s.setKeys(list(1, []byte{1}, nil))
 			s.seeBy(rooted(reader(s.url)))
@@ -415,9 +428,51 @@ func TestKeysAreKept(t *testing.T) {
 	old := f.store.copyObjects()[fleet.KeysName]
 	f.change(revoke(2))
 	f.store.change(fleet.KeysName, func([]byte) []byte { return old })
-	if err := f.pushNew(1, fleet.PushOptions{}); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "and that of the head") {
+	if err := f.pushNew(1, fleet.PushOptions{}); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "number 3 was seen before") {
 		t.Errorf("a list that was put back: %v", err)
 	}
+}
+
+// TestListOfBeforeAChange: who changes keys remembers its list, and does not continue from one of
+// before, in which a revoked key is valid.
+func TestListOfBeforeAChange(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	before := f.store.copyObjects()
+	admin := openDir(t)
+	_, root := rootPair()
+	change := func(change func(*fleet.KeyList)) error {
+		r := open(t, admin, rooted(reader(f.url)))
+		_, err := r.ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error { change(l); return nil })
+		return err
+	}
+	must(t, change(revoke(1)))
+	f.setObject(fleet.KeysName, before[fleet.KeysName])
+	must(t, change(add(2))) // that of the head is newer
+	f.setObject(fleet.KeysName, before[fleet.KeysName])
+	f.setObject(mesaHead, before[mesaHead])
+	if err := change(add(3)); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "number 1, and number 3 was seen before") {
+		t.Errorf("after the list and the head of before were put back: %v", err)
+	}
+}
+
+// TestPushAfterALossOfTheStore: what a writer signs that has seen a later list than that of a
+// remote that was made anew, all would refuse.
+func TestPushAfterALossOfTheStore(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	f.change(add(2))
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+	must(t, errors.Join(f.Delete(t.Context(), mesaHead), f.Delete(t.Context(), fleet.KeysName)))
+	f.change(add(1))
+	for _, replace := range []bool{false, true} {
+		if err := f.pushNew(1, fleet.PushOptions{Replace: replace}); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "made anew") {
+			t.Errorf("replace %v: %v", replace, err)
+		}
+	}
+	f.writer = openDir(t)
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+	must(t, f.pulls(openDir(t)))
 }
 
 // A change of keys writes no list that readers would refuse, and takes none of another remote.
