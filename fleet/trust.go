@@ -119,19 +119,14 @@ func (f *fetched) checkSequence(seen driverState, least uint64) error {
 		return nil
 	case f.Sequence < least:
 		return refuse(classRollback, "the head has number %d, and %s is %d", f.Sequence, sequenceVariable, least)
-	case f.isAfter(seen):
-		return nil
+	case seen.numberIsBefore(f), f.Epoch == seen.Epoch && seen.Before != nil && f.Sequence > *seen.Before:
+		return nil // later than all that were seen
 	case f.Epoch < seen.Epoch || f.Sequence < seen.Sequence:
 		return refuse(classRollback, "the head has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", f.Sequence, seen.Sequence, Folder)
 	case f.content != seen.Head:
 		return refuse(classRollback, "two heads have number %d: one of them is not what was signed first, or two writers wrote at once", f.Sequence)
 	}
 	return nil
-}
-
-// isAfter reports whether a head is later than all that were seen.
-func (f *fetched) isAfter(seen driverState) bool {
-	return seen.numberIsBefore(f) || f.Epoch == seen.Epoch && seen.Before != nil && f.Sequence > *seen.Before
 }
 
 // remember stores the sequence of a head, and that a pull or push has seen it.

@@ -297,6 +297,31 @@ func TestWrongClocks(t *testing.T) {
 	})
 }
 
+// TestWrongClockAtTheFirstPush: the first head of a driver, or the first list, has none before it
+// that has the store's clock. What was written has it, and the job says that it is wrong.
+func TestWrongClockAtTheFirstPush(t *testing.T) {
+	t.Parallel()
+	onEachPlace(t, func(t *testing.T, empty func(*testing.T) *scene) {
+		s := empty(t)
+		if s.store != nil {
+			s.store.clocked = true
+		}
+		put(t, s.writer, mesaDriver, 1)
+		_, root := rootPair()
+		o := writer(s.url)
+		o.Roots = rooted(o).Roots
+		r := open(t, s.writer, o)
+		fleet.SetClock(r, func() time.Time { return time.Now().AddDate(-1, 0, 0) })
+		_, pushed := r.Push(t.Context(), fleet.PushOptions{})
+		_, keys := r.ChangeKeys(t.Context(), root, func(*fleet.KeyList) error { return nil })
+		for _, err := range []error{pushed, keys} {
+			if err == nil || !strings.Contains(err.Error(), "set it right") {
+				t.Errorf("with a clock that is a year behind: %v", err)
+			}
+		}
+	})
+}
+
 // fleetOf is a remote whose root key is offline.
 type fleetOf struct {
 	*scene

@@ -122,6 +122,9 @@ func (r *Remote) putSmall(ctx context.Context, name string, data []byte, o PutOp
 		return err
 	}
 	now, err := r.readSmall(ctx, name, maxHeadBytes)
+	if err == nil { // the first one has none before it that told the store's clock
+		err = r.checkClock(now.clock)
+	}
 	if err == nil && string(now.data) != string(data) {
 		err = ErrChanged
 	}
