@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"time"
 )
 
@@ -32,4 +33,10 @@ func (s *Server) LimitTogether(bytes int64) {
 		s.unnamed.TryAcquire(n)
 	}
 	s.unnamed.Release(bytes)
+}
+
+// TakeLarge takes the memory that large operands may have together, until release.
+func (s *Server) TakeLarge(ctx context.Context) (release func(), err error) {
+	weight, err := s.large.acquire(ctx, int(s.large.capacity), 0)
+	return func() { s.large.release(weight) }, err
 }

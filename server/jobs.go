@@ -20,6 +20,7 @@ type running struct {
 	pending local.Pending
 	entered bool          // the session's pace and outbox count it
 	weight  int64         // of its turn
+	large   int64         // bytes of large operands that are copied: see moveLarge
 	start   time.Duration // of its submission, since the server's
 	unread  int           // bytes that the outbox expects
 	in, out int           // bytes that take room in the executor
@@ -47,7 +48,7 @@ func (r *running) release() {
 	clear(r.inPlace)
 	r.request.Reset()
 	r.held, r.inPlace, r.run = r.held[:0], r.inPlace[:0], job.Job{}
-	r.task, r.entered, r.in, r.out, r.unread, r.weight, r.bytes = nil, false, 0, 0, 0, 0, jobBytes{}
+	r.task, r.entered, r.in, r.out, r.unread, r.weight, r.large, r.bytes = nil, false, 0, 0, 0, 0, 0, jobBytes{}
 	if r.inline = r.inline[:0]; cap(r.inline) > maxKeptBody { // the next job may be another session's
 		r.inline = nil
 	}
@@ -65,6 +66,7 @@ func (s *session) launch(t *task, submit func(*session, *running) error) error {
 			s.pace.leave(-1)
 			t.out.unexpect(r.unread)
 		}
+		s.server.large.release(r.large)
 		r.release()
 	}
 	return err
@@ -83,6 +85,9 @@ func (s *session) submitJob(r *running) error {
 		return err
 	}
 	if err := s.enter(r, len(r.inline)); err != nil {
+		return err
+	}
+	if err := s.moveLarge(r, &r.request.Job); err != nil {
 		return err
 	}
 	return s.submit(r)
@@ -204,6 +209,7 @@ func (s *session) completeJob(r *running) {
 	r.task.times.report(r.task, r.bytes)
 	s.server.watch.end(onGPU, true)
 	s.server.turns.release(r.weight)
+	s.server.large.release(r.large)
 	r.task.out.unexpect(r.unread)
 	r.release()
 }
@@ -234,17 +240,23 @@ func (s *session) prepare(r *running) error {
 	if err := s.server.device.Check(&r.request.Job, &r.pending); err != nil {
 		return err
 	}
-	if err := r.bindInPlace(&s.server.limits); err != nil {
-		return err
-	}
-	return s.moveLarge(r, &r.request.Job)
+	return r.bindInPlace(&s.server.limits)
 }
 
-// moveLarge gives the large operands of a job that does not fit into a slot memory of its own.
-func (s *session) moveLarge(r *running, j *job.Job) error {
+// moveLarge gives the large operands of a job that does not fit into a slot memory of its own. It
+// waits until all sessions together have no more of it than the device has room for.
+func (s *session) moveLarge(r *running, j *job.Job) (err error) {
 	// More has only a job whose operands are the same bytes many times.
 	if limit := max(s.server.options.Limits.Memory, 2*wire.MaxBody); uint64(r.in)+uint64(r.out) > limit {
 		return reject(wire.CodeQuota, "a job that copies %d bytes in and %d out: %d are possible together", r.in, r.out, limit)
+	}
+	if n := r.in + r.out; n > 2*wire.MaxBody {
+		if !r.task.isQueued() {
+			return errBusy
+		}
+		if r.large, err = s.server.large.acquire(s.ctx, n, 0); err != nil {
+			return err
+		}
 	}
 	return s.server.device.Prepare(s.ctx, j, &r.pending)
 }

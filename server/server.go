@@ -34,6 +34,7 @@ type Server struct {
 	device   *local.Device // that has both
 	options  Options
 	turns    *turns
+	large    *turns              // shares the memory of large operands
 	unnamed  *semaphore.Weighted // bytes that sessions may have together: see quota
 	library  *library
 	buffers  *named.Registry[*named.Buffer]
@@ -91,10 +92,12 @@ func New(c *glctx.Context, programs *cache.Cache, e *executor.Executor, o Option
 	s := &Server{context: c, cache: programs, executor: e, options: o, started: time.Now(), library: newLibrary(), lobby: socket.NewLobby()}
 	s.limits = c.Info().Limits
 	s.zeroCopy = c.Info().PinnedMemory() && !o.CopyMemory
-	s.turns = newTurns(e)
+	s.turns = newTurns(e.Capacity())
 	// A software driver takes them from the memory of the machine, which kills the process
 	// where it has none left.
 	s.unnamed = semaphore.NewWeighted(max(osfile.MachineMemory()/2, int64(o.Limits.Buffers)))
+	large := int(max(osfile.MachineMemory()/4, int64(o.Limits.Memory)))
+	s.large = newTurns(large, large)
 	s.buffers = named.NewRegistry[*named.Buffer]("buffer", int64(o.Limits.Named), o.NamedTime, o.Names)
 	s.device = local.New(e, programs, s.buffers, nil)
 	s.device.NewMemory = s.newMemory

@@ -6,11 +6,9 @@ import (
 	"context"
 
 	"golang.org/x/sync/semaphore"
-
-	"github.com/shadercache/shadercache/executor"
 )
 
-// turns shares the executor's memory among sessions. A semaphore with one waiter for each
+// turns shares memory that jobs need among sessions. A semaphore with one waiter for each
 // session serves them in turn.
 type turns struct {
 	free     *semaphore.Weighted
@@ -18,8 +16,8 @@ type turns struct {
 	least    int64 // of one job
 }
 
-func newTurns(e *executor.Executor) *turns {
-	jobs, bytes := e.Capacity()
+// newTurns shares bytes of memory among at most that many jobs.
+func newTurns(jobs, bytes int) *turns {
 	return &turns{free: semaphore.NewWeighted(int64(bytes)), capacity: int64(bytes), least: int64(bytes / jobs)}
 }
 

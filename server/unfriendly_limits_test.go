@@ -43,6 +43,41 @@ func TestOneMemoryAsManyOperands(t *testing.T) {
 	}
 }
 
+// TestLargeOperandsTogether has a job whose operands are copied wait for memory, which is bounded
+// for all sessions together: not one that is small.
+func TestLargeOperandsTogether(t *testing.T) {
+	const size = 4 << 20
+	f := serve(t, server.Options{CopyMemory: true})
+	large, small := f.rawSession(), f.rawSession()
+	for _, r := range []*raw{large, small} {
+		r.share(2, 1, 2*size)
+		r.pipeline(3, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
+		r.want(wire.TypeProgram|wire.ReplyBit, 3)
+	}
+	release, err := f.TakeLarge(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := validJob(size/4, 1)
+	j.In[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}
+	j.Out[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: size, Size: size}
+	large.pipeline(4, rawRequest(wire.TypeJob, j))
+	for request := uint64(10); request < 20; request++ {
+		small.pipeline(request, rawRequest(wire.TypeJob, validJob(16, 1)))
+		small.want(wire.TypeJob|wire.ReplyBit, request)
+	}
+	if n := f.Status().Counters.Jobs; n != 10 {
+		t.Errorf("%d jobs were submitted, want the 10 small ones", n)
+	}
+	release()
+	large.want(wire.TypeJob|wire.ReplyBit, 4)
+	again, err := f.TakeLarge(t.Context()) // all of it is back
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+}
+
 // TestManyDescriptorsAtOnce sends as many as a message may have, where none and where one is
 // expected, before and after the hello: all are closed.
 func TestManyDescriptorsAtOnce(t *testing.T) {
