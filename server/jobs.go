@@ -245,7 +245,7 @@ func (s *session) prepare(r *running) error {
 
 // moveLarge gives the large operands of a job that does not fit into a slot memory of its own. It
 // waits until all sessions together have no more of it than the device has room for.
-func (s *session) moveLarge(r *running, j *job.Job) (err error) {
+func (s *session) moveLarge(r *running, j *job.Job) error {
 	// More has only a job whose operands are the same bytes many times.
 	if limit := max(s.server.options.Limits.Memory, 2*wire.MaxBody); uint64(r.in)+uint64(r.out) > limit {
 		return reject(wire.CodeQuota, "a job that copies %d bytes in and %d out: %d are possible together", r.in, r.out, limit)
@@ -254,9 +254,11 @@ func (s *session) moveLarge(r *running, j *job.Job) (err error) {
 		if !r.task.isQueued() {
 			return errBusy
 		}
-		if r.large, err = s.server.large.acquire(s.ctx, n, 0); err != nil {
+		large, err := s.server.large.acquire(s.ctx, n, 0)
+		if err != nil {
 			return err
 		}
+		r.large = large
 	}
 	return s.server.device.Prepare(s.ctx, j, &r.pending)
 }

@@ -48,8 +48,8 @@ func TestOneMemoryAsManyOperands(t *testing.T) {
 func TestLargeOperandsTogether(t *testing.T) {
 	const size = 4 << 20
 	f := serve(t, server.Options{CopyMemory: true})
-	large, small := f.rawSession(), f.rawSession()
-	for _, r := range []*raw{large, small} {
+	large, small, gone := f.rawSession(), f.rawSession(), f.rawSession()
+	for _, r := range []*raw{large, small, gone} {
 		r.share(2, 1, 2*size)
 		r.pipeline(3, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
 		r.want(wire.TypeProgram|wire.ReplyBit, 3)
@@ -62,6 +62,7 @@ func TestLargeOperandsTogether(t *testing.T) {
 	j.In[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: size}
 	j.Out[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: size, Size: size}
 	large.pipeline(4, rawRequest(wire.TypeJob, j))
+	gone.pipeline(4, rawRequest(wire.TypeJob, j))
 	for request := uint64(10); request < 20; request++ {
 		small.pipeline(request, rawRequest(wire.TypeJob, validJob(16, 1)))
 		small.want(wire.TypeJob|wire.ReplyBit, request)
@@ -69,6 +70,8 @@ func TestLargeOperandsTogether(t *testing.T) {
 	if n := f.Status().Counters.Jobs; n != 10 {
 		t.Errorf("%d jobs were submitted, want the 10 small ones", n)
 	}
+	gone.Close()
+	eventually(t, "the session whose job waits ended", func() bool { return len(f.Status().Sessions) == 2 })
 	release()
 	large.want(wire.TypeJob|wire.ReplyBit, 4)
 	again, err := f.TakeLarge(t.Context()) // all of it is back
