@@ -346,10 +346,15 @@ func (f *fleetOf) signer(n byte) fleet.Options {
 // change adds and revokes keys, as remote keys does.
 func (f *fleetOf) change(change func(*fleet.KeyList)) {
 	f.Helper()
-	_, root := rootPair()
-	r := open(f, openDir(f), rooted(reader(f.url)))
-	_, err := r.ChangeKeys(context.Background(), root, func(l *fleet.KeyList) error { change(l); return nil })
+	_, err := f.changeFrom(openDir(f), change)
 	must(f, err)
+}
+
+// changeFrom is change on the machine with a cache directory.
+func (f *fleetOf) changeFrom(d *binary.Dir, change func(*fleet.KeyList)) (*fleet.KeyList, error) {
+	_, root := rootPair()
+	r := open(f, d, rooted(reader(f.url)))
+	return r.ChangeKeys(context.Background(), root, func(l *fleet.KeyList) error { change(l); return nil })
 }
 
 func add(n byte) func(*fleet.KeyList) {
@@ -465,12 +470,7 @@ func TestListOfBeforeAChange(t *testing.T) {
 	f := newFleet(inMemory(t))
 	before := f.store.copyObjects()
 	admin := openDir(t)
-	_, root := rootPair()
-	change := func(change func(*fleet.KeyList)) error {
-		r := open(t, admin, rooted(reader(f.url)))
-		_, err := r.ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error { change(l); return nil })
-		return err
-	}
+	change := func(change func(*fleet.KeyList)) error { _, err := f.changeFrom(admin, change); return err }
 	must(t, change(revoke(1)))
 	f.setObject(fleet.KeysName, before[fleet.KeysName])
 	must(t, change(add(2))) // that of the head is newer
@@ -631,12 +631,7 @@ func TestListOfKeysIsOfTheRemote(t *testing.T) {
 	must(f, f.pushNew(1, fleet.PushOptions{}))
 	before := maps.Clone(f.store.objects)
 	d := openDir(t)
-	_, root := rootPair()
-	change := func(change func(*fleet.KeyList)) error {
-		r := open(f, d, rooted(reader(f.url)))
-		_, err := r.ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error { change(l); return nil })
-		return err
-	}
+	change := func(change func(*fleet.KeyList)) error { _, err := f.changeFrom(d, change); return err }
 	must(t, errors.Join(change(add(2)), change(revoke(1))))
 	node := openDir(t)
 	if err := f.pulls(node); !errors.Is(err, fleet.ErrRefused) {

@@ -98,8 +98,7 @@ func (w *trustWalk) keep() {
 }
 
 func (w *trustWalk) changeKeys(change func(*fleet.KeyList)) {
-	_, root := rootPair()
-	list, err := open(w, w.victim, rooted(reader(w.url))).ChangeKeys(w.Context(), root, func(l *fleet.KeyList) error { change(l); return nil })
+	list, err := w.changeFrom(w.victim, change)
 	if err != nil {
 		return
 	}
