@@ -34,7 +34,7 @@ type Options struct {
 	MaxDelay time.Duration
 
 	// ErrorOfJob has an error of the driver be that of its job alone, not of all that went to
-	// the GPU with it: for jobs of several clients. It costs 0.4 us a dispatch on NVIDIA.
+	// the GPU with it: for jobs of several clients. It asks the driver after each dispatch.
 	ErrorOfJob bool
 
 	// Timing measures Stats.GPUTime with timestamp queries. It costs about 2 us a

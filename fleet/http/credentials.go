@@ -79,7 +79,10 @@ func parseNetrc(text, host string) (found credentials) {
 	}
 	ours := false
 	for i := 0; i < len(words); i++ {
-		argument := strings.Join(words[i+1:min(i+2, len(words))], "")
+		argument := ""
+		if i+1 < len(words) {
+			argument = words[i+1]
+		}
 		switch word := words[i]; {
 		case (word == "machine" || word == "default") && ours, word == "macdef":
 			return found

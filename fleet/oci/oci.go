@@ -338,7 +338,10 @@ func packDigest(name string) (digest.Digest, bool) {
 // tag returns the tag of an object: v1/<fingerprint>/head is v1-<fingerprint>.
 func (b *backend) tag(name string) string {
 	tag := strings.ReplaceAll(strings.TrimSuffix(name, "/head"), "/", "-")
-	return strings.TrimPrefix(b.prefix+"-"+tag, "-") // the prefix may be none
+	if b.prefix != "" {
+		return b.prefix + "-" + tag
+	}
+	return tag
 }
 
 // name returns the name of the object of a tag.
