@@ -63,9 +63,11 @@ func TestBatchesShareAFence(t *testing.T) {
 	}}})
 	h := f.affine()
 	k := newTask(h, 0, 64)
-	f.mu.short[work{commands: 1, program: h.Program(), size: 1}] = true
 	k.pending = f.submit(k.job)
 	f.finish(k)
+	f.mu.Lock()
+	f.mu.short[work{commands: 1, program: h.Program(), size: 1}] = true // also on a busy machine
+	f.mu.Unlock()
 	before := f.Stats()
 	busy.Store(true)
 	var tasks []*task

@@ -12,25 +12,20 @@ func handleOf(d *job.Dispatch) *cache.Handle {
 	return h
 }
 
-// memoryOf returns the memory of what a job binds, or nil for another's.
+// memoryOf returns the memory that a job binds, also as a part of what embeds it, or nil for
+// another's.
 func memoryOf(b job.Bindable) *Memory {
-	switch b := b.(type) {
-	case *Memory:
-		return b
-	case interface{ memory() *Memory }: // embeds one
-		return b.memory()
+	if m, ok := b.(interface{ memory() *Memory }); ok {
+		return m.memory()
 	}
 	return nil
 }
 
 func (m *Memory) memory() *Memory { return m }
 
-// textureOf returns the texture that a job binds, or nil for another's.
+// textureOf is memoryOf for textures.
 func textureOf(t job.Texture) *Texture {
-	switch t := t.(type) {
-	case *Texture:
-		return t
-	case interface{ own() *Texture }: // embeds one
+	if t, ok := t.(interface{ own() *Texture }); ok {
 		return t.own()
 	}
 	return nil

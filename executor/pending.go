@@ -74,16 +74,15 @@ func (p *Pending) Release() {
 func (p *Pending) giveUp(moved bool) {
 	b := p.batch
 	p.done, p.batch = true, nil
-	if moved {
-		b.e.mu.Lock()
-		b.movedOwners--
-		b.e.recycle(b)
-		b.e.unlock()
-	} else if b.held.Add(-1) == 0 {
-		b.e.mu.Lock()
-		b.e.recycle(b)
-		b.e.unlock()
+	if !moved && b.held.Add(-1) != 0 {
+		return
 	}
+	b.e.mu.Lock()
+	if moved {
+		b.movedOwners--
+	}
+	b.e.recycle(b)
+	b.e.unlock()
 }
 
 // claim reserves the data of a job for its owner. It reports false when the data was
@@ -136,13 +135,9 @@ const maxThreadSleep = futex.ShortSleep
 func (b *batch) sleepThread() bool {
 	e := b.e
 	e.mu.Lock()
-	if b.resolved.Load() {
+	if resolved := b.resolved.Load(); resolved || len(e.mu.live) == 0 || e.mu.live[0] != b || b.slept {
 		e.mu.Unlock()
-		return true
-	}
-	if len(e.mu.live) == 0 || e.mu.live[0] != b || b.slept {
-		e.mu.Unlock()
-		return false
+		return resolved
 	}
 	b.slept = true
 	b.sleeper.Prepare(maxThreadSleep)

@@ -24,10 +24,11 @@ func (e *Executor) wakePump() {
 	e.postPump()
 }
 
-// postPump posts the pump to the GL thread, unless it is posted or runs.
+// postPump posts the pump to the GL thread, before the callbacks of others, unless it is
+// posted or runs.
 func (e *Executor) postPump() {
 	if !e.pumpPosted.Swap(true) {
-		e.context.Post(e.pump)
+		e.context.PostFirst(e.pump)
 	}
 }
 

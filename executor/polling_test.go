@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -171,6 +172,7 @@ func TestSubmitLeavesLongWorkToThePoll(t *testing.T) {
 	}
 	wakes := func(behind estimate) (wakes bool) {
 		t.Helper()
+		_ = f.context.Do(func(*glctx.GL) error { return nil }) // which the pump may let pass
 		err := f.context.Do(func(*glctx.GL) error {
 			p := &f.pipeline
 			if len(p.stages) > 1 {
@@ -207,5 +209,30 @@ func TestSubmitLeavesLongWorkToThePoll(t *testing.T) {
 	close(g.open)
 	for _, k := range tasks {
 		f.finish(k)
+	}
+}
+
+// A job does not wait for the callbacks that others have queued on the GL thread, such as
+// buffers that a server's sessions make: it begins before them, and its end is seen between
+// two of them.
+func TestJobsPassQueuedCallbacks(t *testing.T) {
+	f := newFixture(t, Options{})
+	h := f.affine()
+	first := newTask(h, 1, 64)
+	first.pending = f.submit(first.job)
+	f.finish(first)
+	const others = 100
+	queued := make(chan struct{})
+	var ran atomic.Int32
+	f.context.Post(func(*glctx.GL) { <-queued })
+	for range others {
+		f.context.Post(func(*glctx.GL) { time.Sleep(2 * time.Millisecond); ran.Add(1) })
+	}
+	k := newTask(h, 2, 64)
+	k.pending = f.submit(k.job)
+	close(queued)
+	f.finish(k)
+	if n := ran.Load(); n > others/2 {
+		t.Errorf("the job was done after %d of %d callbacks that others had queued", n, others)
 	}
 }

@@ -77,14 +77,16 @@ func (c *Context) Poll() int { return c.PollFor(math.MaxInt64) }
 func (c *Context) PollFor(budget time.Duration) int {
 	c.enterPoll()
 	defer c.thread.Store(0)
-	batch := c.queue.tryTake(nil)
-	next := 0
-	defer func() { c.requeue(batch[next:]) }() // for lack of time, or after a panic
-	began := time.Now()
+	defer func() {
+		if c.queue.waiting.Load() { // for lack of time, or after a panic
+			c.requestPoll()
+		}
+	}()
+	ran, began := 0, time.Now()
 	used, longest := time.Duration(0), time.Duration(0)
-	for _, j := range batch {
-		next++
-		c.runJob(j)
+	for range c.queue.len() {
+		ran++
+		c.runJob(c.queue.takeQueued())
 		now := time.Since(began)
 		used, longest = now, max(longest, now-used)
 		if used >= budget-longest {
@@ -95,7 +97,7 @@ func (c *Context) PollFor(budget time.Duration) int {
 		c.postponed = nil
 		panic(v)
 	}
-	return next
+	return ran
 }
 
 // pollWaiting is Poll for calls that wait on the context's thread. The first panic of
@@ -104,8 +106,8 @@ func (c *Context) PollFor(budget time.Duration) int {
 func (c *Context) pollWaiting() {
 	c.enterPoll()
 	defer c.thread.Store(0)
-	for _, j := range c.queue.tryTake(nil) {
-		c.runWaiting(j)
+	for range c.queue.len() {
+		c.runWaiting(c.queue.takeQueued())
 	}
 }
 
@@ -141,15 +143,6 @@ func (c *Context) enterPoll() {
 		panic("glctx: Poll was called on a thread where no context is current")
 	}
 	c.enterThread()
-}
-
-// requeue puts jobs before all that are queued.
-func (c *Context) requeue(jobs []callback) {
-	if len(jobs) == 0 {
-		return
-	}
-	c.queue.putFirst(jobs)
-	c.requestPoll()
 }
 
 // Pending returns a channel that receives when callbacks are queued, if it is called
@@ -204,7 +197,7 @@ func (c *Context) enterThread() {
 // runs the queued callbacks and deletes the objects that setUp made. On other threads
 // the next Poll does that, if there is one.
 func (c *Context) closeAdopted() {
-	c.put(callback{post: func(gl *GL) { c.tearDown() }})
+	c.put(callback{post: func(gl *GL) { c.tearDown() }}, false)
 	c.queue.close()
 	if here := threadID(); c.adoptedThread.Load() == here && c.thread.Load() != here {
 		c.pollWaiting()

@@ -140,7 +140,7 @@ func newContext(o Options) *Context {
 	}
 	o.task = trace.NewTask()
 	return &Context{
-		options: o, logger: logger, queue: newQueue(), stopped: make(chan struct{}),
+		options: o, logger: logger, queue: new(queue), stopped: make(chan struct{}),
 		first: firstDispatches{fresh: map[uint32]int{}},
 	}
 }
@@ -172,16 +172,12 @@ func (c *Context) run(started chan<- error) {
 	if err != nil {
 		return
 	}
-	var batch []callback
 	for {
-		var open bool
-		if batch, open = c.queue.take(batch); !open {
+		j, open := c.queue.take()
+		if !open {
 			break
 		}
-		for i, j := range batch {
-			c.runJob(j)
-			batch[i] = callback{}
-		}
+		c.runJob(j)
 	}
 	c.tearDown()
 	surface.close()
@@ -227,7 +223,7 @@ func (c *Context) Do(fn func(gl *GL) error) error {
 		return err
 	}
 	call := calls.Get().(*call)
-	open, slept := c.put(callback{fn: fn, call: call})
+	open, slept := c.put(callback{fn: fn, call: call}, false)
 	if !open {
 		calls.Put(call)
 		return shader.ErrClosed
@@ -255,13 +251,17 @@ func (c *Context) Post(fn func(gl *GL)) {
 	if fn == nil {
 		panic("glctx: Post was given no function")
 	}
-	c.put(callback{post: fn})
+	c.put(callback{post: fn}, false)
 }
+
+// PostFirst is Post, but fn runs before all callbacks that were not posted so: at once, or
+// behind the one that runs. One of theirs runs between two that were posted first.
+func (c *Context) PostFirst(fn func(gl *GL)) { c.put(callback{post: fn}, true) }
 
 // put queues a job and reports whether the queue was open, and whether the GL thread
 // slept.
-func (c *Context) put(j callback) (open, slept bool) {
-	open, slept = c.queue.put(j)
+func (c *Context) put(j callback, first bool) (open, slept bool) {
+	open, slept = c.queue.put(j, first)
 	if open && c.schedule != nil {
 		c.requestPoll()
 	}

@@ -27,18 +27,22 @@ type callback struct {
 	call *call
 }
 
-// queue passes jobs to the GL thread in batches. Any goroutine may put jobs; only
-// the GL thread takes them.
+// queue passes jobs to the GL thread. Any goroutine may put jobs; only the GL thread takes
+// them.
 type queue struct {
 	waiting    atomic.Bool // there are jobs: read without the lock while spinning
 	_          [64]byte    // a line of the CPU's cache: spinning does not slow the rest down
 	expectIdle bool        // the next take does not spin; used by the GL thread only
 	sparse     bool        // the last job came later than threadSpin; likewise
+	tookFirst  bool        // the last job was one of mu.first; likewise
 	timers     []*Timer    // likewise
 
 	mu struct {
 		sync.Mutex
 		jobs     []callback
+		batch    []callback // that were put before jobs: from next on
+		next     int
+		first    []callback // run before the others, but one of them runs between two of these
 		sleeping bool
 		asleep   time.Time     // when the GL thread began to sleep
 		slept    time.Duration // until a job came; waking up takes longer
@@ -47,17 +51,19 @@ type queue struct {
 	sleeper futex.Sleeper // of the GL thread
 }
 
-func newQueue() *queue { return new(queue) }
-
 // put appends a job and reports whether the queue was open, and whether the GL thread
 // slept.
-func (q *queue) put(j callback) (open, slept bool) {
+func (q *queue) put(j callback, first bool) (open, slept bool) {
 	q.mu.Lock()
 	if q.mu.closed {
 		q.mu.Unlock()
 		return false, false
 	}
-	q.mu.jobs = append(q.mu.jobs, j)
+	list := &q.mu.jobs
+	if first {
+		list = &q.mu.first
+	}
+	*list = append(*list, j)
 	q.waiting.Store(true)
 	slept = q.mu.sleeping
 	if slept {
@@ -70,22 +76,13 @@ func (q *queue) put(j callback) (open, slept bool) {
 	return true, slept
 }
 
-// putFirst puts jobs back before all others, also when the queue is closed.
-func (q *queue) putFirst(jobs []callback) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.mu.jobs = append(slices.Clone(jobs), q.mu.jobs...)
-	q.waiting.Store(true)
-}
-
-// take waits for jobs and returns all of them, in order, or false when the queue is
-// closed and empty; or the callbacks of timers whose time has come. It spins before it
-// sleeps where jobs come closely, unless expectIdle is set, which it resets. spare is reused
-// for later jobs.
-func (q *queue) take(spare []callback) ([]callback, bool) {
+// take waits for a job and returns it, or false when the queue is closed and empty; or the
+// callback of a timer whose time has come. It spins before it sleeps where jobs come closely,
+// unless expectIdle is set, which it resets.
+func (q *queue) take() (j callback, open bool) {
 	for {
-		due, next := q.dueTimers(spare[:0])
-		if len(due) > 0 {
+		due, next := q.dueTimer()
+		if due.post != nil {
 			return due, true
 		}
 		if !q.expectIdle && !q.sparse {
@@ -94,9 +91,9 @@ func (q *queue) take(spare []callback) ([]callback, bool) {
 			}
 		}
 		q.expectIdle = false
-		batch, open, ready := q.takeOrSleep(spare, next)
+		job, open, ready := q.takeOrSleep(next)
 		if ready {
-			return batch, open
+			return job, open
 		}
 		q.sleeper.Sleep(next)
 		q.mu.Lock()
@@ -105,53 +102,76 @@ func (q *queue) take(spare []callback) ([]callback, bool) {
 	}
 }
 
-// dueTimers appends the callbacks of the timers whose time has come, and returns the time
-// until the next one, or futex.NoLimit. The GL thread calls it.
-func (q *queue) dueTimers(due []callback) ([]callback, time.Duration) {
-	next := futex.NoLimit
+// dueTimer returns the callback of a timer whose time has come, or else the time until the
+// next one, or futex.NoLimit. The GL thread calls it.
+func (q *queue) dueTimer() (due callback, next time.Duration) {
+	next = futex.NoLimit
 	for _, t := range q.timers {
-		if t.at.IsZero() {
-			continue
-		}
-		if left := time.Until(t.at); left > 0 {
+		switch left := time.Until(t.at); {
+		case t.at.IsZero(): // it is not set
+		case left <= 0:
+			t.at = time.Time{}
+			return callback{post: t.fn}, 0
+		default:
 			next = min(next, left)
-			continue
 		}
-		t.at = time.Time{}
-		due = append(due, callback{post: t.fn})
 	}
-	return due, next
+	return callback{}, next
 }
 
 // takeOrSleep returns what take returns, or reports that the GL thread is to sleep until the
 // next timer.
-func (q *queue) takeOrSleep(spare []callback, next time.Duration) (batch []callback, open, ready bool) {
+func (q *queue) takeOrSleep(next time.Duration) (j callback, open, ready bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.slept > 0 {
 		q.sparse, q.mu.slept = q.mu.slept > threadSpin, 0
 	}
-	if batch := q.mu.jobs; len(batch) > 0 {
-		q.mu.jobs = spare[:0]
-		q.waiting.Store(false)
-		return batch, true, true
+	if q.lenLocked() > 0 {
+		return q.popLocked(), true, true
 	}
 	if q.mu.closed {
-		return nil, false, true
+		return callback{}, false, true
 	}
 	q.mu.sleeping, q.mu.asleep = true, time.Now()
 	q.sleeper.Prepare(next)
-	return nil, true, false
+	return callback{}, true, false
 }
 
-// tryTake is take without the wait.
-func (q *queue) tryTake(spare []callback) []callback {
+// takeQueued is take where len is not 0, without timers.
+func (q *queue) takeQueued() callback {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	batch := q.mu.jobs
-	q.mu.jobs = spare[:0]
-	q.waiting.Store(false)
-	return batch
+	return q.popLocked()
+}
+
+func (q *queue) popLocked() (j callback) {
+	m := &q.mu
+	if m.next == len(m.batch) {
+		m.batch, m.jobs, m.next = m.jobs, m.batch[:0], 0
+	}
+	others := m.next < len(m.batch)
+	if q.tookFirst = len(m.first) > 0 && (!others || !q.tookFirst || m.closed); q.tookFirst {
+		j = m.first[0]
+		m.first = slices.Delete(m.first, 0, 1)
+	} else {
+		j, m.batch[m.next] = m.batch[m.next], callback{}
+		m.next++
+	}
+	q.waiting.Store(q.lenLocked() > 0)
+	return j
+}
+
+// lenLocked returns the number of jobs.
+func (q *queue) lenLocked() int {
+	return len(q.mu.batch) - q.mu.next + len(q.mu.jobs) + len(q.mu.first)
+}
+
+// len is lenLocked with the lock.
+func (q *queue) len() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.lenLocked()
 }
 
 // close makes put fail, and take return false once the queue is empty. It reports

@@ -7,34 +7,75 @@ import (
 	"time"
 )
 
-func TestQueueKeepsOrderInBatches(t *testing.T) {
-	q := newQueue()
+func TestQueueKeepsOrder(t *testing.T) {
+	q := new(queue)
 	var got []int
-	for i := range 5 {
-		q.put(callback{post: func(*GL) { got = append(got, i) }})
+	next := 0
+	for round := range 200 { // it is never empty
+		for range 3 {
+			n := next
+			q.put(callback{post: func(*GL) { got = append(got, n) }}, false)
+			next++
+		}
+		for range 2 + round%2 {
+			j, open := q.take()
+			if !open {
+				t.Fatal("the queue is closed")
+			}
+			j.post(nil)
+		}
 	}
-	batch, open := q.take(nil)
-	if !open || len(batch) != 5 {
-		t.Fatalf("took %d jobs, open %v; want all 5 at once", len(batch), open)
-	}
-	for _, j := range batch {
-		j.post(nil)
+	if len(got) != 500 || q.len() != 100 {
+		t.Errorf("took %d, %d are left", len(got), q.len())
 	}
 	for i, v := range got {
 		if i != v {
 			t.Fatalf("order %v", got)
 		}
 	}
+	if c := cap(q.mu.jobs) + cap(q.mu.batch); c > 512 {
+		t.Errorf("room for %d jobs, though at most 103 waited at once", c)
+	}
+}
+
+// Jobs that are put first pass those that wait, and leave each second turn to them.
+func TestQueueTakesFirstInTurns(t *testing.T) {
+	q := new(queue)
+	var got string
+	put := func(name string, first bool) {
+		q.put(callback{post: func(*GL) { got += name }}, first)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		put(name, false)
+	}
+	for range 5 {
+		put("1", true)
+	}
+	for q.len() > 0 {
+		q.takeQueued().post(nil)
+	}
+	if got != "1a1b1c11" || q.waiting.Load() {
+		t.Errorf("order %s, waiting %v", got, q.waiting.Load())
+	}
+	put("d", false) // the last one, which closes what they use
+	put("1", true)
+	q.close()
+	for q.len() > 0 {
+		q.takeQueued().post(nil)
+	}
+	if want := "1a1b1c111d"; got != want {
+		t.Errorf("order %s of a closed queue, want %s", got, want)
+	}
 }
 
 func TestQueueLosesNoWakeup(t *testing.T) {
-	q := newQueue()
+	q := new(queue)
 	const producers, each = 8, 2000
 	var wg sync.WaitGroup
-	for range producers {
+	for producer := range producers {
 		wg.Go(func() {
 			for range each {
-				if open, _ := q.put(callback{}); !open {
+				if open, _ := q.put(callback{}, producer%2 == 0); !open {
 					t.Error("the queue was closed early")
 				}
 			}
@@ -42,18 +83,16 @@ func TestQueueLosesNoWakeup(t *testing.T) {
 	}
 	go func() { wg.Wait(); q.close() }()
 	taken := 0
-	var batch []callback
 	for {
-		var open bool
-		if batch, open = q.take(batch); !open {
+		if _, open := q.take(); !open {
 			break
 		}
-		taken += len(batch)
+		taken++
 	}
 	if taken != producers*each {
 		t.Errorf("took %d of %d", taken, producers*each)
 	}
-	if open, _ := q.put(callback{}); open {
+	if open, _ := q.put(callback{}, false); open {
 		t.Error("a closed queue accepted a job")
 	}
 	if q.close() {
@@ -102,11 +141,11 @@ func TestCallWaitsForItsCallback(t *testing.T) {
 }
 
 func TestQueueExpectsIdleOnce(t *testing.T) {
-	q := newQueue()
+	q := new(queue)
 	q.expectIdle = true
-	go q.put(callback{post: func(*GL) {}})
-	if batch, open := q.take(nil); len(batch) != 1 || !open {
-		t.Errorf("took %d, open %v", len(batch), open)
+	go q.put(callback{post: func(*GL) {}}, false)
+	if j, open := q.take(); j.post == nil || !open {
+		t.Errorf("took %v, open %v", j, open)
 	}
 	if q.expectIdle {
 		t.Error("expectIdle is still set")

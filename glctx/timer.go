@@ -33,7 +33,7 @@ func (gl *GL) NewTimer(fn func(gl *GL)) (*Timer, error) {
 		return nil, fmt.Errorf("glctx: %w", err)
 	}
 	t.clock = clock
-	go clock.run(func() { t.c.Post(fn) })
+	go clock.run(func() { t.c.PostFirst(fn) })
 	return t, nil
 }
 
