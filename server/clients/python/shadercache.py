@@ -337,6 +337,10 @@ def _nothing(r: _Reader) -> None:
     return None
 
 
+def _ignored(r: _Reader) -> None:
+    r.at = len(r.body)
+
+
 # ---- Ranges, dispatches ----
 
 
@@ -890,7 +894,7 @@ class Plan(_Object):
     ) -> "Any":
         """Runs the plan and returns its output: the one given, filled; else a numpy array
         where the input is one, else bytes."""
-        return self.submit(input, output, deadline=deadline).result()
+        return self.submit(input, output, deadline=deadline)._await()
 
 
 # ---- Where the bytes of a request travel ----
@@ -1030,8 +1034,8 @@ class _Staging:
         moved.memory, self.memory = self.memory, None
         try:
             return self.client._send(type, parts, self.client._until(deadline), decode, moved)
-        except BaseException:
-            moved.__exit__()
+        except BaseException as e:
+            moved.__exit__(type(e))  # sent, perhaps, where a signal's exception came after it
             raise
 
 
@@ -1074,6 +1078,15 @@ class Future:
         if self.error is not None:
             raise self.error
         return self.value
+
+    def _await(self) -> "Any":
+        """result() for the one caller there is: where a signal's exception ends the wait, the
+        outputs are the caller's again, and the reply is dropped when it comes."""
+        try:
+            return self.result()
+        except BaseException:
+            self.decode = _ignored
+            raise
 
     def cancel(self) -> None:
         """Asks the server to end the request. result() then raises an error of the name
@@ -1349,7 +1362,7 @@ class Client:
         """
         return self.submit(
             work, inputs=inputs, outputs=outputs, counters=counters, deadline=deadline
-        ).result()
+        )._await()
 
     def submit(
         self,
@@ -1478,7 +1491,7 @@ class Client:
             until = monotonic() + self._compile_timeout
         else:
             until = self._later() if deadline == -1 else self._until(deadline)
-        return self._send(type, parts, until, decode, None, descriptor).result()
+        return self._send(type, parts, until, decode, None, descriptor)._await()
 
     def _send(
         self,

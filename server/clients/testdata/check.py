@@ -4,6 +4,7 @@
     check.py SOCKET STEP...
 """
 import os
+import signal
 import sys
 from array import array
 
@@ -27,6 +28,14 @@ uniform int i; uniform uint u; uniform float f;
 void main() { y[0] = float(i); y[1] = float(u); y[2] = f; y[3] = p; }
 """
 
+
+SLOW = """layout(local_size_x = 64) in;
+layout(std430, binding = 1) buffer Out { uint y[]; };
+uniform uint k;
+void main() { uint x = k;
+  for (uint i = 0u; i < 60000u; i++) x = x * 1664525u + 1013904223u;
+  y[gl_LocalInvocationIndex] = x == 77u ? 1u : k; }
+"""
 
 COUNTED = """
 layout(local_size_x = 64) in;
@@ -389,6 +398,31 @@ class Check:
             want(False)
         except ValueError:
             pass
+
+    def interrupted(self) -> None:
+        """Ends waits by the exception of a signal, as Ctrl-C does: what comes late is dropped."""
+        slow = self._gpu.program(SLOW, name="check-slow").dispatch(100, uniforms={"k": shadercache.uint(7)})
+
+        def interrupt(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGALRM, interrupt)
+        buffer, values, results = self._gpu.buffer(4 * COUNT), bytearray(4 * COUNT), bytearray(4 * COUNT)
+        for wait in (
+            lambda: self._gpu.run(slow, outputs={1: results}),
+            lambda: buffer.read(into=results),
+        ):
+            first = self._gpu.submit(slow, outputs={1: 4 * COUNT})  # takes its time
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            try:
+                wait()
+                want(False)
+            except KeyboardInterrupt:
+                results[:] = b"\xaa" * len(results)
+            buffer.write(values)  # after the copy of the read, whose reply comes before
+            first.result()
+            self._gpu.run(slow, outputs={1: 4 * COUNT})
+            want(results == b"\xaa" * len(results))
 
     def status(self) -> None:
         want(isinstance(self._gpu.status(), dict))
