@@ -1035,7 +1035,7 @@ class _Staging:
         try:
             return self.client._send(type, parts, self.client._until(deadline), decode, moved)
         except BaseException as e:
-            moved.__exit__(type(e))  # sent, perhaps, where a signal's exception came after it
+            moved.__exit__(e.__class__)  # sent, perhaps, where a signal's exception came after it
             raise
 
 

@@ -455,6 +455,9 @@ class Check:
     def oversize(self) -> None:
         self._gpu.program("/" * (2 << 20))
 
+    def crowded(self) -> None:
+        self._gpu.submit([self._program.dispatch(1)] * 40000, inputs={0: floats(COUNT << 8, 1)})
+
     def again(self) -> None:
         """Opens a session, runs a job and closes it, 300 times; errors are expected."""
         first = self._gpu
