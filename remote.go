@@ -1,6 +1,7 @@
 package shadercache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -43,10 +44,7 @@ func openFleet(o Options) *fleetMember {
 	if dir == nil {
 		return nil // the cache logs it
 	}
-	f := &fleetMember{logger: o.Cache.Logger}
-	if f.logger == nil {
-		f.logger = slog.New(slog.DiscardHandler)
-	}
+	f := &fleetMember{logger: cmp.Or(o.Cache.Logger, slog.New(slog.DiscardHandler))}
 	settings, err := o.remoteSettings()
 	if err == nil {
 		f.remote, err = fleet.Open(dir, settings)
@@ -76,9 +74,7 @@ func (o Options) remoteSettings() (fleet.Options, error) {
 	if settings.Mode == fleet.Off {
 		return settings, nil // whatever the environment has
 	}
-	if settings.Logger == nil {
-		settings.Logger = o.Cache.Logger
-	}
+	settings.Logger = cmp.Or(settings.Logger, o.Cache.Logger)
 	if !isPrivileged() {
 		return fleet.FromEnvironment(settings)
 	}

@@ -59,7 +59,5 @@ func (s *Store) explainBlob(e *Explanation) {
 		return
 	}
 	e.Stored, e.Checked = true, s.Checked(b)
-	if e.Name == "" {
-		e.Name = b.Name
-	}
+	e.Name = cmp.Or(e.Name, b.Name)
 }

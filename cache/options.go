@@ -188,8 +188,6 @@ func (o Options) withDefaults() Options {
 	}
 	o.KeepEvictedBytes = cmp.Or(o.KeepEvictedBytes, defaultKeepEvictedBytes)
 	o.Backfill = o.Backfill || os.Getenv(backfillEnvironment) == "1"
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }

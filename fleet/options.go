@@ -185,15 +185,9 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("remote: the name of a remote is a text of at most %d bytes", maxName)
 	}
 	o.Patience = cmp.Or(o.Patience, defaultPatience)
-	if o.LeaseTime == 0 {
-		o.LeaseTime = defaultLeaseTime
-	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = defaultMaxBytes
-	}
-	if o.Lifetime == 0 {
-		o.Lifetime = defaultLifetime
-	}
+	o.LeaseTime = cmp.Or(o.LeaseTime, defaultLeaseTime)
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
+	o.Lifetime = cmp.Or(o.Lifetime, defaultLifetime)
 	return o, nil
 }
 

@@ -1,6 +1,7 @@
 package glctx
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,10 +135,7 @@ func Open(o Options) (*Context, error) {
 }
 
 func newContext(o Options) *Context {
-	logger := o.Logger
-	if logger == nil {
-		logger = slog.New(slog.DiscardHandler)
-	}
+	logger := cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	o.task = trace.NewTask()
 	return &Context{
 		options: o, logger: logger, queue: new(queue), stopped: make(chan struct{}),

@@ -246,8 +246,6 @@ func (r *run) child(ctx context.Context, scenario, dir string, programs, round i
 		return Figures{}, fmt.Errorf("the child printed no result: %w", err)
 	}
 	r.gpu, r.drv = c.GPU, c.Driver
-	if c.DriverCache == "" {
-		c.DriverCache = state
-	}
+	c.DriverCache = cmp.Or(c.DriverCache, state)
 	return c.Figures, nil
 }

@@ -1,6 +1,7 @@
 package oci
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,7 @@ func findCredentials(u *url.URL, host string, getenv func(string) string, secret
 		secrets.Add(password)
 		return auth.StaticCredential(host, fixed), nil
 	}
-	dir := getenv("DOCKER_CONFIG")
-	if dir == "" {
-		dir = filepath.Join(getenv("HOME"), ".docker")
-	}
+	dir := cmp.Or(getenv("DOCKER_CONFIG"), filepath.Join(getenv("HOME"), ".docker"))
 	store, err := credentials.NewStore(filepath.Join(dir, "config.json"), credentials.StoreOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("credentials of Docker: %w", err)

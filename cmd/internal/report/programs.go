@@ -136,9 +136,7 @@ func (p *collected) addRead(e trace.Event) {
 }
 
 func (p *collected) ready(at float64) {
-	if p.ReadyMillis == 0 {
-		p.ReadyMillis = at
-	}
+	p.ReadyMillis = cmp.Or(p.ReadyMillis, at)
 }
 
 func (p *collected) finish() Program {
