@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -98,6 +99,9 @@ func (r *Remote) compactPacks(ctx context.Context, old *fetched, parts []Pack, r
 		return err
 	}
 	if err := r.writeHead(ctx, old, &head); err != nil {
+		if errors.Is(err, ErrNotFound) { // a prune took an older copy: the head may list the pack, whose parts no next attempt has
+			err = errors.Join(err, r.putPack(ctx, old.Fingerprint, made, nil))
+		}
 		return err
 	}
 	r.state.putItems(old.Fingerprint, made.SHA256, made.items)

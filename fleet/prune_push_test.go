@@ -131,6 +131,36 @@ func TestPackDeletedBeforeItsHeadIsWritten(t *testing.T) {
 	}
 }
 
+// The same with the pack of a compaction: no machine may have all of its programs.
+func TestCompactedPackDeletedBeforeItsHeadIsWritten(t *testing.T) {
+	t.Parallel()
+	for _, swaps := range []bool{true, false} {
+		s := newScene(t)
+		s.store.abilities.CompareAndSwap = swaps
+		put(t, s.writer, mesaDriver, 3)
+		push(t, s.writer, writer(s.url))
+		listed := s.store.copyObjects()
+		s.store.put = func(name string) error {
+			if strings.HasSuffix(name, "/head") {
+				s.store.put = nil
+				for pack := range s.store.copyObjects() {
+					if listed[pack] == nil && strings.Contains(pack, "/packs/") {
+						s.store.lose(pack)
+					}
+				}
+			}
+			return nil
+		}
+		if _, err := open(t, openDir(t), writer(s.url)).Compact(t.Context(), mesaDriver.Digest()); err != nil {
+			t.Fatal(err)
+		}
+		if h := s.head(); len(h.Packs) != 1 || s.store.put != nil {
+			t.Fatalf("head: %+v", h)
+		}
+		s.wantPushed(1, 2, 3)
+	}
+}
+
 // A pack that no head lists is that of a push under way for a day, and for ever where the store
 // does not tell its age.
 func TestPruneKeepsYoungPacks(t *testing.T) {
