@@ -219,6 +219,9 @@ func (o Options) fit(packs []Pack, room int64) (total int64, err error) {
 // installPacks fetches and installs those packs of a head that the directory lacks.
 func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report PullReport, err error) {
 	missing := r.lacks(h, job.again)
+	if len(missing) > 0 && !holds(r.dir, h.Driver) { // it does once one is installed: a next pull has to know which are
+		r.note(r.state.updateDriver(h.Fingerprint, (*driverState).forgetPacks))
+	}
 	r.noteCovered(h, missing)
 	report.Present = len(h.Packs) - len(missing)
 	total, err := r.options.fit(missing, *job.room)

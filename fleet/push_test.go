@@ -206,3 +206,45 @@ func TestHeadThatIsTooLarge(t *testing.T) {
 		t.Errorf("a head of %d bytes: %v", len(before), err)
 	}
 }
+
+// After a directory was cleared, and has a program again, all packs are new to it.
+func TestPullAfterClear(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	_, err := s.victim.Clear(binary.PruneOptions{})
+	must(t, err)
+	must(t, fleet.ForgetPacks(s.victim))
+	put(t, s.victim, mesaDriver, 3)
+	if r := pull(t, s.victim, reader(s.url), mesaDriver); r.Packs != 1 {
+		t.Errorf("the pull: %+v", r)
+	}
+	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
+	if seen := fleet.DirSeen(s.victim); len(seen) != 1 {
+		t.Errorf("numbers were forgotten: %+v", seen)
+	}
+}
+
+// A pull into a directory without the driver's programs, which ends after one pack, leaves no
+// other that counts as installed.
+func TestPullThatEndsAfterADirectoryWasDeleted(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	put(t, s.writer, mesaDriver, 3)
+	push(t, s.writer, writer(s.url))
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	must(t, os.RemoveAll(filepath.Join(s.victim.Path(), mesaDriver.DirName())))
+	last := s.head().Packs[1].SHA256.String()
+	s.store.get = func(_ context.Context, name string, _ *fleet.Object) (*fleet.Object, error) {
+		if strings.HasSuffix(name, last) {
+			return nil, fleet.ErrUnreachable
+		}
+		return nil, nil
+	}
+	if _, err := open(t, s.victim, reader(s.url)).Pull(t.Context(), fleet.PullOptions{Current: &mesaDriver}); !errors.Is(err, fleet.ErrUnreachable) {
+		t.Fatal(err)
+	}
+	wantPrograms(t, s.victim, mesaDriver, 1, 2)
+	s.store.get = nil
+	s.wantPushed(1, 2, 3)
+}

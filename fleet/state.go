@@ -84,6 +84,8 @@ func (s *driverState) has(p Pack) bool {
 
 func (s *driverState) hasDigest(d shader.Digest) bool { return slices.Contains(s.Packs, d) }
 
+func (s *driverState) forgetPacks() { s.Packs = nil }
+
 // read decodes a JSON file, and leaves v as it is where there is none that can be read.
 func (d stateDir) read(name string, v any) {
 	path := filepath.Join(d.path, name)

@@ -32,6 +32,20 @@ func ZeroCounters(dir *binary.Dir) error {
 	return errors.Join(failed...)
 }
 
+// ForgetPacks makes the packs of all remotes new to a directory whose content was deleted. The
+// numbers of heads and lists of keys that were seen stay.
+func ForgetPacks(dir *binary.Dir) (err error) {
+	for _, d := range stateDirs(dir) {
+		for _, e := range osfile.List(d.path) {
+			var of shader.Digest
+			if of.UnmarshalText([]byte(e.Name())) == nil {
+				err = errors.Join(err, d.updateDriver(of, (*driverState).forgetPacks))
+			}
+		}
+	}
+	return err
+}
+
 // stateDirs returns the folders of all remotes in a directory.
 func stateDirs(dir *binary.Dir) (all []stateDir) {
 	folder := filepath.Join(dir.Path(), Folder)

@@ -14,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet"
 )
 
 const clearUsage = `Delete everything in the cache: programs of every driver, the drivers' machine
@@ -64,6 +65,9 @@ func (o *options) clear(in io.Reader, yes, dryRun bool) (*deletion, error) {
 		}
 	}
 	r.PruneReport, err = clearAll(dir, r.options())
+	if !dryRun {
+		err = errors.Join(err, fleet.ForgetPacks(dir))
+	}
 	return r, err
 }
 
