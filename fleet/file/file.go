@@ -193,8 +193,8 @@ func (b *backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fl
 }
 
 func (b *backend) put(ctx context.Context, name string, data io.Reader, o fleet.PutOptions) (tag string, err error) {
-	// Others of the fleet have to be able to read it.
-	if err := os.MkdirAll(b.path, 0o755); err != nil {
+	// Others of the fleet have to be able to read it; the umask says who may write.
+	if err := os.MkdirAll(b.path, 0o777); err != nil {
 		return "", err
 	}
 	root, err := os.OpenRoot(b.path)
@@ -202,7 +202,7 @@ func (b *backend) put(ctx context.Context, name string, data io.Reader, o fleet.
 		return "", err
 	}
 	defer root.Close()
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+	if err := root.MkdirAll(path.Dir(name), 0o777); err != nil {
 		return "", err
 	}
 	temp, tag, err := writeTemp(ctx, root, path.Dir(name), data)
@@ -218,7 +218,7 @@ func (b *backend) put(ctx context.Context, name string, data io.Reader, o fleet.
 // writeTemp writes data to a new file of a folder, and syncs it.
 func writeTemp(ctx context.Context, root *os.Root, folder string, data io.Reader) (name, tag string, err error) {
 	name = path.Join(folder, tempStart+rand.Text())
-	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return "", "", err
 	}

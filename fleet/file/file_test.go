@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,21 @@ func newBackend(t *testing.T) (*backend, string) {
 	b, err := open(&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}, fleet.BackendOptions{})
 	must(t, err)
 	return b.(*backend), path
+}
+
+// The umask says who may write: users of one group push to one directory.
+func TestModes(t *testing.T) {
+	b, path := newBackend(t)
+	defer syscall.Umask(syscall.Umask(0o002))
+	_, err := b.Put(t.Context(), "v1/a/head", strings.NewReader("x"), fleet.PutOptions{Size: 1})
+	must(t, err)
+	for name, want := range map[string]os.FileMode{"": 0o775, "v1": 0o775, "v1/a": 0o775, "v1/a/head": 0o664, "v1/a/.lock": 0o664} {
+		info, err := os.Stat(filepath.Join(path, name))
+		must(t, err)
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has the mode %v, want %v", name, info.Mode(), want)
+		}
+	}
 }
 
 // TestURLsOfNoDirectory: a user or an option would be ignored.
