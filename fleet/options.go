@@ -206,6 +206,9 @@ func (o *Options) plainKeys() []ed25519.PublicKey {
 // part of it.
 func nameOf(u *url.URL) string {
 	name := u.Path
+	if !utf8.ValidString(name) { // in a head it would be another text
+		name = u.EscapedPath()
+	}
 	switch u.Scheme {
 	case "oci":
 		name, _, _ = strings.Cut(name, "@")

@@ -138,6 +138,8 @@ func TestNamesOfRemotes(t *testing.T) {
 		"oci://registry/team/app@sha256:1234":         "team/app",
 		"https://host":                                "",
 		"https://host/packs@staging":                  "packs@staging",
+		"file:///srv/caf%c3%a9":                       "srv/caf\u00e9",
+		"file:///srv/caf%e9":                          "srv/caf%e9",
 	} {
 		if got := fleet.NameOf(text); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)
