@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -124,7 +125,7 @@ func FromEnvironment(o Options) (Options, error) {
 		o.MinSequence = number
 	}
 	o.Name = cmp.Or(o.Name, os.Getenv(nameVariable))
-	o.Strict = o.Strict || os.Getenv(strictVariable) == "1"
+	o.Strict = o.Strict || !slices.Contains([]string{"", "0"}, os.Getenv(strictVariable))
 	if err := o.keysFromEnvironment(); err != nil {
 		return o, err
 	}

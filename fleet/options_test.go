@@ -30,6 +30,12 @@ func TestFromEnvironment(t *testing.T) {
 	if err != nil || o.URL != "file:///other" || o.Mode != fleet.Off || o.Budget != time.Minute || len(o.Keys) != 0 {
 		t.Errorf("options do not take precedence: %+v, %v", o, err)
 	}
+	for value, want := range map[string]bool{"": false, "0": false, "1": true, "true": true} {
+		t.Setenv("SHADERCACHE_REMOTE_STRICT", value)
+		if o, err := fleet.FromEnvironment(fleet.Options{}); err != nil || o.Strict != want {
+			t.Errorf("strict %q: %v, %v", value, o.Strict, err)
+		}
+	}
 	t.Setenv("SHADERCACHE_REMOTE_KEYS", "accept-unsigned")
 	if o, err := fleet.FromEnvironment(fleet.Options{}); err != nil || !o.Unsigned || len(o.Keys) != 0 {
 		t.Errorf("got %+v, %v", o, err)
