@@ -401,7 +401,8 @@ class Check:
 
     def interrupted(self) -> None:
         """Ends waits by the exception of a signal, as Ctrl-C does: what comes late is dropped."""
-        slow = self._gpu.program(SLOW, name="check-slow").dispatch(100, uniforms={"k": shadercache.uint(7)})
+        program, seven = self._gpu.program(SLOW, name="check-slow"), {"k": shadercache.uint(7)}
+        slow = program.dispatch(100, uniforms=seven)
 
         def interrupt(*_: object) -> None:
             raise KeyboardInterrupt
@@ -412,7 +413,7 @@ class Check:
             lambda: self._gpu.run(slow, outputs={1: results}),
             lambda: buffer.read(into=results),
         ):
-            first = self._gpu.submit(slow, outputs={1: 4 * COUNT})  # takes its time
+            first = self._gpu.submit(program.dispatch(100, buffers={1: buffer}, uniforms=seven))  # takes its time
             signal.setitimer(signal.ITIMER_REAL, 0.02)
             try:
                 wait()
