@@ -14,7 +14,8 @@
 //
 //	Submit   checks the job, reserves its place in the slot and copies the inputs
 //	         into mapped memory, or lets the caller's Fill write them there
-//	pump     on the GL thread: starts batches that are ready, polls the oldest fence
+//	pump     on the GL thread, before callbacks that wait: starts batches that are ready,
+//	         polls the oldest fence
 //	Wait     copies the outputs from mapped memory, or passes them to Read there
 //
 // Data of 4 MiB and more is copied by up to four goroutines. Where a job of up to 16 KiB each
