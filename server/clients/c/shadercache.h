@@ -960,7 +960,8 @@ static int shc__timed_out(shc_client *c) {
 
 static int shc__closed(shc_client *c) {
     if (!c->open) {
-        shc__fail(c, SHC_CLOSED, "it serves only the user that started it",
+        shc__fail(c, SHC_CLOSED,
+                  "connect again: it may have ended just now, and serves only its own user",
                   "the server closed the connection");
     } else {
         shc__fail(c, SHC_CLOSED,

@@ -1608,9 +1608,8 @@ class Client:
         if self._greeted:
             hint = "connect again: the new client's attribute ended has the reason"
             return _error("closed", "the server closed the connection without an error", hint)
-        return _error(
-            "closed", "the server closed the connection", "it serves only the user that started it"
-        )
+        hint = "connect again: it may have ended just now, and serves only its own user"
+        return _error("closed", "the server closed the connection", hint)
 
     def _timed_out(self) -> Error:
         return self._finish_all(
