@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -56,7 +57,7 @@ func TestEnvInTheRealLanguages(t *testing.T) {
 		"csh":        shellReader("csh", "-f", "-c", "setenv SHADERCACHE_DIR $CACHE:q; eval \"`shadercache env --format csh`\"; env -0"),
 		"csh file":   shellReader("csh", "-f", "-c", `shadercache --dir $CACHE:q env --format csh > out.csh; source out.csh; env -0`),
 		"systemd":    systemdReader,
-		"docker":     each(dockerReader),
+		"docker":     dockerReader,
 		"env-file":   each(envFileReader),
 		"kubernetes": kubernetesReader,
 	} {
@@ -151,16 +152,19 @@ func envTexts(t *testing.T, dirs []string, format string) (texts []string) {
 	return texts
 }
 
-// envText returns what env prints.
-func envText(t *testing.T, dir, format string) string {
+// envText returns what env prints for another environment. The shells read it from a process.
+func envText(t *testing.T, dir, name string) string {
 	t.Helper()
-	cmd := exec.Command("shadercache", "--dir", dir, "env", "--format", format)
-	cmd.Stderr = os.Stderr
-	out, err := cmd.Output()
+	o := &options{cli.Options{Dir: dir, DriverCache: true, Stdout: io.Discard, Stderr: io.Discard}}
+	format, err := findEnvFormat(name)
 	if err != nil {
-		t.Fatalf("%s: %v", format, err)
+		t.Fatal(err)
 	}
-	return string(out)
+	r, err := o.env(format)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return r.Text
 }
 
 // pythonReader runs a program in Python that has a function read, of a text to a
@@ -224,14 +228,19 @@ func systemdReader(t *testing.T, dirs []string) []map[string]string {
 	return pythonReader(t, parseWithSystemd, "import glob; glob.glob('/usr/lib/*/systemd/libsystemd-core-*.so')[0]", texts)
 }
 
-// dockerReader builds an image with buildah, which parses Dockerfiles with Docker's code.
-func dockerReader(t *testing.T, dir string) map[string]string {
+// dockerReader builds an image with buildah, which parses Dockerfiles with Docker's code. Names
+// begin with the number of their directory, since an image takes a second.
+func dockerReader(t *testing.T, dirs []string) []map[string]string {
 	buildah, err := exec.LookPath("buildah")
 	if err != nil || os.Geteuid() != 0 {
 		t.Skip("buildah is not installed, or this is not root: ", err)
 	}
-	work := t.TempDir()
-	if err := os.WriteFile(filepath.Join(work, "Dockerfile"), []byte("FROM scratch\n"+envText(t, dir, "docker")), 0o600); err != nil {
+	work, file, all := t.TempDir(), "FROM scratch\n", make([]map[string]string, len(dirs))
+	for i, text := range envTexts(t, dirs, "docker") {
+		file += strings.ReplaceAll(text, "\nENV ", fmt.Sprintf("\nENV D%d_", i))
+		all[i] = map[string]string{}
+	}
+	if err := os.WriteFile(filepath.Join(work, "Dockerfile"), []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	run := func(arguments ...string) []byte {
@@ -251,10 +260,12 @@ func dockerReader(t *testing.T, dir string) map[string]string {
 	if err := json.Unmarshal(run("inspect", "--type", "image", "app"), &image); err != nil {
 		t.Fatal(err)
 	}
-	all := map[string]string{}
 	for _, v := range image.OCIv1.Config.Env {
 		name, value, _ := strings.Cut(v, "=")
-		all[name] = value
+		var i int
+		if _, err := fmt.Sscanf(name, "D%d_%s", &i, &name); err == nil { // not PATH
+			all[i][name] = value
+		}
 	}
 	return all
 }
