@@ -35,6 +35,9 @@ func TestInterpreter(t *testing.T) {
 			t.Errorf("%+v", row)
 		}
 	}
+	if last := r.rows[29]; last.Machine != "group" || last.Program != "vector" {
+		t.Errorf("%+v", last)
+	}
 	for _, q := range ratios {
 		if q.ContinuousToMega <= 0 || q.ChainedToMega <= 0 || q.StandardToMega <= 0 || q.MegaToOneMachine <= 0 {
 			t.Errorf("%+v", q)
