@@ -79,6 +79,17 @@ func ScriptsOnTwoDrivers(t *testing.T, dir string) testscript.Params {
 	return p
 }
 
+// BuildShadercache builds shadercache and puts it in the PATH, for the tests of another command.
+func BuildShadercache(t *testing.T) {
+	t.Helper()
+	bin := t.TempDir()
+	build := exec.Command("go", "build", "-tags", "egl", "-o", bin, modulePath+"cmd/shadercache")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
 // Scripts returns the parameters of a run of the scripts in a folder that need no OpenGL. The
 // masked command replaces the texts in driver by DRIVER.
 func Scripts(dir string, driver ...string) testscript.Params {

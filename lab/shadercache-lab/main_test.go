@@ -16,8 +16,9 @@ func TestMain(m *testing.M) { clitest.Main(m, map[string]func(){"shadercache-lab
 // TestCommand runs the scripts that need no OpenGL.
 func TestCommand(t *testing.T) { testscript.Run(t, clitest.Scripts("testdata/script")) }
 
-// TestCommandOnGPU runs the scripts that start processes with OpenGL.
+// TestCommandOnGPU runs the scripts that start processes with OpenGL. Some also run shadercache.
 func TestCommandOnGPU(t *testing.T) {
+	clitest.BuildShadercache(t)
 	testscript.Run(t, clitest.ScriptsOnGPU(t, "testdata/script/gpu"))
 }
 
