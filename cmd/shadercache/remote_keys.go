@@ -19,10 +19,9 @@ root key, which stays offline: keygen --root makes one. Nodes know its public
 half alone, SHADERCACHE_REMOTE_KEYS=root.key.pub, so keys change without them.
 
 A list is valid for 400 days; renew, add and revoke begin them anew. After
-revoke readers refuse the heads that the key has signed, and compile until
-another one pushes with --replace. A head that another key has signed since
-is used as before, and keeps the packs that were in it: where a key leaked,
-push with --replace for each driver that remote list shows.
+revoke readers refuse heads that the key signed, and compile until another one
+pushes with --replace. Heads that another key signed since keep its packs: where
+it leaked, push with --replace for each driver that remote list shows.
 
 ` + remoteUsage
 
