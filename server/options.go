@@ -102,8 +102,6 @@ func (o Options) withDefaults() Options {
 	if o.SessionEnded == nil {
 		o.SessionEnded = func() {}
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }

@@ -7,6 +7,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,9 +78,7 @@ type Device struct {
 // Serve serves until ctx ends, there was no client for IdleExit, or workers end before they
 // serve.
 func Serve(ctx context.Context, o Options) error {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	l, err := o.listen()
 	if err != nil {
 		return err

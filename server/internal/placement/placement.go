@@ -3,6 +3,7 @@
 package placement
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,9 +52,7 @@ const (
 
 // New returns a placement on devices that are numbered from 0, none of which serves yet.
 func New(devices int, o Options) *Placement {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	p := &Placement{options: o, lobby: socket.NewLobby(), idle: make(chan struct{})}
 	p.mu.names = map[string]int{}
 	p.mu.changed = make(chan struct{})

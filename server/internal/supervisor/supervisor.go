@@ -9,6 +9,7 @@
 package supervisor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,9 +71,7 @@ func Run(ctx context.Context, o Options) error {
 	if o.StopTime <= 0 {
 		o.StopTime = 40 * time.Second
 	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	ended, failures, delay := "", 0, firstDelay
 	for generation := uint64(1); ; generation++ {
 		w, err := o.start(generation, ended)
