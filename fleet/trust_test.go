@@ -649,3 +649,29 @@ func wantRollback(t *testing.T, err error) {
 		t.Error(err)
 	}
 }
+
+// TestPullOfAllDriversLeavesOutRefusedHeads: a driver whose machines are gone has the head of a
+// key that was revoked since. The packs of the others come.
+func TestPullOfAllDriversLeavesOutRefusedHeads(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	gone := openDir(t)
+	put(t, gone, nvidiaDriver, 9)
+	push(t, gone, f.signer(1))
+	f.change(func(l *fleet.KeyList) { add(2)(l); revoke(1)(l) })
+	pull := func() (*binary.Dir, error) {
+		d := openDir(t)
+		_, err := open(t, d, rooted(reader(f.url))).Pull(t.Context(), fleet.PullOptions{AnyDriver: true})
+		return d, err
+	}
+	d, err := pull()
+	if !errors.Is(err, fleet.ErrRefused) {
+		t.Errorf("no head that is not refused: %v", err)
+	}
+	wantNothing(t, d)
+	must(t, f.pushNew(2, fleet.PushOptions{Replace: true}))
+	d, err = pull()
+	must(t, err)
+	wantPrograms(t, d, mesaDriver, 1, 2)
+	wantPrograms(t, d, nvidiaDriver)
+}
