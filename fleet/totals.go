@@ -22,25 +22,21 @@ func DirCounters(dir *binary.Dir) Counters {
 }
 
 // ZeroCounters makes the counters of all remotes in a directory begin again.
-func ZeroCounters(dir *binary.Dir) error {
-	var failed []error
+func ZeroCounters(dir *binary.Dir) (err error) {
 	for _, d := range stateDirs(dir) {
-		if err := os.Remove(filepath.Join(d.path, countersName)); !errors.Is(err, fs.ErrNotExist) {
-			failed = append(failed, err)
+		if failed := os.Remove(filepath.Join(d.path, countersName)); !errors.Is(failed, fs.ErrNotExist) {
+			err = errors.Join(err, failed)
 		}
 	}
-	return errors.Join(failed...)
+	return err
 }
 
 // ForgetPacks makes the packs of all remotes new to a directory whose content was deleted. The
 // numbers of heads and lists of keys that were seen stay.
 func ForgetPacks(dir *binary.Dir) (err error) {
 	for _, d := range stateDirs(dir) {
-		for _, e := range osfile.List(d.path) {
-			var of shader.Digest
-			if of.UnmarshalText([]byte(e.Name())) == nil {
-				err = errors.Join(err, d.updateDriver(of, (*driverState).forgetPacks))
-			}
+		for _, of := range d.drivers() {
+			err = errors.Join(err, d.updateDriver(of, (*driverState).forgetPacks))
 		}
 	}
 	return err
@@ -52,6 +48,17 @@ func stateDirs(dir *binary.Dir) (all []stateDir) {
 	for _, e := range osfile.List(folder) {
 		if e.IsDir() {
 			all = append(all, stateDir{filepath.Join(folder, e.Name())})
+		}
+	}
+	return all
+}
+
+// drivers returns the drivers that the folder of a remote knows.
+func (d stateDir) drivers() (all []shader.Digest) {
+	for _, e := range osfile.List(d.path) {
+		var of shader.Digest
+		if of.UnmarshalText([]byte(e.Name())) == nil {
+			all = append(all, of)
 		}
 	}
 	return all
@@ -70,11 +77,7 @@ type Seen struct {
 // DirSeen returns the heads that a machine has seen, of all remotes in a directory.
 func DirSeen(dir *binary.Dir) (all []Seen) {
 	for _, d := range stateDirs(dir) {
-		for _, e := range osfile.List(d.path) {
-			var of shader.Digest
-			if of.UnmarshalText([]byte(e.Name())) != nil {
-				continue
-			}
+		for _, of := range d.drivers() {
 			if s := d.driver(of); s.Sequence > 0 {
 				all = append(all, Seen{filepath.Base(d.path), of, s.Epoch, s.Sequence, s.Head})
 			}
