@@ -245,16 +245,18 @@ func (c *Context) lostError() error {
 
 // Post queues fn for the GL thread, behind earlier callbacks, and returns. After
 // Close fn is discarded. A panic in fn ends the program.
-func (c *Context) Post(fn func(gl *GL)) {
-	if fn == nil {
-		panic("glctx: Post was given no function")
-	}
-	c.put(callback{post: fn}, false)
-}
+func (c *Context) Post(fn func(gl *GL)) { c.post(fn, false) }
 
 // PostFirst is Post, but fn runs before all callbacks that were not posted so: at once, or
 // behind the one that runs. One of theirs runs between two that were posted first.
-func (c *Context) PostFirst(fn func(gl *GL)) { c.put(callback{post: fn}, true) }
+func (c *Context) PostFirst(fn func(gl *GL)) { c.post(fn, true) }
+
+func (c *Context) post(fn func(gl *GL), first bool) {
+	if fn == nil {
+		panic("glctx: Post was given no function")
+	}
+	c.put(callback{post: fn}, first)
+}
 
 // put queues a job and reports whether the queue was open, and whether the GL thread
 // slept.

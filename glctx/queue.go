@@ -107,14 +107,15 @@ func (q *queue) take() (j callback, open bool) {
 func (q *queue) dueTimer() (due callback, next time.Duration) {
 	next = futex.NoLimit
 	for _, t := range q.timers {
-		switch left := time.Until(t.at); {
-		case t.at.IsZero(): // it is not set
-		case left <= 0:
+		if t.at.IsZero() {
+			continue
+		}
+		left := time.Until(t.at)
+		if left <= 0 {
 			t.at = time.Time{}
 			return callback{post: t.fn}, 0
-		default:
-			next = min(next, left)
 		}
+		next = min(next, left)
 	}
 	return callback{}, next
 }

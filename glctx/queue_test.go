@@ -151,3 +151,18 @@ func TestQueueExpectsIdleOnce(t *testing.T) {
 		t.Error("expectIdle is still set")
 	}
 }
+
+// A callback without a function panics where it is posted, not on the GL thread.
+func TestPostedCallbacksNeedAFunction(t *testing.T) {
+	c := &Context{queue: new(queue)}
+	for name, post := range map[string]func(func(*GL)){"Post": c.Post, "PostFirst": c.PostFirst} {
+		panicked := func() (v any) {
+			defer func() { v = recover() }()
+			post(nil)
+			return nil
+		}()
+		if panicked == nil || c.queue.len() != 0 {
+			t.Errorf("%s: panicked with %v, %d are queued", name, panicked, c.queue.len())
+		}
+	}
+}
