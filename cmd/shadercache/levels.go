@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
@@ -69,8 +71,16 @@ func addLevels(m *cli.Metrics, levels []levelLine) {
 	}
 	m.Begin("remote_errors_total", "counter", "Errors of remotes by class.")
 	for _, l := range levels {
-		for _, class := range errorClasses(fleet.Counters{Errors: l.Classes}) {
+		for _, class := range slices.Sorted(maps.Keys(l.Classes)) {
 			m.Sample("remote_errors_total", float64(l.Classes[class]), "class", class)
 		}
 	}
+}
+
+// errorCount returns the errors of all classes.
+func errorCount(c fleet.Counters) (total int64) {
+	for _, n := range c.Errors {
+		total += n
+	}
+	return total
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,8 +30,7 @@ starts, where these are set:
                                default the path of the URL
 
 $SHADERCACHE_REMOTE_MIN_SEQUENCE refuses heads of a lower number, also on a
-machine that has seen none, and SHADERCACHE_REMOTE_STRICT=1 those of shadercache
-0.3, which have no name and no end.`
+machine that has seen none.`
 
 func (o *options) remoteCommand() cli.Command {
 	return cli.Command{
@@ -56,8 +57,6 @@ The exit code is 1 when the remote does not answer, or is refused.`
 type remoteStatus struct {
 	fleet.Status
 	Error string `json:"error,omitempty"` // why the remote cannot be read
-
-	err error
 }
 
 func (o *options) remoteStatusCommand() cli.Command {
@@ -89,14 +88,14 @@ func (o *options) remoteStatus(ro fleet.Options) (*remoteStatus, error) {
 	s := &remoteStatus{}
 	return s, o.onRemote(ro, func(r *fleet.Remote) error {
 		if s.Status = r.Status(ctx, &fingerprint); s.Err != nil {
-			s.err, s.Error = s.Err, s.Err.Error()
+			s.Error = s.Err.Error()
 		}
 		return nil
 	})
 }
 
 // Verdict returns why the remote cannot be read.
-func (s *remoteStatus) Verdict() error { return s.err }
+func (s *remoteStatus) Verdict() error { return s.Err }
 
 func (s *remoteStatus) Print(w io.Writer) {
 	fmt.Fprintf(w, "remote\t%s, %s\n", cli.EscapeName(s.URL), s.Mode)
@@ -105,7 +104,7 @@ func (s *remoteStatus) Print(w io.Writer) {
 		fmt.Fprint(w, "answer\tnone\n")
 	case s.Signed:
 		fmt.Fprintf(w, "answer\tin %s, signed by key %s\n", cli.ReadableDuration(s.Latency), s.Signer)
-	case s.Head == nil && s.err == nil: // nothing that could be signed
+	case s.Head == nil && s.Err == nil: // nothing that could be signed
 		fmt.Fprintf(w, "answer\tin %s\n", cli.ReadableDuration(s.Latency))
 	default:
 		fmt.Fprintf(w, "answer\tin %s, not signed by a known key\n", cli.ReadableDuration(s.Latency))
@@ -113,9 +112,7 @@ func (s *remoteStatus) Print(w io.Writer) {
 	if h := s.Head; h != nil {
 		fmt.Fprintf(w, "this driver\t%s in %s (%s), sequence %d of %s\n", cli.Plural(h.Programs(), "program"), cli.Plural(len(h.Packs), "pack"),
 			cli.ReadableBytes(h.Bytes()), h.Sequence, h.Time.Local().Format(time.DateTime))
-		if !h.Expires.IsZero() {
-			fmt.Fprintf(w, "valid until\t%s\n", h.Expires.Local().Format(time.DateTime))
-		}
+		fmt.Fprintf(w, "valid until\t%s\n", h.Expires.Local().Format(time.DateTime))
 	} else if s.Reachable {
 		fmt.Fprint(w, "this driver\tnothing: the first push from a machine with this driver and GPU fills it\n")
 	}
@@ -125,7 +122,7 @@ func (s *remoteStatus) Print(w io.Writer) {
 	c := s.Counters
 	fmt.Fprintf(w, "starts here\t%d hits, %d misses, %d errors; %s, %s and %s in all\n", c.Hits, c.Misses, errorCount(c),
 		cli.ReadableBytes(c.Bytes), cli.ReadableDuration(c.Time), cli.Plural(c.Backfills, "program"))
-	for _, class := range errorClasses(c) {
+	for _, class := range slices.Sorted(maps.Keys(c.Errors)) {
 		fmt.Fprintf(w, "\t  %s: %d\n", class, c.Errors[class])
 	}
 }
@@ -141,6 +138,7 @@ type headLine struct {
 type remoteListResult struct {
 	Remote string     `json:"remote"` // its URL, without credentials
 	Heads  []headLine `json:"heads"`
+	partial
 }
 
 const remoteListUsage = `List the drivers that a remote has packs for, the latest change first. The
@@ -176,7 +174,7 @@ func (o *options) remoteList(ro fleet.Options) (*remoteListResult, error) {
 	defer stop()
 	list := &remoteListResult{Remote: shownURL(ro.URL)}
 	return list, o.onRemote(ro, func(r *fleet.Remote) error {
-		heads, err := r.Heads(ctx)
+		heads, err := list.heads(ctx, r)
 		list.Heads = newHeadLines(heads, current)
 		return err
 	})
@@ -184,7 +182,7 @@ func (o *options) remoteList(ro fleet.Options) (*remoteListResult, error) {
 
 func newHeadLines(heads []fleet.Head, current []cli.DeviceLine) []headLine {
 	lines := []headLine{}
-	for _, h := range latestFirst(heads) {
+	for _, h := range heads {
 		lines = append(lines, headLine{h.Driver.Label(), isCurrent(current, h.Fingerprint), h})
 	}
 	return lines

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -23,6 +24,7 @@ for a day. --fingerprint chooses drivers by the first digits in remote list.`
 type remoteCompactResult struct {
 	Remote  string           `json:"remote"` // its URL, without credentials
 	Drivers []compactionLine `json:"drivers"`
+	partial
 }
 
 // compactionLine is one driver.
@@ -64,7 +66,7 @@ func (o *options) compactRemote(ro fleet.Options, digits []string) (*remoteCompa
 	defer stop()
 	r := &remoteCompactResult{Remote: shownURL(ro.URL), Drivers: []compactionLine{}}
 	return r, o.onRemote(ro, func(in *fleet.Remote) error {
-		heads, err := in.Heads(ctx)
+		heads, err := r.heads(ctx, in)
 		if err != nil {
 			return err
 		}
@@ -78,13 +80,14 @@ func (o *options) compactRemote(ro fleet.Options, digits []string) (*remoteCompa
 				chosen[f] = true
 			}
 		}
-		for _, h := range latestFirst(heads) {
+		for _, h := range heads {
 			if len(h.Packs) < 2 || len(digits) > 0 && !chosen[h.Fingerprint] {
 				continue
 			}
 			line := compactionLine{Label: h.Driver.Label(), Fingerprint: h.Fingerprint, Before: len(h.Packs)}
 			if line.PushReport, err = in.Compact(ctx, h.Fingerprint); err != nil {
-				return fmt.Errorf("%s: %w", line.Fingerprint.Short(), err)
+				r.failed = errors.Join(r.failed, fmt.Errorf("%s: %w", line.Fingerprint.Short(), err))
+				continue
 			}
 			r.Drivers = append(r.Drivers, line)
 		}
@@ -93,7 +96,7 @@ func (o *options) compactRemote(ro fleet.Options, digits []string) (*remoteCompa
 }
 
 func (r *remoteCompactResult) Print(w io.Writer) {
-	if len(r.Drivers) == 0 {
+	if len(r.Drivers) == 0 && r.failed == nil {
 		fmt.Fprintf(w, "no driver of %s has more than one pack\n", cli.EscapeName(r.Remote))
 		return
 	}

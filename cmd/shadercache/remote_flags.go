@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -77,6 +78,21 @@ func signKey(cmd *cobra.Command, file string) (ed25519.PrivateKey, error) {
 		return nil, err
 	}
 	return pack.ReadPrivateKey(file)
+}
+
+// partial is in the result of a command that does what it can: the result is printed, and then the
+// command fails with what it could not do.
+type partial struct{ failed error }
+
+// Verdict returns what could not be done.
+func (p *partial) Verdict() error { return p.failed }
+
+// heads returns the heads of a remote. One that is refused holds up no other driver.
+func (p *partial) heads(ctx context.Context, r *fleet.Remote) (heads []fleet.Head, err error) {
+	if heads, p.failed = r.Heads(ctx); len(heads) == 0 {
+		return nil, p.failed
+	}
+	return heads, nil
 }
 
 // onRemote calls use with a remote over the cache directory, which is made if it is missing.

@@ -36,6 +36,7 @@ type remotePruneResult struct {
 	Remote string `json:"remote"` // its URL, without credentials
 	DryRun bool   `json:"dry_run"`
 	fleet.PruneReport
+	partial
 }
 
 func (o *options) remotePruneCommand() cli.Command {
@@ -66,7 +67,7 @@ func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFl
 	defer stop()
 	r := &remotePruneResult{Remote: shownURL(ro.URL), DryRun: f.DryRun}
 	err = o.onRemote(ro, func(from *fleet.Remote) error {
-		heads, err := from.Heads(ctx)
+		heads, err := r.heads(ctx, from)
 		if err != nil {
 			return err
 		}
@@ -74,8 +75,8 @@ func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFl
 		if po.Keep, err = o.keptHeads(heads, f.Keep); err != nil {
 			return err
 		}
-		r.PruneReport, err = from.Prune(ctx, po)
-		return err
+		r.PruneReport, r.failed = from.Prune(ctx, po)
+		return nil
 	})
 	return r, err
 }

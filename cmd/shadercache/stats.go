@@ -84,10 +84,8 @@ type statsResult struct {
 	Exec             execLine          `json:"exec"`               // runs of exec --report since the same time as starts
 
 	counters binary.Counters
-	verdict  error // see missed
+	partial  // see missed
 }
-
-func (r *statsResult) Verdict() error { return r.verdict }
 
 // fingerprintLine is one driver.
 type fingerprintLine struct {
@@ -151,8 +149,8 @@ func (o *options) statsCommand() cli.Command {
 			if err != nil {
 				return nil, err
 			}
-			if r.verdict = r.missed(cmd, f); f.Prometheus {
-				return nil, errors.Join(r.writePrometheus(o.Stdout), r.verdict)
+			if r.failed = r.missed(cmd, f); f.Prometheus {
+				return nil, errors.Join(r.writePrometheus(o.Stdout), r.failed)
 			}
 			return r, nil
 		},
