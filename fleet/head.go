@@ -13,12 +13,7 @@ import (
 
 const (
 	headSchema = 2
-
-	// nameless is the schema of heads without a name and an end. They are read, with a
-	// warning, unless Options.Strict is set.
-	nameless = 1
-
-	maxName = 256
+	maxName    = 256
 
 	// maxHeadBytes is enough for maxPacks packs, of which a head has ten or so.
 	maxHeadBytes = 256 << 10
@@ -113,7 +108,7 @@ func decodeHead(data []byte, of shader.Digest) (*Head, error) {
 	if about.Schema > headSchema {
 		return nil, refuse(classNewer, "the head has schema %d, which is newer than this program: it reads schema %d; update shadercache here", about.Schema, headSchema)
 	}
-	if about.Schema != headSchema && about.Schema != nameless {
+	if about.Schema != headSchema {
 		return nil, refuse(classDamaged, "the head has schema %d, and this program reads schema %d", about.Schema, headSchema)
 	}
 	h := &Head{}
@@ -137,7 +132,7 @@ func (h *Head) check() error {
 	if h.Sequence > maxSequence {
 		return refuse(classDamaged, "the head has the impossible number %d", h.Sequence)
 	}
-	if h.Schema != nameless && h.Expires.IsZero() || len(h.Name) > maxName {
+	if h.Expires.IsZero() || len(h.Name) > maxName {
 		return refuse(classDamaged, "the head has no end, or an impossible name")
 	}
 	if len(h.digests()) != len(h.Packs) {

@@ -26,10 +26,11 @@ import (
 // The signature is that of keysContext and the JSON.
 type KeyList struct {
 	Schema  int         `json:"schema"`
-	Name    string      `json:"name"`    // of the remote: see Options
-	Epoch   uint64      `json:"epoch"`   // grows with each change: no reader goes back
-	Expires time.Time   `json:"expires"` // no reader uses it after that
-	Keys    []ListedKey `json:"keys"`    // the oldest first
+	Name    string      `json:"name"`            // of the remote: see Options
+	Epoch   uint64      `json:"epoch"`           // grows with each change: no reader goes back
+	Since   uint64      `json:"since,omitempty"` // heads of earlier epochs are refused: they may list what a leaked key has pushed
+	Expires time.Time   `json:"expires"`         // no reader uses it after that
+	Keys    []ListedKey `json:"keys"`            // the oldest first
 }
 
 // ListedKey is a key that may sign heads, or might once.
@@ -122,9 +123,11 @@ func verifyKeys(line []byte, roots []ed25519.PublicKey) (*KeyList, error) {
 }
 
 // readKeys returns the list of a remote, with its line and the tag of its object. Where there
-// is none the list is empty and has epoch 0. Without a known root key its form alone is
-// checked, and it is nil.
+// is none the list is empty and has epoch 0.
 func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err error) {
+	if r.backend == nil {
+		return nil, small{}, errOff
+	}
 	object, err = r.readSmall(ctx, keysName, maxKeysBytes)
 	if errors.Is(err, ErrNotFound) {
 		return &KeyList{Schema: keysSchema, Name: r.name}, small{}, nil
@@ -132,7 +135,10 @@ func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err
 	if line, rest := cutKeys(object.data); err == nil && (len(line) == 0 || len(rest) > 0) {
 		err = refuse(classDamaged, "%s is no such list", keysName) // each head would begin with it
 	}
-	if err == nil && len(r.options.Roots) > 0 {
+	if err == nil && len(r.options.Roots) == 0 {
+		err = errNoRoot
+	}
+	if err == nil {
 		list, _, err = r.trusted(object.data, 0)
 	}
 	if err != nil {
@@ -141,9 +147,11 @@ func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err
 	return list, object, nil
 }
 
-// keysToWrite returns the line that a new head begins with, none where the remote has no
-// list, and the list if it can be verified. It returns an error for a key that readers would
-// refuse.
+// errNoRoot is the error of a writer that cannot know what readers refuse.
+var errNoRoot = fmt.Errorf("the remote has a list of keys, and no root key is known here: name the .pub file of its root key in %s", keysVariable)
+
+// keysToWrite returns the list of a new head and the line that the head begins with, none where
+// the remote has no list. It returns an error for a key that readers would refuse.
 func (r *Remote) keysToWrite(ctx context.Context, old *fetched) (line []byte, list *KeyList, err error) {
 	list, object, err := r.readKeys(ctx)
 	if err != nil {
@@ -155,8 +163,10 @@ func (r *Remote) keysToWrite(ctx context.Context, old *fetched) (line []byte, li
 	}
 	seen := max(r.state.driver(old.Fingerprint).Epoch, r.state.keysEpoch())
 	switch {
+	case list == nil && len(line) > 0:
+		return nil, nil, errNoRoot
 	case list == nil:
-		return line, nil, nil
+		return nil, nil, nil
 	case list.Epoch < seen: // readers would refuse the head, with its number
 		return nil, nil, list.isOld(seen)
 	case r.options.SignKey == nil:
@@ -173,11 +183,11 @@ func (r *Remote) keysToWrite(ctx context.Context, old *fetched) (line []byte, li
 const keysLifetime = 400 * 24 * time.Hour
 
 // Keys returns the list of keys of the remote, which is empty and of epoch 0 where it has
-// none. A root key has to be known.
+// none. For others a root key has to be known.
 func (r *Remote) Keys(ctx context.Context) (*KeyList, error) {
 	ctx, end := r.patient(ctx)
 	defer end()
-	list, _, err := r.readKeysVerified(ctx)
+	list, _, err := r.readKeys(ctx)
 	return list, r.aboutKeys(err)
 }
 
@@ -186,16 +196,6 @@ func (r *Remote) aboutKeys(err error) error {
 		return nil
 	}
 	return fmt.Errorf("remote: keys of %s: %w", r.URL(), r.secret.Clean(err))
-}
-
-func (r *Remote) readKeysVerified(ctx context.Context) (*KeyList, small, error) {
-	if r.backend == nil {
-		return nil, small{}, errOff
-	}
-	if len(r.options.Roots) == 0 {
-		return nil, small{}, errors.New("no root key is known")
-	}
-	return r.readKeys(ctx)
 }
 
 // ChangeKeys changes the list of keys, with the private half of a known root key, and writes
@@ -228,7 +228,7 @@ func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change
 }
 
 func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change func(*KeyList) error) (*KeyList, []byte, error) {
-	list, old, err := r.readKeysVerified(ctx)
+	list, old, err := r.readKeys(ctx)
 	if err == nil {
 		err = r.checkClock(old.clock)
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,10 +57,6 @@ type Options struct {
 	// SHADERCACHE_REMOTE_MIN_SEQUENCE.
 	MinSequence uint64
 
-	// Strict refuses heads without a name and an end, as shadercache 0.3 wrote them.
-	// SHADERCACHE_REMOTE_STRICT=1.
-	Strict bool
-
 	// Lifetime is how long readers accept a head that Push or Compact writes. Default: 90
 	// days.
 	Lifetime time.Duration
@@ -98,7 +93,6 @@ const (
 	signVariable     = "SHADERCACHE_REMOTE_SIGN_KEY"
 	nameVariable     = "SHADERCACHE_REMOTE_NAME"
 	sequenceVariable = "SHADERCACHE_REMOTE_MIN_SEQUENCE"
-	strictVariable   = "SHADERCACHE_REMOTE_STRICT"
 )
 
 // FromEnvironment fills the zero fields of o from the environment. It returns an error for
@@ -125,7 +119,6 @@ func FromEnvironment(o Options) (Options, error) {
 		o.MinSequence = number
 	}
 	o.Name = cmp.Or(o.Name, os.Getenv(nameVariable))
-	o.Strict = o.Strict || !slices.Contains([]string{"", "0"}, os.Getenv(strictVariable))
 	if err := o.keysFromEnvironment(); err != nil {
 		return o, err
 	}

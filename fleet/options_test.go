@@ -30,12 +30,6 @@ func TestFromEnvironment(t *testing.T) {
 	if err != nil || o.URL != "file:///other" || o.Mode != fleet.Off || o.Budget != time.Minute || len(o.Keys) != 0 {
 		t.Errorf("options do not take precedence: %+v, %v", o, err)
 	}
-	for value, want := range map[string]bool{"": false, "0": false, "1": true, "true": true} {
-		t.Setenv("SHADERCACHE_REMOTE_STRICT", value)
-		if o, err := fleet.FromEnvironment(fleet.Options{}); err != nil || o.Strict != want {
-			t.Errorf("strict %q: %v, %v", value, o.Strict, err)
-		}
-	}
 	t.Setenv("SHADERCACHE_REMOTE_KEYS", "accept-unsigned")
 	if o, err := fleet.FromEnvironment(fleet.Options{}); err != nil || !o.Unsigned || len(o.Keys) != 0 {
 		t.Errorf("got %+v, %v", o, err)
@@ -119,9 +113,8 @@ func TestUnsignedAmongKeys(t *testing.T) {
 	t.Setenv("SHADERCACHE_REMOTE_KEYS", key+".pub"+string(filepath.ListSeparator)+root+".pub")
 	t.Setenv("SHADERCACHE_REMOTE_NAME", "main")
 	t.Setenv("SHADERCACHE_REMOTE_MIN_SEQUENCE", "7")
-	t.Setenv("SHADERCACHE_REMOTE_STRICT", "1")
 	o, err := fleet.FromEnvironment(fleet.Options{})
-	if err != nil || len(o.Keys) != 1 || len(o.Roots) != 1 || o.Name != "main" || o.MinSequence != 7 || !o.Strict {
+	if err != nil || len(o.Keys) != 1 || len(o.Roots) != 1 || o.Name != "main" || o.MinSequence != 7 {
 		t.Errorf("%+v, %v", o, err)
 	}
 	t.Setenv("SHADERCACHE_REMOTE_MIN_SEQUENCE", "many")

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"crypto/ed25519"
-	"errors"
 	"time"
 
 	"github.com/shadercache/shadercache/shader"
@@ -71,19 +70,16 @@ func (l *KeyList) explain(signed []byte, err error) error {
 	return err
 }
 
-// checkHead refuses a head of another remote, or one that claims a later list than it comes
-// with, and warns of one that says neither.
+// checkHead refuses a head of another remote, one that claims a later list than it comes with,
+// and one from before a key leaked.
 func (r *Remote) checkHead(f *fetched) error {
 	switch {
 	case !f.signed():
 		return nil // it proves nothing
 	case len(r.options.Roots) > 0 && (f.keys == nil && f.Epoch > 0 || f.keys != nil && f.Epoch > f.keys.Epoch):
 		return refuse(classSignature, "the head claims list of keys %d, and comes with an older one, or none", f.Epoch)
-	case f.Schema == nameless && r.options.Strict:
-		return refuse(classSignature, "the head has no name and no end, and %s is set: a push with this version writes both", strictVariable)
-	case f.Schema == nameless:
-		r.warn("the head has no name and no end, as those of an older shadercache: push again", errors.New("it can be put into another remote, or held back"))
-		return nil
+	case f.keys != nil && f.Epoch < f.keys.Since:
+		return refuse(classSignature, "the head is older than list of keys %d, which refuses all packs of before, since a key has leaked: push them anew, by push --replace", f.keys.Since)
 	case f.Name != r.name:
 		return refuse(classSignature, "the head is that of the remote %s, and this one has the name %s: see %s", printable(f.Name), printable(r.name), nameVariable)
 	}
@@ -94,10 +90,10 @@ func (r *Remote) checkHead(f *fetched) error {
 // store would hold newer ones back.
 func (f *fetched) checkEnd(now time.Time) error {
 	what, end, do := "head", f.Expires, "push --refresh"
-	if f.keys != nil && (end.IsZero() || f.keys.Expires.Before(end)) {
+	if f.keys != nil && f.keys.Expires.Before(end) {
 		what, end, do = "list of keys", f.keys.Expires, "remote keys renew"
 	}
-	if end.IsZero() || now.Before(end) {
+	if now.Before(end) {
 		return nil
 	}
 	clock := ""

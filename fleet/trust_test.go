@@ -7,7 +7,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/url"
 	"strings"
@@ -93,9 +92,8 @@ func TestAttacksOnTrust(t *testing.T) {
 			"signature", "that of the remote \"staging\""},
 		"rollback on a fresh machine": {func(*scene) {}, func(o *fleet.Options) { o.MinSequence = 1 << 50 },
 			"rollback", "SHADERCACHE_REMOTE_MIN_SEQUENCE"},
-		"old head, strict": {func(s *scene) {
-			s.signedHead(1, func(h *fleet.Head) { h.Schema, h.Expires = 1, time.Time{} })
-		}, func(o *fleet.Options) { o.Strict = true }, "signature", "SHADERCACHE_REMOTE_STRICT"},
+		"older schema": {func(s *scene) { s.signedHead(1, func(h *fleet.Head) { h.Schema = 1 }) }, never,
+			"damaged", "has schema 1"},
 		"head without an end": {func(s *scene) { s.signedHead(1, func(h *fleet.Head) { h.Expires = time.Time{} }) }, never,
 			"damaged", "no end"},
 		"list taken away": {func(s *scene) { s.setKeysLine(nil) }, root, "signature", "has no list of keys"},
@@ -150,10 +148,6 @@ func TestAttacksOnTrust(t *testing.T) {
 			s.setKeys(list(1, []byte{1}, nil))
 			s.signedHead(1, func(h *fleet.Head) { h.Epoch = 2 })
 		}, root, "signature", "claims list of keys 2"},
-		"later list claimed by a head of the version before": {func(s *scene) {
-			s.setKeys(list(1, []byte{1}, nil))
-			s.signedHead(1, func(h *fleet.Head) { h.Schema, h.Expires, h.Epoch = 1, time.Time{}, 2 })
-		}, root, "signature", "claims list of keys 2"},
 		"list claimed and not there, to one that knows a key too": {func(s *scene) {
 			s.signedHead(1, func(h *fleet.Head) { h.Epoch = 2 })
 		}, func(o *fleet.Options) { o.Roots = rooted(*o).Roots }, "signature", "claims list of keys 2"},
@@ -194,40 +188,6 @@ func (s *scene) seeBy(o fleet.Options) {
 	if st := open(s, s.victim, o).Status(context.Background(), &mesaDriver); st.Head == nil || st.Err != nil {
 		s.Fatal(st.Err)
 	}
-}
-
-// A head of the version before is read, with a warning, and the next push has what it lacks.
-func TestHeadWithoutNameAndEnd(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	s.signedHead(1, func(h *fleet.Head) { h.Schema, h.Expires, h.Sequence = 1, time.Time{}, h.Sequence+1 })
-	var log bytes.Buffer
-	o := reader(s.url)
-	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	pull(t, s.victim, o, mesaDriver)
-	if !strings.Contains(log.String(), "no name and no end") {
-		t.Errorf("logged: %s", log.String())
-	}
-	put(t, s.writer, mesaDriver, 3)
-	push(t, s.writer, writer(s.url))
-	if h := s.head(); h.Schema != 2 || time.Until(h.Expires) < 89*24*time.Hour {
-		t.Errorf("pushed: %+v", h)
-	}
-}
-
-// Such a head does not let an ended list of keys pass.
-func TestHeadWithoutAnEndAndAnEndedList(t *testing.T) {
-	t.Parallel()
-	s := newScene(t)
-	l := list(1, []byte{1}, nil)
-	l.Expires = time.Now().UTC().Add(-time.Hour)
-	s.setKeys(l)
-	s.signedHead(1, func(h *fleet.Head) { h.Schema, h.Expires = 1, time.Time{} })
-	_, err := open(t, s.victim, rooted(reader(s.url))).Pull(context.Background(), fleet.PullOptions{Current: &mesaDriver})
-	if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "the list of keys is not valid since") {
-		t.Errorf("pull: %v", err)
-	}
-	wantNothing(t, s.victim)
 }
 
 // push --refresh lets a head live longer, also one that has ended; without it nothing is
@@ -442,15 +402,18 @@ func TestKeysCostNoRequest(t *testing.T) {
 	}
 }
 
-// A writer that knows no root key hands the list on, and one whose store has lost it takes
-// that of the head.
+// A writer that knows no root key is told so, and one whose store has lost the list takes that of
+// the head.
 func TestKeysAreKept(t *testing.T) {
 	t.Parallel()
 	f := newFleet(inMemory(t))
 	put(t, f.writer, mesaDriver, 8)
-	push(t, f.writer, writer(f.url))
-	must(t, f.pulls(openDir(t)))
-	must(t, f.store.Delete(context.Background(), fleet.KeysName))
+	for _, object := range []string{"", fleet.KeysName} { // is lost
+		must(t, f.store.Delete(t.Context(), object))
+		if _, err := open(t, f.writer, writer(f.url)).Push(t.Context(), fleet.PushOptions{}); err == nil || !strings.Contains(err.Error(), "no root key is known here") {
+			t.Errorf("a push without the root's public half, %q lost: %v", object, err)
+		}
+	}
 	must(t, f.pushNew(1, fleet.PushOptions{}))
 	must(t, f.pulls(openDir(t)))
 
@@ -674,4 +637,29 @@ func TestPullOfAllDriversLeavesOutRefusedHeads(t *testing.T) {
 	must(t, err)
 	wantPrograms(t, d, mesaDriver, 1, 2)
 	wantPrograms(t, d, nvidiaDriver)
+}
+
+// TestLeakedKey: what a leaked key has pushed is in a head that another key signed since. Readers
+// refuse it after the leak is told, and a push has to begin anew.
+func TestLeakedKey(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	f.change(add(2))
+	must(t, f.pushNew(2, fleet.PushOptions{}))
+	f.change(revoke(1))
+	must(t, f.pulls(openDir(t)))
+
+	f.change(func(l *fleet.KeyList) { l.Since = l.Epoch + 1 })
+	f.change(add(3)) // keeps it
+	node := openDir(t)
+	for what, err := range map[string]error{
+		"pull": f.pulls(node), "push": f.pushNew(2, fleet.PushOptions{}), "refresh": f.pushNew(2, fleet.PushOptions{Refresh: true}),
+	} {
+		if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "a key has leaked") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	wantNothing(t, node)
+	must(t, f.pushNew(2, fleet.PushOptions{Replace: true}))
+	must(t, errors.Join(f.pulls(node), f.pushNew(3, fleet.PushOptions{}), f.pulls(openDir(t))))
 }

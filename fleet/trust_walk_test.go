@@ -119,7 +119,11 @@ func (w *trustWalk) step() (ok, asked bool) {
 	case 0:
 		w.took("revoke %d", key)
 		if key != walkKeys[len(walkKeys)-1] || w.random.IntN(4) == 0 {
-			w.changeKeys(revoke(key))
+			w.changeKeys(func(l *fleet.KeyList) {
+				if revoke(key)(l); w.random.IntN(2) == 0 {
+					l.Since = l.Epoch + 1
+				}
+			})
 			w.keep()
 		}
 	case 1:
@@ -197,6 +201,8 @@ func (w *trustWalk) pull(n *trustNode) bool {
 		w.Errorf("accepted without a list, signed by %d, after list %d: %v", signer, n.list, err)
 	case list != nil && list.Epoch < n.list:
 		w.Errorf("accepted with list %d after list %d: %v", list.Epoch, n.list, err)
+	case list != nil && h.Epoch < list.Since:
+		w.Errorf("accepted a head of list %d, which list %d refuses: %v", h.Epoch, list.Epoch, err)
 	case list != nil && !mayStillSign(list, signer):
 		w.Errorf("accepted what %d has signed, which list %d does not allow: %v", signer, list.Epoch, err)
 	case h.Epoch < n.epoch || h.Epoch == n.epoch && h.Sequence < n.sequence:

@@ -46,7 +46,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	// The head may have replaced one with a later list, or be one that a change of keys did not see.
 	if !swaps || old.object == nil {
 		now, later, err := r.readKeys(ctx)
-		if err == nil && now != nil && later.data != nil && string(later.data) != string(line) {
+		if err == nil && later.data != nil && string(later.data) != string(line) {
 			err = errors.Join(ErrChanged, r.putKeysInto(ctx, h.Fingerprint, now.Epoch, later.data))
 		}
 		if err != nil {

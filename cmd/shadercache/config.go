@@ -225,7 +225,7 @@ func (r *configResult) addFlag(cmd *cobra.Command, name string) {
 func (r *configResult) addRemote() {
 	r.Settings = append(r.Settings, variable("remote", shownURL(os.Getenv("SHADERCACHE_REMOTE")), "", "SHADERCACHE_REMOTE"))
 	for _, name := range []string{"SHADERCACHE_REMOTE_MODE", "SHADERCACHE_REMOTE_KEYS", "SHADERCACHE_REMOTE_BUDGET", "SHADERCACHE_REMOTE_SIGN_KEY",
-		"SHADERCACHE_REMOTE_NAME", "SHADERCACHE_REMOTE_MIN_SEQUENCE", "SHADERCACHE_REMOTE_STRICT"} {
+		"SHADERCACHE_REMOTE_NAME", "SHADERCACHE_REMOTE_MIN_SEQUENCE"} {
 		if value := os.Getenv(name); value != "" {
 			setting := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "SHADERCACHE_"), "_", "-"))
 			r.Settings = append(r.Settings, settingLine{setting, value, fromEnvironment, name})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,24 +19,20 @@ const remoteKeysUsage = `Show and change who may sign the heads of a remote. The
 root key, which stays offline: keygen --root makes one. Nodes know its public
 half alone, SHADERCACHE_REMOTE_KEYS=root.key.pub, so keys change without them.
 
-A list is valid for 400 days; renew, add and revoke begin them anew. After
-revoke readers refuse heads that the key signed, and compile until another one
-pushes with --replace. Heads that another key signed since keep its packs: where
-it leaked, push with --replace for each driver that remote list shows.
+A list is valid for 400 days; each change begins them anew. After revoke readers
+refuse heads that the key signed, and compile until another one pushes with
+--replace. Heads that another key signed since keep its packs; after leaked
+readers refuse these too, and each driver needs a push with --replace, from a
+cache that never pulled what the key had pushed.
 
 ` + remoteUsage
-
-// remoteKeysFlags are the flags of the commands that change a list.
-type remoteKeysFlags struct {
-	remoteFlags
-	Root string `flag:"root" help:"the private root key, which signs the list" value:"root key"`
-}
 
 // remoteKeysResult is what remote keys prints: the list.
 type remoteKeysResult struct {
 	Remote  string      `json:"remote"` // its URL, without credentials
 	Name    string      `json:"name"`
-	Epoch   uint64      `json:"epoch"` // of the list; 0: there is none
+	Epoch   uint64      `json:"epoch"`           // of the list; 0: there is none
+	Since   uint64      `json:"since,omitempty"` // heads of lists before are refused
 	Expires time.Time   `json:"expires"`
 	Keys    []remoteKey `json:"keys"`
 }
@@ -48,7 +45,7 @@ type remoteKey struct {
 }
 
 func newRemoteKeys(url string, l *fleet.KeyList) *remoteKeysResult {
-	r := &remoteKeysResult{Remote: shownURL(url), Name: l.Name, Epoch: l.Epoch, Expires: l.Expires, Keys: []remoteKey{}}
+	r := &remoteKeysResult{Remote: shownURL(url), Name: l.Name, Epoch: l.Epoch, Since: l.Since, Expires: l.Expires, Keys: []remoteKey{}}
 	for _, k := range l.Keys {
 		r.Keys = append(r.Keys, remoteKey{k.ID(), k.Added, k.Revoked})
 	}
@@ -80,7 +77,8 @@ func (o *options) remoteKeysCommand() cli.Command {
 			o.remoteKeysListCommand(),
 			o.changeKeysCommand("add KEY.pub", "Let a key sign", addKey),
 			o.changeKeysCommand("revoke KEY.pub", "Refuse what a key signs and has signed; its name in the list will do", revokeKey),
-			o.changeKeysCommand("renew", "Let the list be valid for longer", nil),
+			o.changeKeysCommand("leaked KEY.pub", "Revoke a key, and refuse all packs of before, which it may have pushed", leakedKey),
+			o.changeKeysCommand("renew", "Let the list be valid for longer", func(*fleet.KeyList, []string) error { return nil }),
 		},
 	}
 }
@@ -108,14 +106,13 @@ func (o *options) remoteKeysListCommand() cli.Command {
 	}
 }
 
-// changeKeysCommand returns a command that changes the list with the root key. change is nil
-// where nothing is changed but the end, and there is no KEY then.
-func (o *options) changeKeysCommand(use, short string, change func(l *fleet.KeyList, key string) error) cli.Command {
-	var f remoteKeysFlags
-	keys := 0
-	if change != nil {
-		keys = 1
+// changeKeysCommand returns a command that changes the list with the root key. The arguments of
+// change begin with the KEY, if use has one.
+func (o *options) changeKeysCommand(use, short string, change func(l *fleet.KeyList, args []string) error) cli.Command {
+	var f struct {
+		Root string `flag:"root" help:"the private root key, which signs the list" value:"root key"`
 	}
+	keys := strings.Count(use, "KEY.pub")
 	return cli.Command{
 		Use: use + " --root ROOT [URL]", Short: short, Long: short + ".\n\n" + remoteKeysUsage,
 		Example: "  shadercache remote keys " + use + " --root root.key https://cache.example.com/app",
@@ -130,12 +127,7 @@ func (o *options) changeKeysCommand(use, short string, change func(l *fleet.KeyL
 			if err != nil {
 				return nil, err
 			}
-			return o.changeKeys(ro, root, func(l *fleet.KeyList) error {
-				if change == nil {
-					return nil
-				}
-				return change(l, args[0])
-			})
+			return o.changeKeys(ro, root, func(l *fleet.KeyList) error { return change(l, args) })
 		},
 	}
 }
@@ -163,8 +155,8 @@ func (o *options) changeKeys(ro fleet.Options, root ed25519.PrivateKey, change f
 
 // addKey adds the public key of a file. One that is there stays: an add that was cut off has not
 // written all heads.
-func addKey(l *fleet.KeyList, path string) error {
-	key, err := pack.ReadPublicKey(path)
+func addKey(l *fleet.KeyList, args []string) error {
+	key, err := pack.ReadPublicKey(args[0])
 	if err != nil {
 		return err
 	}
@@ -178,15 +170,21 @@ func addKey(l *fleet.KeyList, path string) error {
 	return nil
 }
 
+// leakedKey revokes a key, and has readers refuse the heads of all lists before this one.
+func leakedKey(l *fleet.KeyList, args []string) error {
+	l.Since = l.Epoch + 1
+	return revokeKey(l, args)
+}
+
 // revokeKey revokes the key of a file, or with a name.
-func revokeKey(l *fleet.KeyList, name string) error {
-	id := name
-	if key, err := pack.ReadPublicKey(name); err == nil {
+func revokeKey(l *fleet.KeyList, args []string) error {
+	id := args[0]
+	if key, err := pack.ReadPublicKey(id); err == nil {
 		id = fleet.KeyID(key)
 	}
 	k := l.Find(id)
 	if k == nil {
-		return cli.Hint(fmt.Errorf("no key of the list is %s", cli.EscapeName(name)), "shadercache remote keys list shows their names")
+		return cli.Hint(fmt.Errorf("no key of the list is %s", cli.EscapeName(args[0])), "shadercache remote keys list shows their names")
 	}
 	if k.Revoked.IsZero() {
 		k.Revoked = time.Now().UTC().Truncate(time.Second)

@@ -15,15 +15,16 @@ func TestAddKeyAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var l fleet.KeyList
+	file := []string{path + ".pub"}
 	for range 2 {
-		if err := addKey(&l, path+".pub"); err != nil || len(l.Keys) != 1 {
+		if err := addKey(&l, file); err != nil || len(l.Keys) != 1 {
 			t.Fatalf("%d keys, %v", len(l.Keys), err)
 		}
 	}
-	if err := revokeKey(&l, path+".pub"); err != nil {
+	if err := revokeKey(&l, file); err != nil {
 		t.Fatal(err)
 	}
-	if addKey(&l, path+".pub") == nil || l.Keys[0].Revoked.IsZero() {
+	if addKey(&l, file) == nil || l.Keys[0].Revoked.IsZero() {
 		t.Error("a key that was revoked may sign again")
 	}
 }
