@@ -69,6 +69,10 @@ func (r *Remote) compact(ctx context.Context, of shader.Digest, choose func(*Hea
 		return report, err
 	}
 	err = retryChanged(ctx, func() error {
+		_, _, err := r.readKeys(ctx)
+		if err != nil {
+			return err
+		}
 		old, err := r.readOldHead(ctx, of)
 		if err != nil {
 			return err

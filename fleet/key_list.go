@@ -31,6 +31,8 @@ type KeyList struct {
 	Since   uint64      `json:"since,omitempty"` // heads of earlier epochs are refused: they may list what a leaked key has pushed
 	Expires time.Time   `json:"expires"`         // no reader uses it after that
 	Keys    []ListedKey `json:"keys"`            // the oldest first
+
+	line []byte // that has it; nil: none is signed
 }
 
 // ListedKey is a key that may sign heads, or might once.
@@ -73,11 +75,6 @@ func (l *KeyList) Find(id string) (found *ListedKey) {
 	return found
 }
 
-// isOld returns the error of a list that is older than one seen before.
-func (l *KeyList) isOld(seen uint64) error {
-	return refuse(classRollback, "the list of keys has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", l.Epoch, seen, Folder)
-}
-
 // signKeys returns the line of a list.
 func signKeys(root ed25519.PrivateKey, l *KeyList) ([]byte, error) {
 	data, err := json.Marshal(l)
@@ -94,8 +91,9 @@ func cutKeys(object []byte) (line, rest []byte) {
 	return nil, object
 }
 
-// verifyKeys returns the list of a line that one of roots has signed.
-func verifyKeys(line []byte, roots []ed25519.PublicKey) (*KeyList, error) {
+// verifyKeys returns the list of a line, which is of this remote and signed by a known root key.
+func (r *Remote) verifyKeys(line []byte) (*KeyList, error) {
+	roots := r.options.Roots
 	fields := strings.Split(strings.TrimSuffix(string(line), "\n"), " ")
 	if len(fields) != 5 || fields[1] != "ed25519" || len(line) > maxKeysBytes {
 		return nil, refuse(classNewer, "the list of keys is signed in a way that is newer than this program, or damaged")
@@ -108,7 +106,7 @@ func verifyKeys(line []byte, roots []ed25519.PublicKey) (*KeyList, error) {
 	if !verifies(roots, fields[2], keysContext, data, signature) {
 		return nil, refuse(classSignature, "the list of keys is not what root key %s has signed, and the known root keys are %s", printable(fields[2]), keyIDs(roots))
 	}
-	l := &KeyList{}
+	l := &KeyList{line: line}
 	if err := json.Unmarshal(data, l); err != nil {
 		return nil, refuse(classDamaged, "the list of keys cannot be decoded: %v", err)
 	}
@@ -119,64 +117,61 @@ func verifyKeys(line []byte, roots []ed25519.PublicKey) (*KeyList, error) {
 	if len(l.Keys) > maxKeys || l.Epoch > maxSequence || l.Expires.IsZero() || slices.ContainsFunc(l.Keys, wrong) {
 		return nil, refuse(classDamaged, "the list of keys has impossible values")
 	}
+	if l.Name != r.name {
+		return nil, refuse(classSignature, "the list of keys is that of the remote %s, and this one has the name %s: see %s", printable(l.Name), printable(r.name), nameVariable)
+	}
 	return l, nil
-}
-
-// readKeys returns the list of a remote, with its line and the tag of its object. Where there
-// is none the list is empty and has epoch 0.
-func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err error) {
-	if r.backend == nil {
-		return nil, small{}, errOff
-	}
-	object, err = r.readSmall(ctx, keysName, maxKeysBytes)
-	if errors.Is(err, ErrNotFound) {
-		return &KeyList{Schema: keysSchema, Name: r.name}, small{}, nil
-	}
-	if line, rest := cutKeys(object.data); err == nil && (len(line) == 0 || len(rest) > 0) {
-		err = refuse(classDamaged, "%s is no such list", keysName) // each head would begin with it
-	}
-	if err == nil && len(r.options.Roots) == 0 {
-		err = errNoRoot
-	}
-	if err == nil {
-		list, _, err = r.trusted(object.data, 0)
-	}
-	if err != nil {
-		return nil, small{}, fmt.Errorf("list of keys: %w", err)
-	}
-	return list, object, nil
 }
 
 // errNoRoot is the error of a writer that cannot know what readers refuse.
 var errNoRoot = fmt.Errorf("the remote has a list of keys, and no root key is known here: name the .pub file of its root key in %s", keysVariable)
 
-// keysToWrite returns the list of a new head and the line that the head begins with, none where
-// the remote has no list. It returns an error for a key that readers would refuse.
-func (r *Remote) keysToWrite(ctx context.Context, old *fetched) (line []byte, list *KeyList, err error) {
-	list, object, err := r.readKeys(ctx)
+// readKeys returns the newest list, see newestKeys, with that of the remote's object among them,
+// and the object. Where there is none the list is empty and has epoch 0. A writer reads it before a
+// head, which may not have it yet.
+func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err error) {
+	if r.backend == nil {
+		return nil, small{}, errOff
+	}
+	object, err = r.readSmall(ctx, keysName, maxKeysBytes)
+	switch line, rest := cutKeys(object.data); {
+	case errors.Is(err, ErrNotFound):
+		err = nil
+	case err == nil && (len(line) == 0 || len(rest) > 0):
+		err = refuse(classDamaged, "%s is no such list", keysName) // each head would begin with it
+	case err == nil && len(r.options.Roots) == 0:
+		err = errNoRoot
+	}
+	if err == nil {
+		list, err = r.newestKeys(object.data)
+	}
 	if err != nil {
-		return nil, nil, err
+		return nil, small{}, fmt.Errorf("list of keys: %w", err)
 	}
-	if line = object.data; line == nil {
-		line, _ = cutKeys(old.object)
-		list = old.keys
-	}
-	seen := max(r.state.driver(old.Fingerprint).Epoch, r.state.keysEpoch())
-	switch {
-	case list == nil && len(line) > 0:
-		return nil, nil, errNoRoot
+	return cmp.Or(list, &KeyList{Schema: keysSchema, Name: r.name}), object, nil
+}
+
+// keysToWrite returns the newest list for a head after old. It returns an error for a key that
+// readers would refuse.
+func (r *Remote) keysToWrite(old *fetched) (*KeyList, error) {
+	line, _ := cutKeys(old.object)
+	list := r.seenKeys()
+	seen := r.state.driver(old.Fingerprint).Epoch
+	switch id := signerID(r.options.SignKey); {
+	case len(line) > 0 && len(r.options.Roots) == 0:
+		return nil, errNoRoot
 	case list == nil:
-		return nil, nil, nil
+		return &KeyList{}, nil
 	case list.Epoch < seen: // readers would refuse the head, with its number
-		return nil, nil, list.isOld(seen)
-	case r.options.SignKey == nil:
-		return nil, nil, errors.New("the remote has a list of keys, so heads are signed: give a private key")
+		return nil, refuse(classRollback, "the list of keys has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", list.Epoch, seen, Folder)
+	case id == "":
+		return nil, errors.New("the remote has a list of keys, so heads are signed: give a private key")
+	default:
+		if k := list.Find(id); k == nil || !k.Revoked.IsZero() {
+			return nil, fmt.Errorf("key %s is not in the remote's list of keys, or was revoked: readers would refuse the head (hint: shadercache remote keys list)", id)
+		}
 	}
-	id := signerID(r.options.SignKey)
-	if k := list.Find(id); k == nil || !k.Revoked.IsZero() {
-		return nil, nil, fmt.Errorf("key %s is not in the remote's list of keys, or was revoked: readers would refuse the head (hint: shadercache remote keys list)", id)
-	}
-	return line, list, nil
+	return list, nil
 }
 
 // keysLifetime is how long a list is used: who has a root key offline renews it once a year.
@@ -206,9 +201,8 @@ func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change
 	ctx, end := r.patient(ctx)
 	defer end()
 	var list *KeyList
-	var line []byte
 	err := retryChanged(ctx, func() (err error) {
-		list, line, err = r.changeKeys(ctx, root, change)
+		list, err = r.changeKeys(ctx, root, change)
 		return err
 	})
 	if err != nil {
@@ -222,47 +216,43 @@ func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change
 		err = fmt.Errorf("%w: what the store lists lacks the new list of keys, and may lack heads", ErrProtocol)
 	}
 	for _, of := range driversOf(infos) {
-		err = errors.Join(err, retryChanged(ctx, func() error { return r.putKeysInto(ctx, of, list.Epoch, line) }))
+		err = errors.Join(err, retryChanged(ctx, func() error { return r.putKeysInto(ctx, of, list) }))
 	}
 	return list, r.aboutKeys(err)
 }
 
-func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change func(*KeyList) error) (*KeyList, []byte, error) {
+func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change func(*KeyList) error) (*KeyList, error) {
 	list, old, err := r.readKeys(ctx)
 	if err == nil {
 		err = r.checkClock(old.clock)
 	}
-	if err == nil {
-		list, err = r.newestKeys(ctx, list)
-	}
-	if seen := r.state.keysEpoch(); err == nil && list.Epoch < seen {
-		err = list.isOld(seen)
+	if err == nil { // that in its own place may have been deleted, or put back
+		list, err = r.keysOfHeads(ctx, list)
 	}
 	if err == nil {
 		err = change(list)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	list.Epoch++
 	list.Expires = r.now().UTC().Truncate(time.Second).Add(keysLifetime)
 	line, err := signKeys(root, list)
 	if err == nil {
-		_, err = verifyKeys(line, r.options.Roots) // what readers would refuse is not written
+		list, err = r.verifyKeys(line) // what readers would refuse is not written
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := r.putSmall(ctx, keysName, line, PutOptions{IfTag: old.tag, IfAbsent: old.data == nil}); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	r.note(r.state.sawKeys(list.Epoch))
-	return list, line, nil
+	r.keepKeys(list)
+	return list, nil
 }
 
-// newestKeys returns list, or a newer one of a head: that in its own place may have been
-// deleted, or put back.
-func (r *Remote) newestKeys(ctx context.Context, list *KeyList) (*KeyList, error) {
+// keysOfHeads returns list, or a newer one of a head.
+func (r *Remote) keysOfHeads(ctx context.Context, list *KeyList) (*KeyList, error) {
 	drivers, err := r.listDrivers(ctx)
 	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, ErrNotFound) {
 		return list, nil
@@ -282,7 +272,7 @@ func (r *Remote) newestKeys(ctx context.Context, list *KeyList) (*KeyList, error
 // remote, and what is signed.
 func (r *Remote) laterKeys(object []byte, epoch uint64) (later *KeyList, signed []byte) {
 	line, signed := cutKeys(object)
-	if list, err := verifyKeys(line, r.options.Roots); err == nil && list.Name == r.name && list.Epoch > epoch {
+	if list, err := r.verifyKeys(line); err == nil && list.Epoch > epoch {
 		later = list
 	}
 	return later, signed
@@ -290,12 +280,12 @@ func (r *Remote) laterKeys(object []byte, epoch uint64) (later *KeyList, signed 
 
 // putKeysInto replaces the list that a head begins with, but for that of a later change, which
 // may have revoked a key meanwhile. The head stays as it is signed.
-func (r *Remote) putKeysInto(ctx context.Context, of shader.Digest, epoch uint64, line []byte) error {
+func (r *Remote) putKeysInto(ctx context.Context, of shader.Digest, list *KeyList) error {
 	object, err := r.readSmall(ctx, headName(of), maxHeadBytes)
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	later, signed := r.laterKeys(object.data, epoch)
+	later, signed := r.laterKeys(object.data, list.Epoch)
 	if later != nil {
 		return nil
 	}
@@ -304,7 +294,7 @@ func (r *Remote) putKeysInto(ctx context.Context, of shader.Digest, epoch uint64
 	if err != nil {
 		return err
 	}
-	data, err := headObject(line, signed)
+	data, err := headObject(list.line, signed)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -144,6 +145,10 @@ func pause(ctx context.Context, d time.Duration) error {
 // attempt adds what the present head lacks. It returns ErrChanged, wrapped, where another
 // writer changed the head meanwhile.
 func (p *pusher) attempt(ctx context.Context) error {
+	_, _, err := p.r.readKeys(ctx)
+	if err != nil {
+		return err
+	}
 	old, err := p.oldHead(ctx)
 	if err != nil {
 		return err
@@ -181,10 +186,12 @@ func (p *pusher) attempt(ctx context.Context) error {
 	return nil
 }
 
-// dropLost writes a head without the packs that are lost, if there are any, or one that only
-// ends later.
+// dropLost writes a head without the packs that are lost, if there are any, one with a newer list
+// of keys, or one that only ends later.
 func (p *pusher) dropLost(ctx context.Context, old *fetched, h *Head) error {
-	if len(h.Packs) == len(old.Packs) && !(p.options.Refresh && old.object != nil) {
+	line, _ := cutKeys(old.object)
+	newer := old.keys != nil && !bytes.Equal(line, old.keys.line)
+	if len(h.Packs) == len(old.Packs) && !newer && !(p.options.Refresh && old.object != nil) {
 		return nil
 	}
 	if err := p.r.writeHead(ctx, old, h); err != nil {

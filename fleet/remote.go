@@ -39,6 +39,7 @@ type Remote struct {
 		job       *startJob           // the pull of Start; nil: there is none
 		report    StartReport         // of Start, when it has returned
 		lease     *lease              // held by this process
+		keys      []byte              // the line of a list: see newestKeys
 		unchanged bool                // see Unchanged
 		closed    bool
 		prepared  time.Time // when Prepare began; zero: it did not

@@ -26,7 +26,7 @@ import (
 //	remote/<remote>/               8 digits of the SHA-256 of the URL without credentials
 //	    url                        that URL
 //	    breaker.json               see breaker
-//	    keys.json                  the highest number of a list of keys, with the heads of any driver
+//	    keys.json                  the newest list of keys, of the heads of any driver: its line
 //	    counters.jsonl             see Counters: lines to sum up
 //	    counters.lock              shared while a line is added
 //	    lock                       held while breaker.json or a state.json is changed
@@ -167,18 +167,6 @@ func (d stateDir) driver(of shader.Digest) (s driverState) {
 func (d stateDir) updateDriver(of shader.Digest, change func(*driverState)) error {
 	var s driverState
 	return d.update(filepath.Join(of.String(), stateName), &s, func() { change(&s) })
-}
-
-// keysEpoch returns the highest number of a list of keys that was seen.
-func (d stateDir) keysEpoch() (seen uint64) {
-	d.read(keysState, &seen)
-	return seen
-}
-
-// sawKeys keeps the number of a list of keys, if it is the highest.
-func (d stateDir) sawKeys(epoch uint64) error {
-	var seen uint64
-	return d.update(keysState, &seen, func() { seen = max(seen, epoch) })
 }
 
 // lockPull locks pulls of a driver by other processes.

@@ -8,17 +8,12 @@ import (
 )
 
 // openHead decodes the object of a driver's head, which one of the known keys has signed: of
-// the list that comes with it, which a known root key has signed, or of Options. It refuses
-// one that is older than what was seen.
+// the newest list, or of Options. It refuses one that is older than what was seen.
 func (r *Remote) openHead(object small, of shader.Digest, seen driverState) (*fetched, error) {
 	line, signed := cutKeys(object.data)
-	seenKeys := r.state.keysEpoch()
-	list, keys, err := r.trusted(line, seenKeys)
+	list, keys, err := r.trusted(line)
 	if err != nil {
 		return nil, err
-	}
-	if list != nil && list.Epoch > seenKeys { // also where it revokes the key of this head
-		r.note(r.state.sawKeys(list.Epoch))
 	}
 	content, signer, err := verifyHead(signed, keys, r.options.Unsigned)
 	if err != nil {
@@ -35,26 +30,69 @@ func (r *Remote) openHead(object small, of shader.Digest, seen driverState) (*fe
 	return f, f.checkSequence(seen, r.options.MinSequence)
 }
 
-// trusted returns the list of a line, and the keys that may have signed what follows it. It
-// refuses a list that is older than one seen before, and none after one.
-func (r *Remote) trusted(line []byte, seen uint64) (*KeyList, []ed25519.PublicKey, error) {
+// trusted returns the newest list, see newestKeys, where line comes with a head, and the keys that
+// may have signed that.
+func (r *Remote) trusted(line []byte) (list *KeyList, keys []ed25519.PublicKey, err error) {
 	o := &r.options
-	switch {
-	case len(o.Roots) == 0, len(line) == 0 && len(o.Keys) > 0 && seen == 0:
-		return nil, o.plainKeys(), nil
-	case len(line) == 0:
-		return nil, nil, refuse(classSignature, "the head has no list of keys, which root key %s has to sign: shadercache remote keys add makes one", keyIDs(o.Roots))
+	if len(o.Roots) > 0 {
+		list, err = r.newestKeys(line)
 	}
-	list, err := verifyKeys(line, o.Roots)
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case list.Name != r.name:
-		return nil, nil, refuse(classSignature, "the list of keys is that of the remote %s, and this one has the name %s: see %s", printable(list.Name), printable(r.name), nameVariable)
-	case list.Epoch < seen:
-		return nil, nil, list.isOld(seen)
+	case list != nil:
+		return list, list.valid(), nil
+	case len(o.Roots) > 0 && len(o.Keys) == 0:
+		return nil, nil, refuse(classSignature, "the head has no list of keys, which root key %s has to sign: shadercache remote keys add makes one", keyIDs(o.Roots))
 	}
-	return list, list.valid(), nil
+	return nil, o.plainKeys(), nil
+}
+
+// newestKeys returns the list of line, if there is one, or a newer one that this machine saw before;
+// nil for none. So no revocation is taken back by who puts old objects into the store, and a change
+// of keys that has not reached each head holds up nobody.
+func (r *Remote) newestKeys(line []byte) (*KeyList, error) {
+	seen := r.seenKeys()
+	if len(line) == 0 {
+		return seen, nil
+	}
+	list, err := r.verifyKeys(line)
+	if err != nil || seen != nil && list.Epoch < seen.Epoch {
+		return seen, err
+	}
+	if seen == nil || list.Epoch > seen.Epoch {
+		r.keepKeys(list)
+	}
+	return list, nil
+}
+
+// seenKeys returns the newest list that this machine saw, also with the head of another driver; nil
+// for none.
+func (r *Remote) seenKeys() (newest *KeyList) {
+	var kept string
+	r.state.read(keysState, &kept)
+	r.mu.Lock()
+	lines := [][]byte{[]byte(kept), r.mu.keys} // the first lacks it where the cache cannot be written
+	r.mu.Unlock()
+	for _, line := range lines {
+		if list, err := r.verifyKeys(line); err == nil && (newest == nil || list.Epoch > newest.Epoch) {
+			newest = list
+		}
+	}
+	return newest
+}
+
+// keepKeys remembers a list, unless there is a later one.
+func (r *Remote) keepKeys(l *KeyList) {
+	r.mu.Lock()
+	r.mu.keys = l.line
+	r.mu.Unlock()
+	var seen string
+	r.note(r.state.update(keysState, &seen, func() {
+		if old, err := r.verifyKeys([]byte(seen)); err != nil || old.Epoch < l.Epoch {
+			seen = string(l.line)
+		}
+	}))
 }
 
 // explain returns err, or that a head is signed with a key that was revoked.

@@ -125,23 +125,20 @@ func TestAttacksOnTrust(t *testing.T) {
 		"empty list of an impossible number": {func(s *scene) {
 			s.setKeys(list(1<<53+1, nil, nil))
 		}, root, "damaged", "impossible values"},
-		"older list": {func(s *scene) {
-			s.setKeys(list(2, []byte{1}, nil))
-			s.seeBy(rooted(reader(s.url)))
-			s.setKeys(list(1, []byte{1}, nil))
-		}, root, "rollback", "number 1, and number 2 was seen"},
 		"list of before a revocation, to one that refused the revoked head": {func(s *scene) {
 			s.setKeys(list(2, []byte{2}, []byte{1}))
 			if st := open(s, s.victim, rooted(reader(s.url))).Status(s.Context(), &mesaDriver); !errors.Is(st.Err, fleet.ErrRefused) {
 				s.Fatal(st.Err)
 			}
 			s.setKeys(list(1, []byte{1}, nil))
-		}, root, "rollback", "number 1, and number 2 was seen"},
-		"list taken away, from one that saw it and knows a key": {func(s *scene) {
-			s.setKeys(list(2, []byte{1}, nil))
-			s.seeBy(rooted(reader(s.url)))
+		}, root, "signature", "was revoked on"},
+		"list taken away, from one that saw the revocation and knows the key": {func(s *scene) {
+			s.setKeys(list(2, []byte{2}, []byte{1}))
+			if st := open(s, s.victim, rooted(reader(s.url))).Status(s.Context(), &mesaDriver); !errors.Is(st.Err, fleet.ErrRefused) {
+				s.Fatal(st.Err)
+			}
 			s.setKeysLine(nil)
-		}, func(o *fleet.Options) { o.Roots = rooted(*o).Roots }, "signature", "has no list of keys"},
+		}, func(o *fleet.Options) { o.Roots = rooted(*o).Roots }, "signature", "was revoked on"},
 		"key that is not listed": {func(s *scene) { s.setKeys(list(1, []byte{2}, nil)) }, root, "signature", "the known keys are"},
 		"revoked key":            {func(s *scene) { s.setKeys(list(2, []byte{2}, []byte{1})) }, root, "signature", "was revoked on"},
 		"later list claimed": {func(s *scene) {
@@ -421,8 +418,9 @@ func TestKeysAreKept(t *testing.T) {
 	old := f.store.copyObjects()[fleet.KeysName]
 	f.change(revoke(2))
 	f.store.change(fleet.KeysName, func([]byte) []byte { return old })
-	if err := f.pushNew(1, fleet.PushOptions{}); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "number 3 was seen before") {
-		t.Errorf("a list that was put back: %v", err)
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+	if line, _ := fleet.CutKeys(f.object(mesaHead)); listOf(t, line).Epoch != 3 {
+		t.Errorf("a list that was put back is in the head: %s", line)
 	}
 }
 
@@ -439,13 +437,13 @@ func TestListOfBeforeAChange(t *testing.T) {
 	must(t, change(add(2))) // that of the head is newer
 	f.setObject(fleet.KeysName, before[fleet.KeysName])
 	f.setObject(mesaHead, before[mesaHead])
-	if err := change(add(3)); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "number 1, and number 3 was seen before") {
-		t.Errorf("after the list and the head of before were put back: %v", err)
+	if l, err := f.changeFrom(admin, add(3)); err != nil || l.Epoch != 4 || l.Keys[0].Revoked.IsZero() {
+		t.Errorf("after the list and the head of before were put back: %+v, %v", l, err)
 	}
 }
 
-// TestPushAfterALossOfTheStore: what a writer signs that has seen a later list than that of a
-// remote that was made anew, all would refuse.
+// TestPushAfterALossOfTheStore: a writer that has seen a later list than that of a remote that was
+// made anew puts it into the head.
 func TestPushAfterALossOfTheStore(t *testing.T) {
 	t.Parallel()
 	f := newFleet(inMemory(t))
@@ -454,12 +452,11 @@ func TestPushAfterALossOfTheStore(t *testing.T) {
 	must(t, errors.Join(f.Delete(t.Context(), mesaHead), f.Delete(t.Context(), fleet.KeysName)))
 	f.change(add(1))
 	for _, replace := range []bool{false, true} {
-		if err := f.pushNew(1, fleet.PushOptions{Replace: replace}); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "made anew") {
-			t.Errorf("replace %v: %v", replace, err)
-		}
+		must(t, f.pushNew(1, fleet.PushOptions{Replace: replace}))
+		must(t, f.pulls(openDir(t)))
 	}
 	f.writer = openDir(t)
-	must(t, f.pushNew(1, fleet.PushOptions{}))
+	must(t, f.pushNew(2, fleet.PushOptions{}))
 	must(t, f.pulls(openDir(t)))
 }
 
@@ -585,8 +582,8 @@ func TestHeadThatIsReplacedAtOnce(t *testing.T) {
 	wantPrograms(t, victim, mesaDriver, 1, 2)
 }
 
-// TestListOfKeysIsOfTheRemote: a machine that saw a list refuses an older one with the head of any
-// driver, such as its next version, and so does one that changes keys.
+// TestListOfKeysIsOfTheRemote: the newest list that a machine saw counts for the head of any driver,
+// such as its next version, whatever comes with that, and for one that changes keys.
 func TestListOfKeysIsOfTheRemote(t *testing.T) {
 	t.Parallel()
 	f := newFleet(inMemory(t))
@@ -601,16 +598,25 @@ func TestListOfKeysIsOfTheRemote(t *testing.T) {
 		t.Fatal(err)
 	}
 	maps.Copy(f.store.objects, before)
-	_, err := open(f, node, rooted(reader(f.url))).Pull(t.Context(), fleet.PullOptions{Current: &nvidiaDriver})
-	wantRollback(t, err)
-	wantRollback(t, change(add(3)))
-}
-
-func wantRollback(t *testing.T, err error) {
-	t.Helper()
-	if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "number 1, and number 3 was seen") {
+	pull := func() error {
+		_, err := open(f, node, rooted(reader(f.url))).Pull(t.Context(), fleet.PullOptions{Current: &nvidiaDriver})
+		return err
+	}
+	if err := pull(); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "was revoked on") {
 		t.Error(err)
 	}
+	f.writer = openDir(t)
+	put(t, f.writer, nvidiaDriver, 9)
+	_, err := open(t, f.writer, f.signer(1)).Push(t.Context(), fleet.PushOptions{})
+	must(t, err) // this writer saw no revocation
+	if err := pull(); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "was revoked on") {
+		t.Error(err)
+	}
+	must(t, change(add(3)))
+	before[fleet.KeysName] = f.store.objects[fleet.KeysName]
+	maps.Copy(f.store.objects, before) // the change reached no head
+	_, err = open(t, f.writer, f.signer(2)).Push(t.Context(), fleet.PushOptions{Replace: true})
+	must(t, errors.Join(err, pull()))
 }
 
 // TestPullOfAllDriversLeavesOutRefusedHeads: a driver whose machines are gone has the head of a
@@ -662,4 +668,45 @@ func TestLeakedKey(t *testing.T) {
 	wantNothing(t, node)
 	must(t, f.pushNew(2, fleet.PushOptions{Replace: true}))
 	must(t, errors.Join(f.pulls(node), f.pushNew(3, fleet.PushOptions{}), f.pulls(openDir(t))))
+}
+
+// TestChangeOfKeysThatReachesNoHead, as on a store that does not list, or where it was killed: nodes
+// that saw the new list and others read on, and the next push of each driver has the new list, also
+// with nothing new. It does not take over what a revoked key has signed.
+func TestChangeOfKeysThatReachesNoHead(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	u, err := url.Parse(f.url)
+	must(t, err)
+	memories.Store(u.Host, unlisted{f.store, errors.ErrUnsupported})
+	change := func(change func(*fleet.KeyList)) {
+		if _, err := f.changeFrom(openDir(t), change); !errors.Is(err, errors.ErrUnsupported) {
+			t.Error(err)
+		}
+	}
+	pushAll := func(key byte) (fleet.PushReport, error) {
+		return open(t, f.writer, f.signer(key)).Push(t.Context(), fleet.PushOptions{})
+	}
+	put(t, f.writer, nvidiaDriver, 9)
+	change(add(2))
+	report, err := pushAll(1)
+	must(t, err)
+	if report.Heads != 2 || report.Packs != 1 {
+		t.Errorf("a push of what one of two heads lacks: %+v", report)
+	}
+	for _, object := range []string{mesaHead, fleet.HeadName(nvidiaDriver.Digest())} {
+		if line, _ := fleet.CutKeys(f.object(object)); !bytes.Equal(line, f.object(fleet.KeysName)) {
+			t.Errorf("%s has not the new list: %s", object, line)
+		}
+	}
+	change(add(3))
+	report, err = pushAll(2)
+	must(t, err)
+	if report.Heads != 2 || report.Packs != 0 {
+		t.Errorf("a push after a change of keys alone: %+v", report)
+	}
+	change(revoke(2))
+	if _, err := pushAll(1); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "was revoked on") {
+		t.Errorf("a push onto what a revoked key has signed: %v", err)
+	}
 }

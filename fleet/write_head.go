@@ -23,7 +23,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 		return err
 	}
 	swaps := abilities.CompareAndSwap && (old.object == nil || old.tag != "")
-	line, list, err := r.keysToWrite(ctx, old)
+	list, err := r.keysToWrite(old)
 	if err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	if err := errors.Join(err, h.check()); err != nil {
 		return err
 	}
-	object, err := headObject(line, signHead(r.options.SignKey, content))
+	object, err := headObject(list.line, signHead(r.options.SignKey, content))
 	if err != nil {
 		return err
 	}
@@ -45,9 +45,9 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	}
 	// The head may have replaced one with a later list, or be one that a change of keys did not see.
 	if !swaps || old.object == nil {
-		now, later, err := r.readKeys(ctx)
-		if err == nil && later.data != nil && string(later.data) != string(line) {
-			err = errors.Join(ErrChanged, r.putKeysInto(ctx, h.Fingerprint, now.Epoch, later.data))
+		now, _, err := r.readKeys(ctx)
+		if err == nil && now.Epoch != list.Epoch {
+			err = errors.Join(ErrChanged, r.putKeysInto(ctx, h.Fingerprint, now))
 		}
 		if err != nil {
 			return err
