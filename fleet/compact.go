@@ -30,11 +30,10 @@ func (r *Remote) Compact(ctx context.Context, fingerprint shader.Digest) (PushRe
 	ctx, end := r.patient(ctx)
 	defer end()
 	report, err := r.compact(ctx, fingerprint, func(h *Head) []Pack { return h.Packs })
-	if err != nil {
-		return report, fmt.Errorf("remote: compact %s: %w", r.URL(), r.secret.Clean(err))
+	if err == nil {
+		r.succeed()
 	}
-	r.succeed()
-	return report, nil
+	return report, r.about("compact", err)
 }
 
 // compactMany compacts small packs where a head has many.

@@ -183,14 +183,7 @@ func (r *Remote) Keys(ctx context.Context) (*KeyList, error) {
 	ctx, end := r.patient(ctx)
 	defer end()
 	list, _, err := r.readKeys(ctx)
-	return list, r.aboutKeys(err)
-}
-
-func (r *Remote) aboutKeys(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("remote: keys of %s: %w", r.URL(), r.secret.Clean(err))
+	return list, r.about("keys of", err)
 }
 
 // ChangeKeys changes the list of keys, with the private half of a known root key, and writes
@@ -206,7 +199,7 @@ func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change
 		return err
 	})
 	if err != nil {
-		return nil, r.aboutKeys(err)
+		return nil, r.about("keys of", err)
 	}
 	infos, err := r.backend.List(ctx, "v1/")
 	switch {
@@ -218,7 +211,7 @@ func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change
 	for _, of := range driversOf(infos) {
 		err = errors.Join(err, retryChanged(ctx, func() error { return r.putKeysInto(ctx, of, list) }))
 	}
-	return list, r.aboutKeys(err)
+	return list, r.about("keys of", err)
 }
 
 func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change func(*KeyList) error) (*KeyList, error) {

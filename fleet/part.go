@@ -135,6 +135,3 @@ func (b *partialBody) Close() (err error) {
 	}
 	return err
 }
-
-// dropParts deletes what is kept of packs that a head does not list.
-func (d stateDir) dropParts(h *Head) { d.dropUnlisted(h, partExt) }

@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -32,10 +31,7 @@ func (r *Remote) Heads(ctx context.Context) ([]Head, error) {
 	ctx, end := r.patient(ctx)
 	defer end()
 	heads, err := r.heads(ctx)
-	if err != nil {
-		return heads, fmt.Errorf("remote: list %s: %w", r.URL(), r.secret.Clean(err))
-	}
-	return heads, nil
+	return heads, r.about("list", err)
 }
 
 func (r *Remote) heads(ctx context.Context) (heads []Head, err error) {
@@ -95,11 +91,10 @@ func (r *Remote) Prune(ctx context.Context, o PruneOptions) (PruneReport, error)
 	if r.backend != nil {
 		err = r.prune(ctx, o, &report)
 	}
-	if err != nil {
-		return report, fmt.Errorf("remote: prune %s: %w", r.URL(), r.secret.Clean(err))
+	if err == nil {
+		r.succeed()
 	}
-	r.succeed()
-	return report, nil
+	return report, r.about("prune", err)
 }
 
 func (r *Remote) prune(ctx context.Context, o PruneOptions, report *PruneReport) error {

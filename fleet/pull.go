@@ -63,10 +63,7 @@ func (r *Remote) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
 	ctx, end := r.patient(ctx)
 	defer end()
 	report, err := r.pull(ctx, o)
-	if err != nil {
-		return report, fmt.Errorf("remote: pull from %s: %w", r.URL(), r.secret.Clean(err))
-	}
-	return report, nil
+	return report, r.about("pull from", err)
 }
 
 func (r *Remote) pull(ctx context.Context, o PullOptions) (report PullReport, err error) {
@@ -250,7 +247,7 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 		report.Saves += p.Saves
 		return nil
 	})
-	r.state.dropParts(h)
+	r.state.dropUnlisted(h, partExt)
 	return report, err
 }
 

@@ -50,10 +50,7 @@ func (r *Remote) Push(ctx context.Context, o PushOptions) (PushReport, error) {
 	ctx, end := r.patient(ctx)
 	defer end()
 	report, err := r.push(ctx, o)
-	if err != nil {
-		return report, fmt.Errorf("remote: push to %s: %w", r.URL(), r.secret.Clean(err))
-	}
-	return report, nil
+	return report, r.about("push to", err)
 }
 
 func (r *Remote) push(ctx context.Context, o PushOptions) (report PushReport, err error) {

@@ -75,10 +75,18 @@ func Open(dir *binary.Dir, o Options) (*Remote, error) {
 		return r, nil
 	}
 	if r.backend, err = openBackend(u, BackendOptions{UserAgent: userAgent, Getenv: os.Getenv}); err != nil {
-		return nil, fmt.Errorf("remote: open %s: %w", r.URL(), r.secret.Clean(err))
+		return nil, r.about("open", err)
 	}
 	r.backend = bounded{r.backend}
 	return r, nil
+}
+
+// about returns an error with what was done with the remote, without credentials, or nil.
+func (r *Remote) about(done string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("remote: %s %s: %w", done, r.URL(), r.secret.Clean(err))
 }
 
 // remoteID returns the name of a remote's state.

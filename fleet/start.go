@@ -49,19 +49,12 @@ func (r *Remote) Start(ctx context.Context, driver binary.Fingerprint) StartRepo
 	report := r.start(ctx, driver)
 	drivercache.Renew() // another process of the machine may have pulled meanwhile
 	report.Waited = time.Since(began)
-	report.Err = r.startError(report.Err)
+	report.Err = r.about("start with", report.Err)
 	r.warn("the remote was not used", report.Err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.report = report
 	return report
-}
-
-func (r *Remote) startError(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("remote: start with %s: %w", r.URL(), r.secret.Clean(err))
 }
 
 // Report returns the report of Start, with what a pull that Start did not wait for has
@@ -75,7 +68,7 @@ func (r *Remote) Report() StartReport {
 	}
 	select {
 	case <-job.done:
-		report.Pull, report.Err = job.report.Pull, r.startError(job.report.Err)
+		report.Pull, report.Err = job.report.Pull, r.about("start with", job.report.Err)
 	default:
 	}
 	return report

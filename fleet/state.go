@@ -202,9 +202,6 @@ func (d stateDir) items(of, id shader.Digest) ([]pack.Item, bool) {
 	return items, true
 }
 
-// dropItems deletes the items of the packs that a head does not list.
-func (d stateDir) dropItems(h *Head) { d.dropUnlisted(h, itemsExt) }
-
 // dropUnlisted deletes the files with an extension, of packs that a head does not list.
 func (d stateDir) dropUnlisted(h *Head, ext string) {
 	listed := h.digests()

@@ -53,7 +53,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 			return err
 		}
 	}
-	r.state.dropItems(h)
+	r.state.dropUnlisted(h, itemsExt)
 	written := &fetched{Head: h, signer: signerID(r.options.SignKey), keys: list, content: contentDigest(content)}
 	return r.rememberOwn(written, old, swaps)
 }
