@@ -163,6 +163,10 @@ func (p *pusher) attempt(ctx context.Context) error {
 		return err
 	}
 	defer made.close()
+	if head.digests()[made.SHA256] { // what is known of it here was damaged
+		p.r.state.putItems(p.of, made.SHA256, made.items)
+		return p.dropLost(ctx, old, &head)
+	}
 	old.Packs = head.Packs // without those that are lost: a new one may have the bytes of such a one
 	if err := p.upload(ctx, made); err != nil {
 		return err

@@ -248,3 +248,26 @@ func TestPullThatEndsAfterADirectoryWasDeleted(t *testing.T) {
 	s.store.get = nil
 	s.wantPushed(1, 2, 3)
 }
+
+// What a machine knows of the packs is damaged, as after a power cut: its push makes a pack that the
+// head lists, and has it right then.
+func TestPushWithDamagedItems(t *testing.T) {
+	t.Parallel()
+	d, o := openDir(t), writer(fileURL(t))
+	put(t, d, mesaDriver, 1, 2)
+	push(t, d, o)
+	items, err := filepath.Glob(filepath.Join(d.Path(), "remote", "*", "*", "*.items"))
+	must(t, err)
+	for _, path := range items {
+		info, err := os.Stat(path)
+		must(t, err)
+		must(t, os.WriteFile(path, make([]byte, info.Size()), 0o600))
+	}
+	if r := push(t, d, o); len(items) != 1 || r.Heads != 0 {
+		t.Errorf("%q: %+v", items, r)
+	}
+	put(t, d, mesaDriver, 3)
+	if r := push(t, d, o); r.Programs != 1 {
+		t.Errorf("after it: %+v", r)
+	}
+}
