@@ -15,6 +15,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // rootPair is the root key of a fleet.
@@ -670,43 +671,68 @@ func TestLeakedKey(t *testing.T) {
 	must(t, errors.Join(f.pulls(node), f.pushNew(3, fleet.PushOptions{}), f.pulls(openDir(t))))
 }
 
-// TestChangeOfKeysThatReachesNoHead, as on a store that does not list, or where it was killed: nodes
-// that saw the new list and others read on, and the next push of each driver has the new list, also
-// with nothing new. It does not take over what a revoked key has signed.
-func TestChangeOfKeysThatReachesNoHead(t *testing.T) {
+// TestHeadsWithAnOlderList: on a store that does not list, and after a change of keys that ended
+// early, heads have the list of before. The next push brings them the new one, also where nothing is
+// new, and takes none over that a revoked key signed; machines read them by the new list meanwhile.
+func TestHeadsWithAnOlderList(t *testing.T) {
 	t.Parallel()
 	f := newFleet(inMemory(t))
+	put(t, f.writer, nvidiaDriver, 1)
+	push(t, f.writer, f.signer(1))
 	u, err := url.Parse(f.url)
 	must(t, err)
 	memories.Store(u.Host, unlisted{f.store, errors.ErrUnsupported})
 	change := func(change func(*fleet.KeyList)) {
+		t.Helper()
 		if _, err := f.changeFrom(openDir(t), change); !errors.Is(err, errors.ErrUnsupported) {
-			t.Error(err)
+			t.Fatal(err)
 		}
 	}
-	pushAll := func(key byte) (fleet.PushReport, error) {
-		return open(t, f.writer, f.signer(key)).Push(t.Context(), fleet.PushOptions{})
+	hasNewest := func(driver binary.Fingerprint) bool {
+		line, _ := fleet.CutKeys(f.object("v1/" + driver.Digest().String() + "/head"))
+		return bytes.Equal(line, f.object(fleet.KeysName))
 	}
-	put(t, f.writer, nvidiaDriver, 9)
+
 	change(add(2))
-	report, err := pushAll(1)
-	must(t, err)
-	if report.Heads != 2 || report.Packs != 1 {
-		t.Errorf("a push of what one of two heads lacks: %+v", report)
+	if r := push(t, f.writer, f.signer(1)); r.Heads != 2 || r.Packs != 0 || !hasNewest(mesaDriver) || !hasNewest(nvidiaDriver) {
+		t.Errorf("a push with nothing new: %+v", r)
 	}
-	for _, object := range []string{mesaHead, fleet.HeadName(nvidiaDriver.Digest())} {
-		if line, _ := fleet.CutKeys(f.object(object)); !bytes.Equal(line, f.object(fleet.KeysName)) {
-			t.Errorf("%s has not the new list: %s", object, line)
-		}
-	}
+
 	change(add(3))
-	report, err = pushAll(2)
+	put(t, f.writer, mesaDriver, 20)
+	o := f.signer(1)
+	_, err = open(t, f.writer, o).Push(t.Context(), fleet.PushOptions{Fingerprints: []shader.Digest{mesaDriver.Digest()}})
 	must(t, err)
-	if report.Heads != 2 || report.Packs != 0 {
-		t.Errorf("a push after a change of keys alone: %+v", report)
+	if !hasNewest(mesaDriver) || hasNewest(nvidiaDriver) {
+		t.Error("a push of one driver")
 	}
-	change(revoke(2))
-	if _, err := pushAll(1); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "was revoked on") {
+	machine := openDir(t)
+	must(t, f.pulls(machine))
+	pull(t, machine, rooted(reader(f.url)), nvidiaDriver) // has seen the new list, of the other driver
+	put(t, f.writer, nvidiaDriver, 21)
+	push(t, f.writer, o)
+
+	change(revoke(1))
+	if err := f.pushNew(2, fleet.PushOptions{}); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "was revoked on") {
 		t.Errorf("a push onto what a revoked key has signed: %v", err)
 	}
+	if _, err := open(t, openDir(t), f.signer(2)).Compact(t.Context(), mesaDriver.Digest()); !errors.Is(err, fleet.ErrRefused) {
+		t.Errorf("compacting what a revoked key has signed: %v", err)
+	}
+	must(t, f.pushNew(2, fleet.PushOptions{Replace: true}))
+	must(t, f.pulls(openDir(t)))
+}
+
+// TestFirstListWithoutAListing: the heads of plain keys get the first list with their next push.
+func TestFirstListWithoutAListing(t *testing.T) {
+	t.Parallel()
+	f := &fleetOf{scene: inMemory(t).filled()}
+	u, err := url.Parse(f.url)
+	must(t, err)
+	memories.Store(u.Host, unlisted{f.store, errors.ErrUnsupported})
+	if _, err := f.changeFrom(openDir(t), add(1)); !errors.Is(err, errors.ErrUnsupported) {
+		t.Fatal(err)
+	}
+	push(t, f.writer, f.signer(1))
+	must(t, f.pulls(openDir(t)))
 }
