@@ -13,9 +13,6 @@ import (
 var (
 	// ErrClosed is returned by every call after Close succeeded.
 	ErrClosed = errors.New("cache: closed")
-	// ErrFull is returned when Options.FailWhenFull is set and a new program
-	// does not fit, because every resident program is in use.
-	ErrFull = errors.New("every resident program is in use: release handles or raise MaxPrograms or MaxBytes")
 	// ErrApart is returned by New, wrapped, when the driver's own cache is managed in
 	// another directory than the programs: what is exported, pruned or deleted together
 	// would not be together.

@@ -79,9 +79,6 @@ func (c *Cache) join(src *shader.Source, storeOnly bool) (f *flight, started boo
 	if err := c.knownFailure(src); err != nil {
 		return nil, false, err
 	}
-	if c.options.FailWhenFull && !storeOnly && c.mu.resident.stuck() {
-		return nil, false, ErrFull
-	}
 	f = &flight{src: src, done: make(chan struct{}), storeOnly: storeOnly, lane: trace.Loads}
 	c.mu.flights[src.Key()] = f
 	return f, true, nil
@@ -216,22 +213,17 @@ func (c *Cache) accept(r result) (dropped []*entry, err error) {
 		e.evicted, e.storeOnly = true, true
 		return []*entry{e}, nil
 	}
-	return c.admit(e, r.blob)
+	return c.admit(e, r.blob), nil
 }
 
-// admit makes e resident and returns the entries that it evicted; when e does
-// not fit, that is e. The caller holds mu.
-func (c *Cache) admit(e *entry, blob *binary.Blob) (dropped []*entry, err error) {
+// admit makes e resident and returns the entries that it evicted. The caller holds mu.
+func (c *Cache) admit(e *entry, blob *binary.Blob) (dropped []*entry) {
 	resident, size := &c.mu.resident, int64(e.program.Bytes)
 	if !resident.fits(size) {
 		dropped = resident.evict(func(int) bool { return resident.fits(size) })
 		c.retire(dropped)
 	}
 	if !resident.fits(size) {
-		if c.options.FailWhenFull {
-			e.evicted = true
-			return append(dropped, e), ErrFull
-		}
 		c.mu.counters.pending.OverCapacity++
 	}
 	c.mu.evicted.remove(e.key)
@@ -239,7 +231,7 @@ func (c *Cache) admit(e *entry, blob *binary.Blob) (dropped []*entry, err error)
 		e.blob = blob
 	}
 	c.mu.resident.add(e)
-	return dropped, nil
+	return dropped
 }
 
 // SingleFlight makes caches of several devices compile a program once: the cache that is

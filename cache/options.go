@@ -53,7 +53,8 @@ type Options struct {
 	Store Store
 
 	// MaxPrograms is how many programs stay resident. An eviction costs about
-	// 0.1 us for each of them. Default: 256.
+	// 0.1 us for each of them. Where every one is in use the limits are exceeded, and
+	// Counters.OverCapacity counts that. Default: 256.
 	MaxPrograms int
 
 	// MaxBytes is how many bytes of programs stay resident, as measured by
@@ -72,11 +73,6 @@ type Options struct {
 	// programs keep their payload too, which takes about Stats.ResidentBytes of
 	// memory. Default: 8 MiB; negative: none, nor for resident programs.
 	KeepEvictedBytes int64
-
-	// FailWhenFull makes Get return ErrFull when a program does not fit because
-	// every resident program is in use. Default: the limit is exceeded and
-	// Counters.OverCapacity counts it.
-	FailWhenFull bool
 
 	// MaxDiskBytes, MaxDiskFiles and MaxDiskAge limit the cache directory, programs
 	// of all drivers and the driver's own cache together: see

@@ -92,14 +92,6 @@ func (r *residency) fits(bytes int64) bool {
 	return r.order.Len() < r.programs && r.bytes+bytes <= r.maxBytes
 }
 
-// stuck reports whether the limits are reached and nothing can be evicted.
-func (r *residency) stuck() bool {
-	if r.order.Len() < r.programs && r.bytes < r.maxBytes {
-		return false
-	}
-	return !slices.ContainsFunc(r.entries(), func(e *entry) bool { return e.handles() == 0 })
-}
-
 // evict evicts programs without handles, the least recently used first, until enough reports
 // true of their number or none is left. Evicted entries are sealed; the caller drops them
 // once it no longer holds the lock.

@@ -1,8 +1,6 @@
 package cache_test
 
 import (
-	"context"
-	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -113,39 +111,6 @@ func TestOnlyIdleProgramsAreEvicted(t *testing.T) {
 	f.wantCounts(binary.Counters{Compiles: 4, OverCapacity: 1, Evictions: 2, Stored: 4})
 	f.dev.Use(ha.Program(), a.Key())
 	ha.Release()
-}
-
-func TestFailWhenFull(t *testing.T) {
-	f := newFixture(t, cache.Options{MaxPrograms: 1, FailWhenFull: true})
-	a, b := source("a"), source("b")
-	h := f.get(a)
-	if _, err := f.cache.Get(context.Background(), b); !errors.Is(err, cache.ErrFull) {
-		t.Errorf("error %v", err)
-	}
-	if n := f.dev.Calls().Compiles; n != 1 {
-		t.Errorf("%d compiles, one of them of a program that does not fit", n)
-	}
-	results, err := f.cache.Preload(context.Background(), []*shader.Source{a, b}, nil)
-	if err != nil || results[0].Origin != job.Resident || !errors.Is(results[1].Err, cache.ErrFull) {
-		t.Errorf("Preload: %+v, %v", results, err)
-	}
-	h.Release()
-	f.wantOrigin(b, job.Compiled)
-}
-
-func TestFailWhenBytesAreFull(t *testing.T) {
-	f := newFixture(t, cache.Options{MaxBytes: 1500, FailWhenFull: true})
-	a, b := source("a"), source("b")
-	h := f.get(a)
-	if _, err := f.cache.Get(context.Background(), b); !errors.Is(err, cache.ErrFull) {
-		t.Errorf("error %v", err)
-	}
-	f.wantLive("a")
-	if f.store.Blob(b.Key()) == nil {
-		t.Error("the program that did not fit was not stored")
-	}
-	h.Release()
-	f.wantOrigin(b, job.Memory)
 }
 
 func TestKeptBytesAreBounded(t *testing.T) {
