@@ -21,7 +21,7 @@ func (d *Dir) DeletePrograms(keys []shader.Key, o PruneOptions) (PruneReport, er
 		return PruneReport{}, err
 	}
 	touched := map[string]bool{}
-	items := d.pruneItems(stores, stores)
+	items := d.pruneItems(stores)
 	for _, it := range items.list {
 		if it.store != nil && slices.Contains(keys, it.key) {
 			p.deleteItem(items.release(it))

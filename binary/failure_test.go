@@ -52,7 +52,7 @@ func TestPruneDeletesExpiredNotes(t *testing.T) {
 	must(t, s.quarantine(Quarantined{Key: testKey(3), Action: ActionCompile, Time: start}))
 	must(t, s.quarantine(Quarantined{Key: testKey(4), Action: ActionCompile, Time: start.Add(-quarantineTime)}))
 	for _, dry := range []bool{true, false} {
-		if r, err := s.Prune(PruneOptions{DryRun: dry}); err != nil || r != (PruneReport{Leftovers: 3}) {
+		if r, err := s.Dir().Prune(PruneOptions{DryRun: dry}); err != nil || r != (PruneReport{Leftovers: 3}) {
 			t.Errorf("dry %v: %+v, %v", dry, r, err)
 		}
 	}
@@ -75,7 +75,7 @@ func TestPruneKeepsWhatIsWrong(t *testing.T) {
 	must(t, s.PutWrong(blob.Key, blob.Name, "got 3, want 4"))
 	for range 2 {
 		putBlobs(t, s, blob)
-		if r, err := s.Prune(PruneOptions{MaxBytes: 1}); err != nil || r.Programs != 1 || r.Leftovers != 0 {
+		if r, err := s.Dir().Prune(PruneOptions{MaxBytes: 1}); err != nil || r.Programs != 1 || r.Leftovers != 0 {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if reason, wrong := s.Wrong(blob.Key); !wrong || reason != "got 3, want 4" {

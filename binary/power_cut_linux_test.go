@@ -67,7 +67,7 @@ func init() {
 		check(s.PutSource(cutSource(1)))
 		check(s.PutTuning(cutTuning(1)))
 		check(s.Record(cutUses(0, cutAfter), Counters{DiskHits: cutAfter}))
-		_, err := s.Prune(PruneOptions{MaxBytes: 1 << 30, Now: time.Now()})
+		_, err := s.Dir().Prune(PruneOptions{MaxBytes: 1 << 30, Now: time.Now()})
 		check(err)
 		check(s.Record(cutUses(0, 2), Counters{DiskHits: 2}))
 		check(s.Close())

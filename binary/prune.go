@@ -80,21 +80,41 @@ func (r *PruneReport) Add(other PruneReport) {
 // the next start compiles the program again. Prune continues after files that it cannot
 // delete, and returns those errors with the report.
 func (d *Dir) Prune(o PruneOptions) (PruneReport, error) {
-	stores, err := d.stores()
-	if err != nil {
+	all, err := d.stores()
+	switch {
+	case err != nil:
 		return PruneReport{}, err
+	case d.readOnly:
+		return PruneReport{}, ErrReadOnly
 	}
-	return d.prune(o, stores, stores)
-}
-
-// Prune deletes programs of this store and files of the driver's own cache, as Dir.Prune
-// does. It deletes programs of other fingerprints only if OtherThan is set.
-func (s *Store) Prune(o PruneOptions) (PruneReport, error) {
-	stores, err := s.dir.stores()
-	if err != nil {
-		return PruneReport{}, err
+	p := &pruning{PruneOptions: o}
+	if p.Now.IsZero() {
+		p.Now = d.now()
 	}
-	return s.dir.prune(o, stores, []*Store{s})
+	chosen := all
+	if len(p.OtherThan) > 0 {
+		p.deleteOthers(all)
+		chosen = slices.DeleteFunc(slices.Clone(all), p.isOther)
+	}
+	touched := map[string]bool{}
+	for it := range p.selectItems(d.pruneItems(chosen)) {
+		p.deleteItem(it)
+		if it.store != nil {
+			touched[it.store.name] = true
+		}
+	}
+	p.dropRecords(d.DriverDir())
+	p.sweep(d, chosen)
+	p.sweepSources(d, all)
+	if !p.DryRun {
+		for _, s := range chosen {
+			if touched[s.name] && s.isIdentified() {
+				// Where the index is busy, the next Record reconciles it.
+				_ = s.record(pendingRecord{}, true)
+			}
+		}
+	}
+	return p.report, p.err()
 }
 
 var trims = whole[time.Time]{name: lastTrimName, limit: 64}
@@ -144,39 +164,6 @@ type pruning struct {
 	report  PruneReport
 	records []string // of NVIDIA's slots, to delete
 	errs    []error
-}
-
-func (d *Dir) prune(o PruneOptions, all, chosen []*Store) (PruneReport, error) {
-	if d.readOnly {
-		return PruneReport{}, ErrReadOnly
-	}
-	p := &pruning{PruneOptions: o}
-	if p.Now.IsZero() {
-		p.Now = d.now()
-	}
-	if len(p.OtherThan) > 0 {
-		p.deleteOthers(all)
-		chosen = slices.DeleteFunc(slices.Clone(chosen), p.isOther)
-	}
-	touched := map[string]bool{}
-	for it := range p.selectItems(d.pruneItems(all, chosen)) {
-		p.deleteItem(it)
-		if it.store != nil {
-			touched[it.store.name] = true
-		}
-	}
-	p.dropRecords(d.DriverDir())
-	p.sweep(d, chosen)
-	p.sweepSources(d, all)
-	if !p.DryRun {
-		for _, s := range chosen {
-			if touched[s.name] && s.isIdentified() {
-				// Where the index is busy, the next Record reconciles it.
-				_ = s.record(pendingRecord{}, true)
-			}
-		}
-	}
-	return p.report, p.err()
 }
 
 func (p *pruning) err() error {

@@ -62,13 +62,11 @@ type pruneItems struct {
 	claims map[string]int                 // programs that use an entry
 }
 
-// pruneItems lists what may be deleted: programs of the chosen stores and items of the
-// driver. An entry that a program of another store uses is not deleted.
-func (d *Dir) pruneItems(all, chosen []*Store) *pruneItems {
+// pruneItems lists what may be deleted: programs of the stores and items of the driver.
+func (d *Dir) pruneItems(stores []*Store) *pruneItems {
 	items := &pruneItems{owned: map[string][]*drivercache.Item{}, claims: map[string]int{}}
 	var unknown, known []int64 // last uses of programs, by whether their entries are known
-	for _, s := range all {
-		isChosen := slices.ContainsFunc(chosen, func(c *Store) bool { return c.name == s.name })
+	for _, s := range stores {
 		for it := range s.pruneItems() {
 			for name := range strings.FieldsSeq(it.entries) {
 				items.claims[name]++
@@ -78,9 +76,7 @@ func (d *Dir) pruneItems(all, chosen []*Store) *pruneItems {
 			} else {
 				known = append(known, it.lastUse)
 			}
-			if isChosen {
-				items.add(it)
-			}
+			items.add(it)
 		}
 	}
 	items.addDriver(drivercache.Items(d.DriverDir()), unknown, known)

@@ -68,29 +68,23 @@ func leftEntries(t *testing.T, d *Dir, s *Store) string {
 func TestPruneDeletesBothLayers(t *testing.T) {
 	for _, test := range []struct {
 		name    string
-		store   bool
 		options PruneOptions
 		left    string
 	}{
-		{"one file", false, PruneOptions{MaxFiles: 11}, "1 2 3 4 e1 e2 e3 e4 e34 e7"}, // program 5 goes with its entry
-		{"no program", false, PruneOptions{MaxFiles: 9}, "1 2 3 4 e1 e2 e3 e4 e34"},
-		{"shared entry", false, PruneOptions{MaxFiles: 8}, "1 2 3 e1 e2 e3 e34"},
-		{"its last program", false, PruneOptions{MaxFiles: 6}, "1 2 e1 e2"},
-		{"age", false, PruneOptions{MaxAge: 150 * time.Minute}, "1 2 e1 e2"},
-		{"bytes", false, PruneOptions{MaxBytes: 3500}, "1 2 e1 e2"},
-		{"another store's entry stays", true, PruneOptions{MaxFiles: 1}, "e5"},
+		{"one file", PruneOptions{MaxFiles: 11}, "1 2 3 4 e1 e2 e3 e4 e34 e7"}, // program 5 goes with its entry
+		{"no program", PruneOptions{MaxFiles: 9}, "1 2 3 4 e1 e2 e3 e4 e34"},
+		{"shared entry", PruneOptions{MaxFiles: 8}, "1 2 3 e1 e2 e3 e34"},
+		{"its last program", PruneOptions{MaxFiles: 6}, "1 2 e1 e2"},
+		{"age", PruneOptions{MaxAge: 150 * time.Minute}, "1 2 e1 e2"},
+		{"bytes", PruneOptions{MaxBytes: 3500}, "1 2 e1 e2"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d, s := attributedFixture(t)
-			prune := d.Prune
-			if test.store {
-				prune = s.Prune
-			}
 			dry := test.options
 			dry.DryRun = true
-			would, err := prune(dry)
+			would, err := d.Prune(dry)
 			must(t, err)
-			did, err := prune(test.options)
+			did, err := d.Prune(test.options)
 			must(t, err)
 			if would != did {
 				t.Errorf("a dry run reports %+v, then %+v", would, did)

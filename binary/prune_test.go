@@ -92,46 +92,37 @@ func TestPrune(t *testing.T) {
 	blobs := size[1] + size[2] + size[3] + size[4]
 	tests := []struct {
 		name    string
-		store   bool
 		options PruneOptions
 		report  PruneReport
 		left    string
 	}{
-		{"no limits", false, PruneOptions{}, PruneReport{}, everything},
-		{"age", false, PruneOptions{MaxAge: 5*day + time.Hour},
+		{"no limits", PruneOptions{}, PruneReport{}, everything},
+		{"age", PruneOptions{MaxAge: 5*day + time.Hour},
 			PruneReport{Programs: 1, Bytes: size[4], DriverFiles: 3, DriverBytes: 350}, "5 mesa4 nv3 2 1 index marker"},
-		{"age, clock given", false, PruneOptions{MaxAge: 5 * day, Now: start.Add(4*day - time.Hour)},
+		{"age, clock given", PruneOptions{MaxAge: 5 * day, Now: start.Add(4*day - time.Hour)},
 			PruneReport{Programs: 3, Bytes: size[4] + size[2] + size[3], DriverFiles: 6, DriverBytes: 700}, "1 index marker"},
-		{"bytes, nothing to do", false, PruneOptions{MaxBytes: blobs + 700}, PruneReport{}, everything},
-		{"bytes, one", false, PruneOptions{MaxBytes: blobs + 699}, PruneReport{DriverFiles: 2, DriverBytes: 300},
+		{"bytes, nothing to do", PruneOptions{MaxBytes: blobs + 700}, PruneReport{}, everything},
+		{"bytes, one", PruneOptions{MaxBytes: blobs + 699}, PruneReport{DriverFiles: 2, DriverBytes: 300},
 			"mesa7 other6 5 mesa4 nv3 2 1 index marker"},
-		{"bytes, most", false, PruneOptions{MaxBytes: size[1] + size[3] + 300},
+		{"bytes, most", PruneOptions{MaxBytes: size[1] + size[3] + 300},
 			PruneReport{Programs: 2, Bytes: size[2] + size[4], DriverFiles: 4, DriverBytes: 400}, "nv3 2 1 index marker"},
-		{"files", false, PruneOptions{MaxFiles: 7}, PruneReport{Programs: 1, Bytes: size[4], DriverFiles: 2, DriverBytes: 300},
+		{"files", PruneOptions{MaxFiles: 7}, PruneReport{Programs: 1, Bytes: size[4], DriverFiles: 2, DriverBytes: 300},
 			"mesa7 5 mesa4 nv3 2 1 index marker"},
-		{"bytes, all", false, PruneOptions{MaxBytes: 1},
+		{"bytes, all", PruneOptions{MaxBytes: 1},
 			PruneReport{Programs: 4, Bytes: blobs, DriverFiles: 6, DriverBytes: 700}, "index marker"},
-		{"age and bytes", false, PruneOptions{MaxAge: 7*day + time.Hour, MaxBytes: blobs + 350},
+		{"age and bytes", PruneOptions{MaxAge: 7*day + time.Hour, MaxBytes: blobs + 350},
 			PruneReport{Programs: 1, Bytes: size[4], DriverFiles: 2, DriverBytes: 300}, "mesa7 5 mesa4 nv3 2 1 index marker"},
-		{"store", true, PruneOptions{MaxBytes: 1},
-			PruneReport{Programs: 3, Bytes: blobs - size[4], DriverFiles: 6, DriverBytes: 700}, "other6 index marker"},
-		{"other", false, PruneOptions{OtherThan: []shader.Digest{digest}},
+		{"other", PruneOptions{OtherThan: []shader.Digest{digest}},
 			PruneReport{Programs: 1, Bytes: size[4], Fingerprints: 1}, "nv8 mesa7 5 mesa4 nv3 2 1 index marker"},
-		{"other, from the store", true, PruneOptions{OtherThan: []shader.Digest{digest}},
-			PruneReport{Programs: 1, Bytes: size[4], Fingerprints: 1}, "nv8 mesa7 5 mesa4 nv3 2 1 index marker"},
-		{"other and age", false, PruneOptions{OtherThan: []shader.Digest{digest}, MaxAge: 4*day + time.Hour},
+		{"other and age", PruneOptions{OtherThan: []shader.Digest{digest}, MaxAge: 4*day + time.Hour},
 			PruneReport{Programs: 2, Bytes: size[4] + size[2], DriverFiles: 3, DriverBytes: 350, Fingerprints: 1}, "mesa4 nv3 2 1 index marker"},
 	}
 	for _, test := range tests {
 		for _, dry := range []bool{true, false} {
 			t.Run(test.name+map[bool]string{true: ", dry"}[dry], func(t *testing.T) {
-				d, s := pruneFixture(t)
+				d, _ := pruneFixture(t)
 				test.options.DryRun = dry
-				prune := d.Prune
-				if test.store {
-					prune = s.Prune
-				}
-				report, err := prune(test.options)
+				report, err := d.Prune(test.options)
 				must(t, err)
 				if report != test.report {
 					t.Errorf("report\ngot  %+v\nwant %+v", report, test.report)
@@ -252,7 +243,7 @@ func TestPruneSweeps(t *testing.T) {
 	fresh := temporaryOf(s.blobPath(testKey(1))) + "4"
 	writeTestFile(t, fresh, nil, young)
 	for _, dry := range []bool{true, false} {
-		report, err := s.Prune(PruneOptions{DryRun: dry})
+		report, err := s.Dir().Prune(PruneOptions{DryRun: dry})
 		if report != (PruneReport{Leftovers: 5}) || err != nil {
 			t.Errorf("dry %v: %+v, %v", dry, report, err)
 		}

@@ -178,7 +178,7 @@ func testBusyIndex(t *testing.T) {
 	if c := lifetime(t, d); c.DiskHits != 2 {
 		t.Errorf("lifetime %+v, want 1 disk hit from cache_stats.json and 1 that is pending", c)
 	}
-	if report, err := s.Prune(PruneOptions{MaxBytes: 1}); report.Programs != 2 || err != nil {
+	if report, err := s.Dir().Prune(PruneOptions{MaxBytes: 1}); report.Programs != 2 || err != nil {
 		t.Errorf("Prune: %+v, %v", report, err)
 	}
 

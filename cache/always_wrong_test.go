@@ -47,7 +47,7 @@ func TestAlwaysWrongIsAnError(t *testing.T) {
 			want.counts.Stored = want.counts.Compiles
 		}
 		f.wantCounts(want.counts)
-		if _, err := f.cache.Prune(binary.PruneOptions{}); err != nil {
+		if _, err := prune(f.cache, binary.PruneOptions{}); err != nil {
 			t.Error(err)
 		}
 		f.close()

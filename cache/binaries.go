@@ -17,14 +17,9 @@ const (
 
 const neverBinaries = "Options.Binaries is never"
 
-// chooseBinaries sets sourceOnly. A mistake in the environment is logged, and no error: no
-// setting of a user stops an application.
+// chooseBinaries sets sourceOnly.
 func (c *Cache) chooseBinaries() error {
-	o, err := c.options.FromEnvironment()
-	if err != nil {
-		c.log.Warn("a setting is ignored", "error", err)
-	}
-	switch o.Binaries {
+	switch c.options.Binaries {
 	case BinariesNever:
 		c.sourceOnly = neverBinaries
 		return nil
@@ -32,7 +27,7 @@ func (c *Cache) chooseBinaries() error {
 		return nil
 	case BinariesAuto, "":
 	default:
-		return fmt.Errorf("Options.Binaries is %q, and not auto, always or never", o.Binaries)
+		return fmt.Errorf("Options.Binaries is %q, and not auto, always or never", c.options.Binaries)
 	}
 	if c.sourceOnly = c.store.SourceOnly(); c.sourceOnly != "" {
 		c.log.Warn("program binaries are not used, programs are compiled", "reason", c.sourceOnly)

@@ -20,7 +20,7 @@ import (
 //	guard       consulted before every call of the device that makes a program
 //	index       read by every Get, without a lock; changed under mu
 //	mu          never held across a Device, a Store or a Logger
-//	recording   held by Flush, Prune and Close while they use the store's index
+//	recording   held by Flush and Close while they use the store's index
 type Cache struct {
 	dev        Device
 	history    *history // nil: none is recorded
@@ -73,7 +73,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	if dev == nil {
 		return nil, errors.New("cache: New needs a device")
 	}
-	o = o.withDefaults()
+	o, ignored := o.withDefaults().FromEnvironment()
 	fingerprint := dev.Fingerprint()
 	c := &Cache{
 		dev:     dev,
@@ -100,11 +100,14 @@ func New(dev Device, o Options) (*Cache, error) {
 	if err := c.chooseBinaries(); err != nil {
 		return nil, errors.Join(fmt.Errorf("cache: new: %w", err), c.store.Close())
 	}
+	if ignored != nil { // no setting of a user stops an application
+		c.log.Warn("a setting is ignored", "error", ignored)
+	}
 	if !c.hasStore() {
-		c.options.Save = SaveNever
+		c.options.NoSave = true
 	}
 	// A claim of another process ends when the binary is stored: it takes one that is.
-	if c.options.Save == SaveNever || c.sourceOnly != "" || o.InTrial {
+	if c.options.NoSave || c.sourceOnly != "" || o.InTrial {
 		c.options.ShareCompiles = 0
 	}
 	if opened.warning != nil {

@@ -272,7 +272,6 @@ func TestCloseNamesHandles(t *testing.T) {
 	for what, err := range map[string]error{
 		"Get":     second(f.cache.Get(ctx, a)),
 		"Preload": second(f.cache.Preload(ctx, []*shader.Source{a}, nil)),
-		"Prune":   second(f.cache.Prune(binary.PruneOptions{})),
 		"Flush":   f.cache.Flush(),
 		"Close":   f.cache.Close(),
 	} {
@@ -282,17 +281,6 @@ func TestCloseNamesHandles(t *testing.T) {
 	}
 	if n := f.store.Calls().Closes; n != 1 {
 		t.Errorf("the store was closed %d times", n)
-	}
-}
-
-func TestStatsInALine(t *testing.T) {
-	f := newFixture(t, cache.Options{})
-	f.wantOrigin(source("a"), job.Compiled)
-	f.wantOrigin(source("a"), job.Resident)
-	h := f.get(source("a"))
-	defer h.Release()
-	if got, want := f.cache.Stats().String(), "resident 1, in use 1, compiled 1, from disk 0, hit rate 67%, saved 0s"; got != want {
-		t.Errorf("%q, not %q", got, want)
 	}
 }
 

@@ -17,41 +17,18 @@ import (
 func (c *Cache) Flush() error {
 	c.dev.PollWhile(c.recording.Lock)
 	defer c.recording.Unlock()
-	if err := c.flushLocked(); err != nil {
-		return fmt.Errorf("cache: flush: %w", err)
-	}
-	return nil
-}
-
-// flushLocked is Flush for callers that hold recording.
-func (c *Cache) flushLocked() error {
 	c.WaitStored()
 	c.mu.Lock()
 	closed := c.mu.closed
 	c.mu.Unlock()
-	if closed {
-		return ErrClosed
+	err := ErrClosed
+	if !closed {
+		err = c.keepHouse()
 	}
-	return c.keepHouse()
-}
-
-// Prune deletes blobs and driver cache files by age and size; resident programs
-// stay. Uses of this process are recorded first, if the store can, so that they
-// count. Without a store there is nothing to prune.
-func (c *Cache) Prune(o binary.PruneOptions) (binary.PruneReport, error) {
-	c.dev.PollWhile(c.recording.Lock)
-	defer c.recording.Unlock()
-	if err := c.flushLocked(); errors.Is(err, ErrClosed) {
-		return binary.PruneReport{}, fmt.Errorf("cache: prune: %w", err)
-	}
-	if o.Now.IsZero() {
-		o.Now = c.clock.wall()
-	}
-	report, err := c.store.Prune(o)
 	if err != nil {
-		return report, fmt.Errorf("cache: prune: %w", err)
+		return fmt.Errorf("cache: flush: %w", err)
 	}
-	return report, nil
+	return nil
 }
 
 // Close waits for running loads and writes, deletes all programs, records what

@@ -79,11 +79,10 @@ func getError(name string, err error) error {
 
 // errorFor returns the error of a load, which an equal source may have started, for src.
 func errorFor(src *shader.Source, err error) error {
-	failure, ok := errors.AsType[*shader.CompileError](err)
-	if !ok || failure.For(src) == failure {
-		return err
+	if failure, ok := errors.AsType[*shader.CompileError](err); ok {
+		return failure.For(src)
 	}
-	return failure.For(src)
+	return err
 }
 
 func isCompileError(err error) bool {

@@ -90,13 +90,10 @@ const maxHistory = 1000
 
 // startHistory begins to record, where that is wanted.
 func (c *Cache) startHistory() {
-	if (c.options.History || defaultHistory()) && c.hasStore() && !c.options.FillOnly && !c.options.InTrial {
+	if c.options.History && c.hasStore() && !c.options.FillOnly && !c.options.InTrial {
 		c.history = &history{began: c.clock.wall(), seen: map[shader.Key]bool{}}
 	}
 }
-
-// defaultHistory reports whether the environment asks for histories.
-func defaultHistory() bool { return os.Getenv("SHADERCACHE_HISTORY") == "1" }
 
 // add records the first request for a program.
 func (h *history) add(src *shader.Source, now time.Time) {

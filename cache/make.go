@@ -214,7 +214,7 @@ func (c *Cache) compiled(f *flight, program shader.Program, err error) result {
 		c.traceCompiled(f, program)
 	}
 	e := newEntry(f.src, program, job.Compiled, c.clock)
-	e.readBack = !f.answer.unstored && c.formats && c.sourceOnly == "" && (c.options.Save != SaveNever || c.options.KeepEvictedBytes > 0)
+	e.readBack = !f.answer.unstored && c.formats && c.sourceOnly == "" && (!c.options.NoSave || c.options.KeepEvictedBytes > 0)
 	return result{flight: f, entry: e}
 }
 

@@ -3,7 +3,6 @@ package cache
 import (
 	"cmp"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/shadercache/shadercache/trace"
@@ -84,9 +83,10 @@ type Options struct {
 	MaxDiskFiles int
 	MaxDiskAge   time.Duration
 
-	// Save chooses whether programs that were compiled are written to the store.
-	// Default: SaveBehind.
-	Save Save
+	// NoSave has the store only read: programs that were compiled are not written. Uses and
+	// counters are. Default: false, they are written in the background as soon as they are
+	// compiled.
+	NoSave bool
 
 	// ShareCompiles is for processes of one machine that start together and need the same
 	// programs: each is compiled by one of them and loaded by the others. It is how long
@@ -94,7 +94,7 @@ type Options struct {
 	// that one is stopped; it does not wait for more than a compile otherwise. Programs
 	// are compiled one at a time then, where a driver may compile several side by side.
 	// It pays with Mesa, whose machine code is shared too; with NVIDIA's driver it does not.
-	// Some seconds are a good choice. It needs SaveBehind, locks of the file system, and
+	// Some seconds are a good choice. It excludes NoSave, and needs locks of the file system, and
 	// Linux.
 	// Default: 0, each process compiles what it does not find.
 	ShareCompiles time.Duration
@@ -183,7 +183,6 @@ func (o Options) withDefaults() Options {
 		o.MaxBytes = defaultMaxBytes
 	}
 	o.KeepEvictedBytes = cmp.Or(o.KeepEvictedBytes, defaultKeepEvictedBytes)
-	o.Backfill = o.Backfill || os.Getenv(backfillEnvironment) == "1"
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return o
 }

@@ -58,7 +58,7 @@ func workOnOneDirectory(dir string, seed uint64) {
 				fmt.Println("Flush:", err)
 			}
 		case n%500 == 250 && seed%4 == 0:
-			if _, err := c.Prune(binary.PruneOptions{MaxBytes: 100_000}); err != nil {
+			if _, err := prune(c, binary.PruneOptions{MaxBytes: 100_000}); err != nil {
 				fmt.Println("Prune:", err)
 			}
 		}

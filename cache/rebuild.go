@@ -39,7 +39,7 @@ type RebuildOptions struct {
 //	go c.Rebuild(ctx, cache.RebuildOptions{})
 //
 // The programs are stored and do not become resident, unless a Get requests them
-// meanwhile; nothing is evicted. Without a store, with SaveNever, or without kept
+// meanwhile; nothing is evicted. Without a store, with NoSave, or without kept
 // sources, there is nothing to do.
 //
 // There is one result for each program, the most used first; among programs that
@@ -52,7 +52,7 @@ func (c *Cache) Rebuild(ctx context.Context, o RebuildOptions) ([]PreloadResult,
 	if err := c.awaitBeforeFirst(ctx, &trace.Region{}); err != nil {
 		return nil, fmt.Errorf("cache: rebuild: %w", err)
 	}
-	if c.options.Save == SaveNever {
+	if c.options.NoSave {
 		return nil, nil
 	}
 	missing, err := c.store.Missing()

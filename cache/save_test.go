@@ -39,7 +39,7 @@ func TestSaveNeverOnlyReads(t *testing.T) {
 	filled := newFixture(t, cache.Options{})
 	filled.wantOrigin(list[0], job.Compiled)
 	must(t, filled.cache.Close())
-	f := newFixtureOn(t, cachetest.NewDevice(), filled.store.Reopen(), cache.Options{Save: cache.SaveNever, KeepSources: true, MaxPrograms: 2})
+	f := newFixtureOn(t, cachetest.NewDevice(), filled.store.Reopen(), cache.Options{NoSave: true, KeepSources: true, MaxPrograms: 2})
 	f.wantOrigin(list[0], job.Disk)
 	for _, src := range list[1:] {
 		f.wantOrigin(src, job.Compiled)
@@ -50,7 +50,7 @@ func TestSaveNeverOnlyReads(t *testing.T) {
 	if calls := f.store.Calls(); calls.Puts != 0 || calls.Records == 0 || f.store.Len() != 1 {
 		t.Errorf("%d programs, %+v", f.store.Len(), calls)
 	}
-	if r, err := newFixtureOn(t, cachetest.NewDevice(), cachetest.NewStore(), cache.Options{Save: cache.SaveNever}).cache.Rebuild(context.Background(), cache.RebuildOptions{}); len(r) != 0 || err != nil {
+	if r, err := newFixtureOn(t, cachetest.NewDevice(), cachetest.NewStore(), cache.Options{NoSave: true}).cache.Rebuild(context.Background(), cache.RebuildOptions{}); len(r) != 0 || err != nil {
 		t.Errorf("rebuilt %v, %v", r, err)
 	}
 }

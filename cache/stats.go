@@ -1,9 +1,6 @@
 package cache
 
 import (
-	"fmt"
-	"time"
-
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
 )
@@ -20,19 +17,6 @@ type Stats struct {
 	MemoryOnly    string    `json:"memory_only"`    // why there is no store; "" when there is one
 	SourceOnly    string    `json:"source_only"`    // why program binaries are not used; "" when they are
 	DriverCache   string    `json:"driver_cache"`   // state of the driver's own cache; "" when the device does not know
-}
-
-// String returns a summary in one line.
-func (s Stats) String() string {
-	line := fmt.Sprintf("resident %d, in use %d, compiled %d, from disk %d, hit rate %.0f%%, saved %v",
-		s.Resident, s.InUse, s.Compiles, s.DiskHits, 100*s.HitRate(), time.Duration(s.SavedNanos).Round(time.Millisecond))
-	if s.MemoryOnly != "" {
-		line += ", in memory only: " + s.MemoryOnly
-	}
-	if s.SourceOnly != "" {
-		line += ", from sources only: " + s.SourceOnly
-	}
-	return line
 }
 
 // Resident returns the number of resident programs.

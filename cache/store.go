@@ -92,9 +92,6 @@ type Sources interface {
 
 // Housekeeping deletes what is old, too much or under suspicion.
 type Housekeeping interface {
-	// Prune deletes blobs and driver cache files by age and size.
-	Prune(options binary.PruneOptions) (binary.PruneReport, error)
-
 	// Trim prunes the whole cache directory, unless that was done within the
 	// last day; then it reports false.
 	Trim(options binary.PruneOptions) (binary.PruneReport, bool, error)
@@ -214,8 +211,6 @@ func (nothing) SetCrashOutput(func(*os.File))                  {}
 func (nothing) PutTuning(binary.Tuning) error                  { return nil }
 
 func (nothing) PutHistory(time.Time, string, []binary.Asked) error { return nil }
-
-func (nothing) Prune(binary.PruneOptions) (r binary.PruneReport, err error) { return r, nil }
 
 func (nothing) Trim(binary.PruneOptions) (r binary.PruneReport, done bool, err error) {
 	return r, false, nil

@@ -50,7 +50,7 @@ func TestNothingKeepsNothing(t *testing.T) {
 	must(t, errors.Join(
 		s.Put(&binary.Blob{Key: src.Key()}), s.PutChecked(&binary.Blob{Key: src.Key()}), s.Record(nil, binary.Counters{Compiles: 1}),
 		s.PutSource(src), s.PutFailure(src, "log"), s.PutTuning(binary.Tuning{Problem: "p"}),
-		s.Reject(src.Key(), "reason"), s.Lift(src.Key()), second(s.Prune(binary.PruneOptions{}))))
+		s.Reject(src.Key(), "reason"), s.Lift(src.Key())))
 	s.Mark(binary.ActionLoad, src.Key(), "a")
 	s.Unmark(binary.ActionLoad, src.Key())
 	s.ClearMarks()

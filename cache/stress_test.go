@@ -77,7 +77,7 @@ func stressStep(f *fixture, wg *sync.WaitGroup, list []*shader.Source, random *r
 	case n < 2:
 		f.cache.Preload(ctx, list[random.IntN(8):][:8], nil)
 	case n < 4:
-		f.cache.Prune(binary.PruneOptions{})
+		_ = f.cache.Flush()
 	case n < 6:
 		f.cache.Stats()
 	case n < 7:

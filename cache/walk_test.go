@@ -138,7 +138,7 @@ func (w *walk) start(r *rand.Rand) {
 		case n == 14:
 			_ = c.Flush()
 		default:
-			_, _ = c.Prune(binary.PruneOptions{MaxFiles: r.IntN(6)})
+			_, _ = prune(c, binary.PruneOptions{MaxFiles: r.IntN(6)})
 		}
 	}
 	_ = c.Close() // what cannot be written is counted

@@ -7,14 +7,6 @@ import (
 	"github.com/shadercache/shadercache/trace"
 )
 
-// Save is when a cache writes programs to its store: see Options.Save.
-type Save int
-
-const (
-	SaveBehind Save = iota // in the background, as soon as they are compiled
-	SaveNever              // not at all: the store is only read; uses and counters are still recorded
-)
-
 // awaitStored waits until the store has finished every task, and done, unless nil, returns
 // true. Tasks that are added meanwhile are written too. The caller holds mu.
 func (c *Cache) awaitStored(done func() bool) {
@@ -35,7 +27,7 @@ func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 			c.mu.evicted.add(blob)
 		}
 	}
-	if c.options.Save == SaveNever {
+	if c.options.NoSave {
 		e.claim.end()
 		c.finishTask()
 		return
@@ -57,7 +49,7 @@ type task struct {
 
 // addTask counts and queues a task, unless nothing is saved. The caller holds mu.
 func (c *Cache) addTask(t task) {
-	if c.options.Save != SaveNever {
+	if !c.options.NoSave {
 		c.mu.unstored++
 		c.enqueue(t)
 	}

@@ -165,7 +165,9 @@ func (w *soakWorker) step() error {
 	case 1:
 		_ = w.gpu.Cache.Flush()
 	case 2:
-		_, _ = w.gpu.Cache.Prune(binary.PruneOptions{MaxBytes: 1 + w.random.Int64N(soakVolume)})
+		if store, ok := w.gpu.Cache.Store().(*binary.Store); ok {
+			_, _ = store.Dir().Prune(binary.PruneOptions{MaxBytes: 1 + w.random.Int64N(soakVolume)})
+		}
 	case 3:
 		if w.steady {
 			return nil
