@@ -22,13 +22,13 @@ const loaders = 3
 
 // PreloadResult is the result of preloading one source.
 type PreloadResult struct {
-	Name         string
-	Key          shader.Key
-	Origin       job.Origin // 0 when Err is set
-	LoadNanos    int64      // glProgramBinary and its checks; 0 unless loaded
-	PrimeNanos   int64      // 0 for a program that was resident
-	CompileNanos int64      // compile and link; 0 unless compiled
-	Err          error
+	Name         string     `json:"name"`
+	Key          shader.Key `json:"key"`
+	Origin       job.Origin `json:"origin"`               // 0 when Err is set
+	LoadNanos    int64      `json:"load_ns,omitempty"`    // glProgramBinary and its checks; 0 unless loaded
+	PrimeNanos   int64      `json:"prime_ns,omitempty"`   // 0 for a program that was resident
+	CompileNanos int64      `json:"compile_ns,omitempty"` // compile and link; 0 unless compiled
+	Err          error      `json:"-"`
 }
 
 // Preload makes the programs of all sources resident, without handles. Those on

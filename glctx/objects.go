@@ -2,7 +2,6 @@ package glctx
 
 import (
 	"fmt"
-	"unsafe"
 
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/job/texel"
@@ -123,12 +122,7 @@ type HostRange struct {
 
 // Floats returns memory as float32, without a copy and without a rest of up to three bytes.
 // It is valid as long as memory is, which starts at a multiple of 4.
-func Floats(memory []byte) []float32 {
-	if len(memory) < 4 {
-		return nil
-	}
-	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(memory))), len(memory)/4)
-}
+func Floats(memory []byte) []float32 { return raw.Floats(memory) }
 
 // Texture is device memory of texels. It is a GL name and may be copied. The caller
 // that made it deletes it, on the GL thread.

@@ -1,5 +1,7 @@
 package job
 
+import "slices"
+
 // Origin is where a program came from.
 type Origin uint8
 
@@ -15,12 +17,7 @@ var origins = [...]string{"unknown", "compiled", "disk", "memory", "resident"}
 
 // ParseOrigin returns the origin of a name, as String returns it, and 0 for another.
 func ParseOrigin(name string) Origin {
-	for o, each := range origins {
-		if each == name {
-			return Origin(o)
-		}
-	}
-	return 0
+	return Origin(max(0, slices.Index(origins[:], name)))
 }
 
 // String returns "compiled", "disk", "memory", "resident", or "unknown".
@@ -33,3 +30,9 @@ func (o Origin) String() string {
 
 // MarshalText returns the text of String.
 func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText is ParseOrigin.
+func (o *Origin) UnmarshalText(text []byte) error {
+	*o = ParseOrigin(string(text))
+	return nil
+}

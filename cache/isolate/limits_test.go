@@ -21,6 +21,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 )
 
 // compileFakes compiles programs of fakeDevice. It returns the results by name and what
@@ -165,7 +166,7 @@ func TestChildrenOutliveAThread(t *testing.T) {
 	task := fmt.Sprintf("/proc/self/task/%d", s.thread)
 	waitFor(t, "the thread ends", func() bool { _, err := os.Stat(task); return err != nil })
 	program, err := s.child.send(encodeSource(sources("a")[0]))
-	if err != nil || program[0].Origin != "compiled" {
+	if err != nil || program[0].Origin != job.Compiled {
 		t.Errorf("%+v, %v", program, err)
 	}
 	if err := s.child.end(); err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -70,36 +69,19 @@ type message struct {
 	Programs []*programMessage `json:"programs,omitempty"` // of a request or a batch
 }
 
-// programMessage is a cache.PreloadResult on its way to the parent.
+// programMessage is a Result on its way to the parent.
 type programMessage struct {
-	Name         string     `json:"name"`
-	Key          shader.Key `json:"key"`
-	Origin       string     `json:"origin"`
-	LoadNanos    int64      `json:"load_ns,omitempty"`
-	PrimeNanos   int64      `json:"prime_ns,omitempty"`
-	CompileNanos int64      `json:"compile_ns,omitempty"`
-	Error        string     `json:"error,omitempty"`
-	Log          string     `json:"log,omitempty"` // see ProgramError
-	Quarantined  bool       `json:"quarantined,omitempty"`
-	Recorded     bool       `json:"recorded,omitempty"`
-	NotStored    bool       `json:"not_stored,omitempty"`
-	Detail       string     `json:"detail,omitempty"`
-}
-
-func newProgramMessage(r cache.PreloadResult) *programMessage {
-	return &programMessage{Name: r.Name, Key: r.Key, Origin: r.Origin.String(),
-		LoadNanos: r.LoadNanos, PrimeNanos: r.PrimeNanos, CompileNanos: r.CompileNanos}
+	cache.PreloadResult        // without its error
+	Error               string `json:"error,omitempty"`
+	Log                 string `json:"log,omitempty"` // see ProgramError
+	Quarantined         bool   `json:"quarantined,omitempty"`
+	Recorded            bool   `json:"recorded,omitempty"`
+	NotStored           bool   `json:"not_stored,omitempty"`
+	Detail              string `json:"detail,omitempty"`
 }
 
 func (m *programMessage) result(index int) Result {
-	r := Result{Index: index, Quarantined: m.Quarantined, Recorded: m.Recorded, Detail: m.Detail, PreloadResult: cache.PreloadResult{
-		Name:         m.Name,
-		Key:          m.Key,
-		Origin:       job.ParseOrigin(m.Origin),
-		LoadNanos:    m.LoadNanos,
-		PrimeNanos:   m.PrimeNanos,
-		CompileNanos: m.CompileNanos,
-	}}
+	r := Result{Index: index, Quarantined: m.Quarantined, Recorded: m.Recorded, Detail: m.Detail, PreloadResult: m.PreloadResult}
 	if m.Error != "" {
 		failure := &ProgramError{Message: m.Error, Log: m.Log}
 		switch {

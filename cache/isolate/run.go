@@ -168,7 +168,7 @@ func (r *run) workWithChild(ctx context.Context, own []int) (again []int, err er
 		if r.answerAll(indices, programs) {
 			r.helpWith(ctx)
 		}
-		if len(indices) > 1 || programs[0].Origin != job.Disk.String() {
+		if len(indices) > 1 || programs[0].Origin != job.Disk {
 			sent |= growthCheck - 1 // the next time too
 		}
 	}
@@ -185,7 +185,7 @@ func (r *run) answerAll(indices []int, programs []*programMessage) (compiled boo
 			continue
 		}
 		r.answer(program.result(indices[i]))
-		compiled = compiled || program.Origin == job.Compiled.String()
+		compiled = compiled || program.Origin == job.Compiled
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
