@@ -23,7 +23,7 @@ func (e *Executor) NewMappedMemory(size int, written bool) (m *Memory, mapping [
 	}
 	m = &Memory{object: object{e: e}}
 	err = e.context.Do(func(gl *glctx.GL) (err error) {
-		m.mapped, err = gl.NewMappedWith(size/4, glctx.MapOptions{ServerStorage: written, WriteOnly: written})
+		m.mapped, err = gl.NewMapped(size/4, glctx.MapOptions{ServerStorage: written, WriteOnly: written})
 		m.buffer = m.mapped.Buffer
 		return err
 	})

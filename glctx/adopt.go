@@ -45,7 +45,7 @@ func Adopt(o Options, schedule func()) (*Context, error) {
 	if o.Kind != (Kind{}) {
 		return nil, fmt.Errorf("glctx: adopt: %w: the owner of the context has chosen it; leave Kind empty", ErrKind)
 	}
-	if o.Priority != DefaultPriority {
+	if o.Priority != "" {
 		return nil, fmt.Errorf("glctx: adopt: the owner of the context has chosen its priority; leave Priority empty, not %v", o.Priority)
 	}
 	c := newContext(o)

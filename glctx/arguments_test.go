@@ -96,9 +96,9 @@ func TestSizesThatThereCannotBe(t *testing.T) {
 			_, negative := gl.NewBuffer(-4, nil)
 			_, small := gl.NewBuffer(4, make([]byte, 8))
 			_, staging := gl.NewStaging(0, glctx.Download)
-			_, mapped := gl.NewMapped(0)
-			_, both := gl.NewMappedWith(4, glctx.MapOptions{ReadOnly: true, WriteOnly: true})
-			_, flushed := gl.NewMappedWith(4, glctx.MapOptions{ReadOnly: true, FlushExplicit: true})
+			_, mapped := gl.NewMapped(0, glctx.MapOptions{})
+			_, both := gl.NewMapped(4, glctx.MapOptions{ReadOnly: true, WriteOnly: true})
+			_, flushed := gl.NewMapped(4, glctx.MapOptions{ReadOnly: true, FlushExplicit: true})
 			for name, err := range map[string]error{
 				"no bytes": none, "negative": negative, "more data": small, "no staging": staging, "no words": mapped,
 				"read only and write only": both, "read only and flushed": flushed,

@@ -1,8 +1,6 @@
 package glctx
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -116,9 +114,8 @@ func pciOfUUID(root, uuid string) string {
 
 // field returns the value of a line "name: value".
 func field(text []byte, name string) string {
-	lines := bufio.NewScanner(bytes.NewReader(text))
-	for lines.Scan() {
-		if key, value, found := strings.Cut(lines.Text(), ":"); found && strings.TrimSpace(key) == name {
+	for line := range strings.Lines(string(text)) {
+		if key, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(key) == name {
 			return strings.TrimSpace(value)
 		}
 	}

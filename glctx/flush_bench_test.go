@@ -41,10 +41,10 @@ func BenchmarkFlush(b *testing.B) {
 				var from, to glctx.MappedBuffer
 				stride := size / 4 / written
 				err := c.Do(func(gl *glctx.GL) (err error) {
-					if from, err = gl.NewMappedWith(size/4, o); err != nil {
+					if from, err = gl.NewMapped(size/4, o); err != nil {
 						return err
 					}
-					to, err = gl.NewMapped(written)
+					to, err = gl.NewMapped(written, glctx.MapOptions{})
 					return err
 				})
 				if err != nil {

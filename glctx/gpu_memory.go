@@ -18,21 +18,15 @@ const (
 // after the context was lost. With GL_ATI_meminfo alone total is 0.
 func (c *Context) GPUMemory() (total, free int64) {
 	_ = c.Do(func(gl *GL) error {
-		total, free = gl.GPUMemory()
+		switch {
+		case c.info.Software(): // Mesa 25's llvmpipe answers with figures of the host's address space
+		case c.info.Has("GL_NVX_gpu_memory_info"):
+			total, free = gl.kibibytes(gpuMemoryDedicatedNVX), gl.kibibytes(gpuMemoryFreeNVX)
+		case c.info.Has("GL_ATI_meminfo"):
+			free = gl.kibibytes(vboFreeMemoryATI)
+		}
 		return nil
 	})
-	return total, free
-}
-
-// GPUMemory is [Context.GPUMemory] on the GL thread.
-func (gl *GL) GPUMemory() (total, free int64) {
-	switch {
-	case gl.c.info.Software(): // Mesa 25's llvmpipe answers with figures of the host's address space
-	case gl.c.info.Has("GL_NVX_gpu_memory_info"):
-		total, free = gl.kibibytes(gpuMemoryDedicatedNVX), gl.kibibytes(gpuMemoryFreeNVX)
-	case gl.c.info.Has("GL_ATI_meminfo"):
-		free = gl.kibibytes(vboFreeMemoryATI)
-	}
 	return total, free
 }
 

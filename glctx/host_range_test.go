@@ -115,7 +115,7 @@ func TestOnHostFails(t *testing.T) {
 			return err
 		}
 		defer gl.DeleteBuffer(plain)
-		mapped, err := gl.NewMapped(16)
+		mapped, err := gl.NewMapped(16, glctx.MapOptions{})
 		if err != nil {
 			return err
 		}

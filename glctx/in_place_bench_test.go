@@ -74,7 +74,7 @@ func (p *inPlace) run(gl *glctx.GL) (err error) {
 		}
 		defer gl.DeleteBuffer(*s.device)
 	}
-	if p.window, err = gl.NewMappedWith(p.size/4, glctx.MapOptions{ServerStorage: true, WriteOnly: true}); err != nil {
+	if p.window, err = gl.NewMapped(p.size/4, glctx.MapOptions{ServerStorage: true, WriteOnly: true}); err != nil {
 		return err
 	}
 	defer gl.DeleteMapped(p.window)

@@ -19,10 +19,9 @@ type Info struct {
 
 	job.Limits // of jobs
 
-	MaxGroupSize   [3]int32 // invocations in a work group, each axis
-	MaxInvocations int32    // invocations in a work group, all axes
-	MaxSharedBytes int      // shared memory of a work group
-	MaxBindings    int      // shader storage bindings
+	MaxInvocations int32 // invocations in a work group, all axes
+	MaxSharedBytes int   // shared memory of a work group
+	MaxBindings    int   // shader storage bindings
 
 	Textures texel.Limits
 

@@ -187,7 +187,7 @@ func TestWhatNeeds45SaysSo(t *testing.T) {
 		if _, err := gl.NewStaging(64, glctx.Upload); !errors.Is(err, glctx.ErrNeeds45) {
 			t.Errorf("staging: %v", err)
 		}
-		if _, err := gl.NewMapped(4); !errors.Is(err, glctx.ErrNeeds45) {
+		if _, err := gl.NewMapped(4, glctx.MapOptions{}); !errors.Is(err, glctx.ErrNeeds45) {
 			t.Errorf("mapped: %v", err)
 		}
 		if _, err := gl.NewTexture(texel.Shape{Width: 4, Height: 4}); !errors.Is(err, glctx.ErrNeeds45) {

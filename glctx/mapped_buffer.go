@@ -31,16 +31,10 @@ func (o MapOptions) flags() (storage, access uint32) {
 	return storage, access
 }
 
-// NewMapped makes a mapped buffer of words 32-bit words, all zero. It returns
-// shader.ErrOutOfMemory where there is no room, and ErrNeeds45 in other contexts.
-// DeleteMapped frees it.
-func (gl *GL) NewMapped(words int) (MappedBuffer, error) {
-	return gl.NewMappedWith(words, MapOptions{})
-}
-
-// NewMappedWith is NewMapped with options. With ReadOnly it waits for the GPU, which
-// writes the zeros.
-func (gl *GL) NewMappedWith(words int, o MapOptions) (MappedBuffer, error) {
+// NewMapped makes a mapped buffer of words 32-bit words, all zero. With ReadOnly it waits
+// for the GPU, which writes the zeros. It returns shader.ErrOutOfMemory where there is no
+// room, and ErrNeeds45 in other contexts. DeleteMapped frees it.
+func (gl *GL) NewMapped(words int, o MapOptions) (MappedBuffer, error) {
 	if words <= 0 || (o.WriteOnly || o.FlushExplicit) && o.ReadOnly {
 		return MappedBuffer{}, fmt.Errorf("glctx: a mapped buffer of %d words, %+v", words, o)
 	}

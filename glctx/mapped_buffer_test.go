@@ -36,7 +36,7 @@ func TestMappedBuffer(t *testing.T) {
 		})
 	defer c.Delete(program)
 	err := c.Do(func(gl *glctx.GL) error {
-		s, err := gl.NewMapped(16)
+		s, err := gl.NewMapped(16, glctx.MapOptions{})
 		if err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func TestMappedBuffer(t *testing.T) {
 		if s.Words[1] != 42 {
 			t.Errorf("word 1 is %d, not 42", s.Words[1])
 		}
-		if _, err := gl.NewMapped(0); err == nil {
+		if _, err := gl.NewMapped(0, glctx.MapOptions{}); err == nil {
 			t.Error("a mapped buffer of no words was made")
 		}
 		wantVariables(t, gl, program)
@@ -80,10 +80,10 @@ func wantVariables(t *testing.T, gl *glctx.GL, program uint32) {
 		t.Fatal(err)
 	}
 	want := map[string]glctx.Variable{
-		"words[0]":      {Block: "Words", Kind: glctx.UintKind, Words: 1, Stride: 4},
-		"first":         {Block: "Pairs", Kind: glctx.IntKind, Words: 1, Length: 1},
-		"pairs[0].at":   {Block: "Pairs", Kind: glctx.FloatKind, Words: 2, Offset: 8, Length: 1, TopStride: 16},
-		"pairs[0].mark": {Block: "Pairs", Kind: glctx.UintKind, Words: 1, Offset: 16, Length: 1, TopStride: 16},
+		"words[0]":      {Block: "Words", Base: shader.UintBase, Words: 1, Stride: 4},
+		"first":         {Block: "Pairs", Base: shader.IntBase, Words: 1, Length: 1},
+		"pairs[0].at":   {Block: "Pairs", Base: shader.FloatBase, Words: 2, Offset: 8, Length: 1, TopStride: 16},
+		"pairs[0].mark": {Block: "Pairs", Base: shader.UintBase, Words: 1, Offset: 16, Length: 1, TopStride: 16},
 	}
 	for _, v := range list {
 		w, known := want[v.Name]
@@ -126,12 +126,12 @@ void main() { to[gl_LocalInvocationIndex] += 7u * from[gl_LocalInvocationIndex];
 		from := glctx.MapOptions{ServerStorage: i&1 != 0, WriteOnly: i&2 != 0, Incoherent: i&4 != 0, FlushExplicit: i&16 != 0}
 		to := glctx.MapOptions{ServerStorage: i&1 == 0, ReadOnly: i&8 != 0, Incoherent: i&4 == 0}
 		err := c.Do(func(gl *glctx.GL) error {
-			a, err := gl.NewMappedWith(8, from)
+			a, err := gl.NewMapped(8, from)
 			if err != nil {
 				return err
 			}
 			defer gl.DeleteMapped(a)
-			b, err := gl.NewMappedWith(8, to)
+			b, err := gl.NewMapped(8, to)
 			if err != nil {
 				return err
 			}
@@ -162,13 +162,13 @@ void main() { to[gl_LocalInvocationIndex] += 7u * from[gl_LocalInvocationIndex];
 		}
 	}
 	err := c.Do(func(gl *glctx.GL) error {
-		if _, err := gl.NewMappedWith(8, glctx.MapOptions{WriteOnly: true, ReadOnly: true}); err == nil {
+		if _, err := gl.NewMapped(8, glctx.MapOptions{WriteOnly: true, ReadOnly: true}); err == nil {
 			t.Error("a mapped buffer for neither reads nor writes was made")
 		}
-		if _, err := gl.NewMappedWith(8, glctx.MapOptions{FlushExplicit: true, ReadOnly: true}); err == nil {
+		if _, err := gl.NewMapped(8, glctx.MapOptions{FlushExplicit: true, ReadOnly: true}); err == nil {
 			t.Error("a mapped buffer for flushes without writes was made")
 		}
-		coherent, err := gl.NewMapped(8)
+		coherent, err := gl.NewMapped(8, glctx.MapOptions{})
 		if err != nil {
 			return err
 		}

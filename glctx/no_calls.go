@@ -47,10 +47,8 @@ func (*GL) NewFence() Fence                                                     
 func (*GL) WaitFence(f Fence, timeout time.Duration) (bool, error)                { return false, errNoCgo() }
 func (*GL) DeleteFence(f Fence)                                                   {}
 func (*Context) GPUMemory() (total, free int64)                                   { return }
-func (*GL) GPUMemory() (total, free int64)                                        { return }
 func (*GL) OnHost(ranges []HostRange, fn func(memory [][]byte) error) (err error) { return }
-func (*GL) NewMapped(words int) (MappedBuffer, error)                             { return MappedBuffer{}, errNoCgo() }
-func (*GL) NewMappedWith(words int, o MapOptions) (MappedBuffer, error) {
+func (*GL) NewMapped(words int, o MapOptions) (MappedBuffer, error) {
 	return MappedBuffer{}, errNoCgo()
 }
 func (*GL) FlushMapped(m MappedBuffer, first, words int) {}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/job/texel"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // GL has the OpenGL calls. It exists only inside a callback of Context.Do or
@@ -145,21 +146,10 @@ type Sampler struct{ ID uint32 }
 type Variable struct {
 	Name      string
 	Block     string
-	Kind      VariableKind
-	Words     int // 32-bit words of one element
+	Base      shader.Base
+	Words     int // 32-bit words of one element; 0 for a matrix, and for other bases than float, int and uint
 	Offset    int // bytes
 	Length    int // elements of the innermost array; 0: to the end of the buffer
 	Stride    int // bytes from element to element; 0: no array
 	TopStride int // bytes from element to element of the outermost array; 0: none
 }
-
-// VariableKind is the type of a Variable's words.
-type VariableKind string
-
-// The kinds of variable. Those of other types have OtherKind and no words.
-const (
-	FloatKind VariableKind = "float"
-	IntKind   VariableKind = "int"
-	UintKind  VariableKind = "uint"
-	OtherKind VariableKind = "other"
-)

@@ -5,32 +5,22 @@ import "fmt"
 // Priority is the priority of a context among all contexts of the GPU, of other processes
 // too, in the words of EGL_IMG_context_priority. It is a hint: a driver may grant another
 // one. It does not bound how long a dispatch keeps the others waiting.
-type Priority uint8
+type Priority string
 
-// The priorities.
+// The priorities. Without one the driver chooses; as granted: it does not say which.
 const (
-	DefaultPriority Priority = iota // whatever the driver chooses; as granted: it does not say which
-	LowPriority
-	MediumPriority
-	HighPriority
+	LowPriority    Priority = "low"
+	MediumPriority Priority = "medium"
+	HighPriority   Priority = "high"
 )
 
-var priorityNames = [...]string{"default", "low", "medium", "high"}
-
-func (p Priority) String() string {
-	if int(p) < len(priorityNames) {
-		return priorityNames[p]
-	}
-	return fmt.Sprintf("priority %d", uint8(p))
-}
-
-// Priority returns the priority that the driver granted: DefaultPriority where it has no
+// Priority returns the priority that the driver granted: "" where it has no
 // EGL_IMG_context_priority, as llvmpipe, and in a context that was adopted.
 func (c *Context) Priority() Priority { return c.priority }
 
 func (p Priority) check() error {
-	if p > HighPriority {
-		return fmt.Errorf("unknown %v: there are %v", p, priorityNames)
+	if _, known := eglPriorities[p]; p != "" && !known {
+		return fmt.Errorf("unknown priority %q: there are low, medium and high", p)
 	}
 	return nil
 }
@@ -68,5 +58,5 @@ func priorityOf(level int32) Priority {
 			return p
 		}
 	}
-	return DefaultPriority
+	return ""
 }

@@ -27,7 +27,7 @@ void main() {
 // while another context of low priority keeps two long dispatches on the GPU.
 func BenchmarkPriority(b *testing.B) {
 	for _, p := range []glctx.Priority{glctx.LowPriority, glctx.MediumPriority, glctx.HighPriority} {
-		b.Run(p.String(), func(b *testing.B) {
+		b.Run(string(p), func(b *testing.B) {
 			busy, mine := openPriority(b, glctx.LowPriority), openPriority(b, p)
 			stop := keepBusy(b, busy)
 			defer stop()

@@ -125,7 +125,6 @@ func (gl *GL) readInfo() Info {
 	gl45.GetInteger64v(gl45.MAX_SHADER_STORAGE_BLOCK_SIZE, &info.MaxStorage)
 	for axis := range uint32(3) {
 		gl45.GetIntegeri_v(gl45.MAX_COMPUTE_WORK_GROUP_COUNT, axis, &info.MaxGroups[axis])
-		gl45.GetIntegeri_v(gl45.MAX_COMPUTE_WORK_GROUP_SIZE, axis, &info.MaxGroupSize[axis])
 	}
 	for i := range listLength(gl.integer(gl45.NUM_EXTENSIONS)) {
 		info.extensions[gl45.GoStr(gl45.GetStringi(gl45.EXTENSIONS, i))] = true

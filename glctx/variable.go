@@ -9,16 +9,13 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// kindOfType returns the kind of a type and the words of a value.
-func kindOfType(t shader.Type) (VariableKind, int) {
+// wordsOf returns the words of a value.
+func wordsOf(t shader.Type) int {
 	columns, rows := t.Shape()
-	switch kind := VariableKind(t.Base().String()); kind {
-	case FloatKind, IntKind, UintKind:
-		if columns == 1 {
-			return kind, rows
-		}
+	if columns != 1 || t.Base() == shader.DoubleBase || t.Base() == shader.BoolBase {
+		return 0
 	}
-	return OtherKind, 0
+	return rows
 }
 
 // Variables returns the variables in the storage blocks of a program. Those that
@@ -29,11 +26,11 @@ func (gl *GL) Variables(program uint32) ([]Variable, error) {
 	list := make([]Variable, 0, listLength(count))
 	for i := range listLength(count) {
 		v := variable(program, i)
-		kind, words := kindOfType(shader.Type(v[0]))
+		of := shader.Type(v[0])
 		list = append(list, Variable{
 			Name:  resourceName(program, gl45.BUFFER_VARIABLE, i),
 			Block: resourceName(program, gl45.SHADER_STORAGE_BLOCK, uint32(max(v[1], 0))),
-			Kind:  kind, Words: words,
+			Base:  of.Base(), Words: wordsOf(of),
 			Offset: int(v[2]), Length: int(v[3]), Stride: int(v[4]), TopStride: int(v[5]),
 		})
 	}

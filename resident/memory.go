@@ -43,7 +43,7 @@ type stateMemory struct {
 func (m *memory) makeBuffers(gl *glctx.GL, k Kernel, bindings []uint32, program *cache.Handle, kind glctx.MapOptions) (err error) {
 	size := program.WorkGroup()
 	m.program, m.groups, m.size = program.Program(), k.Groups, size[0]*size[1]*size[2]
-	if m.shared, err = gl.NewMappedWith(wire.SharedWords, kind); err != nil {
+	if m.shared, err = gl.NewMapped(wire.SharedWords, kind); err != nil {
 		return err
 	}
 	if m.work, err = newZeroed(gl, 4*(wire.WorkWords+wire.GroupsWords*int(k.Groups)), nil); err != nil {

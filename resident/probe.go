@@ -278,7 +278,7 @@ func (p *prober) visibility(caps *Capabilities) error {
 func (p *prober) tryPingPong(program uint32, caps *Capabilities) error {
 	var shared glctx.MappedBuffer
 	err := p.context.Do(func(gl *glctx.GL) (err error) {
-		shared, err = gl.NewMapped(pingWords)
+		shared, err = gl.NewMapped(pingWords, glctx.MapOptions{})
 		return err
 	})
 	if err != nil {

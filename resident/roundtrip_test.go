@@ -78,12 +78,12 @@ func (r roundTripForm) begin(f *fixture, polls int) (*pingPong, error) {
 		})
 	})
 	return c, f.context.Do(func(gl *glctx.GL) (err error) {
-		if c.request, err = gl.NewMappedWith(roundTripWords, r.requests); err != nil {
+		if c.request, err = gl.NewMapped(roundTripWords, r.requests); err != nil {
 			return err
 		}
 		c.answer = c.request
 		if c.answers != nil {
-			c.answer, err = gl.NewMappedWith(roundTripWords, *c.answers)
+			c.answer, err = gl.NewMapped(roundTripWords, *c.answers)
 		}
 		return err
 	})

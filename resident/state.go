@@ -11,12 +11,13 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Value is the value of a variable of a kernel's state at a boundary.
 type Value struct {
 	Name   string
-	Kind   glctx.VariableKind
+	Base   shader.Base
 	Words  []uint32 // of all elements, one after the other, without padding
 	Vector int      // words of an element
 }
@@ -119,7 +120,7 @@ func elementOffset(v glctx.Variable, name string) (at int, ok bool) {
 
 // readVariable reads count elements of v from offset at on.
 func readVariable(gl *glctx.GL, v glctx.Variable, name string, b glctx.Buffer, at, count int) (Value, error) {
-	value := Value{Name: name, Kind: v.Kind, Vector: v.Words, Words: make([]uint32, 0, count*v.Words)}
+	value := Value{Name: name, Base: v.Base, Vector: v.Words, Words: make([]uint32, 0, count*v.Words)}
 	bytes := 4 * v.Words
 	if count > 1 {
 		bytes += (count - 1) * v.Stride

@@ -92,7 +92,7 @@ func BenchmarkTrips(b *testing.B) {
 				}
 				defer h.Release()
 				err = f.context.Do(func(gl *glctx.GL) error {
-					mapped, err := gl.NewMapped(256)
+					mapped, err := gl.NewMapped(256, glctx.MapOptions{})
 					if err != nil {
 						return err
 					}
