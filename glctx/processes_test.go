@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
-	"github.com/shadercache/shadercache/cmd/startup"
+	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/shader"
@@ -62,14 +62,18 @@ func TestTogetherChild(t *testing.T) {
 	fmt.Printf("outcome: %d compiled %d loaded %d opened %d ready\n", stats.Compiles, stats.DiskHits, opened.Microseconds(), ready.Microseconds())
 }
 
+// startupSources returns programs as startup.Programs of cmd/startup makes them. Without that
+// package, nothing of the commands is compiled for the race detector.
 func startupSources(t testing.TB, count, sharedBytes int) (sources []*shader.Source) {
 	t.Helper()
-	programs, err := startup.Programs(count, sharedBytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range programs {
-		sources = append(sources, p.Source)
+	tiles := []int{32, 64, 128}
+	for i := range count {
+		p := conv2d.GEMMProblem{M: 128, N: 128, K: 128, Factors: conv2d.AlphaBeta(float32(1+i/12), 0), Activation: conv2d.Activation(i / 3 % 4)}
+		program, err := conv2d.NewTiledProgram(p, tiles[i%3], sharedBytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, program.Source)
 	}
 	return sources
 }
