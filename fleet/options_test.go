@@ -66,6 +66,7 @@ func TestOpenErrors(t *testing.T) {
 		"file://host/path":     "three slashes",
 		"file:relative":        "three slashes",
 		"file:///path?x=1":     "no options",
+		"file:///a#b":          "%23",
 		"file://user@/srv":     "no user",
 		"https://user:pw@h/%z": "cannot be parsed",
 	} {

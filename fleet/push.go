@@ -101,10 +101,15 @@ type pusher struct {
 	report  *PushReport
 
 	written shader.Digest // the pack that was written last
+	lost    int           // how often the store did not have it then
 }
 
-// pushAttempts limits the number of heads that other writers write meanwhile.
-const pushAttempts = 100
+const (
+	// pushAttempts limits the number of heads that other writers write meanwhile.
+	pushAttempts = 100
+	// maxLost limits how often a pack is written that a prune deletes, or a store does not keep.
+	maxLost = 5
+)
 
 func (p *pusher) run(ctx context.Context) error {
 	return retryChanged(ctx, func() error { return p.attempt(ctx) })
@@ -174,7 +179,9 @@ func (p *pusher) attempt(ctx context.Context) error {
 	head.Packs = append(head.Packs[:len(head.Packs):len(head.Packs)], made.Pack)
 	if err := p.r.writeHead(ctx, old, &head); err != nil {
 		if errors.Is(err, ErrNotFound) { // the pack that was written
-			p.written = shader.Digest{}
+			if p.written, p.lost = (shader.Digest{}), p.lost+1; p.lost == maxLost {
+				return fmt.Errorf("%w: the store took the pack %d times, and does not have it: %v", ErrProtocol, maxLost, err)
+			}
 		}
 		return err
 	}

@@ -170,7 +170,8 @@ func TestPackThatIsNotKept(t *testing.T) {
 	}
 	d := openDir(t)
 	put(t, d, mesaDriver, 1)
-	if report, err := open(t, d, writer(url)).Push(t.Context(), fleet.PushOptions{}); !errors.Is(err, fleet.ErrChanged) {
+	report, err := open(t, d, writer(url)).Push(t.Context(), fleet.PushOptions{})
+	if !errors.Is(err, fleet.ErrProtocol) || report.Packs != 5 {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

@@ -55,8 +55,8 @@ func open(u *url.URL, _ fleet.BackendOptions) (fleet.Backend, error) {
 	if u.Host != "" && u.Host != "localhost" || !path.IsAbs(u.Path) || u.Opaque != "" {
 		return nil, errors.New("a directory has a URL with three slashes, like file:///srv/shadercache")
 	}
-	if u.User != nil || u.RawQuery != "" {
-		return nil, errors.New("the URL of a directory has no user and no options")
+	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, errors.New("the URL of a directory has no user and no options; a # in its name is written %23")
 	}
 	return &backend{filepath.FromSlash(path.Clean(u.Path))}, nil
 }

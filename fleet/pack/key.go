@@ -144,9 +144,12 @@ func readBlock(path, kind string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	block, _ := pem.Decode(data)
+	block, rest := pem.Decode(data)
 	if block == nil {
 		return nil, fmt.Errorf("%s is not a PEM file", path)
+	}
+	if second, _ := pem.Decode(rest); second != nil {
+		return nil, fmt.Errorf("%s has several keys: a file has one", path)
 	}
 	if block.Type != kind {
 		return nil, fmt.Errorf("%s has a %s, not a %s: signing takes the private key, verifying the .pub file", path, block.Type, kind)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -116,12 +117,18 @@ func TestKeyFiles(t *testing.T) {
 	if _, err := ReadPublicKey(path); err == nil || !strings.Contains(err.Error(), "verifying the .pub file") {
 		t.Errorf("private for public: %v", err)
 	}
+	both := filepath.Join(t.TempDir(), "both.pub")
+	data, err := os.ReadFile(path + ".pub")
+	must(t, errors.Join(err, os.WriteFile(both, slices.Concat(data, data), 0o600)))
+	if _, err := ReadPublicKey(both); err == nil || !strings.Contains(err.Error(), "several keys") {
+		t.Errorf("a file with two keys: %v", err)
+	}
 	text := filepath.Join(t.TempDir(), "text")
 	must(t, os.WriteFile(text, []byte("hello"), 0o600))
 	if _, err := ReadPublicKey(text); err == nil || !strings.Contains(err.Error(), "not a PEM file") {
 		t.Errorf("text: %v", err)
 	}
-	data, err := os.ReadFile(path + ".pub")
+	data, err = os.ReadFile(path + ".pub")
 	must(t, err)
 	must(t, os.WriteFile(text, append(data, make([]byte, maxKeyBytes)...), 0o600))
 	if _, err := ReadPublicKey(text); err == nil || !strings.Contains(err.Error(), "not a key file") {
