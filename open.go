@@ -133,12 +133,12 @@ type GPU struct {
 
 	othersCompiled bool // of GPUs: one that was closed before compiled programs
 
-	beside  *glctx.Beside   // nil without Options.CompileBeside
-	fleet   *fleetMember    // nil without a remote
-	preload *historyPreload // nil without Options.FromHistory
-	tracer  trace.Tracer
-	trace   *trace.File  // nil where the environment asks for none
-	logger  *slog.Logger // nil: nothing is logged
+	beside      *glctx.Beside // nil without Options.CompileBeside
+	fleet       *fleetMember  // nil without a remote
+	stopPreload func()        // of Options.FromHistory
+	tracer      trace.Tracer
+	trace       *trace.File  // nil where the environment asks for none
+	logger      *slog.Logger // nil: nothing is logged
 }
 
 // Open opens a GL context without a window, on a thread of its own, and a cache and
@@ -203,7 +203,7 @@ func newGPU(context *glctx.Context, o Options, f *fleetMember, file *trace.File,
 		f.close(false)
 		return nil, err
 	}
-	gpu.preload = startPreload(gpu.Cache, o)
+	gpu.stopPreload = startPreload(gpu.Cache, o)
 	if o.NoExecutor {
 		return gpu, nil
 	}
@@ -286,7 +286,7 @@ func (g *GPU) Close() error {
 	if g.Executor != nil {
 		stopped = g.Executor.Close()
 	}
-	g.preload.stop()
+	g.stopPreload()
 	closed := g.Cache.Close()
 	switch {
 	case errors.Is(closed, cache.ErrClosed):
@@ -375,7 +375,7 @@ func newTrier(context *glctx.Context, o Options) cache.Trier {
 	}
 	how := context.Options()
 	t := trialProcess{os.Getpid(), dir.Path(), upstream, how.Device, context.Kind(), how.DriverCacheOff, context.Fingerprint().Digest()}
-	return &isolate.Trier{Dir: dir, Command: t.command, Logger: slog.New(slog.DiscardHandler)}
+	return &isolate.Trier{Dir: dir, Command: t.command}
 }
 
 // command returns a command that starts the child. It has no arguments: they are for main.

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
@@ -19,7 +18,7 @@ import (
 // directory. Its methods may be called from any goroutine.
 type GPUs struct {
 	opening []opening
-	remotes remotes
+	remotes remotes       // of the GPUs that are open
 	opened  chan struct{} // closed when no further GPU is opened
 
 	wantOthers func()        // closes wanted
@@ -54,7 +53,7 @@ func OpenAll(o Options) (*GPUs, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shadercache: open all: %w", err)
 	}
-	all := &GPUs{opened: make(chan struct{}), wanted: make(chan struct{})}
+	all := &GPUs{opened: make(chan struct{}), wanted: make(chan struct{}), remotes: remotes{}}
 	all.wantOthers = sync.OnceFunc(func() { close(all.wanted) })
 	o.Cache.SingleFlight = cache.NewSingleFlight()
 	for _, name := range names {
@@ -101,7 +100,7 @@ func DeviceNames() ([]string, error) {
 }
 
 // open opens the GPU: the first of all where shared is nil.
-func (p *opening) open(o Options, shared *remotes) {
+func (p *opening) open(o Options, shared remotes) {
 	defer close(p.done)
 	o.Device = p.device
 	if shared == nil {
@@ -122,7 +121,7 @@ func (a *GPUs) openOthers(o Options) {
 		o.Tracer = first.tracer // the file of the environment has all of them
 	}
 	for i := range a.opening[1:] {
-		a.opening[i+1].open(o, &a.remotes)
+		a.opening[i+1].open(o, a.remotes)
 		if gpu := a.opening[i+1].gpu; gpu != nil {
 			a.remotes.add(gpu)
 		}
@@ -148,7 +147,7 @@ func (a *GPUs) awaitFirst(programs *cache.Cache) {
 			return
 		case <-tick.C:
 		}
-		if n := programs.Resident(); n != loaded {
+		if n := programs.Stats().Resident; n != loaded {
 			loaded, last = n, time.Now()
 		}
 	}
@@ -201,34 +200,20 @@ func (a *GPUs) Close() error {
 	return errors.Join(errs...)
 }
 
-// remotes are the uses of a remote, one for each driver. Only the goroutine that opens the
-// GPUs uses it.
-type remotes struct{ list []driverRemote }
+// remotes are the uses of a remote, one for each driver, by its fingerprint. Only the goroutine
+// that opens the GPUs uses it.
+type remotes map[shader.Digest]*fleetMember
 
-type driverRemote struct {
-	driver shader.Digest
-	fleet  *fleetMember
-}
-
-func (r *remotes) add(g *GPU) {
-	if g.fleet != nil && r.find(g.Context.Fingerprint()) == nil {
-		r.list = append(r.list, driverRemote{g.Context.Fingerprint().Digest(), g.fleet})
+// add adds the use of a GPU, unless its driver has one.
+func (r remotes) add(g *GPU) {
+	if driver := g.Context.Fingerprint().Digest(); g.fleet != nil && r[driver] == nil {
+		r[driver] = g.fleet
 	}
-}
-
-// find returns the use of the remote for a driver, or nil.
-func (r *remotes) find(driver binary.Fingerprint) *fleetMember {
-	for _, each := range r.list {
-		if each.driver == driver.Digest() {
-			return each.fleet
-		}
-	}
-	return nil
 }
 
 // openOther opens a further GPU as Open does. The remote is used once for each driver:
 // shared has those in use, which the GPU's first program waits for too.
-func openOther(o Options, shared *remotes) (*GPU, error) {
+func openOther(o Options, shared remotes) (*GPU, error) {
 	o = o.distribute()
 	o.Context.Tracer, o.Cache.Tracer = o.Tracer, o.Tracer
 	region := trace.Begin(o.Tracer, trace.Process, 0, trace.Open)
@@ -239,7 +224,7 @@ func openOther(o Options, shared *remotes) (*GPU, error) {
 		return nil, err
 	}
 	elapsed := time.Since(began)
-	if f := shared.find(context.Fingerprint()); f != nil {
+	if f := shared[context.Fingerprint().Digest()]; f != nil {
 		f.follow(&o.Cache)
 		return newGPU(context, o, nil, nil, &region, elapsed)
 	}

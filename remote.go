@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
@@ -155,33 +156,22 @@ func (f *fleetMember) warnUnusable(settings fleet.Options, err error) {
 	f.logger.Warn("the remote is not used", details...)
 }
 
-// historyPreload preloads what earlier starts asked for, beside the caller.
-type historyPreload struct {
-	cancel context.CancelFunc
-	ended  chan struct{}
-}
-
-// startPreload starts it where the options have a time for it. A failure is a warning.
-func startPreload(c *cache.Cache, o Options) *historyPreload {
+// startPreload preloads what earlier starts asked for, beside the caller, where the options have
+// a time for it. A failure is a warning. stop ends it, and waits until it has ended.
+func startPreload(c *cache.Cache, o Options) (stop func()) {
 	if o.FromHistory <= 0 || o.Cache.InTrial {
-		return nil
+		return func() {}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &historyPreload{cancel, make(chan struct{})}
-	go func() {
-		defer close(p.ended)
+	var preload sync.WaitGroup
+	preload.Go(func() {
 		_, err := c.PreloadHistory(ctx, o.FromHistory, nil)
 		if err != nil && !errors.Is(err, context.Canceled) && o.Logger != nil {
 			o.Logger.Warn("what earlier starts asked for was not preloaded", "reason", err)
 		}
-	}()
-	return p
-}
-
-// stop ends a preload, and waits until it has.
-func (p *historyPreload) stop() {
-	if p != nil {
-		p.cancel()
-		<-p.ended
+	})
+	return func() {
+		cancel()
+		preload.Wait()
 	}
 }

@@ -67,19 +67,16 @@ func newForm(name string) *form {
 }
 
 func (f *form) matches(name string) bool {
-	return f.file.MatchString(name) || f.temporary.MatchString(name)
+	return f.file().MatchString(name) || f.temporary().MatchString(name)
 }
 
 // pattern is an expression that is compiled at its first use: a start that only reads
 // programs needs none of them, and all together take 0.5 ms.
-type pattern struct{ compiled func() *regexp.Regexp }
+type pattern func() *regexp.Regexp
 
 func newPattern(text string) pattern {
-	return pattern{sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })}
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
-
-// MatchString is that of regexp.Regexp.
-func (p pattern) MatchString(s string) bool { return p.compiled().MatchString(s) }
 
 func alternatives(names ...string) string {
 	quoted := make([]string, len(names))

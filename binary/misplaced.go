@@ -110,7 +110,7 @@ func (v *verifying) misplacedInStore(s *Store) {
 			continue
 		}
 		for _, e := range osfile.List(dir.path) {
-			if dir.form.file.MatchString(e.Name()) {
+			if dir.form.file().MatchString(e.Name()) {
 				check(filepath.Join(dir.path, e.Name()), false)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/shadercache/shadercache/internal/osfile"
 )
@@ -102,14 +103,10 @@ func (p Place) open(openDir func(path string) (*Dir, error)) Location {
 // join puts the upstream directories behind the directory, without the directory itself.
 func (l Location) join() Location {
 	var behind *Dir
-	for i := len(l.Upstream) - 1; i >= 0; i-- {
-		up := l.Upstream[i]
-		if behind != nil {
-			up = up.WithUpstream(behind)
-		}
-		behind = up
+	for _, up := range slices.Backward(l.Upstream) {
+		behind = up.WithUpstream(behind)
 	}
-	if l.Dir != nil && behind != nil {
+	if l.Dir != nil {
 		l.Dir = l.Dir.WithUpstream(behind)
 	}
 	return l

@@ -215,7 +215,7 @@ func (p *pruning) deleteFile(dir storeDir, e fs.DirEntry) {
 	if err != nil || !p.delete(filepath.Join(dir.path, e.Name())) {
 		return
 	}
-	if dir.form == blobForm && blobForm.file.MatchString(e.Name()) {
+	if dir.form == blobForm && blobForm.file().MatchString(e.Name()) {
 		p.report.Programs++
 		p.report.Bytes += info.Size()
 	}
@@ -351,7 +351,7 @@ func (p *pruning) sweepTemporary(dir string, form *form) {
 		return
 	}
 	for _, e := range osfile.List(dir) {
-		if form.temporary.MatchString(e.Name()) && e.Type().IsRegular() && p.Now.Sub(fileTime(e)) >= temporaryAge {
+		if form.temporary().MatchString(e.Name()) && e.Type().IsRegular() && p.Now.Sub(fileTime(e)) >= temporaryAge {
 			p.deleteLeftover(filepath.Join(dir, e.Name()))
 		}
 	}

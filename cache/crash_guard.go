@@ -210,12 +210,9 @@ func (g *CrashGuard) clear(key shader.Key, isOfKind func(note) bool) {
 		delete(g.mu.notes, key)
 	}
 	g.mu.Unlock()
-	if noted {
-		g.lift(key)
+	if !noted {
+		return
 	}
-}
-
-func (g *CrashGuard) lift(key shader.Key) {
 	if err := g.owner.store.Lift(key); err != nil {
 		g.owner.storeFailed("lifting a quarantine", err)
 	}

@@ -19,13 +19,6 @@ type Stats struct {
 	DriverCache   string    `json:"driver_cache"`   // state of the driver's own cache; "" when the device does not know
 }
 
-// Resident returns the number of resident programs.
-func (c *Cache) Resident() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.mu.resident.entries())
-}
-
 // Stats returns the state of the cache and its counters. It touches neither GL
 // nor the disk.
 func (c *Cache) Stats() Stats {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,9 +85,9 @@ func addToDropList(dir string, entries []string) error {
 	if err != nil {
 		return err
 	}
-	all := nameSet(append(listed, entries...))
+	all := slices.Compact(slices.Sorted(slices.Values(append(listed, entries...))))
 	return osfile.WriteUnsynced(filepath.Clean(dir)+dropExt, func(w *bufio.Writer) error {
-		for _, name := range slices.Sorted(maps.Keys(all)) {
+		for _, name := range all {
 			_, _ = w.WriteString(name + "\n") // the writer keeps its error
 		}
 		return nil

@@ -119,18 +119,8 @@ const pieceSpin = 200 * time.Microsecond
 // it returns may find a part of data.
 func (m *Memory) UploadInPieces(ctx context.Context, offset int, data []byte) error {
 	p := &m.e.uploads
-	ok, err := p.begin(ctx, m.e, len(data), glctx.Upload)
-	if err != nil || !ok {
-		if err == nil {
-			err = m.Upload(ctx, offset, data)
-		}
-		return err
-	}
-	defer p.end(m.e)
-	if err := m.access(ctx, offset, len(data), func(*glctx.GL) {}); err != nil {
-		return err
-	}
-	return inPieces(len(data), func(slot, at, n int) error {
+	whole := func() error { return m.Upload(ctx, offset, data) }
+	return m.inPieces(ctx, p, glctx.Upload, offset, len(data), whole, func(slot, at, n int) error {
 		if err := p.wait(m.e, slot); err != nil {
 			return err
 		}
@@ -148,18 +138,8 @@ func (m *Memory) UploadInPieces(ctx context.Context, offset int, data []byte) er
 // submitted before it returns may be a part of dst.
 func (m *Memory) DownloadInPieces(ctx context.Context, offset int, dst []byte) error {
 	p := &m.e.downloads
-	ok, err := p.begin(ctx, m.e, len(dst), glctx.Download)
-	if err != nil || !ok {
-		if err == nil {
-			err = m.Download(ctx, offset, dst)
-		}
-		return err
-	}
-	defer p.end(m.e)
-	if err := m.access(ctx, offset, len(dst), func(*glctx.GL) {}); err != nil {
-		return err
-	}
-	return inPieces(len(dst), func(slot, at, n int) error {
+	whole := func() error { return m.Download(ctx, offset, dst) }
+	return m.inPieces(ctx, p, glctx.Download, offset, len(dst), whole, func(slot, at, n int) error {
 		err := m.e.context.Do(func(gl *glctx.GL) error {
 			p.deleteFence(gl, slot) // of a copy that failed
 			gl.Copy(m.buffer, offset+at, p.mapped.Buffer, slot*pieceBytes, n)
@@ -176,6 +156,25 @@ func (m *Memory) DownloadInPieces(ctx context.Context, offset int, dst []byte) e
 		}
 		return err
 	})
+}
+
+// inPieces copies n bytes from or to offset with piece, after the jobs submitted so far that use
+// the memory, or with whole where the copy is to be one call.
+func (m *Memory) inPieces(ctx context.Context, p *pieceStaging, direction glctx.Direction, offset, n int,
+	whole func() error, piece func(slot, at, n int) error,
+) error {
+	ok, err := p.begin(ctx, m.e, n, direction)
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return whole()
+	}
+	defer p.end(m.e)
+	if err := m.access(ctx, offset, n, func(*glctx.GL) {}); err != nil {
+		return err
+	}
+	return inPieces(n, piece)
 }
 
 // inPieces calls fn for the pieces of size bytes, in as many goroutines as there are slots

@@ -1,6 +1,7 @@
 package isolate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -129,9 +130,7 @@ func (p Pool) withDefaults() Pool {
 	if p.Command == nil {
 		p.Command = ChildCommand
 	}
-	if p.Logger == nil {
-		p.Logger = slog.New(slog.DiscardHandler)
-	}
+	p.Logger = cmp.Or(p.Logger, slog.New(slog.DiscardHandler))
 	return p
 }
 
