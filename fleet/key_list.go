@@ -252,7 +252,7 @@ func (r *Remote) keysOfHeads(ctx context.Context, list *KeyList) (*KeyList, erro
 	}
 	for _, of := range drivers {
 		object, err := r.readSmall(ctx, headName(of), maxHeadBytes)
-		if err != nil {
+		if err = ignoreMissing(err); err != nil { // a prune was faster
 			return nil, err
 		}
 		later, _ := r.laterKeys(object.data, list.Epoch)

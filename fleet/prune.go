@@ -43,7 +43,7 @@ func (r *Remote) heads(ctx context.Context) (heads []Head, err error) {
 	for _, of := range drivers {
 		f, err := r.readOldHead(ctx, of)
 		if err != nil {
-			failed = errors.Join(failed, err)
+			failed = errors.Join(failed, ignoreMissing(err)) // a prune was faster
 			continue
 		}
 		r.pin(f)

@@ -86,7 +86,7 @@ func (r *Remote) pull(ctx context.Context, o PullOptions) (report PullReport, er
 		one, err := r.pullCounted(ctx, of, job)
 		report.add(one)
 		class := classify(err)
-		if (class == classSignature || class == classExpired) && unused < len(drivers)-1 {
+		if (class == classSignature || class == classExpired || errors.Is(err, ErrNotFound)) && unused < len(drivers)-1 {
 			unused++
 			r.warn("the packs of a driver are not used", err)
 		} else if err != nil {

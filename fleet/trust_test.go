@@ -736,3 +736,37 @@ func TestFirstListWithoutAListing(t *testing.T) {
 	push(t, f.writer, f.signer(1))
 	must(t, f.pulls(openDir(t)))
 }
+
+// TestHeadThatIsGoneAfterTheListing: a prune deletes the head of another driver, or the listing lags.
+func TestHeadThatIsGoneAfterTheListing(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	gone := fleet.HeadName(nvidiaDriver.Digest())
+	f.setObject(gone, f.object(mesaHead))
+	u, err := url.Parse(f.url)
+	must(t, err)
+	memories.Store(u.Host, lagging{f.store, gone})
+	r := open(t, openDir(t), rooted(reader(f.url)))
+	heads, err := r.Heads(t.Context())
+	if err != nil || len(heads) != 1 {
+		t.Errorf("%d heads, %v", len(heads), err)
+	}
+	_, err = r.Pull(t.Context(), fleet.PullOptions{AnyDriver: true})
+	must(t, err)
+	_, err = r.Prune(t.Context(), fleet.PruneOptions{})
+	must(t, err)
+	f.change(add(2))
+}
+
+// lagging is a store that lists an object which is gone.
+type lagging struct {
+	*memory
+	gone string
+}
+
+func (l lagging) Get(ctx context.Context, name string, offset int64) (*fleet.Object, error) {
+	if name == l.gone {
+		return nil, fleet.ErrNotFound
+	}
+	return l.memory.Get(ctx, name, offset)
+}
