@@ -151,8 +151,9 @@ func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err
 	return cmp.Or(list, &KeyList{Schema: keysSchema, Name: r.name}), object, nil
 }
 
-// keysToWrite returns the newest list for a head after old. It returns an error for a key that
-// readers would refuse.
+// keysToWrite returns the newest list for a head after old. It returns ErrChanged, wrapped, where
+// old was judged by another list, which another process has replaced since: it may have packs of a
+// key that was revoked. It returns an error for a key that readers would refuse.
 func (r *Remote) keysToWrite(old *fetched) (*KeyList, error) {
 	line, _ := cutKeys(old.object)
 	list := r.seenKeys()
@@ -162,6 +163,8 @@ func (r *Remote) keysToWrite(old *fetched) (*KeyList, error) {
 		return nil, errNoRoot
 	case list == nil:
 		return &KeyList{}, nil
+	case len(old.Packs) > 0 && (old.keys == nil || old.keys.Epoch < list.Epoch):
+		return nil, fmt.Errorf("%w: the list of keys", ErrChanged)
 	case list.Epoch < seen: // readers would refuse the head, with its number
 		return nil, refuse(classRollback, "the list of keys has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", list.Epoch, seen, Folder)
 	case id == "":

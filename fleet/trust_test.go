@@ -7,6 +7,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/url"
 	"strings"
@@ -769,4 +770,42 @@ func (l lagging) Get(ctx context.Context, name string, offset int64) (*fleet.Obj
 		return nil, fleet.ErrNotFound
 	}
 	return l.memory.Get(ctx, name, offset)
+}
+
+// TestKeyThatLeaksDuringAPush: another process of the machine learns it after this one has judged the
+// old head, whose packs it then does not sign.
+func TestKeyThatLeaksDuringAPush(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*fleet.KeyList){
+		"revoked": revoke(1), "leaked": func(l *fleet.KeyList) { l.Since = l.Epoch + 1 },
+	} {
+		f := newFleet(inMemory(t))
+		f.change(add(2))
+		u, err := url.Parse(f.url)
+		must(t, err)
+		changes := 0
+		memories.Store(u.Host, afterPack{unlisted{f.store, errors.ErrUnsupported}, func() {
+			if _, err := f.changeFrom(f.writer, change); !errors.Is(err, errors.ErrUnsupported) {
+				t.Error(err)
+			}
+			changes++
+		}})
+		if err := f.pushNew(2, fleet.PushOptions{}); !errors.Is(err, fleet.ErrRefused) || changes != 1 {
+			t.Errorf("%s: %d changes, %v", name, changes, err)
+		}
+	}
+}
+
+// afterPack is a store that calls a function after each pack.
+type afterPack struct {
+	unlisted
+	do func()
+}
+
+func (a afterPack) Put(ctx context.Context, name string, body io.ReadSeeker, o fleet.PutOptions) (string, error) {
+	tag, err := a.unlisted.Put(ctx, name, body, o)
+	if strings.Contains(name, "/packs/") {
+		a.do()
+	}
+	return tag, err
 }
