@@ -155,20 +155,16 @@ func (s *Store) Recover() (Recovery, error) {
 	return r, nil
 }
 
-// actionsByEvidence are the actions with a mark, what a crash says most about last: a program
-// may be read back while its first job runs.
-var actionsByEvidence = []string{crashlog.Open, crashlog.Read, crashlog.Load, crashlog.Compile, crashlog.Dispatch, crashlog.Run}
-
 // onePerProgram returns one mark of each program, which has one note: that of the action
 // about which a crash says most.
 func onePerProgram(marks map[crashlog.Mark]string) map[crashlog.Mark]string {
 	most := map[shader.Key]int{}
 	for m := range marks {
-		most[m.Key] = max(most[m.Key], slices.Index(actionsByEvidence, m.Action))
+		most[m.Key] = max(most[m.Key], slices.Index(crashlog.Actions, m.Action))
 	}
 	one := map[crashlog.Mark]string{}
 	for key, action := range most {
-		m := crashlog.Mark{Action: actionsByEvidence[action], Key: key}
+		m := crashlog.Mark{Action: crashlog.Actions[action], Key: key}
 		one[m] = marks[m]
 	}
 	return one

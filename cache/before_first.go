@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"sync"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
@@ -13,8 +12,7 @@ import (
 type beforeFirst struct {
 	filled chan struct{} // closed when fillDriverCache returned; nil: there is nothing to fill
 
-	start sync.Once     // of Options.BeforeFirst
-	ended chan struct{} // closed when it returned
+	start func() (ended chan struct{}) // starts Options.BeforeFirst, once; ended is closed when it returned
 }
 
 // startFilling has the driver's own cache filled from upstream directories. It is called
@@ -58,8 +56,7 @@ func (c *Cache) awaitBeforeFirst(ctx context.Context, request *trace.Region) err
 	if c.options.BeforeFirst != nil {
 		region := request.Begin(trace.BeforeFirst)
 		defer region.End()
-		f.start.Do(c.startBeforeFirst)
-		if err := c.await(ctx, f.ended); err != nil {
+		if err := c.await(ctx, f.start()); err != nil {
 			return err
 		}
 	}
@@ -69,17 +66,17 @@ func (c *Cache) awaitBeforeFirst(ctx context.Context, request *trace.Region) err
 	return nil
 }
 
-func (c *Cache) startBeforeFirst() {
-	ended := make(chan struct{})
-	c.first.ended = ended
+func (c *Cache) startBeforeFirst() (ended chan struct{}) {
+	ended = make(chan struct{})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed {
 		close(ended) // the request fails by itself
-		return
+		return ended
 	}
 	c.background.Go(func() {
 		defer close(ended)
 		c.options.BeforeFirst()
 	})
+	return ended
 }

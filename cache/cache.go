@@ -83,6 +83,7 @@ func New(dev Device, o Options) (*Cache, error) {
 		log:     o.Logger,
 		clock:   newClock(o.Now),
 	}
+	c.first.start = sync.OnceValue(c.startBeforeFirst)
 	c.mu.idle.L = &c.mu
 	c.mu.counters.fillOnly = o.FillOnly
 	c.mu.resident = newResidency(&c.index, o.MaxPrograms, o.MaxBytes)

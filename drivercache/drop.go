@@ -96,7 +96,11 @@ func addToDropList(dir string, entries []string) error {
 
 // readDropList returns the names in the list, and none where there is no list.
 func readDropList(dir string) ([]string, error) {
-	path := filepath.Clean(dir) + dropExt
+	return readLines(filepath.Clean(dir)+dropExt, maxDropBytes)
+}
+
+// readLines returns the lines of a file of at most limit bytes, and none where there is no file.
+func readLines(path string, limit int64) ([]string, error) {
 	f, _, err := osfile.OpenRegular(path, os.Lstat, os.OpenFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -107,8 +111,8 @@ func readDropList(dir string) ([]string, error) {
 		return nil, fmt.Errorf("%s is not a regular file; \"shadercache verify --repair\" removes it", path)
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxDropBytes))
-	return strings.Fields(string(data)), err
+	data, err := io.ReadAll(io.LimitReader(f, limit))
+	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' }), err
 }
 
 func nameSet(names []string) map[string]bool {

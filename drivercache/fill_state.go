@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,7 +55,8 @@ func fillState(folder string) (id string, found bool) {
 // isFilled reports whether a folder was copied in this state, and that something is left:
 // a user may delete any part of a cache.
 func isFilled(dir, folder, id string) bool {
-	return slices.Contains(readFilled(dir), folder+" "+id) && hasEntries(dir, folder)
+	filled, _ := readLines(dir+filledExt, maxFilledBytes)
+	return slices.Contains(filled, folder+" "+id) && hasEntries(dir, folder)
 }
 
 // hasEntries reports whether there is a file for the driver of a folder.
@@ -80,20 +80,11 @@ func hasEntries(dir, folder string) bool {
 	return false
 }
 
-func readFilled(dir string) []string {
-	f, _, _ := osfile.OpenRegular(dir+filledExt, os.Lstat, os.OpenFile)
-	if f == nil {
-		return nil
-	}
-	defer f.Close()
-	data, _ := io.ReadAll(io.LimitReader(f, maxFilledBytes))
-	return strings.Split(string(data), "\n")
-}
-
 // addFilled records that a folder was copied. The caller holds the lock.
 func addFilled(dir, folder, id string) error {
 	line := folder + " " + id
-	lines := slices.DeleteFunc(readFilled(dir), func(l string) bool { return l == line || l == "" })
+	lines, _ := readLines(dir+filledExt, maxFilledBytes)
+	lines = slices.DeleteFunc(lines, func(l string) bool { return l == line })
 	lines = append([]string{line}, lines[:min(len(lines), maxFilled-1)]...)
 	return osfile.WriteUnsynced(dir+filledExt, func(w *bufio.Writer) error {
 		_, err := w.WriteString(strings.Join(lines, "\n") + "\n")

@@ -35,7 +35,7 @@ type Executor struct {
 	copier     *cache.Handle // the copying kernel, from the first large job on
 	hasCopier  atomic.Bool   // large batches run in stages
 
-	hostAccess     *hostAccess
+	hostAccess     hostAccess
 	pump           func(*glctx.GL) // runPump, made once
 	pumpPosted     atomic.Bool     // the pump is posted to the GL thread
 	startRequested atomic.Bool     // the pump starts stages, besides polling
@@ -91,7 +91,7 @@ func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 	if err := errors.Join(ctx.Require45("an executor"), ctx.CheckUniforms()); err != nil {
 		return nil, fmt.Errorf("executor: %w", err)
 	}
-	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), programs: programs, hostAccess: newHostAccess(), stop: make(chan struct{})}
+	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), programs: programs, stop: make(chan struct{})}
 	e.pump, e.mu.short = e.runPump, map[work]bool{}
 	e.uploads, e.downloads = newPieceStaging(), newPieceStaging()
 	e.align = max(wordBytes, e.info.StorageAlignment, e.info.UniformAlignment)

@@ -217,8 +217,8 @@ func TestMemoryThatIsReleasedBesideSubmit(t *testing.T) {
 		_, err := f.Submit(t.Context(), Job{Dispatch: step(kept), Then: []Dispatch{step(released)}})
 		t.Error("no panic:", err)
 	}()
-	for f.hostAccess.active.Load() == 0 {
-		time.Sleep(time.Millisecond)
+	for time.Sleep(time.Millisecond); f.hostAccess.users.TryLock(); time.Sleep(time.Millisecond) {
+		f.hostAccess.users.Unlock()
 	}
 	released.Release()
 	f.mu.Unlock()

@@ -33,7 +33,7 @@ func (gl *GL) NewBuffer(size int, data []byte) (Buffer, error) {
 		gl45.DeleteBuffers(1, &b.ID)
 		return Buffer{}, fmt.Errorf("glctx: make a buffer of %d bytes: %w", size, err)
 	}
-	gl.c.counters.buffers.Add(1)
+	count(gl.c, &gl.c.counted.Buffers, 1)
 	if len(data) > 0 && len(data) < size {
 		gl.Upload(b, 0, data)
 	}
@@ -55,7 +55,7 @@ func (gl *GL) DeleteBuffer(b Buffer) {
 	if b.ID == 0 {
 		return
 	}
-	gl.c.counters.buffers.Add(-1)
+	count(gl.c, &gl.c.counted.Buffers, -1)
 	gl45.DeleteBuffers(1, &b.ID)
 	gl.debugCheck("glDeleteBuffers")
 }
@@ -84,7 +84,7 @@ func (gl *GL) Download(b Buffer, offset int, dst []byte) {
 		return
 	}
 	b.mustContain(offset, len(dst))
-	gl.c.counters.readbacks.Add(1)
+	count(gl.c, &gl.c.counted.Readbacks, 1)
 	if !gl.c.full {
 		gl.downloadBound(b, offset, dst)
 		gl.debugCheck("glMapBufferRange")

@@ -86,9 +86,12 @@ type Context struct {
 	full     bool // desktop OpenGL 4.5 or newer
 	driver   drivercache.State
 	priority Priority // as granted
-	counters counters
-	thread   atomic.Int64 // id of the OS thread while it runs callbacks, else 0
-	lost     atomic.Bool
+	counted  struct {
+		sync.Mutex
+		Counters
+	}
+	thread atomic.Int64 // id of the OS thread while it runs callbacks, else 0
+	lost   atomic.Bool
 
 	priming     priming
 	resetStatus func() uint32 // nil where the context has no such call

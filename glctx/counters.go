@@ -1,7 +1,5 @@
 package glctx
 
-import "sync/atomic"
-
 // Counters counts GL calls and live objects since the context was opened. Tests
 // assert them: a cache that never hits gives correct results, too.
 type Counters struct {
@@ -20,28 +18,16 @@ type Counters struct {
 	Samplers    int64  `json:"samplers"`     // live
 }
 
-type counters struct {
-	compiles, links, loads, primes, dispatches, finishes, waits, readbacks atomic.Uint64
-
-	programs, buffers, fences, textures, samplers atomic.Int64
+// count adds n to a counter of a context.
+func count[N int64 | uint64](c *Context, counter *N, n N) {
+	c.counted.Lock()
+	defer c.counted.Unlock()
+	*counter += n
 }
 
 // Counters returns the counts so far. It may be called at any time.
 func (c *Context) Counters() Counters {
-	n := &c.counters
-	return Counters{
-		Compiles:    n.compiles.Load(),
-		Links:       n.links.Load(),
-		BinaryLoads: n.loads.Load(),
-		Primes:      n.primes.Load(),
-		Dispatches:  n.dispatches.Load(),
-		Finishes:    n.finishes.Load(),
-		Waits:       n.waits.Load(),
-		Readbacks:   n.readbacks.Load(),
-		Programs:    n.programs.Load(),
-		Buffers:     n.buffers.Load(),
-		Fences:      n.fences.Load(),
-		Textures:    n.textures.Load(),
-		Samplers:    n.samplers.Load(),
-	}
+	c.counted.Lock()
+	defer c.counted.Unlock()
+	return c.counted.Counters
 }

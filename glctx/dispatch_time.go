@@ -25,7 +25,7 @@ func (gl *GL) SetOperations(operations float64) { gl.c.first.operations = operat
 
 // beginDispatch is called before each dispatch.
 func (gl *GL) beginDispatch() {
-	gl.c.counters.dispatches.Add(1)
+	count(gl.c, &gl.c.counted.Dispatches, 1)
 	if len(gl.c.first.fresh) > 0 {
 		gl.c.first.begin(gl)
 	}

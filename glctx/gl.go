@@ -175,7 +175,7 @@ func (gl *GL) Flush() {
 // Finish waits until the GPU has finished all earlier commands. It blocks the GL
 // thread and is not for hot paths.
 func (gl *GL) Finish() {
-	gl.c.counters.finishes.Add(1)
+	count(gl.c, &gl.c.counted.Finishes, 1)
 	gl45.Finish()
 	gl.c.first.finishAll()
 	gl.debugCheck("glFinish")
@@ -184,7 +184,7 @@ func (gl *GL) Finish() {
 // NewFence makes a fence that is signalled when the GPU has finished all earlier
 // commands.
 func (gl *GL) NewFence() Fence {
-	gl.c.counters.fences.Add(1)
+	count(gl.c, &gl.c.counted.Fences, 1)
 	f := Fence{gl45.FenceSync(gl45.SYNC_GPU_COMMANDS_COMPLETE, 0)}
 	gl.c.first.fence(f)
 	gl.debugCheck("glFenceSync")
@@ -204,7 +204,7 @@ func (gl *GL) WaitFence(f Fence, timeout time.Duration) (bool, error) {
 		return false, shader.ErrContextLost
 	}
 	if timeout > 0 {
-		gl.c.counters.waits.Add(1)
+		count(gl.c, &gl.c.counted.Waits, 1)
 	}
 	switch gl.clientWait(f, timeout) {
 	case gl45.ALREADY_SIGNALED, gl45.CONDITION_SATISFIED:
@@ -236,7 +236,7 @@ func (gl *GL) clientWait(f Fence, timeout time.Duration) uint32 {
 
 // DeleteFence frees a fence.
 func (gl *GL) DeleteFence(f Fence) {
-	gl.c.counters.fences.Add(-1)
+	count(gl.c, &gl.c.counted.Fences, -1)
 	gl.c.first.finish(f)
 	gl45.DeleteSync(f.sync)
 	gl.debugCheck("glDeleteSync")

@@ -77,7 +77,7 @@ func (gl *GL) mapNewBuffer(size int, storage, access uint32) (Buffer, unsafe.Poi
 		gl45.DeleteBuffers(1, &b.ID)
 		return Buffer{}, nil, fmt.Errorf("glctx: map %d bytes: %w", size, orInvalidOperation("glMapNamedBufferRange", err))
 	}
-	gl.c.counters.buffers.Add(1)
+	count(gl.c, &gl.c.counted.Buffers, 1)
 	return b, memory, nil
 }
 

@@ -39,6 +39,6 @@ func (gl *GL) NewPinned(memory []byte) (Buffer, error) {
 		gl45.DeleteBuffers(1, &b.ID)
 		return Buffer{}, fmt.Errorf("glctx: pin %d bytes: %w", b.Size, err)
 	}
-	gl.c.counters.buffers.Add(1)
+	count(gl.c, &gl.c.counted.Buffers, 1)
 	return b, nil
 }

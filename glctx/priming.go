@@ -111,7 +111,7 @@ func (gl *GL) preparePriming() error {
 	}
 	zeros, err := gl.NewBuffer(12, make([]byte, 12))
 	gl.zeros = zeros
-	gl.c.counters.buffers.Store(0) // Counters.Buffers is the caller's buffers
+	count(gl.c, &gl.c.counted.Buffers, -gl.c.counted.Buffers) // Counters.Buffers is the caller's buffers
 	return err
 }
 
@@ -141,7 +141,7 @@ func (gl *GL) prime(p *shader.Program) error {
 			gl45.BindBuffer(gl45.DISPATCH_INDIRECT_BUFFER, uint32(indirect))
 		}()
 	}
-	gl.c.counters.primes.Add(1)
+	count(gl.c, &gl.c.counted.Primes, 1)
 	gl45.UseProgram(p.ID)
 	if gl.c.info.VariableGroups && gl.workGroup(p.ID)[0] == 0 {
 		gl45.DispatchComputeGroupSizeARB(0, 0, 0, 1, 1, 1) // local_size_variable cannot be indirect

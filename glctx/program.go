@@ -93,13 +93,13 @@ func (b *build) start(gl *GL) error {
 	length := int32(len(b.source.Text()))
 	b.shader = gl45.CreateShader(gl45.COMPUTE_SHADER)
 	gl45.ShaderSource(b.shader, 1, text, &length)
-	gl.c.counters.compiles.Add(1)
+	count(gl.c, &gl.c.counted.Compiles, 1)
 	gl45.CompileShader(b.shader)
 	b.program = gl45.CreateProgram()
-	gl.c.counters.programs.Add(1)
+	count(gl.c, &gl.c.counted.Programs, 1)
 	gl45.ProgramParameteri(b.program, gl45.PROGRAM_BINARY_RETRIEVABLE_HINT, gl45.TRUE)
 	gl45.AttachShader(b.program, b.shader)
-	gl.c.counters.links.Add(1)
+	count(gl.c, &gl.c.counted.Links, 1)
 	if gl.c.priming != dispatchWaits {
 		b.work = drivercache.Begin() // such drivers make machine code from the link on
 	}
@@ -198,8 +198,8 @@ func (gl *GL) loadBinary(format uint32, payload []byte) (shader.Program, error) 
 	}
 	drivercache.FirstProgram()
 	id := gl45.CreateProgram()
-	gl.c.counters.programs.Add(1)
-	gl.c.counters.loads.Add(1)
+	count(gl.c, &gl.c.counted.Programs, 1)
+	count(gl.c, &gl.c.counted.BinaryLoads, 1)
 	gl45.ProgramBinary(id, format, gl45.Ptr(payload), int32(len(payload)))
 	err := gl.Err()
 	var linked int32
@@ -270,7 +270,7 @@ func (gl *GL) primeLoaded(format uint32, payload []byte) {
 	var linked int32
 	if gl45.GetProgramiv(p.ID, gl45.LINK_STATUS, &linked); linked != gl45.FALSE && gl.prime(&p) == nil {
 		_ = gl.finishPriming(&p)
-		gl.c.counters.primes.Add(^uint64(0)) // it is nobody's program
+		count(gl.c, &gl.c.counted.Primes, ^uint64(0)) // it is nobody's program
 	}
 	gl45.DeleteProgram(p.ID)
 	_ = gl.Err()
@@ -304,7 +304,7 @@ func (c *Context) Delete(id uint32) {
 }
 
 func (gl *GL) deleteProgram(id uint32) {
-	gl.c.counters.programs.Add(-1)
+	count(gl.c, &gl.c.counted.Programs, -1)
 	delete(gl.c.first.fresh, id)
 	if gl.c.gone.Load() {
 		return // it went with its context

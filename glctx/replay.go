@@ -59,7 +59,7 @@ func (gl *GL) replay(p *recording.Program) (r Replayed, err error) {
 
 // linkRecorded links a program, in the calls that the application made.
 func (gl *GL) linkRecorded(p *recording.Program) (uint32, error) {
-	gl.c.counters.programs.Add(1)
+	count(gl.c, &gl.c.counted.Programs, 1)
 	l := recordedLink{p: p}
 	defer l.deleteShaders()
 	err := l.link(gl)
@@ -90,8 +90,8 @@ func (l *recordedLink) link(gl *GL) error {
 	if l.p.Created {
 		text, free := gl45.Strs(l.p.Stages[0].Text + "\x00")
 		defer free()
-		gl.c.counters.compiles.Add(1)
-		gl.c.counters.links.Add(1)
+		count(gl.c, &gl.c.counted.Compiles, 1)
+		count(gl.c, &gl.c.counted.Links, 1)
 		l.program = gl45.CreateShaderProgramv(uint32(l.p.Stages[0].Kind), 1, text)
 		return nil
 	}
@@ -102,7 +102,7 @@ func (l *recordedLink) link(gl *GL) error {
 		}
 	}
 	l.bind()
-	gl.c.counters.links.Add(1)
+	count(gl.c, &gl.c.counted.Links, 1)
 	gl45.LinkProgram(l.program)
 	return nil
 }
@@ -111,7 +111,7 @@ func (l *recordedLink) link(gl *GL) error {
 func (l *recordedLink) attach(gl *GL, s recording.Stage) error {
 	id := gl45.CreateShader(uint32(s.Kind))
 	l.shaders = append(l.shaders, id)
-	gl.c.counters.compiles.Add(1)
+	count(gl.c, &gl.c.counted.Compiles, 1)
 	if s.Module == nil {
 		text, free := gl45.Strs(s.Text + "\x00") // an empty text needs a byte
 		defer free()

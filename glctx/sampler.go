@@ -45,7 +45,7 @@ func (gl *GL) NewSampler(state texel.Sampler) (Sampler, error) {
 		gl45.DeleteSamplers(1, &s.ID)
 		return Sampler{}, fmt.Errorf("glctx: make a sampler: %w", err)
 	}
-	gl.c.counters.samplers.Add(1)
+	count(gl.c, &gl.c.counted.Samplers, 1)
 	return s, nil
 }
 
@@ -54,7 +54,7 @@ func (gl *GL) DeleteSampler(s Sampler) {
 	if s.ID == 0 {
 		return
 	}
-	gl.c.counters.samplers.Add(-1)
+	count(gl.c, &gl.c.counted.Samplers, -1)
 	gl45.DeleteSamplers(1, &s.ID)
 	gl.debugCheck("glDeleteSamplers")
 }

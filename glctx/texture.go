@@ -54,7 +54,7 @@ func (gl *GL) NewTexture(shape texel.Shape) (Texture, error) {
 		gl45.DeleteTextures(1, &t.ID)
 		return Texture{}, fmt.Errorf("glctx: make a %s texture of %d bytes: %w", shape.Dim, shape.Bytes(), err)
 	}
-	gl.c.counters.textures.Add(1)
+	count(gl.c, &gl.c.counted.Textures, 1)
 	return t, nil
 }
 
@@ -82,7 +82,7 @@ func (gl *GL) DeleteTexture(t Texture) {
 	if t.ID == 0 {
 		return
 	}
-	gl.c.counters.textures.Add(-1)
+	count(gl.c, &gl.c.counted.Textures, -1)
 	gl45.DeleteTextures(1, &t.ID)
 	gl.debugCheck("glDeleteTextures")
 }

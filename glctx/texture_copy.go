@@ -47,7 +47,7 @@ func (gl *GL) DownloadTexture(t Texture, r texel.Region, dst []byte) error {
 	if err != nil {
 		return err
 	}
-	gl.c.counters.readbacks.Add(1)
+	count(gl.c, &gl.c.counted.Readbacks, 1)
 	gl45.BindBuffer(gl45.PIXEL_PACK_BUFFER, 0)
 	gl.pack(t, r, len(dst), unsafe.Pointer(unsafe.SliceData(dst)), 0)
 	return nil

@@ -43,7 +43,9 @@ const (
 	Open     = "open" // a context, for no program
 )
 
-var actions = []string{Load, Compile, Read, Run, Dispatch, Open}
+// Actions are all of them, what a crash says most about last: a program may be read back while
+// its first job runs.
+var Actions = []string{Open, Read, Load, Compile, Dispatch, Run}
 
 // Mark is a program that a driver works on.
 type Mark struct {

@@ -121,7 +121,7 @@ func parseMarks(text string) map[Mark]string {
 		}
 		key, err := shader.ParseKey(parts[2])
 		m := Mark{parts[1], key}
-		if err != nil || !slices.Contains(actions, m.Action) {
+		if err != nil || !slices.Contains(Actions, m.Action) {
 			continue
 		}
 		switch {

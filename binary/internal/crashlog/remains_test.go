@@ -86,7 +86,7 @@ func FuzzParseMarks(f *testing.F) {
 	f.Add("+ load " + testKey(1).String() + " \"a\"\n- load " + testKey(1).String() + "\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		for m, name := range parseMarks(text) {
-			if !slices.Contains(actions, m.Action) || len(name) > len(text) {
+			if !slices.Contains(Actions, m.Action) || len(name) > len(text) {
 				t.Errorf("%v %q", m, name)
 			}
 		}
