@@ -151,9 +151,9 @@ type lifetimeStats struct {
 // as recorded so far.
 func (d *Dir) Lifetime() (Counters, error) {
 	all, err := d.counters()
-	zero := d.readZero().Fingerprints
+	zero, _ := zeros.read(d.path)
 	for name, c := range all {
-		all[name] = c.less(zero[name])
+		all[name] = c.less(zero.Fingerprints[name])
 	}
 	return sum(all), err
 }
@@ -241,9 +241,7 @@ func (d *Dir) Zero() error {
 }
 
 // ZeroTime returns the time of the last [Dir.Zero], and the zero time without one.
-func (d *Dir) ZeroTime() time.Time { return d.readZero().Time }
-
-func (d *Dir) readZero() zeroFile {
-	file, _ := zeros.read(d.path)
-	return file
+func (d *Dir) ZeroTime() time.Time {
+	zero, _ := zeros.read(d.path)
+	return zero.Time
 }

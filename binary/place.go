@@ -164,12 +164,7 @@ func findDir(path string) (*Dir, error) {
 
 // holdsPrograms reports whether there is the directory of a driver.
 func (d *Dir) holdsPrograms() bool {
-	for _, e := range osfile.List(d.path) {
-		if e.IsDir() && fingerprintDir.MatchString(e.Name()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(osfile.List(d.path), func(e fs.DirEntry) bool { return e.IsDir() && fingerprintDir.MatchString(e.Name()) })
 }
 
 // asUpstream returns the directory as one that is only read.

@@ -3,6 +3,7 @@ package binary
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -90,10 +91,5 @@ var deniedRenderers = []string{"Adreno (TM) 2", "Adreno (TM) 3", "Adreno (TM) 4"
 
 // denied reports whether the program binaries of this driver are known to misbehave.
 func (f Fingerprint) denied() bool {
-	for _, renderer := range deniedRenderers {
-		if strings.HasPrefix(f.Renderer, renderer) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(deniedRenderers, func(renderer string) bool { return strings.HasPrefix(f.Renderer, renderer) })
 }

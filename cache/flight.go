@@ -199,7 +199,7 @@ func (c *Cache) accept(r result) (dropped []*entry, err error) {
 	}
 	if c.options.Backfill && e.origin == job.Disk && r.blob.Upstream {
 		blob := r.blob
-		c.addTask(task{what: "copying a program from upstream", do: func() error { return c.store.Put(blob) }, backfill: true})
+		c.addTask(task{what: "copying a program from upstream", do: func() error { return c.store.Put(blob) }, done: &c.mu.counters.pending.Backfilled})
 	}
 	if e.readBack {
 		e.owners.Add(1)

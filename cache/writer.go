@@ -32,7 +32,7 @@ func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 		c.finishTask()
 		return
 	}
-	c.enqueue(task{what: "writing", blob: true, do: func() error {
+	c.enqueue(task{what: "writing", done: &c.mu.counters.pending.Stored, do: func() error {
 		defer e.claim.end()
 		return c.store.Put(blob)
 	}})
@@ -42,9 +42,8 @@ func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 type task struct {
 	what string // for the log, when it fails
 	do   func() error
-	blob bool // counts as stored
 
-	backfill bool // counts as backfilled
+	done *uint64 // the counter of what was done, of pendingCounters.pending; nil: none
 }
 
 // addTask counts and queues a task, unless nothing is saved. The caller holds mu.
@@ -85,11 +84,8 @@ func (c *Cache) writeQueue() {
 			c.storeFailed(next.what, err)
 		}
 		c.mu.Lock()
-		if err == nil && next.blob {
-			c.mu.counters.pending.Stored++
-		}
-		if err == nil && next.backfill {
-			c.mu.counters.pending.Backfilled++
+		if err == nil && next.done != nil {
+			*next.done++
 		}
 		c.finishTask()
 		c.mu.Unlock()

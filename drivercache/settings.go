@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -278,10 +279,8 @@ func loadedDriver() string {
 			continue
 		}
 		name := filepath.Base(path)
-		for _, library := range driverLibraries {
-			if strings.Contains(name, library) {
-				return name
-			}
+		if slices.ContainsFunc(driverLibraries, func(library string) bool { return strings.Contains(name, library) }) {
+			return name
 		}
 	}
 	return ""

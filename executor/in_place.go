@@ -1,6 +1,9 @@
 package executor
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A small job that is alone in its batch may have its data copied to the device and back, or
 // its kernel may use the mapped memory in place, which saves two copies by the driver. On an
@@ -88,10 +91,5 @@ func (e *Executor) mayUseInPlace(b *batch) bool {
 
 // countsInSlot reports whether a counter of a job is in the slot.
 func (b *batch) countsInSlot() bool {
-	for i := range b.binds {
-		if b.binds[i].from == slotCounters {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.binds, func(bound bind) bool { return bound.from == slotCounters })
 }

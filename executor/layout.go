@@ -54,8 +54,6 @@ func (s span) of(memory []byte) []byte {
 // layouts keeps layouts for reuse, so that Submit does not allocate.
 var layouts = sync.Pool{New: func() any { return new(layout) }}
 
-func newLayout() *layout { return layouts.Get().(*layout) }
-
 // release empties the layout and returns it to the pool.
 func (l *layout) release() {
 	clear(l.commands) // they refer to Memory

@@ -52,7 +52,7 @@ func (e *Executor) submitJob(ctx context.Context, j *job.Job, p *Pending, task u
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	l := newLayout()
+	l := layouts.Get().(*layout)
 	defer l.release()
 	if err := e.checkJob(j, l); err != nil {
 		return nil, err

@@ -126,11 +126,7 @@ func (d eglDevice) candidate() eglCandidate {
 
 // pickDevice returns the device with an index or UUID.
 func pickDevice(name string, devices []eglDevice) (eglDevice, error) {
-	list := make([]Device, len(devices))
-	for i, d := range devices {
-		list[i] = d.Device
-	}
-	found, err := FindDevice(list, name)
+	found, err := FindDevice(devicesOf(devices), name)
 	if err != nil {
 		return eglDevice{}, err
 	}

@@ -8,6 +8,7 @@ import "C"
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -31,11 +32,16 @@ func listDevices() ([]Device, error) {
 		return nil, fmt.Errorf("%w: %s: %s", ErrNoDriver, C.GoString(C.sc_egl_load_error()), installDriver)
 	}
 	found, err := eglDevices()
+	return devicesOf(found), err
+}
+
+// devicesOf returns devices without their handles.
+func devicesOf(found []eglDevice) []Device {
 	list := make([]Device, len(found))
 	for i, d := range found {
 		list[i] = d.Device
 	}
-	return list, err
+	return list
 }
 
 // eglDevices returns the devices in the driver's order. The library is loaded.
@@ -54,11 +60,7 @@ func eglDevices() ([]eglDevice, error) {
 
 func newEGLDevice(index int, handle C.EGLDeviceEXT) eglDevice {
 	extensions := strings.Fields(C.GoString(C.sc_egl_device_string(handle, eglExtensions)))
-	has := map[string]bool{}
-	for _, name := range extensions {
-		has[name] = true
-	}
-	d := eglDevice{Device{Index: index, NUMA: noNUMA, Software: has["EGL_MESA_device_software"]}, handle}
+	d := eglDevice{Device{Index: index, NUMA: noNUMA, Software: slices.Contains(extensions, "EGL_MESA_device_software")}, handle}
 	for _, query := range []struct {
 		extension string
 		name      C.EGLint
@@ -68,7 +70,7 @@ func newEGLDevice(index int, handle C.EGLDeviceEXT) eglDevice {
 		{"EGL_EXT_device_persistent_id", eglDriverName, &d.Driver},
 		{"EGL_EXT_device_drm", eglDRMDeviceFile, &d.Node},
 	} {
-		if has[query.extension] {
+		if slices.Contains(extensions, query.extension) {
 			*query.to = printable(C.GoString(C.sc_egl_device_string(handle, query.name)))
 		}
 	}

@@ -2,6 +2,8 @@
 
 package glctx
 
+import "slices"
+
 // always is the calls that every context needs: desktop OpenGL 4.3 and OpenGL ES 3.1 have
 // them.
 var always = []string{
@@ -53,18 +55,12 @@ var byExtension = []string{
 // "". full: it is of desktop OpenGL 4.5 or newer. Other calls are made where the version or an
 // extension has them: those in byExtension, and those of replay*.go for programs of recordings.
 func firstMissing(full bool, isMissing func(name string) bool) string {
-	for _, name := range always {
-		if isMissing(name) {
-			return name
-		}
+	needed := always
+	if full {
+		needed = slices.Concat(always, from45)
 	}
-	if !full {
-		return ""
-	}
-	for _, name := range from45 {
-		if isMissing(name) {
-			return name
-		}
+	if i := slices.IndexFunc(needed, isMissing); i >= 0 {
+		return needed[i]
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/shadercache/shadercache/shader"
@@ -96,11 +97,8 @@ func checkUniform(u *Uniform, r *shader.Resource) error {
 func unknownUniforms(d *Dispatch, of *shader.Interface) string {
 	var unknown []string
 	for _, u := range d.Uniforms {
-		known := false
-		for _, r := range of.Resources {
-			known = known || r.Kind == shader.Uniform && isNamed(u.Name, &r)
-		}
-		if !known {
+		isOf := func(r shader.Resource) bool { return r.Kind == shader.Uniform && isNamed(u.Name, &r) }
+		if !slices.ContainsFunc(of.Resources, isOf) {
 			unknown = append(unknown, u.Name)
 		}
 	}

@@ -46,15 +46,3 @@ func named(file string, err error) error {
 	}
 	return err
 }
-
-// regular opens a file, and not a named pipe, which would wait for its writer.
-func regular(path string) (*os.File, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	return os.Open(path)
-}

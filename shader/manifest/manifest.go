@@ -35,6 +35,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -265,9 +266,13 @@ func decodeFile(path string) (file, error) {
 	return decode(data)
 }
 
-// readRegular reads a file of at most limit bytes.
+// readRegular reads a file of at most limit bytes, and not a named pipe, which would wait for its
+// writer.
 func readRegular(path string, limit int64) ([]byte, error) {
-	f, err := regular(path)
+	f, _, err := osfile.OpenRegular(path, os.Stat, os.OpenFile)
+	if f == nil && err == nil {
+		err = fmt.Errorf("%s is not a regular file", path)
+	}
 	if err != nil {
 		return nil, err
 	}
