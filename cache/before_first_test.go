@@ -93,7 +93,7 @@ func TestBeforeFirstAndTheEnd(t *testing.T) {
 			t.Errorf("Get: %v", err)
 		}
 	}
-	if _, err := f.cache.Rebuild(ctx, cache.RebuildOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := f.cache.Rebuild(ctx, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("Rebuild: %v", err)
 	}
 	if calls := f.dev.Calls(); calls != (cachetest.Calls{}) {

@@ -44,7 +44,7 @@ func ExampleCache_Rebuild() {
 	c := start("driver 2")
 	done := make(chan int)
 	go func() {
-		rebuilt, _ := c.Rebuild(context.Background(), cache.RebuildOptions{})
+		rebuilt, _ := c.Rebuild(context.Background(), nil)
 		done <- len(rebuilt)
 	}()
 	fmt.Println(<-done, "programs were compiled again,", c.Stats().Resident, "of them stay in memory")

@@ -47,9 +47,8 @@ func TestRebuildAfterADriverUpdate(t *testing.T) {
 	h := f.get(source("b")) // the application is running, and the cache is full
 	f.flush()
 	progress := 0
-	results, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{Limit: 4, Together: 2,
-		Progress: func(r cache.PreloadResult) { progress++ }})
-	if got := names(results); err != nil || !slices.Equal(got, []string{"f", "e", "d", "c"}) || progress != 4 {
+	results, err := f.cache.Rebuild(context.Background(), func(cache.PreloadResult) { progress++ })
+	if got := names(results); err != nil || !slices.Equal(got, []string{"f", "e", "d", "c", "a"}) || progress != 5 {
 		t.Fatalf("%q, %d reported, %v", got, progress, err)
 	}
 	for _, r := range results {
@@ -60,14 +59,10 @@ func TestRebuildAfterADriverUpdate(t *testing.T) {
 	if live := f.dev.Live(); !slices.Equal(live, []string{"b"}) {
 		t.Errorf("on the device: %q", live)
 	}
-	f.wantCounts(binary.Counters{Compiles: 5, StoreOnly: 4, Stored: 5})
+	f.wantCounts(binary.Counters{Compiles: 6, StoreOnly: 5, Stored: 6})
 	h.Release()
 	f.wantOrigin(source("f"), job.Disk)
-	results, err = f.cache.Rebuild(context.Background(), cache.RebuildOptions{})
-	if got := names(results); err != nil || !slices.Equal(got, []string{"a"}) {
-		t.Errorf("the rest: %q, %v", got, err)
-	}
-	if results, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{}); err != nil || len(results) != 0 {
+	if results, err := f.cache.Rebuild(context.Background(), nil); err != nil || len(results) != 0 {
 		t.Errorf("nothing is missing: %+v, %v", results, err)
 	}
 }
@@ -86,7 +81,7 @@ func TestGetJoinsRebuild(t *testing.T) {
 	}
 	done := make(chan error)
 	go func() {
-		_, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{})
+		_, err := f.cache.Rebuild(context.Background(), nil)
 		done <- err
 	}()
 	<-compiling
@@ -114,29 +109,29 @@ func TestRebuildContinuesAfterFailures(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(dir, "sources", key[:2], key+"*"))
 	must(t, err)
 	must(t, os.WriteFile(files[0], []byte("damage"), 0o600))
-	results, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{Together: 1})
-	if got := names(results); err != nil || !slices.Equal(got, []string{"c", "gone", "bad", "a"}) {
+	results, err := f.cache.Rebuild(context.Background(), nil)
+	if got := names(results); err != nil || !slices.Equal(got, []string{"gone", "c", "bad", "a"}) {
 		t.Fatalf("%q, %v", got, err)
 	}
-	if !errors.Is(results[1].Err, binary.ErrDamaged) || !errors.As(results[2].Err, new(*shader.CompileError)) ||
-		results[0].Err != nil || results[3].Err != nil {
+	if !errors.Is(results[0].Err, binary.ErrDamaged) || !errors.As(results[2].Err, new(*shader.CompileError)) ||
+		results[1].Err != nil || results[3].Err != nil {
 		t.Errorf("%+v", results)
 	}
 }
 
 func TestRebuildEndsWithItsContext(t *testing.T) {
-	f := afterUpdate(t, t.TempDir(), cache.Options{}, "a", "b", "c")
+	f := afterUpdate(t, t.TempDir(), cache.Options{}, "a", "b", "c", "d", "e", "f")
 	ctx, cancel := context.WithCancel(context.Background())
-	results, err := f.cache.Rebuild(ctx, cache.RebuildOptions{Together: 1, Progress: func(cache.PreloadResult) { cancel() }})
-	if !errors.Is(err, context.Canceled) || len(results) != 1 || results[0].Err != nil {
+	results, err := f.cache.Rebuild(ctx, func(cache.PreloadResult) { cancel() })
+	if !errors.Is(err, context.Canceled) || len(results) != 4 || results[0].Err != nil {
 		t.Errorf("%+v, %v", results, err)
 	}
 	f.close()
-	if _, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{}); !errors.Is(err, cache.ErrClosed) {
+	if _, err := f.cache.Rebuild(context.Background(), nil); !errors.Is(err, cache.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	memory := newFixture(t, cache.Options{MemoryOnly: true})
-	if results, err := memory.cache.Rebuild(context.Background(), cache.RebuildOptions{}); err != nil || results != nil {
+	if results, err := memory.cache.Rebuild(context.Background(), nil); err != nil || results != nil {
 		t.Errorf("without a store: %+v, %v", results, err)
 	}
 }

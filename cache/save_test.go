@@ -50,7 +50,7 @@ func TestSaveNeverOnlyReads(t *testing.T) {
 	if calls := f.store.Calls(); calls.Puts != 0 || calls.Records == 0 || f.store.Len() != 1 {
 		t.Errorf("%d programs, %+v", f.store.Len(), calls)
 	}
-	if r, err := newFixtureOn(t, cachetest.NewDevice(), cachetest.NewStore(), cache.Options{NoSave: true}).cache.Rebuild(context.Background(), cache.RebuildOptions{}); len(r) != 0 || err != nil {
+	if r, err := newFixtureOn(t, cachetest.NewDevice(), cachetest.NewStore(), cache.Options{NoSave: true}).cache.Rebuild(context.Background(), nil); len(r) != 0 || err != nil {
 		t.Errorf("rebuilt %v, %v", r, err)
 	}
 }

@@ -29,7 +29,7 @@ func TestStoreWithoutPowers(t *testing.T) {
 	f := startFixture(t, cachetest.NewDevice(), nil, o)
 	f.wantOrigin(source("a"), job.Compiled)
 	f.flush()
-	if _, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{}); err != nil {
+	if _, err := f.cache.Rebuild(context.Background(), nil); err != nil {
 		t.Error(err)
 	}
 	if err := f.cache.Tunings().PutTuning(binary.Tuning{Problem: "p"}); err != nil {
@@ -182,7 +182,7 @@ func TestFailingQuarantineStopsNothing(t *testing.T) {
 func TestFailingMissingAndTrim(t *testing.T) {
 	broken := errors.New("disk on fire")
 	f := newMarkedFixture(t, &markedStore{Store: cachetest.NewStore(), err: broken}, cache.Options{MaxDiskBytes: 1})
-	if _, err := f.cache.Rebuild(context.Background(), cache.RebuildOptions{}); !errors.Is(err, broken) {
+	if _, err := f.cache.Rebuild(context.Background(), nil); !errors.Is(err, broken) {
 		t.Errorf("Rebuild: %v", err)
 	}
 	f.flush()
