@@ -68,8 +68,7 @@ func (r *Remote) compact(ctx context.Context, of shader.Digest, choose func(*Hea
 		return report, err
 	}
 	err = retryChanged(ctx, func() error {
-		_, _, err := r.readKeys(ctx)
-		if err != nil {
+		if _, _, err := r.readKeys(ctx); err != nil {
 			return err
 		}
 		old, err := r.readOldHead(ctx, of)

@@ -163,8 +163,8 @@ func (r *Remote) keysToWrite(old *fetched) (*KeyList, error) {
 		return nil, errNoRoot
 	case list == nil:
 		return &KeyList{}, nil
-	case len(old.Packs) > 0 && (old.keys == nil || old.keys.Epoch < list.Epoch):
-		return nil, fmt.Errorf("%w: the list of keys", ErrChanged)
+	case len(old.object) > 0 && list.Epoch != cmp.Or(old.keys, &KeyList{}).Epoch:
+		return nil, ErrChanged // by another process of this machine, after old was judged by the one before
 	case list.Epoch < seen: // readers would refuse the head, with its number
 		return nil, refuse(classRollback, "the list of keys has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", list.Epoch, seen, Folder)
 	case id == "":
