@@ -75,6 +75,12 @@ func (l *KeyList) Find(id string) (found *ListedKey) {
 	return found
 }
 
+// isAfter reports whether a list is newer than old, which may be nil. Of two with one number, which a
+// store that shows an old list to who changes it can get, the stricter counts on all machines.
+func (l *KeyList) isAfter(old *KeyList) bool {
+	return old == nil || cmp.Or(cmp.Compare(l.Epoch, old.Epoch), cmp.Compare(l.Since, old.Since), len(old.valid())-len(l.valid())) > 0
+}
+
 // signKeys returns the line of a list.
 func signKeys(root ed25519.PrivateKey, l *KeyList) ([]byte, error) {
 	data, err := json.Marshal(l)
@@ -163,7 +169,7 @@ func (r *Remote) keysToWrite(old *fetched) (*KeyList, error) {
 		return nil, errNoRoot
 	case list == nil:
 		return &KeyList{}, nil
-	case len(old.object) > 0 && list.Epoch != cmp.Or(old.keys, &KeyList{}).Epoch:
+	case len(old.object) > 0 && !bytes.Equal(list.line, cmp.Or(old.keys, &KeyList{}).line):
 		return nil, ErrChanged // by another process of this machine, after old was judged by the one before
 	case list.Epoch < seen: // readers would refuse the head, with its number
 		return nil, refuse(classRollback, "the list of keys has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", list.Epoch, seen, Folder)
@@ -258,7 +264,7 @@ func (r *Remote) keysOfHeads(ctx context.Context, list *KeyList) (*KeyList, erro
 		if err = ignoreMissing(err); err != nil { // a prune was faster
 			return nil, err
 		}
-		later, _ := r.laterKeys(object.data, list.Epoch)
+		later, _ := r.laterKeys(object.data, list)
 		list = cmp.Or(later, list)
 	}
 	return list, err
@@ -266,9 +272,9 @@ func (r *Remote) keysOfHeads(ctx context.Context, list *KeyList) (*KeyList, erro
 
 // laterKeys returns the list that a head begins with, nil where that is no later one of this
 // remote, and what is signed.
-func (r *Remote) laterKeys(object []byte, epoch uint64) (later *KeyList, signed []byte) {
+func (r *Remote) laterKeys(object []byte, than *KeyList) (later *KeyList, signed []byte) {
 	line, signed := cutKeys(object)
-	if list, err := r.verifyKeys(line); err == nil && list.Epoch > epoch {
+	if list, err := r.verifyKeys(line); err == nil && list.isAfter(than) {
 		later = list
 	}
 	return later, signed
@@ -281,7 +287,7 @@ func (r *Remote) putKeysInto(ctx context.Context, of shader.Digest, list *KeyLis
 	if err != nil {
 		return ignoreMissing(err)
 	}
-	later, signed := r.laterKeys(object.data, list.Epoch)
+	later, signed := r.laterKeys(object.data, list)
 	if later != nil {
 		return nil
 	}

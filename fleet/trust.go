@@ -58,12 +58,10 @@ func (r *Remote) newestKeys(line []byte) (*KeyList, error) {
 		return seen, nil
 	}
 	list, err := r.verifyKeys(line)
-	if err != nil || seen != nil && list.Epoch < seen.Epoch {
+	if err != nil || !list.isAfter(seen) {
 		return seen, err
 	}
-	if seen == nil || list.Epoch > seen.Epoch {
-		r.keepKeys(list)
-	}
+	r.keepKeys(list)
 	return list, nil
 }
 
@@ -76,7 +74,7 @@ func (r *Remote) seenKeys() (newest *KeyList) {
 	lines := [][]byte{[]byte(kept), r.mu.keys} // the first lacks it where the cache cannot be written
 	r.mu.Unlock()
 	for _, line := range lines {
-		if list, err := r.verifyKeys(line); err == nil && (newest == nil || list.Epoch > newest.Epoch) {
+		if list, err := r.verifyKeys(line); err == nil && list.isAfter(newest) {
 			newest = list
 		}
 	}
@@ -90,7 +88,7 @@ func (r *Remote) keepKeys(l *KeyList) {
 	r.mu.Unlock()
 	var seen string
 	r.note(r.state.update(keysState, &seen, func() {
-		if old, err := r.verifyKeys([]byte(seen)); err != nil || old.Epoch < l.Epoch {
+		if old, _ := r.verifyKeys([]byte(seen)); l.isAfter(old) {
 			seen = string(l.line)
 		}
 	}))

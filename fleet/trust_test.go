@@ -718,6 +718,36 @@ func TestKeysThatChangeDuringAPush(t *testing.T) {
 	}
 }
 
+// TestTwoListsWithOneNumber: a store shows the objects of before a leak to who renews the list. Machines
+// that saw the leak, and those that see both lists in any order, go by the stricter one.
+func TestTwoListsWithOneNumber(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	f.change(add(2))
+	before := f.store.copyObjects()
+	f.change(func(l *fleet.KeyList) { revoke(1)(l); l.Since = l.Epoch + 1 })
+	node, late := openDir(t), openDir(t)
+	if err := f.pulls(node); !errors.Is(err, fleet.ErrRefused) {
+		t.Error(err)
+	}
+	strict := f.object(mesaHead)
+	f.store.set(before)
+	f.change(func(*fleet.KeyList) {})
+	must(t, f.pulls(late))
+	if err := f.pulls(node); !errors.Is(err, fleet.ErrRefused) {
+		t.Errorf("a machine that saw the leak: %v", err)
+	}
+	other := f.object(mesaHead)
+	f.setObject(mesaHead, strict)
+	if err := f.pulls(late); !errors.Is(err, fleet.ErrRefused) {
+		t.Errorf("the stricter list, later: %v", err)
+	}
+	f.setObject(mesaHead, other)
+	if err := f.pulls(late); !errors.Is(err, fleet.ErrRefused) {
+		t.Errorf("the other again: %v", err)
+	}
+}
+
 // TestHeadsWithAnOlderList: on a store that does not list, and after a change of keys that ended
 // early, heads have the list of before. The next push brings them the new one, also where nothing is
 // new, and takes none over that a revoked key signed; machines read them by the new list meanwhile.
