@@ -144,7 +144,7 @@ func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err
 	case errors.Is(err, ErrNotFound):
 		err = nil
 	case err == nil && (len(line) == 0 || len(rest) > 0):
-		err = refuse(classDamaged, "%s is no such list", keysName) // each head would begin with it
+		err = refuse(classDamaged, "%s is no such list: delete it, and the lists of the heads count, until remote keys renew", keysName) // each head would begin with it
 	case err == nil && len(r.options.Roots) == 0:
 		err = errNoRoot
 	}
@@ -177,7 +177,7 @@ func (r *Remote) keysToWrite(old *fetched) (*KeyList, error) {
 		return nil, errors.New("the remote has a list of keys, so heads are signed: give a private key")
 	default:
 		if k := list.Find(id); k == nil || !k.Revoked.IsZero() {
-			return nil, fmt.Errorf("key %s is not in the remote's list of keys, or was revoked: readers would refuse the head (hint: shadercache remote keys list)", id)
+			return nil, fmt.Errorf("key %s is not in the remote's list of keys, or was revoked: readers would refuse the head (hint: shadercache remote keys list; if the remote was made anew, delete the folder %s/ of the cache directory)", id, Folder)
 		}
 	}
 	return list, nil
