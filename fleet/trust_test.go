@@ -647,6 +647,21 @@ func TestPullOfAllDriversLeavesOutRefusedHeads(t *testing.T) {
 	wantPrograms(t, d, nvidiaDriver)
 }
 
+// TestPushUnderAListThatHasEnded is told so: all readers would refuse its head.
+func TestPushUnderAListThatHasEnded(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	l := list(2, []byte{1}, nil)
+	l.Expires = time.Now().Add(-time.Hour)
+	_, root := rootPair()
+	f.setObject(fleet.KeysName, fleet.EncodeKeys(l, root))
+	if err := f.pushNew(1, fleet.PushOptions{}); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "remote keys renew") {
+		t.Error(err)
+	}
+	f.change(func(*fleet.KeyList) {})
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+}
+
 // TestLeakedKey: what a leaked key has pushed is in a head that another key signed since. Readers
 // refuse it after the leak is told, and a push has to begin anew.
 func TestLeakedKey(t *testing.T) {
