@@ -1,7 +1,6 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -184,7 +183,6 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 		if err != nil {
 			return report, err
 		}
-		r.warn("the cache is not what it should be", r.checkLeak(of, head.keys))
 		job.answered(r.lacks(head.Head, job.again))
 		if err := r.remember(head); err != nil {
 			return report, err
@@ -223,13 +221,8 @@ func (o Options) fit(packs []Pack, room int64) (total int64, err error) {
 // installPacks fetches and installs those packs of a head that the directory lacks.
 func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report PullReport, err error) {
 	missing := r.lacks(h, job.again)
-	if len(missing) > 0 {
-		r.note(r.state.updateDriver(h.Fingerprint, func(s *driverState) {
-			if !holds(r.dir, h.Driver) { // it does once one is installed: a next pull has to know which are
-				s.forgetPacks()
-			}
-			s.Oldest = cmp.Or(s.Oldest, &h.Epoch)
-		}))
+	if len(missing) > 0 && !holds(r.dir, h.Driver) { // it does once one is installed: a next pull has to know which are
+		r.note(r.state.updateDriver(h.Fingerprint, (*driverState).forgetPacks))
 	}
 	r.noteCovered(h, missing)
 	report.Present = len(h.Packs) - len(missing)

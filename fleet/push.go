@@ -147,10 +147,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // attempt adds what the present head lacks. It returns ErrChanged, wrapped, where another
 // writer changed the head meanwhile.
 func (p *pusher) attempt(ctx context.Context) error {
-	list, _, err := p.r.readKeys(ctx)
-	if err == nil {
-		err = p.r.checkLeak(p.of, list)
-	}
+	_, _, err := p.r.readKeys(ctx)
 	if err != nil {
 		return err
 	}

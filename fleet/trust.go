@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"crypto/ed25519"
-	"errors"
 	"time"
 
 	"github.com/shadercache/shadercache/shader"
@@ -121,15 +120,6 @@ func (r *Remote) checkHead(f *fetched) error {
 		return refuse(classSignature, "the head is that of the remote %s, and this one has the name %s: see %s", printable(f.Name), printable(r.name), nameVariable)
 	}
 	return nil
-}
-
-// checkLeak returns an error for a cache directory with packs from before a key leaked, which may
-// have pushed them.
-func (r *Remote) checkLeak(of shader.Digest, l *KeyList) error {
-	if oldest := r.state.driver(of).Oldest; l == nil || oldest == nil || *oldest >= l.Since {
-		return nil
-	}
-	return errors.New("it has packs from before a key of the remote leaked, which may have pushed them (hint: shadercache clear)")
 }
 
 // checkEnd refuses a head that has ended, or whose list of keys has: who can write to the

@@ -22,8 +22,8 @@ half alone, SHADERCACHE_REMOTE_KEYS=root.key.pub, so keys change without them.
 A list is valid for 400 days; each change begins them anew. After revoke readers
 refuse heads that the key signed, and compile until another one pushes with
 --replace. Heads that another key signed since keep its packs; after leaked
-readers refuse these too, and each driver needs a push with --replace. A cache
-that pulled before warns, and pushes nothing, until it is cleared.
+readers refuse these too, and each driver needs a push with --replace. Clear
+each cache that pushes before: one that pulled them sends them again.
 
 ` + remoteUsage
 
