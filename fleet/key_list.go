@@ -157,7 +157,7 @@ func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err
 	return cmp.Or(list, &KeyList{Schema: keysSchema, Name: r.name}), object, nil
 }
 
-// keysToWrite returns the newest list for a head after old. It returns ErrChanged, wrapped, where
+// keysToWrite returns the newest list for a head after old. It returns ErrChanged where
 // old was judged by another list, which another process has replaced since: it may have packs of a
 // key that was revoked. It returns an error for a key that readers would refuse.
 func (r *Remote) keysToWrite(old *fetched) (*KeyList, error) {

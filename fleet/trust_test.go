@@ -748,6 +748,23 @@ func TestTwoListsWithOneNumber(t *testing.T) {
 	}
 }
 
+// TestStricterListDuringAPush: another list of the same number takes the place of that which a push
+// writes, on a store without compare and swap.
+func TestStricterListDuringAPush(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	f.store.abilities.CompareAndSwap = false
+	_, root := rootPair()
+	f.store.setAsking(func(request string) {
+		if strings.HasPrefix(request, "PUT ") && strings.HasSuffix(request, "/head") {
+			f.store.change(fleet.KeysName, func([]byte) []byte { return fleet.EncodeKeys(list(1, nil, []byte{1}), root) })
+		}
+	})
+	if err := f.pushNew(1, fleet.PushOptions{}); !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "was revoked on") {
+		t.Error(err)
+	}
+}
+
 // TestHeadsWithAnOlderList: on a store that does not list, and after a change of keys that ended
 // early, heads have the list of before. The next push brings them the new one, also where nothing is
 // new, and takes none over that a revoked key signed; machines read them by the new list meanwhile.

@@ -46,7 +46,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	// The head may have replaced one with a later list, or be one that a change of keys did not see.
 	if !swaps || old.object == nil {
 		now, _, err := r.readKeys(ctx)
-		if err == nil && now.Epoch != list.Epoch {
+		if err == nil && !bytes.Equal(now.line, list.line) {
 			err = errors.Join(ErrChanged, r.putKeysInto(ctx, h.Fingerprint, now))
 		}
 		if err != nil {
