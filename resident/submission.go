@@ -103,7 +103,7 @@ func (sc *scheduler) issue(f submission, count int) error {
 			if expected > pace.ShortTick && !early {
 				gl.ExpectIdle()
 			}
-		case f.Issue > pace.ShortTick: // a software driver has done the work by now
+		case f.Issue > pace.ShortTick && sc.allReached(): // a software driver has done the work by now
 			err = sc.pollFence(gl, &f, 0)
 		case f.untimed && sc.depth() == 1:
 			err = sc.pollFence(gl, &f, pace.ShortTick)
@@ -116,6 +116,13 @@ func (sc *scheduler) issue(f submission, count int) error {
 	sc.submissions = append(sc.submissions, f)
 	sc.counts.inFlight.Store(max(sc.counts.inFlight.Load(), uint64(len(sc.submissions))))
 	return err
+}
+
+// allReached reports whether the statuses of all submissions are read. One that is read
+// before an older one's would have fewer ticks.
+func (sc *scheduler) allReached() bool {
+	last := len(sc.submissions) - 1
+	return last < 0 || sc.submissions[last].reached
 }
 
 // issuedTicks returns the ticks that have ended when all submissions have.

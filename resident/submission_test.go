@@ -195,3 +195,38 @@ func TestTheLastTickDoesNotShortenOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusesAreReadInOrder issues a long submission behind one whose status is not read
+// yet, where the driver works while it issues: a status that was read too early has fewer
+// ticks than the one before.
+func TestStatusesAreReadInOrder(t *testing.T) {
+	f := newFixture(t)
+	_, sc := f.stopped(chainKernel(), Options{Strategy: Triple})
+	sc.run.goal = 1 << 20
+	target := sc.beginBurst()
+	for _, steps := range []uint64{1, 1 << 15, 1} {
+		if err := sc.submitSteps(steps, steps, false); err != nil {
+			t.Fatal(err)
+		}
+		first := &sc.submissions[0]
+		if len(sc.submissions) > 1 || !first.reached {
+			continue
+		}
+		err := sc.context.Do(func(gl *glctx.GL) error { // as if it had been issued at once
+			first.reached, first.untimed, first.fence = false, true, gl.NewFence()
+			return gl.Err()
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for len(sc.submissions) > 0 {
+		before := sc.ticks
+		if _, err := sc.completeOldest(target); err != nil {
+			t.Fatal(err)
+		}
+		if int32(sc.ticks-before) < 0 {
+			t.Errorf("%d ticks, and then %d", before, sc.ticks)
+		}
+	}
+}
