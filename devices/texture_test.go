@@ -31,7 +31,7 @@ void main() { ivec2 at = ivec2(gl_GlobalInvocationID.xy); imageStore(to, at, ima
 		t.Fatal(err)
 	}
 	defer p.Release()
-	shape := texel.Shape{Format: texel.RGBA8UI, Width: 4}
+	shape := texel.Shape{Format: "rgba8ui", Width: 4}
 	texture := func(make func() (job.Texture, error)) job.Texture {
 		x, err := make()
 		if err != nil {

@@ -80,7 +80,7 @@ func runBindings(dir string) (r bindingRun, err error) {
 	if err != nil {
 		return r, err
 	}
-	shape := texel.Shape{Format: texel.RGBA8, Width: 4, Height: 4}
+	shape := texel.Shape{Format: "rgba8", Width: 4, Height: 4}
 	from, err := gpu.Executor.NewTexture(shape)
 	if err != nil {
 		return r, err
@@ -89,7 +89,7 @@ func runBindings(dir string) (r bindingRun, err error) {
 	if err != nil {
 		return r, err
 	}
-	shape.Format = texel.RG8UI
+	shape.Format = "rg8ui"
 	ids, err := gpu.Executor.NewTexture(shape)
 	if err != nil {
 		return r, err
@@ -139,7 +139,7 @@ func runBindings(dir string) (r bindingRun, err error) {
 
 // checkBindings is a known-answer check with textures: zeros and the constant of a block.
 func checkBindings(gl *glctx.GL, program uint32) error {
-	shape := texel.Shape{Format: texel.RGBA8, Width: 4, Height: 4}
+	shape := texel.Shape{Format: "rgba8", Width: 4, Height: 4}
 	from, err := gl.NewTexture(shape)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func checkBindings(gl *glctx.GL, program uint32) error {
 		return err
 	}
 	defer gl.DeleteTexture(to)
-	shape.Format = texel.RG8UI
+	shape.Format = "rg8ui"
 	ids, err := gl.NewTexture(shape)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func checkBindings(gl *glctx.GL, program uint32) error {
 	gl.SetUniform(gl.UniformLocation(program, "turn"), gl.UniformType(program, "turn"), glctx.Bytes(make([]float32, 4)))
 	gl.BindTexture(0, from, glctx.Sampler{}) // units in the order of names
 	gl.BindTexture(1, ids, glctx.Sampler{})
-	gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, texel.RGBA8)
+	gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, "rgba8")
 	gl.BindUniformsRange(0, block, 0, block.Size)
 	gl.BindUniformsRange(1, block, 0, block.Size)
 	gl.BindCounters(0, counter, 0, 4)

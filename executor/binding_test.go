@@ -125,7 +125,7 @@ func TestFramesThroughTextures(t *testing.T) {
 				h := f.program("filter", filterText, nil)
 				var from, to []*Texture
 				for range ring {
-					shape := texel.Shape{Format: texel.RGBA8UI, Width: 37, Height: 21}
+					shape := texel.Shape{Format: "rgba8ui", Width: 37, Height: 21}
 					from, to = append(from, f.texture(shape)), append(to, f.texture(shape))
 				}
 				var frames []*frame
@@ -157,7 +157,7 @@ func TestTexturesOutliveTheirRelease(t *testing.T) {
 	g := newGatedFence()
 	f := newFixture(t, Options{test: testOptions{pollFence: g.pollFence}})
 	h := f.program("filter", filterText, nil)
-	shape := texel.Shape{Format: texel.RGBA8UI, Width: 16, Height: 16}
+	shape := texel.Shape{Format: "rgba8ui", Width: 16, Height: 16}
 	var frames []*frame
 	for i := range 4 {
 		from, err := f.NewTexture(shape)
@@ -227,7 +227,7 @@ void main() {
 		t.Run(mode, func(t *testing.T) {
 			f := newFixture(t, options)
 			doubled, summed := f.program("double", double, nil), f.program("sum", sum, nil)
-			shape := texel.Shape{Format: texel.R32UI, Width: 16, Height: 16}
+			shape := texel.Shape{Format: "r32ui", Width: 16, Height: 16}
 			in, total := f.texture(shape), f.texture(shape)
 			shape.Dim, shape.Depth = shader.Dim2DArray, 3
 			layers := f.texture(shape)
@@ -282,7 +282,7 @@ void main() {
 	for i := range in.Pix {
 		in.Pix[i], out.Pix[i] = byte(i*7), 0xd5
 	}
-	x := f.texture(texel.Shape{Format: texel.RGBA8, Width: 20, Height: 13})
+	x := f.texture(texel.Shape{Format: "rgba8", Width: 20, Height: 13})
 	f.wait(f.submit(Job{
 		Dispatch:       Dispatch{Program: h, Groups: [3]uint32{3, 2, 1}, Images: []Image{{Texture: x}}},
 		TextureInputs:  []TextureInput{{Texture: x, Picture: in}},
@@ -434,13 +434,13 @@ void main() {
 	f := newFixture(t, Options{SlotBytes: 4096})
 	h := f.program("binds", text, nil)
 	make1 := func(s texel.Shape) *Texture { return f.texture(s) }
-	picture := make1(texel.Shape{Format: texel.RGBA8, Width: 8, Height: 8, Levels: 2})
-	words := make1(texel.Shape{Format: texel.R32UI, Width: 8, Height: 8})
-	layers := make1(texel.Shape{Dim: shader.Dim2DArray, Format: texel.RGBA8, Width: 8, Height: 8, Depth: 3})
-	volume := make1(texel.Shape{Dim: shader.Dim3D, Format: texel.R32F, Width: 4, Height: 4, Depth: 4})
-	depths := make1(texel.Shape{Dim: shader.Dim2DArray, Format: texel.Depth32F, Width: 4, Height: 4, Depth: 2})
-	ids := make1(texel.Shape{Format: texel.R16I, Width: 4, Height: 4})
-	released, err := f.NewTexture(texel.Shape{Format: texel.RGBA8, Width: 8, Height: 8})
+	picture := make1(texel.Shape{Format: "rgba8", Width: 8, Height: 8, Levels: 2})
+	words := make1(texel.Shape{Format: "r32ui", Width: 8, Height: 8})
+	layers := make1(texel.Shape{Dim: shader.Dim2DArray, Format: "rgba8", Width: 8, Height: 8, Depth: 3})
+	volume := make1(texel.Shape{Dim: shader.Dim3D, Format: "r32f", Width: 4, Height: 4, Depth: 4})
+	depths := make1(texel.Shape{Dim: shader.Dim2DArray, Format: "depth_component32f", Width: 4, Height: 4, Depth: 2})
+	ids := make1(texel.Shape{Format: "r16i", Width: 4, Height: 4})
+	released, err := f.NewTexture(texel.Shape{Format: "rgba8", Width: 8, Height: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -450,7 +450,7 @@ void main() {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	others := (&fixture{Executor: other, t: t}).texture(texel.Shape{Format: texel.RGBA8, Width: 8, Height: 8})
+	others := (&fixture{Executor: other, t: t}).texture(texel.Shape{Format: "rgba8", Width: 8, Height: 8})
 	memory := f.buffer(make([]uint32, 64))
 	compare := texel.Sampler{Compare: texel.Less}
 	linear := texel.Sampler{Min: texel.Linear, Mag: texel.Linear}
@@ -495,16 +495,16 @@ void main() {
 		{"volume (image3D, unit 1): the texture is 2DArray", func(j *Job) { j.Images[2].Texture = layers }},
 		{"there is no access 3", func(j *Job) { j.Images[0].Access = 3 }},
 		{"declares rgba8 and the image is r32ui; Image.Format can read its bits as rgba8", func(j *Job) { j.Images[0].Texture = words }},
-		{"declares rgba8 and the image is r8", func(j *Job) { j.Images[0].Format = texel.R8 }},
-		{"GL_DEPTH_COMPONENT32F is not a format of images", func(j *Job) { j.Images[0].Format = texel.Depth32F }},
-		{"texels of GL_R16I cannot be read as rgba8", func(j *Job) { j.Images[0].Texture, j.Images[0].Format = ids, texel.RGBA8 }},
+		{"declares rgba8 and the image is r8", func(j *Job) { j.Images[0].Format = "r8" }},
+		{"depth_component32f is not a format of images", func(j *Job) { j.Images[0].Format = "depth_component32f" }},
+		{"texels of r16i cannot be read as rgba8", func(j *Job) { j.Images[0].Texture, j.Images[0].Format = ids, "rgba8" }},
 		{`sampler colours (sampler2D, unit 3) is not bound: Dispatch.Textures needs a Sampled with the Name "colours"`, func(j *Job) { j.Textures = j.Textures[1:] }},
 		{"sampler colours (sampler2D, unit 3) is bound twice", func(j *Job) { j.Textures[1].Binding = 3 }},
 		{"unit 3): the texture is 3D", func(j *Job) { j.Textures[0].Texture = volume }},
-		{"unit 3): the texture's GL_R16I is a format of int", func(j *Job) { j.Textures[0].Texture = ids }},
+		{"unit 3): the texture's r16i is a format of int", func(j *Job) { j.Textures[0].Texture = ids }},
 		{"unit 3): shadow samplers, and no others, need", func(j *Job) { j.Textures[0].Sampler = compare }},
 		{"unit 4): shadow samplers, and no others, need", func(j *Job) { j.Textures[1].Sampler = linear }},
-		{"unit 4): a shadow sampler needs a texture of depths, not of GL_RGBA8", func(j *Job) { j.Textures[1].Texture = layers }},
+		{"unit 4): a shadow sampler needs a texture of depths, not of rgba8", func(j *Job) { j.Textures[1].Texture = layers }},
 		{"unit 5): integers cannot be filtered", func(j *Job) { j.Textures[2].Sampler = linear }},
 		{"a sampler cannot have", func(j *Job) { j.Textures[0].Sampler.Mip = 7 }},
 		{"the atomic counters at binding 0 are not bound: Job.Counters needs", func(j *Job) { j.Counters = nil }},
@@ -532,7 +532,7 @@ void main() {
 		{"a picture of 9 by 8 pixels for a region of 8 by 0", func(j *Job) {
 			j.TextureInputs[0] = TextureInput{Texture: picture, Picture: image.NewGray(image.Rect(0, 0, 9, 8)), Region: texel.Region{Width: 8}}
 		}},
-		{"GL_R16I does not hold pictures", func(j *Job) {
+		{"r16i does not hold pictures", func(j *Job) {
 			j.TextureInputs[0] = TextureInput{Texture: ids, Picture: image.NewGray(image.Rect(0, 0, 4, 4))}
 		}},
 		{"texture output 0: 63 bytes", func(j *Job) { j.TextureOutputs[0].To = make([]byte, 63) }},
@@ -553,10 +553,10 @@ void main() {
 // TestTexturesRefuse checks the methods of a texture on their own.
 func TestTexturesRefuse(t *testing.T) {
 	f := newFixture(t, Options{})
-	if _, err := f.NewTexture(texel.Shape{Format: texel.R8, Width: 1 << 30}); err == nil {
+	if _, err := f.NewTexture(texel.Shape{Format: "r8", Width: 1 << 30}); err == nil {
 		t.Error("a texture of 2^30 texels was made")
 	}
-	x, err := f.NewTexture(texel.Shape{Format: texel.R8, Width: 4, Height: 2})
+	x, err := f.NewTexture(texel.Shape{Format: "r8", Width: 4, Height: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -576,9 +576,9 @@ func TestTexturesRefuse(t *testing.T) {
 func TestNewTexturesAreZero(t *testing.T) {
 	f := newFixture(t, Options{test: testOptions{poison: true}})
 	for _, shape := range []texel.Shape{
-		{Format: texel.RGBA8, Width: 9, Height: 5, Levels: 4}, {Dim: shader.Dim3D, Format: texel.R32F, Width: 3, Height: 3, Depth: 3, Levels: 2},
-		{Dim: shader.Dim1DArray, Format: texel.RG16I, Width: 5, Depth: 3}, {Dim: shader.DimCubeArray, Format: texel.RGB10A2UI, Width: 2, Height: 2, Depth: 2},
-		{Format: texel.Depth16, Width: 3, Height: 3}, {Format: texel.SRGB8A8, Width: 3, Height: 3}, {Dim: shader.Dim1D, Format: texel.R8, Width: 7},
+		{Format: "rgba8", Width: 9, Height: 5, Levels: 4}, {Dim: shader.Dim3D, Format: "r32f", Width: 3, Height: 3, Depth: 3, Levels: 2},
+		{Dim: shader.Dim1DArray, Format: "rg16i", Width: 5, Depth: 3}, {Dim: shader.DimCubeArray, Format: "rgb10_a2ui", Width: 2, Height: 2, Depth: 2},
+		{Format: "depth_component16", Width: 3, Height: 3}, {Format: "srgb8_alpha8", Width: 3, Height: 3}, {Dim: shader.Dim1D, Format: "r8", Width: 7},
 	} {
 		x := f.texture(shape)
 		for level := range x.Shape().Levels {
@@ -595,7 +595,7 @@ func TestNewTexturesAreZero(t *testing.T) {
 // uniforms.
 func TestTexturesAllocateNothing(t *testing.T) {
 	f := newFixture(t, Options{SlotBytes: 1 << 16})
-	shape := texel.Shape{Format: texel.RGBA8UI, Width: 8, Height: 8}
+	shape := texel.Shape{Format: "rgba8ui", Width: 8, Height: 8}
 	k := newFrame(t, f.program("filter", filterText, nil), f.texture(shape), f.texture(shape), 1)
 	allocations := testing.AllocsPerRun(200, func() {
 		if err := f.SubmitInto(t.Context(), &k.job, &k.pending); err != nil {
@@ -623,7 +623,7 @@ func BenchmarkTextures(b *testing.B) {
 				h := f.program("filter", filterText, nil)
 				var frames []*frame
 				for i := range 6 {
-					shape := texel.Shape{Format: texel.RGBA8UI, Width: size, Height: size}
+					shape := texel.Shape{Format: "rgba8ui", Width: size, Height: size}
 					if i < ring {
 						frames = append(frames, newFrame(b, h, f.texture(shape), f.texture(shape), uint64(i)))
 						continue
@@ -712,7 +712,7 @@ void main() { imageStore(to, ivec2(0), texelFetch(from, ivec2(0), 0) + 1u); }`
 	h := f.program("step", text, nil)
 	var x [6]*Texture
 	for i := range x {
-		x[i] = f.texture(texel.Shape{Format: texel.R32UI, Width: 1, Height: 1})
+		x[i] = f.texture(texel.Shape{Format: "r32ui", Width: 1, Height: 1})
 	}
 	step := func(from, to *Texture) uint64 {
 		before := f.Stats().Barriers

@@ -66,7 +66,7 @@ func Example_video() {
 		s := &ring[i]
 		s.filtered = image.NewNRGBA(image.Rect(0, 0, width, height))
 		for _, t := range []**executor.Texture{&s.in, &s.out} {
-			if *t, err = gpu.Executor.NewTexture(texel.Shape{Format: texel.RGBA8, Width: width, Height: height}); err != nil {
+			if *t, err = gpu.Executor.NewTexture(texel.Shape{Format: "rgba8", Width: width, Height: height}); err != nil {
 				log.Fatal(err)
 			}
 			defer (*t).Release()

@@ -31,7 +31,7 @@ var makers = map[string]func(gl *glctx.GL) error{
 		return err
 	},
 	"a texture": func(gl *glctx.GL) error {
-		x, err := gl.NewTexture(texel.Shape{Format: texel.R8, Width: 4, Height: 4})
+		x, err := gl.NewTexture(texel.Shape{Format: "r8", Width: 4, Height: 4})
 		gl.DeleteTexture(x)
 		return err
 	},
@@ -121,7 +121,7 @@ func TestNoRoom(t *testing.T) {
 	l := c.Info().Textures
 	err := c.Do(func(gl *glctx.GL) error {
 		b, bufferErr := gl.NewBuffer(1<<50, nil)
-		x, textureErr := gl.NewTexture(texel.Shape{Format: texel.RGBA32F, Dim: shader.Dim2DArray, Width: l.Size, Height: l.Size, Depth: l.Layers})
+		x, textureErr := gl.NewTexture(texel.Shape{Format: "rgba32f", Dim: shader.Dim2DArray, Width: l.Size, Height: l.Size, Depth: l.Layers})
 		if _, err := gl.NewStaging(1<<50, glctx.Download); !errors.Is(err, shader.ErrOutOfMemory) {
 			t.Errorf("staging memory: %v", err)
 		}

@@ -22,7 +22,7 @@ func Example_goGL() {
 	}
 	defer c.Close()
 	err = c.Do(func(ours *glctx.GL) error {
-		t, err := ours.NewTexture(texel.Shape{Format: texel.R8, Width: 2, Height: 2, Levels: 2})
+		t, err := ours.NewTexture(texel.Shape{Format: "r8", Width: 2, Height: 2, Levels: 2})
 		if err != nil {
 			return err
 		}

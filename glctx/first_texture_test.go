@@ -50,8 +50,8 @@ void main() {
 				side    int
 				sampler glctx.Sampler
 			}{
-				{"first", texel.RGBA8, 64, glctx.Sampler{}}, {"second", texel.RGBA8, 64, glctx.Sampler{}}, {"format", texel.RGBA16F, 64, glctx.Sampler{}},
-				{"sampler", texel.RGBA8, 64, linear}, {"size", texel.RGBA8, 60, glctx.Sampler{}}, {"prepared", texel.R8, 64, glctx.Sampler{}},
+				{"first", "rgba8", 64, glctx.Sampler{}}, {"second", "rgba8", 64, glctx.Sampler{}}, {"format", "rgba16f", 64, glctx.Sampler{}},
+				{"sampler", "rgba8", 64, linear}, {"size", "rgba8", 60, glctx.Sampler{}}, {"prepared", "r8", 64, glctx.Sampler{}},
 			} {
 				from, to, err := twoTextures(gl, texel.Shape{Format: step.format, Width: step.side, Height: step.side})
 				if err != nil {

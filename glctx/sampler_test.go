@@ -62,12 +62,12 @@ func TestSamplers(t *testing.T) {
 		return float64(texels[i])
 	}
 	err := c.Do(func(gl *glctx.GL) error {
-		colours, err := gl.NewTexture(texel.Shape{Format: texel.R32F, Width: n})
+		colours, err := gl.NewTexture(texel.Shape{Format: "r32f", Width: n})
 		if err != nil {
 			return err
 		}
 		defer gl.DeleteTexture(colours)
-		depths, err := gl.NewTexture(texel.Shape{Format: texel.Depth32F, Width: n})
+		depths, err := gl.NewTexture(texel.Shape{Format: "depth_component32f", Width: n})
 		if err != nil {
 			return err
 		}

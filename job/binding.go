@@ -40,7 +40,7 @@ type Image struct {
 
 // TexelFormat returns Format, or that of the texture.
 func (im *Image) TexelFormat() texel.Format {
-	if im.Format == 0 {
+	if im.Format == "" {
 		return im.Texture.Shape().Format
 	}
 	return im.Format
@@ -133,7 +133,7 @@ func placeTexels(t Texture, r texel.Region, picture image.Image, slice []byte, i
 			return r, 0, fmt.Errorf("a picture of %d by %d pixels", size.X, size.Y)
 		}
 		if !shape.Format.CanHoldPicture() {
-			return r, 0, fmt.Errorf("%s does not hold pictures: use R8, R16, R32F, RGBA8, SRGB8A8, RGBA16 or RGBA32F", shape.Format)
+			return r, 0, fmt.Errorf("%s does not hold pictures: use r8, r16, r32f, rgba8, srgb8_alpha8, rgba16 or rgba32f", shape.Format)
 		}
 		r.Width, r.Height, r.Depth = size.X, size.Y, 1
 	}

@@ -123,21 +123,21 @@ func isLayerOf(image, texture shader.Dim) bool {
 // declared, GL computes anything.
 func checkImageFormat(im *Image, of texel.Format, r *shader.Resource) error {
 	f := im.TexelFormat()
-	if f.Qualifier() == "" {
+	if !f.Known() || f.Sampled() {
 		return fmt.Errorf("%s is not a format of images", f)
 	}
-	if declared := texel.FormatOf(r.Format); declared != 0 && declared != f {
+	if declared := texel.Format(r.Format); declared.Known() && declared != f {
 		hint := ""
 		if of == f && im.Texture.Aliases(declared) {
 			hint = "; Image.Format can read its bits as " + r.Format
 		}
-		return fmt.Errorf("the program declares %s and the image is %s%s", r.Format, f.Qualifier(), hint)
+		return fmt.Errorf("the program declares %s and the image is %s%s", r.Format, f, hint)
 	}
 	if f.Base() != r.Type.Base() {
-		return fmt.Errorf("the format %s is one of %s", f.Qualifier(), f.Base())
+		return fmt.Errorf("the format %s is one of %s", f, f.Base())
 	}
 	if !im.Texture.Aliases(f) {
-		return fmt.Errorf("texels of %s cannot be read as %s", of, f.Qualifier())
+		return fmt.Errorf("texels of %s cannot be read as %s", of, f)
 	}
 	return nil
 }

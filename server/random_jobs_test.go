@@ -156,11 +156,11 @@ func TestRandomJobs(t *testing.T) {
 		rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("pictured"), Text: []byte(pictured.Text())}),
 		rawRequest(wire.TypeProgram, &wire.Program{ID: 2, Form: wire.FormFinal, Name: []byte("bound"), Text: []byte(bound.Text())}),
 		rawRequest(wire.TypeProgram, &wire.Program{ID: 3, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}),
-		texture(1, texel.Shape{Format: texel.R32UI, Width: 4, Height: 4}),
-		texture(2, texel.Shape{Dim: shader.Dim2DArray, Format: texel.RGBA8, Width: 4, Height: 4, Depth: 2}),
-		texture(3, texel.Shape{Dim: shader.Dim2DArray, Format: texel.R32I, Width: 4, Height: 4, Depth: 2, Levels: 2}),
-		texture(4, texel.Shape{Dim: shader.DimCubeArray, Format: texel.Depth32F, Width: 4, Height: 4, Depth: 2}),
-		texture(5, texel.Shape{Dim: shader.Dim3D, Format: texel.R8, Width: 3, Height: 3, Depth: 3}),
+		texture(1, texel.Shape{Format: "r32ui", Width: 4, Height: 4}),
+		texture(2, texel.Shape{Dim: shader.Dim2DArray, Format: "rgba8", Width: 4, Height: 4, Depth: 2}),
+		texture(3, texel.Shape{Dim: shader.Dim2DArray, Format: "r32i", Width: 4, Height: 4, Depth: 2, Levels: 2}),
+		texture(4, texel.Shape{Dim: shader.DimCubeArray, Format: "depth_component32f", Width: 4, Height: 4, Depth: 2}),
+		texture(5, texel.Shape{Dim: shader.Dim3D, Format: "r8", Width: 3, Height: 3, Depth: 3}),
 	}
 	for id := range uint32(3) {
 		setUp = append(setUp, rawRequest(wire.TypeBuffer, &wire.Buffer{ID: id + 1, Flags: wire.Create, Size: 1024}))

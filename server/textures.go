@@ -69,7 +69,7 @@ func (o *objects) closeTexture(t openTexture) {
 // have.
 func isByClass(t job.Texture) bool {
 	of := t.Shape().Format
-	for f := texel.Format(1); f.Known(); f++ {
+	for _, f := range texel.Formats() {
 		if of.Aliases(f, false) && !t.Aliases(f) {
 			return true
 		}

@@ -52,7 +52,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		return rawRequest(wire.TypeCopy, &wire.Copy{From: from, To: at(0)})
 	}
 	define := wire.Define{Name: []byte("A"), Value: []byte("1")}
-	thin := texel.Shape{Dim: shader.Dim2DArray, Format: texel.R8, Width: 1, Height: 16384, Depth: 2048, Levels: 1} // of 32 MiB
+	thin := texel.Shape{Dim: shader.Dim2DArray, Format: "r8", Width: 1, Height: 16384, Depth: 2048, Levels: 1} // of 32 MiB
 	for want, c := range map[string]struct {
 		request
 		wire.Code

@@ -47,12 +47,12 @@ func knownAnswer(c *glctx.Context, side int) shader.Check {
 
 // filterKnown filters the picture of the check.
 func filterKnown(gl *glctx.GL, program uint32, picture []byte, weights []float32, got []byte) error {
-	from, err := gl.NewTexture(texel.Shape{Format: texel.RGBA8, Width: checkWidth, Height: checkHeight})
+	from, err := gl.NewTexture(texel.Shape{Format: "rgba8", Width: checkWidth, Height: checkHeight})
 	if err != nil {
 		return err
 	}
 	defer gl.DeleteTexture(from)
-	to, err := gl.NewTexture(texel.Shape{Format: texel.RGBA8, Width: checkWidth, Height: checkRows})
+	to, err := gl.NewTexture(texel.Shape{Format: "rgba8", Width: checkWidth, Height: checkRows})
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func filterKnown(gl *glctx.GL, program uint32, picture []byte, weights []float32
 	gl.SetInt(gl.UniformLocation(program, "rows"), checkRows)
 	set("weights", gl.UniformType(program, "weights"), glctx.Bytes(weights))
 	gl.BindTexture(0, from, glctx.Sampler{})
-	gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, texel.RGBA8)
+	gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, "rgba8")
 	gl.Dispatch((checkWidth+15)/16, (checkRows+7)/8, 1)
 	gl.MemoryBarrier(glctx.BarrierTextureUpdate)
 	if err := gl.DownloadTexture(to, whole, got); err != nil {

@@ -47,9 +47,9 @@ const ringLength = 3
 // textures of that size.
 func newTextureFilter(ctx context.Context, e *executor.Executor, programs executor.Programs, picture image.Image, f Filter) (*textureFilter, error) {
 	t := &textureFilter{e: e, filter: f, size: picture.Bounds().Size(), opaque: isOpaque8(picture)}
-	format := texel.RGBA16
+	format := texel.Format("rgba16")
 	if t.opaque {
-		format = texel.RGBA8
+		format = "rgba8"
 	}
 	margin := f.Side / 2
 	t.rows = min(e.SlotBytes()/(t.size.X*format.Bytes())-2*margin, e.Context().Info().Textures.Size-2*margin, t.size.Y)
@@ -65,7 +65,7 @@ func newTextureFilter(ctx context.Context, e *executor.Executor, programs execut
 		pair := &texturePair{}
 		t.ring = append(t.ring, pair)
 		if pair.from, err = e.NewTexture(texel.Shape{Format: format, Width: t.size.X, Height: t.rows + 2*margin}); err == nil {
-			pair.to, err = e.NewTexture(texel.Shape{Format: texel.RGBA8, Width: t.size.X, Height: t.rows})
+			pair.to, err = e.NewTexture(texel.Shape{Format: "rgba8", Width: t.size.X, Height: t.rows})
 		}
 		if err != nil {
 			t.release()
@@ -174,7 +174,7 @@ func (t *textureFilter) encode(dst []byte, picture image.Image, source image.RGB
 		SubImage(image.Rectangle) image.Image
 	}); ok && t.opaque {
 		part := sub.SubImage(image.Rect(b.Min.X, b.Min.Y+above, b.Max.X, b.Min.Y+below))
-		if err := texel.EncodePicture(dst, texel.RGBA8, part); err != nil {
+		if err := texel.EncodePicture(dst, "rgba8", part); err != nil {
 			panic(err) // the size is that of the region
 		}
 		return
@@ -187,7 +187,7 @@ func (t *textureFilter) encode(dst []byte, picture image.Image, source image.RGB
 			part.SetNRGBA64(x, y-above, color.NRGBA64{R: level16(red), G: level16(green), B: level16(blue), A: c.A})
 		}
 	}
-	if err := texel.EncodePicture(dst, texel.RGBA16, part); err != nil {
+	if err := texel.EncodePicture(dst, "rgba16", part); err != nil {
 		panic(err) // the size is that of the region
 	}
 }

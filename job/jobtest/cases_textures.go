@@ -60,15 +60,15 @@ func numbers(n int) []byte {
 
 // shapes have a texture of each kind.
 var shapes = []texel.Shape{
-	{Dim: shader.Dim1D, Format: texel.R32UI, Width: 5},
-	{Format: texel.RGBA8, Width: 7, Height: 5, Levels: 3},
-	{Dim: shader.Dim3D, Format: texel.RG16F, Width: 4, Height: 3, Depth: 5, Levels: 2},
-	{Dim: shader.DimCube, Format: texel.R32F, Width: 4, Height: 4},
-	{Dim: shader.Dim1DArray, Format: texel.R8I, Width: 9, Depth: 3},
-	{Dim: shader.Dim2DArray, Format: texel.RGB10A2UI, Width: 3, Height: 2, Depth: 4, Levels: 2},
-	{Dim: shader.DimCubeArray, Format: texel.RGBA32F, Width: 2, Height: 2, Depth: 2},
-	{Format: texel.Depth32F, Width: 4, Height: 4},
-	{Format: texel.SRGB8A8, Width: 300, Height: 200},
+	{Dim: shader.Dim1D, Format: "r32ui", Width: 5},
+	{Format: "rgba8", Width: 7, Height: 5, Levels: 3},
+	{Dim: shader.Dim3D, Format: "rg16f", Width: 4, Height: 3, Depth: 5, Levels: 2},
+	{Dim: shader.DimCube, Format: "r32f", Width: 4, Height: 4},
+	{Dim: shader.Dim1DArray, Format: "r8i", Width: 9, Depth: 3},
+	{Dim: shader.Dim2DArray, Format: "rgb10_a2ui", Width: 3, Height: 2, Depth: 4, Levels: 2},
+	{Dim: shader.DimCubeArray, Format: "rgba32f", Width: 2, Height: 2, Depth: 2},
+	{Format: "depth_component32f", Width: 4, Height: 4},
+	{Format: "srgb8_alpha8", Width: 300, Height: 200},
 }
 
 // imageJob adds 1 to each texel of an r32ui image of 16 by 8.
@@ -89,7 +89,7 @@ func textures() (list []testCase) {
 	}
 	return append(list, []testCase{
 		{name: "an image", do: func(r *run) {
-			t := r.texture(texel.Shape{Format: texel.R32UI, Width: 16, Height: 8})
+			t := r.texture(texel.Shape{Format: "r32ui", Width: 16, Height: 8})
 			j := r.imageJob(t)
 			j.Then = []job.Dispatch{j.Dispatch}
 			r.do(j)
@@ -102,18 +102,18 @@ func textures() (list []testCase) {
 			}
 		}},
 		{name: "an image by its unit as another format", do: func(r *run) {
-			t := r.texture(texel.Shape{Format: texel.RGBA8, Width: 16, Height: 8})
+			t := r.texture(texel.Shape{Format: "rgba8", Width: 16, Height: 8})
 			j := r.imageJob(t)
-			j.Images = []job.Image{{Binding: 2, Texture: t, Format: texel.R32UI}}
+			j.Images = []job.Image{{Binding: 2, Texture: t, Format: "r32ui"}}
 			r.do(j)
 			r.note("%x", r.texels(t, 0)[:8])
-			j.Images[0].Format = 0
+			j.Images[0].Format = ""
 			r.refuse(j, job.ErrInvalid, "image picture (uimage2D, unit 2): the program declares r32ui and the image is rgba8; Image.Format can read its bits as r32ui")
-			j.Images[0].Format = texel.R16UI
+			j.Images[0].Format = "r16ui"
 			r.refuse(j, job.ErrInvalid, "the program declares r32ui and the image is r16ui")
 		}},
 		{name: "levels and layers as images", do: func(r *run) {
-			t := r.texture(texel.Shape{Dim: shader.Dim2DArray, Format: texel.R32UI, Width: 32, Height: 16, Depth: 3, Levels: 2})
+			t := r.texture(texel.Shape{Dim: shader.Dim2DArray, Format: "r32ui", Width: 32, Height: 16, Depth: 3, Levels: 2})
 			j := r.imageJob(t)
 			j.Images[0].Level, j.Images[0].Layer = 1, 2
 			r.do(j)
@@ -126,7 +126,7 @@ func textures() (list []testCase) {
 			r.refuse(j, job.ErrInvalid, "there is no access 3")
 		}},
 		{name: "a sampler", do: func(r *run) {
-			t := r.texture(texel.Shape{Format: texel.RGBA8, Width: 2, Height: 1})
+			t := r.texture(texel.Shape{Format: "rgba8", Width: 2, Height: 1})
 			r.ok(t.Write(r.Context(), texel.Region{}, []byte{0, 0, 0, 0, 200, 100, 0, 255}))
 			j, got := r.job(4, "uniform sampler2D from;", `for (int i = 0; i < 4; i++) y[i] = uint(textureLod(from, vec2(float(i) * 0.25 + 0.25, 0.5), 0.0).r * 255.0 + 0.5);`)
 			j.Textures = []job.Sampled{{Name: "from", Texture: t}}
@@ -146,7 +146,7 @@ func textures() (list []testCase) {
 			r.refuse(j, job.ErrInvalid, `sampler from (sampler2D, unit 0) is not bound: Dispatch.Textures needs a Sampled with the Name "from" or the Binding 0`)
 		}},
 		{name: "more states of samplers than a device keeps", do: func(r *run) {
-			t := r.texture(texel.Shape{Format: texel.RGBA8, Width: 1, Height: 1})
+			t := r.texture(texel.Shape{Format: "rgba8", Width: 1, Height: 1})
 			r.ok(t.Write(r.Context(), texel.Region{}, []byte{255, 0, 0, 0}))
 			j, got := r.job(2, "uniform sampler2D border, other;", "y[0] = uint(textureLod(border, vec2(1.5, 0.5), 0.0).r); y[1] = uint(textureLod(other, vec2(0.5), 0.0).r);")
 			first, second := job.Sampled{Name: "border", Texture: t}, job.Sampled{Name: "other", Texture: t}
@@ -160,13 +160,13 @@ func textures() (list []testCase) {
 			}
 		}},
 		{name: "a shadow sampler and one of integers", do: func(r *run) {
-			t := r.texture(texel.Shape{Format: texel.Depth32F, Width: 1, Height: 1})
+			t := r.texture(texel.Shape{Format: "depth_component32f", Width: 1, Height: 1})
 			r.ok(t.Write(r.Context(), texel.Region{}, bytesOf([]uint32{0x3f000000}))) // 0.5
 			j, got := r.job(2, "uniform sampler2DShadow depth;", "y[0] = uint(textureLod(depth, vec3(0.5, 0.5, 0.25), 0.0)); y[1] = uint(textureLod(depth, vec3(0.5, 0.5, 0.75), 0.0));")
 			j.Textures = []job.Sampled{{Texture: t, Sampler: texel.Sampler{Compare: texel.Less}}}
 			r.do(j)
 			r.same(got, []uint32{1, 0})
-			ids := r.texture(texel.Shape{Format: texel.R16I, Width: 2, Height: 1})
+			ids := r.texture(texel.Shape{Format: "r16i", Width: 2, Height: 1})
 			r.ok(ids.Write(r.Context(), texel.Region{}, []byte{1, 0, 0xFE, 0xFF}))
 			j, got = r.job(2, "uniform isampler2D ids[1];", "y[0] = uint(texelFetch(ids[0], ivec2(0), 0).r); y[1] = uint(texelFetch(ids[0], ivec2(1, 0), 0).r);")
 			j.Textures = []job.Sampled{{Name: "ids[0]", Texture: ids}}
@@ -177,7 +177,7 @@ func textures() (list []testCase) {
 		}},
 		{name: "texels of a job", do: func(r *run) { r.texelsOfJob() }},
 		{name: "texels of a buffer", do: func(r *run) {
-			t := r.texture(texel.Shape{Format: texel.R32UI, Width: 16, Height: 8})
+			t := r.texture(texel.Shape{Format: "r32ui", Width: 16, Height: 8})
 			b := r.beside(t, 4*(16*8+256), counted(16*8)...)
 			j := r.imageJob(t)
 			add := r.increase(job.Bound{Buffer: b})
@@ -198,11 +198,11 @@ func textures() (list []testCase) {
 			r.refuse(j, job.ErrInvalid, "the texture input 0 is not of this device")
 		}},
 		{name: "a picture through an image", do: func(r *run) {
-			t := r.texture(texel.Shape{Format: texel.RGBA8, Width: 16, Height: 8})
+			t := r.texture(texel.Shape{Format: "rgba8", Width: 16, Height: 8})
 			in, out := image.NewNRGBA(image.Rect(0, 0, 16, 8)), image.NewNRGBA(image.Rect(0, 0, 16, 8))
 			copy(in.Pix, numbers(len(in.Pix)))
 			j := r.imageJob(t)
-			j.Images[0].Format = texel.R32UI
+			j.Images[0].Format = "r32ui"
 			j.TextureInputs = []job.TextureInput{{Texture: t, Picture: in}}
 			j.TextureOutputs = []job.TextureOutput{{Texture: t, Picture: out}}
 			r.do(j)
@@ -215,17 +215,17 @@ func textures() (list []testCase) {
 		}},
 		{name: "textures that the GPU has not", do: func(r *run) {
 			for _, s := range []texel.Shape{
-				{}, {Format: 99}, {Format: texel.R8, Width: -1}, {Format: texel.R8, Width: 1 << 40}, {Format: texel.R8, Width: 1<<32 + 1, Height: 1},
-				{Format: texel.R8, Width: 4, Height: 4, Levels: 4}, {Dim: shader.DimCube, Format: texel.R8, Width: 4, Height: 2}, {Dim: 200, Format: texel.R8},
-				{Dim: shader.DimRect, Format: texel.R8}, {Dim: shader.Dim3D, Format: texel.Depth16}, {Dim: shader.Dim1D, Format: texel.R8, Height: 2},
-				{Format: texel.R8, Depth: 1 << 62},
+				{}, {Format: "rgba9"}, {Format: "r8", Width: -1}, {Format: "r8", Width: 1 << 40}, {Format: "r8", Width: 1<<32 + 1, Height: 1},
+				{Format: "r8", Width: 4, Height: 4, Levels: 4}, {Dim: shader.DimCube, Format: "r8", Width: 4, Height: 2}, {Dim: 200, Format: "r8"},
+				{Dim: shader.DimRect, Format: "r8"}, {Dim: shader.Dim3D, Format: "depth_component16"}, {Dim: shader.Dim1D, Format: "r8", Height: 2},
+				{Format: "r8", Depth: 1 << 62},
 			} {
 				_, err := r.NewTexture(r.Context(), s)
 				r.fails("NewTexture", err, job.ErrInvalid, "the device has no such texture")
 			}
 		}},
 		{name: "textures that a job cannot bind", do: func(r *run) {
-			t := r.texture(texel.Shape{Format: texel.R32UI, Width: 16, Height: 8})
+			t := r.texture(texel.Shape{Format: "r32ui", Width: 16, Height: 8})
 			j := r.imageJob(foreignTexture{t})
 			r.refuse(j, job.ErrInvalid, "the texture of image 0 is not of this device")
 			j.Images[0].Texture = nil
@@ -236,7 +236,7 @@ func textures() (list []testCase) {
 			r.refuse(j, job.ErrInvalid, "the texture input 0 is not of this device")
 			j.TextureInputs, j.TextureOutputs = nil, []job.TextureOutput{{}}
 			r.refuse(j, job.ErrInvalid, "the texture output 0 is not of this device")
-			j.TextureOutputs, j.Images[0].Texture = nil, r.texture(texel.Shape{Dim: shader.Dim1D, Format: texel.R32UI, Width: 16})
+			j.TextureOutputs, j.Images[0].Texture = nil, r.texture(texel.Shape{Dim: shader.Dim1D, Format: "r32ui", Width: 16})
 			r.refuse(j, job.ErrInvalid, "the texture is 1D")
 			j.Images[0].Texture = t
 			t.Release()
@@ -283,7 +283,7 @@ func (r *run) transfers(s texel.Shape) {
 // texelsOfJob copies texels to a texture and from it with a job: small and large ones, in each way.
 func (r *run) texelsOfJob() {
 	for _, height := range []int{8, 4 << 10} { // 512 bytes, and more than goes inline
-		t := r.texture(texel.Shape{Format: texel.R32UI, Width: 16, Height: height})
+		t := r.texture(texel.Shape{Format: "r32ui", Width: 16, Height: height})
 		in, out := counted(16*height), poisoned(16*height)
 		j := r.imageJob(t)
 		j.Groups[1] = uint32(height / 8)

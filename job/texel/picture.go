@@ -12,18 +12,18 @@ import (
 // Pictures and texels. Texels hold the numbers of the picture as they are where its type
 // has the format's layout:
 //
-//	*image.Gray, *image.Alpha      R8
-//	*image.Gray16, *image.Alpha16  R16
-//	*image.RGBA, *image.NRGBA      RGBA8, SRGB8A8
-//	*image.RGBA64, *image.NRGBA64  RGBA16
+//	*image.Gray, *image.Alpha      r8
+//	*image.Gray16, *image.Alpha16  r16
+//	*image.RGBA, *image.NRGBA      rgba8, srgb8_alpha8
+//	*image.RGBA64, *image.NRGBA64  rgba16
 //
 // so that an RGBA is multiplied by its opacity and an NRGBA is not. Others are converted
-// through color.NRGBA64, to R8, R16 and R32F as grey. R32F and RGBA32F hold 0 to 1.
+// through color.NRGBA64, to r8, r16 and r32f as grey. r32f and rgba32f hold 0 to 1.
 
 // CanHoldPicture reports whether EncodePicture and DecodePicture know the format.
 func (f Format) CanHoldPicture() bool {
 	switch f {
-	case R8, R16, R32F, RGBA8, SRGB8A8, RGBA16, RGBA32F:
+	case "r8", "r16", "r32f", "rgba8", "srgb8_alpha8", "rgba16", "rgba32f":
 		return true
 	}
 	return false
@@ -32,7 +32,7 @@ func (f Format) CanHoldPicture() bool {
 // checkPicture returns an error where texels of a picture are not n bytes of format f.
 func checkPicture(f Format, picture image.Image, n int) error {
 	if !f.CanHoldPicture() {
-		return fmt.Errorf("%w: %s does not hold pictures: use R8, R16, R32F, RGBA8, SRGB8A8, RGBA16 or RGBA32F", ErrRegion, f)
+		return fmt.Errorf("%w: %s does not hold pictures: use r8, r16, r32f, rgba8, srgb8_alpha8, rgba16 or rgba32f", ErrRegion, f)
 	}
 	size := picture.Bounds().Size()
 	if want := size.X * size.Y * f.Bytes(); want != n {
@@ -55,7 +55,7 @@ func EncodePicture(dst []byte, f Format, picture image.Image) error {
 		}
 		return nil
 	}
-	if p, ok := picture.(*image.YCbCr); ok && f.Bytes() == 4 && f != R32F {
+	if p, ok := picture.(*image.YCbCr); ok && f.Bytes() == 4 && f != "r32f" {
 		opaque := image.RGBA{Pix: dst, Stride: p.Rect.Dx() * 4, Rect: p.Rect}
 		draw.Draw(&opaque, p.Rect, p, p.Rect.Min, draw.Src)
 		return nil
@@ -97,21 +97,21 @@ func DecodePicture(picture draw.Image, f Format, texels []byte) error {
 func pixOf(f Format, picture image.Image) (pix []byte, stride int, ok bool) {
 	switch p := picture.(type) {
 	case *image.Gray:
-		return p.Pix, p.Stride, f == R8
+		return p.Pix, p.Stride, f == "r8"
 	case *image.Alpha:
-		return p.Pix, p.Stride, f == R8
+		return p.Pix, p.Stride, f == "r8"
 	case *image.Gray16:
-		return p.Pix, p.Stride, f == R16
+		return p.Pix, p.Stride, f == "r16"
 	case *image.Alpha16:
-		return p.Pix, p.Stride, f == R16
+		return p.Pix, p.Stride, f == "r16"
 	case *image.RGBA:
-		return p.Pix, p.Stride, f == RGBA8 || f == SRGB8A8
+		return p.Pix, p.Stride, f == "rgba8" || f == "srgb8_alpha8"
 	case *image.NRGBA:
-		return p.Pix, p.Stride, f == RGBA8 || f == SRGB8A8
+		return p.Pix, p.Stride, f == "rgba8" || f == "srgb8_alpha8"
 	case *image.RGBA64:
-		return p.Pix, p.Stride, f == RGBA16
+		return p.Pix, p.Stride, f == "rgba16"
 	case *image.NRGBA64:
-		return p.Pix, p.Stride, f == RGBA16
+		return p.Pix, p.Stride, f == "rgba16"
 	}
 	return nil, 0, false
 }
@@ -133,19 +133,19 @@ func encodePixel(dst []byte, f Format, c color.Color) []byte {
 	le := binary.LittleEndian
 	n := f.Bytes()
 	switch f {
-	case R8:
+	case "r8":
 		dst[0] = color.GrayModel.Convert(c).(color.Gray).Y
-	case R16:
+	case "r16":
 		le.PutUint16(dst, color.Gray16Model.Convert(c).(color.Gray16).Y)
-	case R32F:
+	case "r32f":
 		putFloat(dst, color.Gray16Model.Convert(c).(color.Gray16).Y)
-	case RGBA8, SRGB8A8:
+	case "rgba8", "srgb8_alpha8":
 		p := color.NRGBAModel.Convert(c).(color.NRGBA)
 		dst[0], dst[1], dst[2], dst[3] = p.R, p.G, p.B, p.A
 	default:
 		p := color.NRGBA64Model.Convert(c).(color.NRGBA64)
 		for i, v := range [...]uint16{p.R, p.G, p.B, p.A} {
-			if f == RGBA16 {
+			if f == "rgba16" {
 				le.PutUint16(dst[2*i:], v)
 			} else {
 				putFloat(dst[4*i:], v)
@@ -159,15 +159,15 @@ func encodePixel(dst []byte, f Format, c color.Color) []byte {
 func decodePixel(f Format, texel []byte) color.Color {
 	le := binary.LittleEndian
 	switch f {
-	case R8:
+	case "r8":
 		return color.Gray{Y: texel[0]}
-	case R16:
+	case "r16":
 		return color.Gray16{Y: le.Uint16(texel)}
-	case R32F:
+	case "r32f":
 		return color.Gray16{Y: getFloat(texel)}
-	case RGBA8, SRGB8A8:
+	case "rgba8", "srgb8_alpha8":
 		return color.NRGBA{texel[0], texel[1], texel[2], texel[3]}
-	case RGBA16:
+	case "rgba16":
 		return color.NRGBA64{le.Uint16(texel), le.Uint16(texel[2:]), le.Uint16(texel[4:]), le.Uint16(texel[6:])}
 	}
 	return color.NRGBA64{getFloat(texel), getFloat(texel[4:]), getFloat(texel[8:]), getFloat(texel[12:])}

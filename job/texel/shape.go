@@ -118,7 +118,7 @@ func (s Shape) check(l Limits) error {
 		return fmt.Errorf("a texture cannot be %s", s.Dim)
 	}
 	if !s.Format.Known() {
-		return fmt.Errorf("%s is not known", s.Format)
+		return fmt.Errorf("format %q is not known: use the word of an image in GLSL, such as rgba8", s.Format)
 	}
 	side, depth := l.Size, 1
 	switch s.Dim {

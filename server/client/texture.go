@@ -19,6 +19,10 @@ type texture struct {
 
 // NewTexture makes a texture, all zero. It ends with the session, or with Release.
 func (c *Client) NewTexture(ctx context.Context, shape texel.Shape) (job.Texture, error) {
+	if !shape.Format.Known() { // the protocol has no number for it
+		_, err := shape.Check(texel.Limits{})
+		return nil, &Error{Code: wire.CodeInvalid, Message: err.Error()} // as the server says it
+	}
 	t := &texture{object: c.newObject(wire.KindTexture), shape: shape.WithDefaults()}
 	if err := t.make(ctx, wire.TypeTexture, &wire.Texture{ID: t.id, Shape: t.shape}, &t.reply); err != nil {
 		return nil, err

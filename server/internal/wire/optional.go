@@ -130,7 +130,7 @@ func (f *jobFields) image(im *job.Image) {
 	word(&f.fields, &im.Level)
 	word(&f.fields, &im.Layer)
 	small(&f.fields, &im.Access)
-	small(&f.fields, &im.Format)
+	f.format(&im.Format)
 }
 
 func (f *jobFields) sampled(of *job.Sampled) {

@@ -1,6 +1,12 @@
 package wire
 
-import "github.com/shadercache/shadercache/job/texel"
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/shadercache/shadercache/job/texel"
+)
 
 // Texture makes a texture on the device, all zero. Its reply is a [TextureReply].
 type Texture struct {
@@ -17,7 +23,7 @@ func (m *Texture) Decode(body []byte) error { return m.fields(reading(body)).end
 func (m *Texture) fields(f *fields) *fields {
 	word(f, &m.ID)
 	small(f, &m.Shape.Dim)
-	small(f, &m.Shape.Format)
+	f.format(&m.Shape.Format)
 	for _, n := range [...]*int{&m.Shape.Width, &m.Shape.Height, &m.Shape.Depth, &m.Shape.Levels} {
 		long(f, n)
 	}
@@ -38,6 +44,27 @@ func (m *TextureReply) Decode(body []byte) error { return m.fields(reading(body)
 func (m *TextureReply) fields(f *fields) *fields {
 	f.bool(&m.ByClass)
 	return f
+}
+
+var formats = texel.Formats()
+
+// format is the number of a format, 0 for none. One that is not known is kept as a word that
+// is none, for the check of the shape or image.
+func (f *fields) format(v *texel.Format) {
+	n := uint8(slices.Index(formats, *v) + 1)
+	if n == 0 && *v != "" {
+		n = math.MaxUint8
+	}
+	small(f, &n)
+	switch {
+	case f.writes:
+	case n == 0:
+		*v = ""
+	case int(n) <= len(formats):
+		*v = formats[n-1]
+	default:
+		*v = texel.Format(fmt.Sprintf("number %d", n))
+	}
 }
 
 func (f *fields) region(r *texel.Region) {

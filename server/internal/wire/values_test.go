@@ -3,11 +3,14 @@ package wire
 import (
 	"bytes"
 	"errors"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
 // TestValuesThatNoFieldHas decodes bodies whose fields are there, with values beyond those that
@@ -68,6 +71,27 @@ func TestValuesThatNoFieldHas(t *testing.T) {
 			if err := into.Decode(body); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%T: got %v, want %s", into, err, want)
 			}
+		}
+	}
+}
+
+// TestNumbersOfFormats compares the numbers of formats with the list of the protocol's page.
+func TestNumbersOfFormats(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/protocol.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(page), "Formats are numbered from 1, in this order:")
+	list, _, _ = strings.Cut(list, ".")
+	words := regexp.MustCompile(`(depth_component|[a-z]+)\d+\w*`).FindAllString(list, -1)
+	if len(words) != len(texel.Formats()) {
+		t.Fatalf("the page has %d formats", len(words))
+	}
+	for i, word := range words {
+		var got Texture
+		body := (&Texture{Shape: texel.Shape{Format: texel.Format(word)}}).Append(nil)
+		if err := got.Decode(body); err != nil || body[5] != byte(i+1) || got.Shape.Format != texel.Format(word) {
+			t.Errorf("%s has the number %d, and not %d: %v", word, body[5], i+1, err)
 		}
 	}
 }

@@ -50,7 +50,7 @@ func samples() map[string]Message {
 		"copy reply":     &CopyReply{4, []byte("data")},
 		"copy to texels": &Copy{From: shared, To: Operand{Place: PlaceTexture, ID: 3}, Region: texel.Region{Level: 1, X: 2, Y: 3, Z: 4, Width: 5, Height: 6, Depth: 7}},
 		"copy of texels": &Copy{From: Operand{Place: PlaceTexture, ID: 3}, To: Operand{Place: PlaceInline, Size: 64}, Region: texel.Region{Z: -1}},
-		"texture":        &Texture{4, texel.Shape{Dim: shader.Dim3D, Format: texel.RGBA8, Width: -1, Height: 2, Depth: 1 << 40, Levels: 4}},
+		"texture":        &Texture{4, texel.Shape{Dim: shader.Dim3D, Format: "rgba8", Width: -1, Height: 2, Depth: 1 << 40, Levels: 4}},
 		"texture reply":  &TextureReply{true},
 		"job":            sampleJob([]byte{1, 2, 3, 4}, shared, buffer),
 		"job with all":   fullJob(shared),
@@ -97,7 +97,7 @@ func fullJob(shared Operand) *Job {
 				Program: numbered{id: 1}, GroupSize: [3]uint32{4, 5, 6}, Indirect: &job.Indirect{Buffer: numbered{id: 9}, Offset: 12},
 				Blocks: []job.Block{{Binding: 1, Data: []byte{7, 8}}, {Binding: 2, Buffer: numbered{id: 9}, Offset: 256, Size: 16}},
 				Images: []job.Image{
-					{Name: "picture", Binding: 1, Texture: texture, Level: 2, Layer: 3, Access: texel.WriteOnly, Format: texel.R32UI},
+					{Name: "picture", Binding: 1, Texture: texture, Level: 2, Layer: 3, Access: texel.WriteOnly, Format: "r32ui"},
 					{Texture: texture, Level: -1, Layer: -2},
 				},
 				Textures: []job.Sampled{{Name: "from[1]", Binding: 4, Texture: texture, Sampler: texel.Sampler{
