@@ -44,17 +44,19 @@ func (r *Remote) openKept(ctx context.Context, of shader.Digest, p Pack) (*parti
 	if err == nil && object.Size >= 0 && object.Size != p.Size {
 		err = errors.Join(ErrProtocol, object.Body.Close())
 	}
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, ErrProtocol) {
-		b.discard() // where it cannot be deleted, the next process tries again
-		b.resumed, b.left = 0, 0
-		b.body, err = r.openPack(ctx, of, p)
-		return b, err
+	if err == nil {
+		b.body = object.Body
+		return b, nil
 	}
-	if err != nil {
-		return nil, errors.Join(err, b.Close())
+	// A firewall may answer to ranges alone with any status.
+	if _, busy := errors.AsType[*BusyError](err); !busy && ctx.Err() == nil {
+		if body, err := r.openPack(ctx, of, p); err == nil {
+			b.discard() // where it cannot be deleted, the next process tries again
+			b.resumed, b.left, b.body = 0, 0, body
+			return b, nil
+		}
 	}
-	b.body = object.Body
-	return b, nil
+	return nil, errors.Join(err, b.Close())
 }
 
 // openPart returns a body with what is kept of a pack.

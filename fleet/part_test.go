@@ -152,6 +152,36 @@ func TestStoreWithoutRanges(t *testing.T) {
 	}
 }
 
+// Where a server, or a firewall before it, refuses ranges alone, the whole pack is fetched; what
+// is kept stays where that fails too.
+func TestRangesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, refusal := range []error{fleet.ErrDenied, fleet.ErrNotFound, fleet.ErrUnreachable, fleet.ErrProtocol} {
+		s, size := largeScene(t)
+		cutAfter(s.store, 30_000)
+		if _, err := tryPull(t, s.victim, s.url); !errors.Is(err, fleet.ErrUnreachable) {
+			t.Fatal(err)
+		}
+		down, asked := true, 0
+		s.store.get = func(_ context.Context, name string, o *fleet.Object) (*fleet.Object, error) {
+			if !strings.Contains(name, "/packs/") {
+				return o, nil
+			}
+			if asked++; down || asked == 1 {
+				return nil, refusal
+			}
+			return o, nil
+		}
+		if _, err := tryPull(t, s.victim, s.url); err == nil || len(parts(t, s.victim)) != 1 {
+			t.Errorf("%v, kept: %q", err, parts(t, s.victim))
+		}
+		down, asked = false, 0
+		if report, err := tryPull(t, s.victim, s.url); err != nil || report.Bytes != size || report.Programs != 48 {
+			t.Errorf("%v: %+v, %v", refusal, report, err)
+		}
+	}
+}
+
 // Where the rest is that of an object of another size, none of it is read, nor what was kept.
 func TestRestOfAnotherObject(t *testing.T) {
 	t.Parallel()
