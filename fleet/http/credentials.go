@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/shadercache/shadercache/fleet/internal/secret"
 )
 
 // credentials are a bearer token, or a user and a password, from the places that the
@@ -41,7 +42,7 @@ func valueOf(getenv func(string) string, name string) (string, error) {
 	if value != "" || file == "" {
 		return value, nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := secret.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("%s_FILE: %w", name, err)
 	}
@@ -58,7 +59,7 @@ func fromNetrc(host string, getenv func(string) string) (credentials, error) {
 		}
 		file = filepath.Join(home, ".netrc")
 	}
-	data, err := os.ReadFile(file)
+	data, err := secret.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return credentials{}, nil
 	}

@@ -88,7 +88,11 @@ func findCredentials(u *url.URL, host string, getenv func(string) string, secret
 		return auth.StaticCredential(host, fixed), nil
 	}
 	dir := cmp.Or(getenv("DOCKER_CONFIG"), filepath.Join(getenv("HOME"), ".docker"))
-	store, err := credentials.NewStore(filepath.Join(dir, "config.json"), credentials.StoreOptions{})
+	config := filepath.Join(dir, "config.json")
+	if err := secret.CheckFiles(config); err != nil {
+		return nil, fmt.Errorf("credentials of Docker: %w", err)
+	}
+	store, err := credentials.NewStore(config, credentials.StoreOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("credentials of Docker: %w", err)
 	}

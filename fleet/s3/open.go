@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
 
 	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/fleet/internal/secret"
 	"github.com/shadercache/shadercache/fleet/internal/web"
 )
 
@@ -40,6 +42,12 @@ func open(u *url.URL, agent string, getenv func(string) string) (*backend, error
 		return nil, err
 	}
 	transport, err := web.NewTransport(getenv)
+	if err != nil {
+		return nil, err
+	}
+	aws := filepath.Join(getenv("HOME"), ".aws")
+	err = secret.CheckFiles(getenv("AWS_SHARED_CREDENTIALS_FILE"), getenv("AWS_CONFIG_FILE"),
+		filepath.Join(aws, "credentials"), filepath.Join(aws, "config"), filepath.Join(getenv("HOME"), ".mc", "config.json"))
 	if err != nil {
 		return nil, err
 	}

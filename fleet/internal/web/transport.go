@@ -3,16 +3,17 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/fleet/internal/secret"
 )
 
 // maxHeader bounds the headers of an answer. Real ones have under 1 KB.
@@ -63,7 +64,7 @@ func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, answer *http.Res
 func tlsSettings(getenv func(string) string) (*tls.Config, error) {
 	settings := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
 	if file := getenv("SHADERCACHE_REMOTE_CA"); file != "" {
-		data, err := os.ReadFile(file)
+		data, err := secret.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("SHADERCACHE_REMOTE_CA: %w", err)
 		}
@@ -76,8 +77,10 @@ func tlsSettings(getenv func(string) string) (*tls.Config, error) {
 	if certificate == "" && key == "" {
 		return settings, nil
 	}
-	pair, err := tls.LoadX509KeyPair(certificate, key)
-	if err != nil {
+	chain, err1 := secret.ReadFile(certificate)
+	private, err2 := secret.ReadFile(key)
+	pair, err := tls.X509KeyPair(chain, private)
+	if err = cmp.Or(err1, err2, err); err != nil {
 		return nil, fmt.Errorf("SHADERCACHE_REMOTE_CERT and SHADERCACHE_REMOTE_KEY: %w", err)
 	}
 	settings.Certificates = []tls.Certificate{pair}
