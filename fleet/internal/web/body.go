@@ -2,10 +2,13 @@ package web
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"sync"
+
+	"github.com/shadercache/shadercache/fleet"
 )
 
 // Upload is the body of a PUT. net/http may read a body after the answer is there; Detach
@@ -17,9 +20,14 @@ type Upload struct {
 	mu struct {
 		sync.Mutex
 		detached bool
+		sent     int // times that it was begun
 	}
 	data io.ReadSeeker
 }
+
+// maxSent is how often one PUT is sent. net/http sends it again, without a bound, after a GOAWAY or a
+// refused stream of HTTP/2; more than a restart of what answers needs is none.
+const maxSent = 4
 
 // NewUpload returns an upload of size bytes, which ends with ctx.
 func NewUpload(ctx context.Context, data io.ReadSeeker, size int64) *Upload {
@@ -47,6 +55,9 @@ func (u *Upload) rewind() (io.ReadCloser, error) {
 	defer u.mu.Unlock()
 	if u.mu.detached {
 		return nil, os.ErrClosed
+	}
+	if u.mu.sent++; u.mu.sent > maxSent {
+		return nil, fmt.Errorf("%w: the server had it sent %d times, and took none", fleet.ErrUnreachable, maxSent)
 	}
 	_, err := u.data.Seek(0, io.SeekStart)
 	return io.NopCloser(u), err
