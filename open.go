@@ -274,7 +274,7 @@ func (o Options) distribute() Options {
 
 // Close waits for pending jobs, stores what was compiled, and closes executor, cache,
 // context and remote. It must be called once. A cache that the caller has closed is no
-// error. Programs that are still in use are one that matches cache.ErrInUse; the context
+// error. Programs that are still in use are a *cache.InUseError; the context
 // is closed all the same.
 func (g *GPU) Close() error {
 	region := trace.Begin(g.tracer, trace.Process, 0, trace.Close)
@@ -288,11 +288,10 @@ func (g *GPU) Close() error {
 	}
 	g.stopPreload()
 	closed := g.Cache.Close()
-	switch {
-	case errors.Is(closed, cache.ErrClosed):
-		closed = nil
-	case errors.Is(closed, cache.ErrInUse):
+	if _, inUse := errors.AsType[*cache.InUseError](closed); inUse {
 		g.Cache.Abandon()
+	} else if errors.Is(closed, shader.ErrClosed) {
+		closed = nil
 	}
 	err := errors.Join(stopped, closed, g.closeContexts())
 	g.fleet.close(g.othersCompiled || g.Cache.Stats().Compiles > 0)

@@ -104,7 +104,7 @@ func TestBeforeFirstAndTheEnd(t *testing.T) {
 
 	closed := newFixture(t, cache.Options{BeforeFirst: func() { t.Error("called after Close") }})
 	must(t, closed.cache.Close())
-	if _, err := closed.cache.Get(context.Background(), sources(1)[0]); !errors.Is(err, cache.ErrClosed) {
+	if _, err := closed.cache.Get(context.Background(), sources(1)[0]); !errors.Is(err, shader.ErrClosed) {
 		t.Errorf("Get: %v", err)
 	}
 }

@@ -59,7 +59,7 @@ type Cache struct {
 
 		warned map[string]bool // kinds of failures that were logged
 		closed bool
-		lost   error // matches shader.ErrContextLost, or ErrClosed after Abandon
+		lost   error // matches shader.ErrContextLost, or shader.ErrClosed after Abandon
 	}
 }
 
@@ -158,7 +158,7 @@ func (c *Cache) hasStore() bool { return c.memoryOnly == "" }
 // caller holds mu.
 func (c *Cache) unusable() error {
 	if c.mu.closed {
-		return ErrClosed
+		return errClosed
 	}
 	return c.mu.lost
 }

@@ -21,7 +21,7 @@ func (c *Cache) Flush() error {
 	c.mu.Lock()
 	closed := c.mu.closed
 	c.mu.Unlock()
-	err := ErrClosed
+	err := errClosed
 	if !closed {
 		err = c.keepHouse()
 	}
@@ -39,7 +39,7 @@ func (c *Cache) Close() error {
 	c.dev.PollWhile(c.lockIdle)
 	if c.mu.closed {
 		c.mu.Unlock()
-		return ErrClosed
+		return errClosed
 	}
 	entries := c.mu.resident.entries()
 	if inUse := sealAll(entries); len(inUse) > 0 {
@@ -147,13 +147,13 @@ func (c *Cache) trim() error {
 	return err
 }
 
-// Abandon makes calls fail with ErrClosed from now on, and nothing else: for an owner that
+// Abandon makes calls fail with shader.ErrClosed from now on, and nothing else: for an owner that
 // closes the device although Close returned an *[InUseError].
 func (c *Cache) Abandon() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.lost == nil {
-		c.mu.lost = ErrClosed
+		c.mu.lost = errClosed
 	}
 	c.index.clear()
 }

@@ -8,25 +8,20 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Errors of the cache. Those of a device, [shader.ErrOutOfMemory] and
-// [shader.ErrContextLost] among them, and *shader.CompileError pass through.
-var (
-	// ErrClosed is returned by every call after Close succeeded.
-	ErrClosed = errors.New("cache: closed")
-	// ErrApart is returned by New, wrapped, when the driver's own cache is managed in
-	// another directory than the programs: what is exported, pruned or deleted together
-	// would not be together.
-	ErrApart = errors.New("the driver's own cache and the programs have two directories")
-	// ErrInUse is returned by Close, wrapped in an [*InUseError], when handles
-	// have not been released.
-	ErrInUse = errors.New("programs are in use")
-)
+// ErrApart is returned by New, wrapped, when the driver's own cache is managed in
+// another directory than the programs: what is exported, pruned or deleted together
+// would not be together. Other errors of the cache are [*InUseError], those of a device,
+// [shader.ErrOutOfMemory] and [shader.ErrContextLost] among them, and *shader.CompileError.
+var ErrApart = errors.New("the driver's own cache and the programs have two directories")
+
+// errClosed is returned by every call after Close succeeded.
+var errClosed = fmt.Errorf("cache: %w", shader.ErrClosed)
 
 var errNothing = errors.New("a source and a context are needed, and one of them is nil")
 
 var errUnwound = errors.New("another request started to load the program, and panicked")
 
-// InUseError names the programs that Close found in use. It matches [ErrInUse].
+// InUseError names the programs that Close found in use: their handles were not released.
 type InUseError struct {
 	Programs []InUseProgram // sorted by name
 }
@@ -45,8 +40,6 @@ func (e *InUseError) Error() string {
 	}
 	return "cache: close: handles are not released: " + strings.Join(parts, ", ")
 }
-
-func (e *InUseError) Is(target error) bool { return target == ErrInUse }
 
 // WrongAnswerError is returned when programs gave a wrong answer to their check: by
 // Cache.CheckTogether for programs that were loaded, and by it and Cache.Get for those that

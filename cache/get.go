@@ -19,7 +19,7 @@ import (
 // Errors: *shader.CompileError with the driver's log, which is remembered;
 // *binary.Quarantined for a source that crashed a process;
 // shader.ErrOutOfMemory; shader.ErrContextLost, from then on for every call;
-// ErrClosed; ctx.Err(). A store that fails is no error: the program is compiled.
+// shader.ErrClosed; ctx.Err(). A store that fails is no error: the program is compiled.
 func (c *Cache) Get(ctx context.Context, src *shader.Source) (*Handle, error) {
 	// One call only, so that Get is inlined and the compiler can put the handle
 	// on the caller's stack.

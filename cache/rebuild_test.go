@@ -127,7 +127,7 @@ func TestRebuildEndsWithItsContext(t *testing.T) {
 		t.Errorf("%+v, %v", results, err)
 	}
 	f.close()
-	if _, err := f.cache.Rebuild(context.Background(), nil); !errors.Is(err, cache.ErrClosed) {
+	if _, err := f.cache.Rebuild(context.Background(), nil); !errors.Is(err, shader.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 	memory := newFixture(t, cache.Options{MemoryOnly: true})

@@ -10,6 +10,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestGetDoesNotWaitForTheWriterAndFlushDoes(t *testing.T) {
@@ -176,7 +177,7 @@ func TestCloseRecordsAndReportsTheStore(t *testing.T) {
 	if store.Len() != 1 || store.Calls().Closes != 1 {
 		t.Errorf("%d blobs, %+v", store.Len(), store.Calls())
 	}
-	if _, err := f.cache.Get(context.Background(), source("a")); !errors.Is(err, cache.ErrClosed) {
+	if _, err := f.cache.Get(context.Background(), source("a")); !errors.Is(err, shader.ErrClosed) {
 		t.Errorf("Get: %v", err)
 	}
 }

@@ -75,18 +75,10 @@ type ownPlan struct {
 	device *local.Device
 }
 
-// err returns an error of the plan as one of the device.
-func (p *ownPlan) err(err error) error {
-	if errors.Is(err, ErrReleased) {
-		return fmt.Errorf("%w: %w", job.ErrReleased, err)
-	}
-	return p.device.JobError(err)
-}
-
 // SetWeights replaces the method of the plan, for its errors.
 func (p *ownPlan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) (bool, error) {
 	uploaded, err := p.Plan.SetWeights(ctx, version, weights, bias)
-	return uploaded, p.err(err)
+	return uploaded, p.device.JobError(err)
 }
 
 func (p *ownPlan) Submit(ctx context.Context, input, output []float32) (job.Pending, error) {
@@ -94,7 +86,7 @@ func (p *ownPlan) Submit(ctx context.Context, input, output []float32) (job.Pend
 	defer p.using.RUnlock()
 	j, err := p.Job(input, output)
 	if err != nil {
-		return nil, p.err(err)
+		return nil, p.device.JobError(err)
 	}
 	return p.device.SubmitJob(ctx, j)
 }
@@ -112,7 +104,7 @@ func (p *ownPlan) SubmitBuffers(ctx context.Context, input, output job.Buffer) (
 	defer p.using.RUnlock()
 	dispatches, err := p.Dispatches(Operands{Input: in.Memory, Output: out.Memory})
 	if err != nil {
-		return nil, p.err(err)
+		return nil, p.device.JobError(err)
 	}
 	return p.device.SubmitJob(ctx, JobOf(dispatches...), out)
 }

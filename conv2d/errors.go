@@ -3,14 +3,15 @@ package conv2d
 import (
 	"errors"
 	"fmt"
+
+	"github.com/shadercache/shadercache/job"
 )
 
 // Errors of plans. Those of the cache, the executor and the device pass through.
 var (
 	// ErrNoWeights is returned for a run of a plan before SetWeights.
 	ErrNoWeights = errors.New("conv2d: the plan has no weights: call SetWeights first")
-	// ErrReleased is returned by the methods of a plan after Release.
-	ErrReleased = errors.New("conv2d: the plan was released")
+	errReleased  = fmt.Errorf("conv2d: the plan was %w", job.ErrReleased) // by the methods of a plan after Release
 )
 
 // MismatchError is returned when a result differs from the CPU reference.

@@ -134,7 +134,7 @@ func PlanBytes(ctx context.Context, e *executor.Executor, programs executor.Prog
 
 // Release releases the programs and the memory of the plan. Jobs that were submitted
 // keep the resources that they use; other jobs of the plan must not be submitted any
-// more. It may be called twice; other methods return ErrReleased afterwards.
+// more. It may be called twice; other methods return job.ErrReleased afterwards.
 func (p *Plan) Release() {
 	p.setting.Lock()
 	defer p.setting.Unlock()

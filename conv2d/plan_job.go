@@ -111,7 +111,7 @@ func (p *Plan) dispatches(o Operands) ([]job.Dispatch, error) {
 	defer p.mu.Unlock()
 	switch {
 	case p.mu.released:
-		return nil, ErrReleased
+		return nil, errReleased
 	case o.Weights != nil:
 		return p.dispatchesWith(o)
 	case p.mu.version == 0:

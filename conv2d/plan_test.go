@@ -298,10 +298,10 @@ func TestPlansLeaveNothing(t *testing.T) {
 	}
 	p.Release()
 	p.Release()
-	if _, err := p.SetWeights(t.Context(), 2, in.Weights, in.Bias); !errors.Is(err, ErrReleased) {
+	if _, err := p.SetWeights(t.Context(), 2, in.Weights, in.Bias); !errors.Is(err, errReleased) {
 		t.Errorf("a plan that was released takes weights: %v", err)
 	}
-	if _, err := p.Job(in.Input, make([]float32, p.Info().Output)); !errors.Is(err, ErrReleased) {
+	if _, err := p.Job(in.Input, make([]float32, p.Info().Output)); !errors.Is(err, errReleased) {
 		t.Errorf("a plan that was released makes jobs: %v", err)
 	}
 	if err := e.Drain(t.Context()); err != nil {

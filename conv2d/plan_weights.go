@@ -80,7 +80,7 @@ func (p *Plan) has(version uint64) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.released {
-		return false, ErrReleased
+		return false, errReleased
 	}
 	return p.mu.version == version, nil
 }

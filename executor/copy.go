@@ -35,7 +35,7 @@ func (e *Executor) loadCopier() {
 	}
 	err = e.context.Do(func(gl *glctx.GL) error {
 		if e.pipeline.freed {
-			return ErrClosed
+			return errClosed
 		}
 		c := &e.pipeline.recorder.copier
 		c.program, c.count = h.Program(), gl.UniformLocation(h.Program(), "count")

@@ -168,7 +168,7 @@ func (e *Executor) shutDown() error {
 	close(e.stop)
 	e.release()
 	e.background.Wait()
-	e.fail(ErrClosed)
+	e.fail(errClosed)
 	if errors.Is(err, shader.ErrClosed) {
 		return nil // the context was closed first; there was nothing to wait for
 	}

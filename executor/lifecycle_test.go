@@ -46,7 +46,7 @@ func TestCancelAtEveryStage(t *testing.T) {
 	if err := first.pending.Wait(ended); err != nil {
 		t.Errorf("Wait again: %v", err)
 	}
-	if err := second.pending.Wait(t.Context()); err != ErrReleased {
+	if err := second.pending.Wait(t.Context()); err != errReleased {
 		t.Errorf("Wait after Release: %v", err)
 	}
 	third := newTask(h, 4, 100)
@@ -271,7 +271,7 @@ func TestCloseOfAHungGPU(t *testing.T) {
 	if err := p.Wait(t.Context()); err != ErrTimeout {
 		t.Errorf("wait: %v", err)
 	}
-	if _, err := f.Submit(t.Context(), k.job); err != ErrClosed {
+	if _, err := f.Submit(t.Context(), k.job); err != errClosed {
 		t.Errorf("submit: %v", err)
 	}
 }
@@ -309,14 +309,14 @@ func TestClosedExecutor(t *testing.T) {
 	if n := f.context.Counters().Buffers; n != 0 {
 		t.Errorf("%d buffers were left", n)
 	}
-	if err := kept.Wait(t.Context()); err != ErrClosed {
+	if err := kept.Wait(t.Context()); err != errClosed {
 		t.Errorf("wait: %v", err)
 	}
 	released.Release()
 	if err := waited.Wait(t.Context()); err != nil {
 		t.Errorf("wait again: %v", err)
 	}
-	if _, err := f.Submit(t.Context(), k.job); err != ErrClosed {
+	if _, err := f.Submit(t.Context(), k.job); err != errClosed {
 		t.Errorf("submit: %v", err)
 	}
 	if err := f.Close(); err != nil {
@@ -340,14 +340,14 @@ func TestCloseWakesSubmit(t *testing.T) {
 	}
 	closed := make(chan error)
 	go func() { closed <- f.Close() }()
-	if err := <-blocked; err != ErrClosed {
+	if err := <-blocked; err != errClosed {
 		t.Errorf("submit: %v", err)
 	}
 	close(g.open)
 	if err := <-closed; err != nil {
 		t.Errorf("close: %v", err)
 	}
-	if err := p.Wait(t.Context()); err != ErrClosed {
+	if err := p.Wait(t.Context()); err != errClosed {
 		t.Errorf("wait: %v", err)
 	}
 }

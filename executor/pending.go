@@ -25,7 +25,7 @@ type Pending struct {
 // and Wait may be called again. Otherwise further calls return the same error and
 // deliver nothing.
 //
-// Errors: ErrTimeout, ErrClosed, ErrNotSubmitted, ErrReleased,
+// Errors: ErrTimeout, ErrNotSubmitted, job.ErrReleased,
 // shader.ErrContextLost, shader.ErrClosed, and errors of the driver about the job.
 func (p *Pending) Wait(ctx context.Context) error {
 	if p.done {
@@ -64,7 +64,7 @@ func (p *Pending) Ready() bool { return p.batch == nil || p.batch.resolved.Load(
 // anything but ctx.Err().
 func (p *Pending) Release() {
 	if p.batch != nil {
-		p.err = ErrReleased
+		p.err = errReleased
 		p.giveUp(!p.batch.claim(p.index))
 	}
 }
@@ -196,7 +196,7 @@ func (b *batch) deliver(index int, moved bool) error {
 		return job.err
 	}
 	if !b.e.hostAccess.begin() {
-		return ErrClosed
+		return errClosed
 	}
 	defer b.e.hostAccess.end()
 	for i := range job.outputs {

@@ -17,7 +17,7 @@ import (
 // 1 ms, so that goroutines with many pending jobs make progress.
 //
 // It returns an error that names the binding for a job that does not fit its
-// programs, the device or a slot; and ErrClosed, shader.ErrContextLost,
+// programs, the device or a slot; and shader.ErrContextLost,
 // shader.ErrClosed or ctx.Err(). After an error nothing was queued.
 func (e *Executor) Submit(ctx context.Context, j job.Job) (*Pending, error) {
 	// One call only, so that Submit is inlined and the compiler can put the
@@ -58,7 +58,7 @@ func (e *Executor) submitJob(ctx context.Context, j *job.Job, p *Pending, task u
 		return nil, err
 	}
 	if !e.hostAccess.begin() {
-		return nil, ErrClosed
+		return nil, errClosed
 	}
 	defer e.hostAccess.end()
 	if e.staged && (l.upBytes+l.downBytes >= largeBytes || e.options.test.staged) {
@@ -118,7 +118,7 @@ const moveResultsAfter = time.Millisecond
 // submitError returns the reason why no jobs are accepted, or nil. mu is held.
 func (e *Executor) submitError() error {
 	if e.hostAccess.closed.Load() {
-		return ErrClosed
+		return errClosed
 	}
 	return e.mu.failure
 }

@@ -3,13 +3,15 @@ package job
 import (
 	"errors"
 	"fmt"
+
+	"github.com/shadercache/shadercache/shader"
 )
 
 // Errors of a [Device], the same for one of this process and for a server. They are
 // returned wrapped.
 var (
 	// ErrClosed is returned by every call after Close.
-	ErrClosed = errors.New("the device is closed")
+	ErrClosed = shader.ErrClosed
 	// ErrReleased is returned for a program, buffer or texture that was released, and by Wait after
 	// Release.
 	ErrReleased = errors.New("released")

@@ -58,7 +58,7 @@ func (r *runState) addRequest(q *request) error {
 	case r.failure != nil:
 		return r.failure
 	case r.closed:
-		return ErrClosed
+		return errClosed
 	}
 	r.requests = append(r.requests, q)
 	return nil

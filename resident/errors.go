@@ -1,12 +1,16 @@
 package resident
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/shadercache/shadercache/resident/internal/loops"
+	"github.com/shadercache/shadercache/shader"
+)
 
 // Errors of a session. Those of a device, shader.ErrContextLost,
 // shader.ErrClosed and shader.ErrOutOfMemory, pass through.
 var (
-	// ErrClosed is returned by every call after Close.
-	ErrClosed = errors.New("resident: session is closed")
 	// ErrRunning is returned by Run, Start and Restore while the session runs.
 	ErrRunning = errors.New("resident: session is running: wait for it or stop it first")
 	// ErrInboxFull is returned by Send while the inbox holds as many messages as fit.
@@ -16,8 +20,9 @@ var (
 	ErrStuck = errors.New("resident: the kernel makes no progress")
 	// ErrLoopLimit is returned, wrapped, by New for a kernel whose declared loops pass the
 	// limit of the driver, and by a session whose kernel passed it: the driver ended a
-	// loop early, so the state is wrong. Kernel.Loops declares the loops.
-	ErrLoopLimit = errors.New("resident: the kernel has longer loops than the driver allows")
+	// loop early, so the state is wrong. Kernel.Loops declares the loops. Queues and worlds
+	// of actors return it for their items and handlers, which declare them likewise.
+	ErrLoopLimit = loops.ErrTooLong
 	// ErrBarrierStuck is returned, wrapped, by a session in which a group waited at a
 	// barrier within a dispatch that not all groups reached in time: it went on, so the
 	// state is wrong.
@@ -35,3 +40,5 @@ var (
 	// ErrNoCheckpoint is returned by CheckpointFile.Load when neither copy is valid.
 	ErrNoCheckpoint = errors.New("resident: there is no checkpoint")
 )
+
+var errClosed = fmt.Errorf("resident: %w", shader.ErrClosed)

@@ -154,7 +154,7 @@ func TestForwardToASessionThatEnds(t *testing.T) {
 			t.Errorf("kind %d: %+v, %v", kind, m, err)
 		}
 	}
-	if err := b.Forward(7, a, 0); !errors.Is(err, ErrClosed) {
+	if err := b.Forward(7, a, 0); !errors.Is(err, errClosed) {
 		t.Errorf("a route from a closed session: %v", err)
 	}
 	if b.Heartbeat() != 0 {

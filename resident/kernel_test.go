@@ -367,13 +367,13 @@ func TestClosedSessionsReturnErrClosed(t *testing.T) {
 		t.Errorf("start of a session that runs: %v", err)
 	}
 	s.Close()
-	if err := s.Start(1); !errors.Is(err, ErrClosed) {
+	if err := s.Start(1); !errors.Is(err, errClosed) {
 		t.Errorf("start: %v", err)
 	}
-	if _, err := s.Wait(t.Context()); err != nil && !errors.Is(err, ErrClosed) {
+	if _, err := s.Wait(t.Context()); err != nil && !errors.Is(err, errClosed) {
 		t.Errorf("wait: %v", err)
 	}
-	if err := s.Read(t.Context(), "Cells", 0, make([]byte, 4)); !errors.Is(err, ErrClosed) {
+	if err := s.Read(t.Context(), "Cells", 0, make([]byte, 4)); !errors.Is(err, errClosed) {
 		t.Errorf("read: %v", err)
 	}
 }

@@ -53,7 +53,7 @@ func newMailbox(words wire.Shared, groups uint32, persistent bool, run *runState
 	return &mailbox{words: words, groups: groups, persistent: persistent, run: run}
 }
 
-// enter begins an access to the words, and returns ErrClosed once they are unmapped. leave
+// enter begins an access to the words, and returns shader.ErrClosed once they are unmapped. leave
 // ends it.
 func (m *mailbox) enter() error {
 	m.use.RLock()
@@ -61,7 +61,7 @@ func (m *mailbox) enter() error {
 		return nil
 	}
 	m.use.RUnlock()
-	return ErrClosed
+	return errClosed
 }
 
 func (m *mailbox) leave() { m.use.RUnlock() }

@@ -244,7 +244,7 @@ func TestWaitingEndsWithItsReason(t *testing.T) {
 	never := func() bool { return false }
 	for want, end := range map[error]func(m *mailbox, cancel func()){
 		context.Canceled: func(_ *mailbox, cancel func()) { cancel() },
-		ErrClosed:        func(m *mailbox, _ func()) { m.run.markClosed(); m.run.notify() },
+		errClosed:        func(m *mailbox, _ func()) { m.run.markClosed(); m.run.notify() },
 		ErrStuck:         func(m *mailbox, _ func()) { m.run.setFailure(ErrStuck) },
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -64,7 +64,7 @@ func chooseMode(k Kernel, o Options, info glctx.Info) Mode {
 // the driver allows.
 func (m Mode) checkLoops(k Kernel) error {
 	if loops.Turns(m.loopLimit, k.stepTurns(), 0) == 0 {
-		return loops.TooLong(ErrLoopLimit, fmt.Sprintf("a step of kernel %s, by its Kernel.Loops,", k.Source.Name()), k.stepTurns(), m.loopLimit)
+		return loops.TooLong(fmt.Sprintf("a step of kernel %s, by its Kernel.Loops,", k.Source.Name()), k.stepTurns(), m.loopLimit)
 	}
 	return nil
 }

@@ -48,7 +48,7 @@ func (r *runState) startRun(steps uint64) error {
 	defer r.mu.Unlock()
 	switch {
 	case r.closed:
-		return ErrClosed
+		return errClosed
 	case r.failure != nil:
 		return r.failure
 	case r.running:
@@ -81,11 +81,11 @@ func (r *runState) markClosed() bool {
 	return wasOpen
 }
 
-// err returns the failure of the session, or ErrClosed.
+// err returns the failure of the session, or shader.ErrClosed.
 func (r *runState) err() error {
 	v := r.view()
 	if v.failure == nil && v.closed {
-		return ErrClosed
+		return errClosed
 	}
 	return v.failure
 }
@@ -125,7 +125,7 @@ func (r *runState) until(ctx context.Context, met func() bool) error {
 		case closed:
 			select {
 			case <-r.ended:
-				return ErrClosed
+				return errClosed
 			case <-changed:
 				continue
 			}
@@ -146,7 +146,7 @@ func (r *runState) watch() (changed <-chan struct{}, err error) {
 	defer r.mu.Unlock()
 	r.watched = true
 	if r.failure == nil && r.closed {
-		return r.changed, ErrClosed
+		return r.changed, errClosed
 	}
 	return r.changed, r.failure
 }
@@ -205,7 +205,7 @@ func (r *runState) dismiss() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, q := range r.requests {
-		q.done <- ErrClosed
+		q.done <- errClosed
 	}
 	r.requests = nil
 	r.running = false

@@ -54,7 +54,7 @@ func TestWaitsForARunEnd(t *testing.T) {
 	for want, end := range map[error]func(r *runState, cancel func()){
 		context.Canceled: func(_ *runState, cancel func()) { cancel() },
 		ErrStuck:         func(r *runState, _ func()) { r.setFailure(ErrStuck) },
-		ErrClosed: func(r *runState, _ func()) {
+		errClosed: func(r *runState, _ func()) {
 			r.markClosed()
 			r.notify()
 			time.Sleep(time.Second) // the last tick of the scheduler
@@ -90,10 +90,10 @@ func TestDismissedRequestsReturnErrClosed(t *testing.T) {
 		t.Error("close does not report whether the session was open")
 	}
 	r.dismiss()
-	if err := <-q.done; !errors.Is(err, ErrClosed) {
+	if err := <-q.done; !errors.Is(err, errClosed) {
 		t.Errorf("the request returns %v", err)
 	}
-	if err := r.addRequest(q); !errors.Is(err, ErrClosed) {
+	if err := r.addRequest(q); !errors.Is(err, errClosed) {
 		t.Errorf("a request after that returns %v", err)
 	}
 	if r.withdrawRequest(q) {

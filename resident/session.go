@@ -114,7 +114,7 @@ func (s *Session) Close() error {
 }
 
 // Start begins a run of a number of steps, or with 0 one without an end, and does not
-// wait. It returns ErrRunning, ErrClosed, or the error that made the session fail.
+// wait. It returns ErrRunning, shader.ErrClosed, or the error that made the session fail.
 func (s *Session) Start(steps uint64) error { return s.run.startRun(steps) }
 
 // Run does a number of steps and returns its outcome: fewer steps after a signal, or
@@ -166,7 +166,7 @@ func (s *Session) Progress() uint64 {
 	return max(v.progress, v.base+uint64(s.mail.load(wire.AtDone)))
 }
 
-// Err returns the error that made the session fail, ErrClosed after Close, or nil. A
+// Err returns the error that made the session fail, shader.ErrClosed after Close, or nil. A
 // caller that polls TryReceive should check it: a failed session sends no messages.
 func (s *Session) Err() error { return s.run.err() }
 

@@ -148,10 +148,10 @@ func TestWritesThatCannotBeAreRefused(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Write(t.Context(), "Cells", 0, make([]byte, 4)); !errors.Is(err, ErrClosed) {
+	if err := s.Write(t.Context(), "Cells", 0, make([]byte, 4)); !errors.Is(err, errClosed) {
 		t.Errorf("a write to a closed session: %v", err)
 	}
-	if err := s.WithBuffers(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error { return nil }); !errors.Is(err, ErrClosed) {
+	if err := s.WithBuffers(t.Context(), func(*glctx.GL, map[string]glctx.Buffer) error { return nil }); !errors.Is(err, errClosed) {
 		t.Errorf("WithBuffers of a closed session: %v", err)
 	}
 }

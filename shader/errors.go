@@ -13,8 +13,9 @@ var (
 	// ErrContextLost is returned by every call after the context was lost, because
 	// the GPU was reset or removed. The caller has to open a new context.
 	ErrContextLost = errors.New("GL context lost")
-	// ErrClosed is returned by every call after Close.
-	ErrClosed = errors.New("GL context closed")
+	// ErrClosed is returned, maybe wrapped, by every call after Close: of a context, a cache, an
+	// executor, a device, a session.
+	ErrClosed = errors.New("closed already")
 	// ErrCheckLater is returned by a Check that needs other programs too.
 	ErrCheckLater = errors.New("the program is to be checked later")
 )

@@ -364,14 +364,14 @@ func checkClosed(t *testing.T, d shadercache.Device) {
 	b.Release()
 	p.Release()
 	gpu, own := d.Local()
-	if err := d.Close(); (own == nil) != errors.Is(err, cache.ErrInUse) {
+	if err := d.Close(); (own == nil) != isInUse(err) {
 		t.Errorf("Close with a program that is in use: %v", err)
 	}
 	if err := d.Close(); err != nil {
 		t.Errorf("a second Close: %v", err)
 	}
 	if own == nil {
-		if _, err := gpu.Cache.Get(t.Context(), scaled); !errors.Is(err, cache.ErrClosed) {
+		if _, err := gpu.Cache.Get(t.Context(), scaled); !errors.Is(err, shader.ErrClosed) {
 			t.Errorf("the cache after Close: %v", err)
 		}
 	}
@@ -400,4 +400,10 @@ func isMapped(t *testing.T, pid int, part string) bool {
 		t.Fatal(err)
 	}
 	return strings.Contains(string(maps), part)
+}
+
+// isInUse reports whether an error says that programs are in use.
+func isInUse(err error) bool {
+	_, is := errors.AsType[*cache.InUseError](err)
+	return is
 }

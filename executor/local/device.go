@@ -48,8 +48,7 @@ func (d *Device) Own() *Device { return d }
 
 // kinds are the errors of a GPU of this process.
 var kinds = []kind{
-	{cache.ErrClosed, job.ErrClosed}, {executor.ErrClosed, job.ErrClosed}, {shader.ErrClosed, job.ErrClosed},
-	{executor.ErrReleased, job.ErrReleased}, {shader.ErrContextLost, job.ErrLost}, {executor.ErrTimeout, job.ErrLost},
+	{shader.ErrContextLost, job.ErrLost}, {executor.ErrTimeout, job.ErrLost},
 	{texel.ErrShape, job.ErrInvalid},
 }
 

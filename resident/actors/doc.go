@@ -69,7 +69,7 @@
 // and storage blocks, from binding ACTOR_FIRST_BINDING on, must have names that no
 // other handler uses. All loops need a bound, and Handler.Loops declares it: llvmpipe
 // silently ends the loops of an invocation after 65,535 turns, which include those over
-// its messages. Step returns ErrLoopLimit where that happened.
+// its messages. Step returns resident.ErrLoopLimit where that happened.
 //
 // # Between devices
 //

@@ -1,6 +1,11 @@
 package actors
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/shadercache/shadercache/shader"
+)
 
 // Errors of a world. Those of the executor and of the cache are wrapped.
 var (
@@ -15,10 +20,6 @@ var (
 	ErrNoReply = errors.New("no reply")
 	// ErrElsewhere is returned for an actor of another device: see Router.
 	ErrElsewhere = errors.New("the actor lives on another device")
-	// ErrLoopLimit is returned, wrapped, by New and SetHandlers for handlers whose declared
-	// loops pass the limit of the driver, and by every call, from then on, where one passed
-	// it: the driver ended a loop early, so states are wrong. Handler.Loops declares loops.
-	ErrLoopLimit = errors.New("a handler has longer loops than the driver allows")
-	// ErrClosed is returned after Close.
-	ErrClosed = errors.New("world is closed")
 )
+
+var errClosed = fmt.Errorf("actors: %w", shader.ErrClosed)

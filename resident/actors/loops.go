@@ -8,7 +8,7 @@ import (
 	"github.com/shadercache/shadercache/resident/internal/loops"
 )
 
-// checkLoops returns ErrLoopLimit, wrapped, where the declared loops of an actor with a full
+// checkLoops returns resident.ErrLoopLimit, wrapped, where the declared loops of an actor with a full
 // mailbox pass the limit of the driver. Actors that run together have different
 // handlers, and such a driver executes the loops of all of them for each.
 func (o Options) checkLoops(limit uint32) error {
@@ -24,6 +24,6 @@ func (o Options) checkLoops(limit uint32) error {
 	if loops.Turns(limit, turns, 0) > 0 {
 		return nil
 	}
-	return fmt.Errorf("actors: %w", loops.TooLong(ErrLoopLimit,
+	return fmt.Errorf("actors: %w", loops.TooLong(
 		fmt.Sprintf("an actor with %d messages, by the Handler.Loops and Options.Depth,", messages), turns, limit))
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"github.com/shadercache/shadercache/resident/internal/loops"
 )
 
 // loopHandler adds up what a loop of a number of turns yields, which word 1 of its state
@@ -62,21 +64,21 @@ func TestLoopsThatTheDriverEnds(t *testing.T) {
 			continue
 		}
 		_, err := w.Step(t.Context(), 1)
-		wantIs(t, err, ErrLoopLimit)
+		wantIs(t, err, loops.ErrTooLong)
 		_, err = w.StateWords(t.Context(), actor)
-		wantIs(t, err, ErrLoopLimit)
+		wantIs(t, err, loops.ErrTooLong)
 		_, err = w.Registry(t.Context())
-		wantIs(t, err, ErrLoopLimit)
-		wantIs(t, w.Send(t.Context(), actor, 1), ErrLoopLimit)
+		wantIs(t, err, loops.ErrTooLong)
+		wantIs(t, w.Send(t.Context(), actor, 1), loops.ErrTooLong)
 	}
 	// Declared, a full mailbox has to fit: 16 messages, 4 broadcasts and a tick.
 	options.Handlers[0].Loops = 2_800
 	f.world(options)
 	options.Handlers[0].Loops = 3_000
 	_, err := New(t.Context(), f.Executor, f.Cache, options)
-	wantIs(t, err, ErrLoopLimit)
+	wantIs(t, err, loops.ErrTooLong)
 	w := f.world(Options{Slots: 64, Handlers: []Handler{{Name: "LOOP", Text: loopHandler}}})
-	wantIs(t, w.SetHandlers(t.Context(), options.Handlers...), ErrLoopLimit)
+	wantIs(t, w.SetHandlers(t.Context(), options.Handlers...), loops.ErrTooLong)
 }
 
 // TestLoopCheckIsTheSame compares the file that finds ended loops with that of sessions.

@@ -26,7 +26,7 @@ type World struct {
 
 	mu           glctx.Mutex // locked during every job on the device
 	closed       bool
-	failure      error // ErrLoopLimit, wrapped
+	failure      error // resident.ErrLoopLimit, wrapped
 	report       Report
 	requests     uint32              // the last one's number
 	replies      map[uint32]*Message // of open requests; nil until the reply arrives
@@ -107,7 +107,7 @@ func (w *World) SetHandlers(ctx context.Context, handlers ...Handler) error {
 	defer w.mu.Unlock()
 	if w.closed {
 		tick.Release()
-		return ErrClosed
+		return errClosed
 	}
 	w.programs.tick.Release()
 	w.programs.tick = tick
@@ -119,7 +119,7 @@ func (w *World) SetHandlers(ctx context.Context, handlers ...Handler) error {
 const maxTicks = 32
 
 // Step runs n ticks. It returns ctx.Err() between two submissions, and the errors of
-// the executor, and ErrLoopLimit. The report is that of the last submission.
+// the executor, and resident.ErrLoopLimit. The report is that of the last submission.
 func (w *World) Step(ctx context.Context, n int) (Report, error) {
 	for n > 0 {
 		count := min(n, maxTicks)
@@ -221,7 +221,7 @@ func (w *World) submitAndWait(ctx context.Context, j job.Job) error {
 		return fmt.Errorf("actors: %w", err)
 	}
 	outbox, err := w.report.decode(words)
-	if errors.Is(err, ErrLoopLimit) {
+	if errors.Is(err, loops.ErrTooLong) {
 		w.failure = err
 	}
 	if err != nil {
@@ -234,11 +234,11 @@ func (w *World) submitAndWait(ctx context.Context, j job.Job) error {
 	return w.readOutbox(ctx, outbox)
 }
 
-// usable returns ErrClosed, or why the states of the world are not to be trusted. mu must
+// usable returns shader.ErrClosed, or why the states of the world are not to be trusted. mu must
 // be locked.
 func (w *World) usable() error {
 	if w.closed {
-		return ErrClosed
+		return errClosed
 	}
 	return w.failure
 }
@@ -256,7 +256,7 @@ func (r *Report) decode(words []uint32) (outbox int, err error) {
 		*counter = extendCounter(*counter, words[3+i])
 	}
 	if words[17] != 0 {
-		return 0, fmt.Errorf("%w: it ended a loop early, so states are wrong: declare the loop turns of a handler in Handler.Loops, or divide its work", ErrLoopLimit)
+		return 0, fmt.Errorf("%w: it ended a loop early, so states are wrong: declare the loop turns of a handler in Handler.Loops, or divide its work", loops.ErrTooLong)
 	}
 	if words[14] != 0 || words[15] != 0 {
 		return 0, fmt.Errorf("actors: inconsistent state on the device: %d messages unpublished, %d slots claimed twice", words[14], words[15])

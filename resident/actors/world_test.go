@@ -381,8 +381,8 @@ func TestInvalidArguments(t *testing.T) {
 	wantIs(t, err, context.Canceled)
 	w.Close()
 	_, err = w.Step(t.Context(), 1)
-	wantIs(t, err, ErrClosed)
-	wantIs(t, w.Send(t.Context(), Address{0, 0, 1}, 1), ErrClosed)
+	wantIs(t, err, errClosed)
+	wantIs(t, w.Send(t.Context(), Address{0, 0, 1}, 1), errClosed)
 	if got := fmt.Sprint(Address{}, Host(2), Address{1, 2, 3}); got != "no actor host of device 2 1/2.3" {
 		t.Error(got)
 	}

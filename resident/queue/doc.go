@@ -56,5 +56,5 @@
 // It may declare storage blocks from binding QUEUE_FIRST_BINDING on and uniforms
 // of its own. All of its loops need a bound, and Item.Loops declares it: llvmpipe silently
 // ends the loops of an invocation after 65,535 turns, over all the items that it takes in
-// a round. Run returns ErrLoopLimit where that happened.
+// a round. Run returns resident.ErrLoopLimit where that happened.
 package queue

@@ -1,6 +1,11 @@
 package queue
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+
+	"github.com/shadercache/shadercache/shader"
+)
 
 // Errors of a queue. Those of the executor and of the cache are wrapped.
 var (
@@ -12,10 +17,6 @@ var (
 	// ErrUnreserved is returned by Run when an item pushed more items than it had
 	// reserved places. The items without a place are lost.
 	ErrUnreserved = errors.New("an item pushed more than it had reserved: call queueReserve first")
-	// ErrLoopLimit is returned, wrapped, by New for items whose declared loops pass the
-	// limit of the driver, and by Run and RunRounds, from then on, where an item passed it:
-	// the driver ended a loop early, so results are wrong. Item.Loops declares the loops.
-	ErrLoopLimit = errors.New("items of the queue have longer loops than the driver allows")
-	// ErrClosed is returned after Close.
-	ErrClosed = errors.New("queue is closed")
 )
+
+var errClosed = fmt.Errorf("queue: %w", shader.ErrClosed)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/resident/internal/loops"
 )
 
 // loopText has items of a number of turns: word 0 is the item's place, word 1 its turns.
@@ -66,11 +67,11 @@ func TestLoopsThatTheDriverEnds(t *testing.T) {
 			continue
 		}
 		for range 2 { // the results stay wrong
-			if r, err := q.Run(t.Context()); !errors.Is(err, ErrLoopLimit) {
+			if r, err := q.Run(t.Context()); !errors.Is(err, loops.ErrTooLong) {
 				t.Errorf("%d turns: error %v, %+v", turns, err, r)
 			}
 		}
-		if _, err := q.RunRounds(t.Context(), 1); !errors.Is(err, ErrLoopLimit) {
+		if _, err := q.RunRounds(t.Context(), 1); !errors.Is(err, loops.ErrTooLong) {
 			t.Errorf("%d turns: error %v of rounds", turns, err)
 		}
 	}
@@ -85,7 +86,7 @@ func TestLoopsThatTheDriverEnds(t *testing.T) {
 		f.run(q)
 		wantAll(t, f.download(results), func(i int) uint32 { return loopResult(uint32(i), 40_000) })
 	}
-	if _, _, err := f.loopQueue(1, 1, 70_000, few); !errors.Is(err, ErrLoopLimit) {
+	if _, _, err := f.loopQueue(1, 1, 70_000, few); !errors.Is(err, loops.ErrTooLong) {
 		t.Errorf("70,000 turns of an item are accepted: %v", err)
 	}
 }

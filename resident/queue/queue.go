@@ -54,7 +54,7 @@ type GroupReport struct {
 }
 
 // New makes a queue. programs is a cache over the executor's context. The memory of
-// item must outlive the queue. It returns an error for options out of range, ErrLoopLimit
+// item must outlive the queue. It returns an error for options out of range, resident.ErrLoopLimit
 // for an item with more loops than the driver allows, a *shader.CompileError for a text that does not compile, and the errors of cache and
 // executor.
 func New(ctx context.Context, e *executor.Executor, programs executor.Programs, item Item, o Options) (*Queue, error) {
@@ -104,7 +104,7 @@ func (q *Queue) Push(level int, words ...uint32) error {
 	defer q.mu.Unlock()
 	switch {
 	case q.mu.closed:
-		return ErrClosed
+		return errClosed
 	case q.mu.onDevice+q.mu.pendingCount+n > q.options.Capacity:
 		return fmt.Errorf("%w: %d items on %d of %d", ErrFull, n, q.mu.onDevice+q.mu.pendingCount, q.options.Capacity)
 	}

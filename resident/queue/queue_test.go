@@ -351,10 +351,10 @@ func TestInvalidArguments(t *testing.T) {
 	residenttest.WantError(t, q.Push(0, 1, 2, 3), "3 words are not items of 2")
 	q.Close()
 	q.Close()
-	if err := q.Push(0, 1, 2); !errors.Is(err, ErrClosed) {
+	if err := q.Push(0, 1, 2); !errors.Is(err, errClosed) {
 		t.Errorf("error is %v", err)
 	}
-	if _, err := q.Run(t.Context()); !errors.Is(err, ErrClosed) {
+	if _, err := q.Run(t.Context()); !errors.Is(err, errClosed) {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/resident/internal/loops"
 )
 
 // maxIdleSubmissions is the number of successive submissions in which no item finishes
@@ -17,7 +18,7 @@ const maxIdleSubmissions = 4
 
 // Run runs rounds until the queue is empty, with the items that are pushed meanwhile.
 // It returns ErrStuck when no item can finish, ErrUnreserved when one pushed without a
-// reservation, ErrLoopLimit when the driver ended a loop early, ErrClosed, ctx.Err() between two submissions, and the errors of the
+// reservation, resident.ErrLoopLimit when the driver ended a loop early, shader.ErrClosed, ctx.Err() between two submissions, and the errors of the
 // executor. The report is that of the last submission.
 func (q *Queue) Run(ctx context.Context) (Report, error) {
 	q.running.Lock()
@@ -78,7 +79,7 @@ func (q *Queue) submitRounds(ctx context.Context, n int) error {
 	}
 	q.readReport(report)
 	if report[loopsCutWord] != 0 {
-		return fmt.Errorf("%w: it ended a loop early, so results of items are wrong: Item.Loops is %d, declare the loop turns of an item, or divide the items", ErrLoopLimit, q.item.Loops)
+		return fmt.Errorf("%w: it ended a loop early, so results of items are wrong: Item.Loops is %d, declare the loop turns of an item, or divide the items", loops.ErrTooLong, q.item.Loops)
 	}
 	if q.lastReport.Unreserved > 0 {
 		return fmt.Errorf("%w (%d times)", ErrUnreserved, q.lastReport.Unreserved)

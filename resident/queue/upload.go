@@ -19,7 +19,7 @@ func (q *Queue) takePending() (upload, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.mu.closed {
-		return upload{}, ErrClosed
+		return upload{}, errClosed
 	}
 	up := upload{levels: make([][]uint32, q.options.Levels), size: q.options.Words}
 	left := uploadWords / up.size

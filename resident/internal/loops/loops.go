@@ -5,6 +5,7 @@
 package loops
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/shadercache/shadercache/glctx"
@@ -36,8 +37,11 @@ func Turns(limit uint32, each, once uint64) uint64 {
 	return (uint64(limit) - min(uint64(limit), once)) / max(each, 1)
 }
 
-// TooLong returns err, wrapped with what takes more turns than a limit allows.
-func TooLong(err error, what string, turns uint64, limit uint32) error {
+// ErrTooLong is returned, wrapped, for loops that the driver ends.
+var ErrTooLong = errors.New("the kernel has longer loops than the driver allows")
+
+// TooLong returns ErrTooLong, wrapped with what takes more turns than a limit allows.
+func TooLong(what string, turns uint64, limit uint32) error {
 	return fmt.Errorf("%w: %s takes %d loop turns, and this driver ends the loops of an invocation after %d, without an error (%d are reserved): divide the work",
-		err, what, turns, limit, min(limit, reserve))
+		ErrTooLong, what, turns, limit, min(limit, reserve))
 }
