@@ -92,7 +92,7 @@ func TestProgramsPage(t *testing.T) {
 	}
 	paths := strings.NewReplacer("/opt/shadercache", filepath.Join(work, "image"), "file:///srv/packs", "file://"+work+"/packs",
 		"python3 ", "/usr/bin/python3 ")
-	for _, folder := range []string{"packs", "image"} {
+	for _, folder := range []string{"packs", "image", "recorder"} {
 		if err := os.Mkdir(filepath.Join(work, folder), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -101,9 +101,11 @@ func TestProgramsPage(t *testing.T) {
 	sections := map[string]int{}
 	for n, b := range pageBlocks(t, programsPage) {
 		home := filepath.Join(work, strings.ReplaceAll(strings.ToLower(b.section), " ", "-"), b.machine)
-		if err := os.MkdirAll(home, 0o700); err != nil {
+		if err := os.MkdirAll(filepath.Join(home, ".cache"), 0o700); err != nil {
 			t.Fatal(err)
 		}
+		// The recorder is compiled once, not for each home.
+		_ = os.Symlink(filepath.Join(work, "recorder"), filepath.Join(home, ".cache", "shadercache-record"))
 		for command := range strings.Lines(b.script) {
 			name := fmt.Sprintf("block %d, %s on %s: %s", n, b.section, b.machine, command)
 			before := mesa.CountEntries(home)

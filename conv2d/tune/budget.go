@@ -11,7 +11,7 @@ func (s *search) left() time.Duration { return time.Until(s.deadline) }
 // short budget should not compile many that it skips, and no more than the time that is
 // left is enough for, perhaps none.
 func (s *search) atOnce(left time.Duration) int {
-	n := min(max(len(s.found), leastAtOnce), mostAtOnce)
+	n := min(max(len(s.found), 1), mostAtOnce)
 	for s.best > 0 && n > 0 && s.expected(n) > left {
 		n--
 	}

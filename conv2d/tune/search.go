@@ -19,10 +19,9 @@ import (
 )
 
 const (
-	// At least leastAtOnce candidates are compiled together, for drivers that use
-	// several threads, and at most mostAtOnce; the next come when these are measured.
-	leastAtOnce = 2
-	mostAtOnce  = 16
+	// At most mostAtOnce candidates are compiled together, for drivers that use several
+	// threads; the next come when these are measured.
+	mostAtOnce = 16
 	// finalists are measured again, in turn.
 	finalists = 3
 	// slowCandidates of an algorithm, and none that was measured, put it last.
