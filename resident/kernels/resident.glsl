@@ -129,14 +129,14 @@ bool residentStopSeen(uint polls) {
     if (!residentFlag(RESIDENT_FLAG_HOST_VISIBLE)) {
         return false;
     }
+    if (gl_WorkGroupID.x == 0u) {
+        return residentReadDoorbell(polls == 0u ? residentDoorbellHere : residentDoorbell);
+    }
     if (polls == 0u) {
-        return gl_WorkGroupID.x == 0u ? residentReadDoorbell(residentDoorbellHere) : residentGridBefore.w != 0u;
+        return residentGridBefore.w != 0u;
     }
-    if (gl_WorkGroupID.x != 0u) {
-        // Group 0 may have ended, or not begun: every 16th poll reads the doorbell itself.
-        return residentStopRelayed != 0u || polls % 16u == 15u && (residentDoorbell.x & RESIDENT_STOP) != 0u;
-    }
-    return residentReadDoorbell(residentDoorbell);
+    // Group 0 may have ended, or not begun: every 16th poll reads the doorbell itself.
+    return residentStopRelayed != 0u || polls % 16u == 15u && (residentDoorbell.x & RESIDENT_STOP) != 0u;
 }
 
 // residentStopping reports whether the host requests the end of the tick, for steps
@@ -208,16 +208,9 @@ uvec2 residentClaim(uint most) {
 // residentTickShouldEnd reports whether the host or a group ends the tick. The leader
 // calls it.
 bool residentTickShouldEnd(uint polls) {
-    if (polls == 0u) {
-        return residentStopSeen(0u) || residentRaisedBefore != 0u;
-    }
-    if (gl_WorkGroupID.x != 0u || !residentFlag(RESIDENT_FLAG_HOST_VISIBLE)) {
-        return residentStopSeen(polls) || residentRaised != 0u;
-    }
-    // Both loads are issued together: the first takes 0.7 us, which delays messages.
-    uvec4 doorbell = residentDoorbell;
-    uint raised = residentRaised;
-    return residentReadDoorbell(doorbell) || raised != 0u;
+    // Issued together with the load of the doorbell, which takes 0.7 us and delays messages.
+    uint raised = polls == 0u ? residentRaisedBefore : residentRaised;
+    return residentStopSeen(polls) || raised != 0u;
 }
 
 // residentBoundLead makes a group that is too far ahead of group 0 wait, unless there is
@@ -293,17 +286,19 @@ bool residentWaitDoorbell(uint at) {
     return false;
 }
 
-// residentWaitForward is residentWaitDoorbell for the other groups.
+// residentWaitForward is residentWaitDoorbell for the other groups. A call of
+// residentTickShouldEnd would be one more copy of what group 0 does, which drivers compile.
 bool residentWaitForward() {
-    for (uint polls = 1u; polls < uint(RESIDENT_IDLE_POLLS); ++polls) { // lint:leader waits for another group, bounded
+    for (uint polls = 1u; polls <= uint(RESIDENT_IDLE_POLLS); ++polls) { // lint:leader waits for another group, bounded
         if (residentHasMessage()) {
             return false;
         }
-        if (polls % 64u == 0u && residentTickShouldEnd(15u)) {
+        if ((polls % 64u == 0u || polls == uint(RESIDENT_IDLE_POLLS)) &&
+            (residentStopRelayed != 0u || (residentDoorbell.x & RESIDENT_STOP) != 0u || residentRaised != 0u)) {
             return true;
         }
     }
-    return residentTickShouldEnd(15u);
+    return false;
 }
 
 // residentWaitMessage makes an idle group wait for a message, and returns what
