@@ -129,14 +129,18 @@ bool residentStopSeen(uint polls) {
     if (!residentFlag(RESIDENT_FLAG_HOST_VISIBLE)) {
         return false;
     }
-    if (gl_WorkGroupID.x == 0u) {
-        return residentReadDoorbell(polls == 0u ? residentDoorbellHere : residentDoorbell);
-    }
-    if (polls == 0u) {
+    if (polls == 0u && gl_WorkGroupID.x != 0u) {
         return residentGridBefore.w != 0u;
     }
-    // Group 0 may have ended, or not begun: every 16th poll reads the doorbell itself.
-    return residentStopRelayed != 0u || polls % 16u == 15u && (residentDoorbell.x & RESIDENT_STOP) != 0u;
+    if (gl_WorkGroupID.x != 0u) {
+        // Group 0 may have ended, or not begun: every 16th poll reads the doorbell itself.
+        return residentStopRelayed != 0u || polls % 16u == 15u && (residentDoorbell.x & RESIDENT_STOP) != 0u;
+    }
+    uvec4 doorbell = residentDoorbellHere;
+    if (polls != 0u) {
+        doorbell = residentDoorbell;
+    }
+    return residentReadDoorbell(doorbell);
 }
 
 // residentStopping reports whether the host requests the end of the tick, for steps
