@@ -70,7 +70,7 @@ func TestGEMMBlockInSlices(t *testing.T) {
 		blockShape{16, 16, 8, 4, 4, 2, 2}.params(1), blockShape{16, 16, 8, 8, 8, 1, 4}.params(1),
 		blockShape{16, 16, 16, 4, 4, 1, 4}.params(2), with(blockShape{16, 16, 16, 4, 4, 1, 4}.params(3), "fused", 2),
 		with(blockShape{16, 16, 4, 4, 8, 1, 2}.params(4), "fused", 4), blockShape{16, 16, 8, 8, 4, 2, 8}.params(1),
-		blockShape{16, 16, 8, 16, 8, 2, 4}.params(1), with(blockShape{32, 32, 32, 8, 8, 1, 8}.params(3), "fused", 2), blockShape{64, 32, 64, 16, 8, 1, 4}.params(1),
+		blockShape{16, 16, 8, 16, 8, 2, 4}.params(1), with(blockShape{32, 32, 32, 8, 8, 1, 8}.params(3), "fused", 2), blockShape{64, 32, 64, 16, 4, 1, 4}.params(1),
 	}
 	problems := []GEMMProblem{
 		plain(33, 45, 51),
