@@ -6,8 +6,8 @@ package gltest
 import (
 	"cmp"
 	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/shadercache/shadercache/glctx"
@@ -21,28 +21,21 @@ const RequireGL = "SHADERCACHE_REQUIRE_GL"
 // at what kernels wrote. scripts/drivers sets it.
 const NoResults = "SHADERCACHE_TEST_NO_RESULTS"
 
-// cacheDir returns the cache directory of the test process: the directory of the
-// driver's cache can be set only once in a process.
-var cacheDir = sync.OnceValues(func() (string, error) {
-	return os.MkdirTemp("", "shadercache-gltest-")
-})
+// driverDir has the driver's cache of all contexts of tests. It stays, as Go's build cache
+// does: making machine code is most of what tests with a driver take.
+var driverDir = keptDir()
 
-// Main runs a package's tests and removes their cache directory. Packages that use
-// Open call it from TestMain. The directory is also the default one, so that no test
-// uses the user's cache.
-func Main(m *testing.M) {
-	IsolateEnvironment()
-	dir, err := cacheDir()
-	if err == nil {
-		err = os.Setenv("SHADERCACHE_DIR", dir)
-	}
+func keptDir() string {
+	dir, err := os.UserCacheDir()
 	if err != nil {
-		panic(err)
+		dir = os.TempDir()
 	}
-	code := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(code)
+	return filepath.Join(dir, "shadercache-tests")
 }
+
+// Main runs a package's tests with an empty default cache directory, so that no test uses
+// the user's. Packages that use Open call it from TestMain.
+func Main(m *testing.M) { os.Exit(InCacheDir(m.Run)) }
 
 // TestDevices is the environment variable with the devices of tests of several, by index or
 // UUID, with commas between them. Default: the first device.
@@ -59,24 +52,20 @@ func Devices(n int) []string {
 	return list
 }
 
-// Open opens a headless context whose driver cache is private to the test process, and
-// closes it when the test ends. Without a driver the test is skipped, or fails if
+// Open opens a headless context whose driver cache is that of tests, and closes it when
+// the test ends. Without a driver the test is skipped, or fails if
 // SHADERCACHE_REQUIRE_GL is set.
 func Open(t testing.TB) *glctx.Context {
 	t.Helper()
 	return OpenWith(t, glctx.Options{})
 }
 
-// OpenWith is Open with options. The default of CacheDir is that of the test process;
+// OpenWith is Open with options. The default of CacheDir is that of tests;
 // a cache over the context may have another directory then.
 func OpenWith(t testing.TB, o glctx.Options) *glctx.Context {
 	t.Helper()
-	dir, err := cacheDir()
-	if err != nil {
-		t.Fatal(err)
-	}
 	if o.CacheDir == "" {
-		glctx.ManageDriverCache(glctx.Options{CacheDir: dir})
+		glctx.ManageDriverCache(glctx.Options{CacheDir: driverDir})
 		o.DriverCacheOff = true // as it is then
 	}
 	c, err := glctx.Open(o)
