@@ -83,7 +83,7 @@ func ScriptsOnTwoDrivers(t *testing.T, dir string) testscript.Params {
 func BuildShadercache(t *testing.T) {
 	t.Helper()
 	bin := t.TempDir()
-	build := exec.Command("go", "build", "-tags", "egl", "-o", bin, modulePath+"cmd/shadercache")
+	build := exec.Command("go", "build", "-tags", "egl", "-ldflags=-w", "-o", bin, modulePath+"cmd/shadercache")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

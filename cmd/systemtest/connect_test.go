@@ -34,7 +34,7 @@ var command = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "shadercache")
-	build := exec.Command("go", "build", "-tags", "egl", "-o", path, "./cmd/shadercache")
+	build := exec.Command("go", "build", "-tags", "egl", "-ldflags=-w", "-o", path, "./cmd/shadercache")
 	out, err := build.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, out)

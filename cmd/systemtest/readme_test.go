@@ -67,7 +67,7 @@ func buildReadmeProgram(t *testing.T, to string, environment ...string) ([]byte,
 	if err := errors.Join(err, os.WriteFile(program, []byte(text), 0o600), os.WriteFile(overlay, replaced, 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command("go", "build", "-tags", "egl", "-overlay", overlay, "-o", to, "./readme")
+	cmd := exec.Command("go", "build", "-tags", "egl", "-ldflags=-w", "-overlay", overlay, "-o", to, "./readme")
 	cmd.Env = append(os.Environ(), environment...)
 	return cmd.CombinedOutput()
 }
