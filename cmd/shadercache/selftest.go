@@ -25,7 +25,8 @@ cache in a temporary directory. The first has to compile all of them. The second
 has to load all of them from disk and compile nothing, has to reach its first
 result in a quarter of the time of the first or less, and must not have the
 driver write machine code again. A slow second process that compiled nothing is
-given two more attempts. Every element of every result is compared with the CPU's.
+given two more attempts. Every element of every result is compared with the
+CPU's.
 
 priming is how this driver has a program ready before its first dispatch. "seen"
 is printed where, in the first process, the first dispatch and its result took
