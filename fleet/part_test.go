@@ -202,6 +202,26 @@ func TestRestOfAnotherObject(t *testing.T) {
 	}
 }
 
+// A pack that is damaged in the store keeps nobody from the others of its head.
+func TestPacksBesideADamagedOne(t *testing.T) {
+	t.Parallel()
+	s := inMemory(t)
+	fill(t, s.writer, mesaDriver, 3)
+	push(t, s.writer, writer(s.url))
+	s.store.change("/packs/", func(data []byte) []byte { data[len(data)/2] ^= 1; return data })
+	fill(t, s.writer, mesaDriver, 5)
+	push(t, s.writer, writer(s.url))
+	report, err := tryPull(t, s.victim, s.url)
+	if !errors.Is(err, pack.ErrRefused) || !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "push --replace") || report.Packs != 1 || report.Programs == 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	_, err = open(t, s.writer, writer(s.url)).Push(t.Context(), fleet.PushOptions{Replace: true})
+	must(t, err)
+	if report, err := tryPull(t, s.victim, s.url); err != nil {
+		t.Errorf("after push --replace: %+v, %v", report, err)
+	}
+}
+
 // failingBody is a body that is not to be read.
 type failingBody struct{ t *testing.T }
 

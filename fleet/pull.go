@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,8 +53,8 @@ var errOff = errors.New("remote: the mode is off")
 // Pull brings the packs of this machine's driver, or of all drivers, into the directory.
 // It does not consult the breaker, and closes it after success. It returns an error that
 // matches ErrNotFound where the remote has nothing for the driver, ErrRefused for a head
-// or pack that is not used, or an error of the store. What was installed before an error
-// stays. With AnyDriver, heads that have ended, or that no known key has signed, are left out
+// or pack that is not used, or an error of the store. What was installed before an error,
+// or beside a damaged pack, stays. With AnyDriver, heads that have ended, or that no known key has signed, are left out
 // with a warning where there are others.
 //
 // It verifies that a known key has signed the head, of this remote and driver, later than those
@@ -232,11 +233,16 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 	}
 	counted := &progressReader{total: total, progress: job.progress}
 	open := func(ctx context.Context, p Pack) (*partialBody, error) { return r.openKept(ctx, h.Fingerprint, p) }
+	var damaged error
 	err = openPacks(ctx, missing, open, func(p Pack, body *partialBody) error {
 		region := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Pack)
 		installed, err := r.installKept(ctx, h, p, body, counted, job)
 		endPack(&region, p)
 		report.Bytes = counted.fetched
+		if errors.Is(err, pack.ErrRefused) { // the others may be right
+			damaged = cmp.Or(damaged, fmt.Errorf("%w: %w", refuse(classDamaged, "pack %s is damaged in the store: push --replace, where its programs are, mends it", p.SHA256.Short()), err))
+			return nil
+		}
 		if err != nil {
 			return fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
 		}
@@ -248,7 +254,7 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 		return nil
 	})
 	r.state.dropUnlisted(h, partExt)
-	return report, err
+	return report, cmp.Or(err, damaged)
 }
 
 // installKept imports a pack while it is read. What is kept of it stays where the store sent
