@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,7 +81,6 @@ func newSession(server *Server, conn *socket.Conn) *session {
 func (s *session) serve() {
 	defer s.server.end(s)
 	request, err := s.hello()
-	s.server.lobby.Leave(s.conn.Unix())
 	if err != nil {
 		s.refuse(err)
 		return
@@ -107,11 +107,23 @@ func (s *session) serve() {
 	s.objects.release()
 }
 
+// lastRead is the time to read what has come already.
+const lastRead = 10 * time.Millisecond
+
 // hello waits for the first request, and returns its number. An error that is a *wire.Error, or
 // malformed, is its answer.
 func (s *session) hello() (request uint64, err error) {
 	h, body, err := s.conn.Next()
+	s.server.lobby.Leave(s.conn.Unix())
+	if errors.Is(err, os.ErrDeadlineExceeded) { // the hello may have come as the lobby gave it up
+		_ = s.conn.SetReadDeadline(time.Now().Add(lastRead))
+		h, body, err = s.conn.Next()
+	}
 	if err != nil {
+		return 0, err
+	}
+	// Also where the lobby has given the connection up since it was read.
+	if err := s.conn.SetReadDeadline(time.Time{}); err != nil {
 		return 0, err
 	}
 	var m wire.Hello
@@ -134,7 +146,7 @@ func (s *session) hello() (request uint64, err error) {
 	if refusal := s.server.admit(s); refusal != nil {
 		return 0, refusal
 	}
-	return h.Request, s.conn.SetReadDeadline(time.Time{})
+	return h.Request, nil
 }
 
 // refuse ends a connection without a session.

@@ -37,3 +37,23 @@ func TestConnectionsWithoutAHello(t *testing.T) {
 	last.send(hello[(len(silent)-1)%len(hello):])
 	last.want(wire.TypeHello|wire.ReplyBit, 1)
 }
+
+// TestHellosOfABurst has more clients than may wait for their hello, each of which sends it at
+// once: the server closes none of them for another one, whose hello it has read already.
+func TestHellosOfABurst(t *testing.T) {
+	f := serve(t, server.Options{Sessions: 1000})
+	for range 40 {
+		var burst []*raw
+		for range 200 {
+			r := f.raw()
+			r.send(hello, frame(wire.TypeStatus, 2, &wire.Empty{}))
+			burst = append(burst, r)
+		}
+		for _, r := range burst {
+			r.want(wire.TypeHello|wire.ReplyBit, 1)
+			r.want(wire.TypeStatus|wire.ReplyBit, 2)
+			r.Close()
+		}
+		eventually(t, "no session", func() bool { return len(f.Status().Sessions) == 0 })
+	}
+}
