@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -43,6 +44,24 @@ func (o *Options) OpenDirectory() (path string, dir *binary.Dir, err error) {
 // ReadDirectory is OpenDirectory for commands that change nothing.
 func (o *Options) ReadDirectory() (path string, dir *binary.Dir, err error) {
 	return o.openExisting(OpenToRead)
+}
+
+// DirectoryToSend is FilledDirectory for commands that sign and send what they read. Without --dir
+// they send no private place, which all directories that cannot be written share.
+func (o *Options) DirectoryToSend() (*binary.Dir, error) {
+	if l := o.Place().Find(); o.Dir == "" && l.Private() {
+		return nil, Hint(fmt.Errorf("%w: processes use %s in its place", l.Err, l.Dir.Path()), "name what to send with --dir")
+	}
+	return o.FilledDirectory()
+}
+
+// FilledDirectory is ReadDirectory for commands that need a cache to read.
+func (o *Options) FilledDirectory() (*binary.Dir, error) {
+	path, dir, err := o.ReadDirectory()
+	if err == nil && dir == nil {
+		err = Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload fills one")
+	}
+	return dir, err
 }
 
 func (o *Options) openExisting(open func(path string) (*binary.Dir, error)) (path string, dir *binary.Dir, err error) {

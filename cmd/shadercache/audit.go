@@ -81,10 +81,7 @@ func (o *options) auditCommand() cli.Command {
 }
 
 func (o *options) audit(f auditFlags, args []string) (*auditResult, error) {
-	path, dir, err := o.ReadDirectory()
-	if err == nil && dir == nil {
-		err = fmt.Errorf("there is no cache in %s", path)
-	}
+	dir, err := o.FilledDirectory()
 	if err != nil {
 		return nil, err
 	}

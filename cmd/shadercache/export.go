@@ -58,12 +58,9 @@ func (o *options) exportCommand() cli.Command {
 }
 
 func (o *options) export(file string, f exportFlags) (*exportResult, error) {
-	path, dir, err := o.ReadDirectory()
+	dir, err := o.DirectoryToSend()
 	if err != nil {
 		return nil, err
-	}
-	if dir == nil {
-		return nil, cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload fills one")
 	}
 	eo := pack.ExportOptions{NoDriverCache: f.NoDriverCache, NoSources: f.NoSources}
 	if eo.Fingerprints, err = chosenDrivers(dir, f.Drivers); err != nil {

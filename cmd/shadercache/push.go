@@ -101,12 +101,9 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	if r.Replay, err = o.replayToPush(f.Recordings); err != nil {
 		return nil, err
 	}
-	path, dir, err := o.ReadDirectory()
+	dir, err := o.DirectoryToSend()
 	if err != nil {
 		return nil, err
-	}
-	if dir == nil {
-		return nil, cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload fills one")
 	}
 	if err := o.identifyDriver(dir); err != nil {
 		return nil, err

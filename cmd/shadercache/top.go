@@ -88,12 +88,9 @@ func (s *screen) show(snapshot *top.Snapshot) error {
 }
 
 func (o *options) top(f topFlags) error {
-	path, dir, err := o.ReadDirectory()
+	dir, err := o.FilledDirectory()
 	if err != nil {
 		return err
-	}
-	if dir == nil {
-		return cli.Hint(fmt.Errorf("there is no cache in %s", path), "shadercache preload kernels/")
 	}
 	watcher, screen := top.NewWatcher(dir), o.openScreen()
 	show := func(s *top.Snapshot) error {

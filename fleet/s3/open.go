@@ -46,9 +46,8 @@ func open(u *url.URL, agent string, getenv func(string) string) (*backend, error
 		return nil, err
 	}
 	aws := filepath.Join(getenv("HOME"), ".aws")
-	err = secret.CheckFiles(getenv("AWS_SHARED_CREDENTIALS_FILE"), getenv("AWS_CONFIG_FILE"),
-		filepath.Join(aws, "credentials"), filepath.Join(aws, "config"), filepath.Join(getenv("HOME"), ".mc", "config.json"))
-	if err != nil {
+	if err = secret.CheckFiles(getenv("AWS_SHARED_CREDENTIALS_FILE"), getenv("AWS_CONFIG_FILE"),
+		filepath.Join(aws, "credentials"), filepath.Join(aws, "config"), filepath.Join(getenv("HOME"), ".mc", "config.json")); err != nil {
 		return nil, err
 	}
 	b := &backend{transport: transport, bucket: u.Host, prefix: strings.Trim(u.Path, "/")}

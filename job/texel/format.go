@@ -69,10 +69,10 @@ var formats = [...]formatInfo{
 	{"depth_component32f", 4, 1, "float32", shader.FloatBase, 0x8CAC, 0x1902, 0x1406},
 }
 
-var infoOf = func() map[Format]*formatInfo {
-	of := map[Format]*formatInfo{}
-	for i := range formats {
-		of[formats[i].name] = &formats[i]
+var infoOf = func() map[Format]formatInfo {
+	of := map[Format]formatInfo{}
+	for _, i := range formats {
+		of[i.name] = i
 	}
 	return of
 }()
@@ -86,18 +86,13 @@ func Formats() (list []Format) {
 }
 
 // Known reports whether f is one of the formats.
-func (f Format) Known() bool { return infoOf[f] != nil }
+func (f Format) Known() bool { return f.info().bytes > 0 }
 
 // Sampled reports whether programs only sample the format: no image has it.
 func (f Format) Sampled() bool { return f.Depth() || f == "srgb8_alpha8" }
 
 // info returns the description of f; that of no texels where f is not known.
-func (f Format) info() *formatInfo {
-	if i := infoOf[f]; i != nil {
-		return i
-	}
-	return &formatInfo{}
-}
+func (f Format) info() formatInfo { return infoOf[f] }
 
 // GL returns what GL calls the format: the internal one, and format and type of the components
 // on the host.
