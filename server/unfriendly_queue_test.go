@@ -151,11 +151,12 @@ func lingering(t *testing.T, n int) (files []*os.File) {
 }
 
 // TestADescriptorThatLingers sends sockets whose close waits: the session goes on, and the
-// server has no thread for each of them.
+// server has no thread for each of them, and closes them all.
 func TestADescriptorThatLingers(t *testing.T) {
 	names := holdNames()
 	f := serve(t, server.Options{Names: names})
 	files := lingering(t, 200)
+	open := openFiles(t)
 	r := f.held(names)
 	if err := errors.Join(r.Write(frame(wire.TypeMemory, 3, &wire.Memory{ID: 1, Size: 4096}), files[0]), files[0].Close()); err != nil {
 		t.Fatal(err)
@@ -175,6 +176,7 @@ func TestADescriptorThatLingers(t *testing.T) {
 	if n := statusOf(t, "self", "Threads"); n > threads+100 {
 		t.Errorf("%d threads close descriptors", n-threads)
 	}
+	eventually(t, "all are closed", func() bool { return openFiles(t) <= open-len(files)+10 })
 }
 
 // TestSessionsOfLingeringDescriptors sends such sockets where no request has descriptors, before

@@ -240,8 +240,8 @@ func (c *Conn) TakeFiles(t wire.Type) ([]int, error) {
 	return files, nil
 }
 
-// CloseAll closes descriptors of a peer. It does not wait: the last close of a socket that
-// lingers, or of a file of a peer's file system, takes as long as the peer likes.
+// CloseAll closes descriptors of a peer. It does not wait: the last close of a file of a peer's
+// file system takes as long as the peer likes, and so would that of a socket that lingers.
 func CloseAll(files []int) {
 	for _, fd := range files {
 		go closeFile(fd)
@@ -254,6 +254,7 @@ var slowCloses = make(chan struct{}, 64)
 
 func closeFile(fd int) {
 	if !closesAtOnce(fd) {
+		_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})
 		slowCloses <- struct{}{}
 		defer func() { <-slowCloses }()
 	}
