@@ -154,6 +154,6 @@ man: lab ## the manual pages: bin/man
 	$(BINARY) man bin/man
 	$(LAB) man bin/man
 
-clean: ## delete what was built and the cache in shader_cache/
-	rm -rf bin
+clean: ## delete what was built, what tests keep and the cache in shader_cache/
+	rm -rf bin $${XDG_CACHE_HOME:-$$HOME/.cache}/shadercache-tests
 	git clean -qfdX shader_cache
