@@ -3,30 +3,11 @@
 package s3
 
 import (
-	"net/url"
-	"os"
-	"path/filepath"
-	"strings"
-	"syscall"
 	"testing"
 
-	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/fleet/remotetest"
 )
 
-// A file of credentials that is a FIFO, whose writer never comes, is an error.
 func TestCredentialsOfAFIFO(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	path := filepath.Join(dir, ".aws/credentials")
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	u := &url.URL{Scheme: "s3", Host: "host", Path: "/fleet"}
-	_, err := openURL(u, fleet.BackendOptions{Getenv: func(name string) string { return map[string]string{"HOME": dir}[name] }})
-	if err == nil || !strings.Contains(err.Error(), "is not a regular file") {
-		t.Error(err)
-	}
+	remotetest.RefusesFIFO(t, openURL, "s3", "HOME", ".aws/credentials")
 }
