@@ -65,7 +65,7 @@ func jobError(err error) error {
 	if _, ok := errors.AsType[*shader.CompileError](err); ok {
 		return err
 	}
-	for _, known := range []error{job.ErrReleased, job.ErrInvalid, shader.ErrOutOfMemory} {
+	for _, known := range []error{job.ErrClosed, job.ErrReleased, job.ErrInvalid, shader.ErrOutOfMemory} {
 		if errors.Is(err, known) {
 			return err
 		}
