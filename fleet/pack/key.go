@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+
+	"github.com/shadercache/shadercache/fleet/internal/secret"
 )
 
 const (
@@ -133,16 +135,12 @@ func writeNew(path, kind string, der []byte, mode os.FileMode) error {
 
 // readBlock returns the content of a file with one PEM block of a kind.
 func readBlock(path, kind string) ([]byte, error) {
-	info, err := os.Stat(path)
+	data, err := secret.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxKeyBytes {
+	if len(data) > maxKeyBytes {
 		return nil, fmt.Errorf("%s is not a key file", path)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
 	}
 	block, rest := pem.Decode(data)
 	if block == nil {
