@@ -26,6 +26,8 @@ func (s *session) copy(t *task) error {
 	}
 	defer t.out.unexpect(unread)
 	switch {
+	case m.From.Place == wire.PlaceNone || m.To.Place == wire.PlaceNone:
+		return reject(wire.CodeInvalid, "the copy has nothing to copy from, or to")
 	case m.Texture() != nil:
 		return s.copyTexels(t, &m)
 	case m.To.Place == wire.PlaceBuffer:
@@ -75,12 +77,9 @@ type copySource struct {
 
 // source returns what an operand of a copy has.
 func (s *session) source(op *wire.Operand) (from copySource, err error) {
-	switch op.Place {
-	case wire.PlaceBuffer:
+	if op.Place == wire.PlaceBuffer {
 		from.buffer, from.offset, from.size, err = s.objects.bufferRange(op)
 		return from, err
-	case wire.PlaceNone:
-		return from, reject(wire.CodeInvalid, "the copy has nothing to copy from")
 	}
 	from.data, err = s.bytesOf(op, op.Data)
 	from.size = len(from.data)

@@ -38,6 +38,8 @@ func TestCopiesThatDoNotFit(t *testing.T) {
 		{inline, inline, wire.CodeInvalid},
 		{buffer(1, 0, 64), wire.Operand{}, wire.CodeInvalid},
 		{wire.Operand{}, buffer(1, 0, 64), wire.CodeInvalid},
+		{buffer(1, 0, 0), wire.Operand{}, wire.CodeInvalid},
+		{wire.Operand{}, wire.Operand{}, wire.CodeInvalid},
 		{buffer(1, 0, 64), buffer(2, 0, 64), 0},
 	}
 	for i, c := range copies {

@@ -28,7 +28,7 @@ type stream interface {
 type outbox struct {
 	stream   stream
 	readTime time.Duration // after which a client that reads nothing is given up
-	failed   func()        // called, with mu held, where the stream cannot be written
+	failed   func(error)   // called, with mu held, where the stream cannot be written
 	wake     chan struct{} // starts the writer
 
 	mu struct {
@@ -43,7 +43,7 @@ type outbox struct {
 	}
 }
 
-func newOutbox(to stream, readTime time.Duration, failed func()) *outbox {
+func newOutbox(to stream, readTime time.Duration, failed func(error)) *outbox {
 	o := &outbox{stream: to, readTime: readTime, failed: failed, wake: make(chan struct{}, 1)}
 	o.mu.room = sync.NewCond(&o.mu.Mutex)
 	return o
@@ -115,7 +115,7 @@ func (o *outbox) flushLocked() {
 	n, err := o.stream.TryWrite(o.mu.pending)
 	if err != nil {
 		o.closeLocked()
-		o.failed()
+		o.failed(err)
 		return
 	}
 	o.mu.pending = append(o.mu.pending[:0], o.mu.pending[n:]...)
@@ -151,9 +151,9 @@ func (o *outbox) writeOnce() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.spare, o.mu.written = frames[:0], 0
-	if err != nil {
+	if err != nil && !o.mu.closed {
 		o.closeLocked()
-		o.failed()
+		o.failed(err)
 	}
 	o.mu.room.Broadcast()
 	return true

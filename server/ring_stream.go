@@ -4,6 +4,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"runtime"
 	"time"
@@ -46,7 +47,8 @@ func (s *session) openRing(t *task, b []byte) (wire.Message, error) {
 		_ = socket.Unmap(memory)
 		return nil, err
 	}
-	r := &ringStream{made, newOutbox(made, s.server.options.ReadTime, s.out.close), memory}
+	unread := func(err error) { go s.abort(asReply(fmt.Errorf("the ring of replies: %w", err), wire.CodeQuota)) }
+	r := &ringStream{made, newOutbox(made, s.server.options.ReadTime, unread), memory}
 	s.mu.ring = r
 	s.reading.Go(func() { s.readRing(r) })
 	s.reading.Go(r.out.write)

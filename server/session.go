@@ -65,7 +65,7 @@ const (
 
 func newSession(server *Server, conn *socket.Conn) *session {
 	s := &session{
-		server: server, conn: conn, out: newOutbox(conn, server.options.ReadTime, func() {}),
+		server: server, conn: conn, out: newOutbox(conn, server.options.ReadTime, func(error) {}),
 		tasks: make(chan *task, maxTasks), running: make(chan *running, maxTasks),
 		backlog: semaphore.NewWeighted(maxBacklog), pace: newPace(&server.lastDone), objects: newObjects(server),
 	}
@@ -127,8 +127,8 @@ func (s *session) hello() (request uint64, err error) {
 		return 0, err
 	}
 	var m wire.Hello
-	if h.Type != wire.TypeHello {
-		return 0, errors.Join(wire.ErrMalformed, errors.New("the first request is not a hello"))
+	if h.Type != wire.TypeHello || h.Request == 0 {
+		return 0, errors.Join(wire.ErrMalformed, errors.New("the first request is not a hello, or has no number"))
 	}
 	if err := m.Decode(body); err != nil {
 		return 0, err

@@ -76,25 +76,35 @@ func TestARingThatIsNotRead(t *testing.T) {
 	good := f.dial()
 	p := program(t, good, affine)
 	status := func(n uint64) []byte { return frame(wire.TypeStatus, n, &wire.Empty{}) }
-	for name, attack := range map[string]func(made *rawRing){
-		"nothing is read": func(made *rawRing) {
+	for name, attack := range map[string]func(made *rawRing) wire.Code{
+		"nothing is read": func(made *rawRing) wire.Code {
 			for i := range uint64(ring.MinSize / wire.HeaderSize) {
 				made.put(status(10 + i))
 			}
+			return wire.CodeQuota
 		},
-		"a head ahead":  func(made *rawRing) { made.setWord(ringReplies+ringHead, 1<<40); made.put(status(10)) },
-		"a head behind": func(made *rawRing) { made.setWord(ringReplies+ringTail, ring.MinSize+1); made.put(status(10)) },
-		"a tail behind": func(made *rawRing) {
+		"a head ahead": func(made *rawRing) wire.Code {
+			made.setWord(ringReplies+ringHead, 1<<40)
+			made.put(status(10))
+			return wire.CodeMalformed
+		},
+		"a head behind": func(made *rawRing) wire.Code {
+			made.setWord(ringReplies+ringTail, ring.MinSize+1)
+			made.put(status(10))
+			return wire.CodeMalformed
+		},
+		"a tail behind": func(made *rawRing) wire.Code {
 			made.put(status(10))
 			made.want(wire.TypeStatus|wire.ReplyBit, 10)
 			made.setWord(ringReplies+ringTail, 0)
 			made.put(status(11))
+			return wire.CodeMalformed
 		},
 	} {
 		r := f.rawSession()
-		attack(r.ring())
-		eventually(t, "the session ended: "+name, func() bool { return len(f.Status().Sessions) == 1 })
+		r.wantError(0, attack(r.ring()))
 		r.wantEnd()
+		eventually(t, "the session ended: "+name, func() bool { return len(f.Status().Sessions) == 1 })
 		if err := run(t.Context(), good, p, 100, 3, 4); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -57,3 +57,11 @@ func TestHellosOfABurst(t *testing.T) {
 		eventually(t, "no session", func() bool { return len(f.Status().Sessions) == 0 })
 	}
 }
+
+// TestAHelloWithoutANumber has no session: no answer could be told from what ends one.
+func TestAHelloWithoutANumber(t *testing.T) {
+	r := serve(t, server.Options{}).raw()
+	r.send(frame(wire.TypeHello, 0, &wire.Hello{Oldest: wire.Version, Newest: wire.Version}))
+	r.wantError(0, wire.CodeMalformed)
+	r.wantEnd()
+}

@@ -3,6 +3,7 @@
 package server_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -65,6 +66,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"a multiple of 4 up to":                 {buffer(wire.Create, (uint64(f.gpu.Context.Info().MaxStorage)+4)&^3+4), wire.CodeInvalid},
 		"a texture that takes 2147483648 bytes": {rawRequest(wire.TypeTexture, &wire.Texture{ID: 9, Shape: thin}), wire.CodeInvalid},
 		"a buffer of 0 bytes":                   {buffer(wire.Create, 0), wire.CodeInvalid},
+		"a buffer of 9223372036854775807 bytes": {buffer(wire.Create, math.MaxUint64-3), wire.CodeInvalid},
 		"a buffer of 6 bytes":                   {buffer(wire.Create, 6), wire.CodeInvalid},
 		"a buffer without a name can only":      {buffer(0, 64), wire.CodeInvalid},
 		"a plan of 1025 layers":                 {plan(wire.Create, "", strings.Repeat("gemm:2x2x2\n", 1025)), wire.CodeInvalid},

@@ -118,7 +118,7 @@ func TestTexturesThatAreRefused(t *testing.T) {
 		"as many as overflow":        {region(texel.Region{X: math.MaxInt32, Width: math.MaxInt32}), wire.CodeInvalid, "texels 2147483647,0,0"},
 		"a negative number":          {region(texel.Region{Depth: -1}), wire.CodeInvalid, "texels 0,0,0"},
 		"too few bytes":              {copied(func(m *wire.Copy) { m.From.Data = m.From.Data[:60] }), wire.CodeInvalid, "60 bytes, the texels of the region have 64"},
-		"bytes of no operand":        {copied(func(m *wire.Copy) { m.From = wire.Operand{} }), wire.CodeInvalid, "0 bytes, the texels of the region have 64"},
+		"bytes of no operand":        {copied(func(m *wire.Copy) { m.From = wire.Operand{} }), wire.CodeInvalid, "nothing to copy from"},
 		"texels to a buffer":         {copied(func(m *wire.Copy) { m.From, m.To = texels, wire.Operand{Place: wire.PlaceBuffer, ID: 1, Size: 64} }), wire.CodeInvalid, "a buffer or a texture where bytes are needed"},
 		"texels to texels":           {copied(func(m *wire.Copy) { m.From = texels }), wire.CodeInvalid, "a buffer or a texture where bytes are needed"},
 		"texels of a version":        {copied(func(m *wire.Copy) { m.Check = true }), wire.CodeInvalid, "a texture has no version"},

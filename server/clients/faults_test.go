@@ -51,6 +51,7 @@ var faults = []fault{
 	{"program reply that is short", resize(wire.TypeProgram, -1), []string{"open", "load protocol"}},
 	{"program reply with many resources", patch(wire.TypeProgram, 16+32+1+12, 0xFF, 0xFF), []string{"open", "load protocol"}},
 	{"buffer reply with another flag", patch(wire.TypeBuffer, 16+16, 2), []string{"open", "buffer protocol"}},
+	{"buffer reply of another size", patch(wire.TypeBuffer, 16, 0, 0, 0, 0, 0, 0, 0, 0x80), []string{"open", "buffer protocol"}},
 	{"plan reply with a huge text", patch(wire.TypePlan, 16+42, 0xFF, 0xFF, 0xFF, 0xFF), []string{"open", "gemm protocol"}},
 	{"status with a huge text", patch(wire.TypeStatus, 16, 0xFF, 0xFF, 0xFF, 0xFF), []string{"open", "status protocol"}},
 	{"outputs too short", messageAt(wire.TypeJob, &wire.Data{Data: make([]byte, 4092)}), []string{"open", "load", "run protocol"}},

@@ -1569,6 +1569,9 @@ int shc_buffer_open(shc_client *c, const char *name, uint64_t size, int flags, s
     opened.size = shc__get(&r, 8);
     opened.version = shc__get(&r, 8);
     opened.created = shc__get_flag(&r);
+    if (opened.size >> 62 || (size != 0 && opened.size != size)) {
+        r.bad = 1;
+    }
     if ((code = shc__read_all(c, &r)) == SHC_OK) {
         *buffer = opened;
     }

@@ -629,8 +629,11 @@ class Buffer(_Object):
     created: bool  # it is new, and all zero
 
     def _decode(self, r: _Reader) -> "Buffer":
+        asked = self.size
         self.size, self.version = r.unpack("<QQ", 16)
         self.created = r.flag()
+        if asked not in (0, self.size) or self.size >> 62:
+            raise _Malformed(f"a buffer of {self.size} bytes")
         return self
 
     def range(self, offset: int = 0, size: int = 0, *, read_only: bool = False) -> Range:
@@ -1249,6 +1252,7 @@ class Client:
         ``create`` it must exist.
         """
         b = Buffer(self, self._next_id())
+        b.size = size
         flags = (1 if create and size else 0) | (2 if fresh else 0)
         return self._call(_BUFFER, [pack("<IBQ", b.id, flags, size), _text(name)], decode=b._decode)
 

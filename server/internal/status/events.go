@@ -18,28 +18,33 @@ const (
 	listenTime = 5 * time.Second // after which a page that reads nothing is given up
 )
 
+// places are for requests that take long: others find a connection meanwhile.
+type places chan struct{}
+
+func (p places) limit(long http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case p <- struct{}{}:
+			defer func() { <-p }()
+			long(w, r)
+		default:
+			w.Header().Set("Retry-After", "5")
+			http.Error(w, fmt.Sprintf("%d such pages are open already", cap(p)), http.StatusServiceUnavailable)
+		}
+	}
+}
+
 // events feeds pages: each event is the server's status, as JSON in one line, in the format
 // of server-sent events (WHATWG HTML, 9.2). While no page is open nothing runs.
 type events struct {
 	source Source
-	places chan struct{} // one for each page
 	every  time.Duration
 	limit  time.Duration // for a page to read an event
 }
 
-func newEvents(source Source) *events {
-	return &events{source, make(chan struct{}, maxListeners), eventTime, listenTime}
-}
+func newEvents(source Source) *events { return &events{source, eventTime, listenTime} }
 
 func (e *events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	select {
-	case e.places <- struct{}{}:
-		defer func() { <-e.places }()
-	default:
-		w.Header().Set("Retry-After", "5")
-		http.Error(w, fmt.Sprintf("%d pages are open already", maxListeners), http.StatusServiceUnavailable)
-		return
-	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	tick := time.NewTicker(e.every)

@@ -64,7 +64,8 @@ func listen(t *testing.T, ctx context.Context, url string) (*http.Response, func
 func TestEventsFollowTheServer(t *testing.T) {
 	e := newEvents(Of(&working{}))
 	e.every = time.Millisecond
-	pages := httptest.NewServer(e)
+	taken := make(places, maxListeners)
+	pages := httptest.NewServer(taken.limit(e.ServeHTTP))
 	defer func() { pages.CloseClientConnections(); pages.Close() }()
 	ctx, leave := context.WithCancel(t.Context())
 	reply, next := listen(t, ctx, pages.URL)
@@ -89,7 +90,7 @@ func TestEventsFollowTheServer(t *testing.T) {
 		t.Errorf("one page too many: %d", reply.StatusCode)
 	}
 	leave()
-	for start := time.Now(); len(e.places) == maxListeners; time.Sleep(time.Millisecond) {
+	for start := time.Now(); len(taken) == maxListeners; time.Sleep(time.Millisecond) {
 		if time.Since(start) > 10*time.Second {
 			t.Fatal("a page that left keeps its place")
 		}
@@ -104,7 +105,8 @@ func TestEventsFollowTheServer(t *testing.T) {
 func TestAPageThatDoesNotRead(t *testing.T) {
 	e := newEvents(Of(&working{clients: 20_000})) // of megabytes: more than the kernel buffers
 	e.every, e.limit = time.Millisecond, 50*time.Millisecond
-	pages := httptest.NewServer(e)
+	place := make(places, 1)
+	pages := httptest.NewServer(place.limit(e.ServeHTTP))
 	defer func() { pages.CloseClientConnections(); pages.Close() }()
 	c, err := net.Dial("tcp", pages.Listener.Addr().String())
 	if err != nil {
@@ -115,8 +117,8 @@ func TestAPageThatDoesNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken := false
-	for start := time.Now(); !taken || len(e.places) > 0; time.Sleep(time.Millisecond) {
-		taken = taken || len(e.places) > 0
+	for start := time.Now(); !taken || len(place) > 0; time.Sleep(time.Millisecond) {
+		taken = taken || len(place) > 0
 		if time.Since(start) > 10*time.Second {
 			t.Fatal("the place is not free")
 		}
@@ -163,7 +165,8 @@ func (named) Status() server.Status {
 func TestAnEventIsOneLine(t *testing.T) {
 	e := newEvents(Of(named{}))
 	e.every = time.Millisecond
-	pages := httptest.NewServer(e)
+	taken := make(places, maxListeners)
+	pages := httptest.NewServer(taken.limit(e.ServeHTTP))
 	defer func() { pages.CloseClientConnections(); pages.Close() }()
 	_, next := listen(t, t.Context(), pages.URL)
 	for range 3 {

@@ -77,7 +77,7 @@ func Serve(l net.Listener, listened string, source Source) *http.Server {
 func handler(source Source) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /{$}", livePage())
-	mux.Handle("GET /events", newEvents(source))
+	mux.Handle("GET /events", make(places, maxListeners).limit(newEvents(source).ServeHTTP))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		if !source.Status().accepts() {
 			http.Error(w, "the server shuts down, or none of its devices serves", http.StatusServiceUnavailable)
@@ -97,9 +97,10 @@ func handler(source Source) http.Handler {
 	if workers, ok := source.(*Workers); ok {
 		mux.Handle("GET /device/{number}/", workers)
 	}
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	profiles := make(places, maxListeners)
+	mux.HandleFunc("GET /debug/pprof/", profiles.limit(pprof.Index))
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/profile", profiles.limit(pprof.Profile))
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	return mux
 }

@@ -7,10 +7,9 @@ type BufferFlags uint8
 
 // The flags of a buffer or plan request.
 const (
-	Create         BufferFlags = 1 << iota // makes it where it does not exist; without this it must exist
-	Fresh                                  // with Create: fails with CodeExists where the name exists
-	Exact                                  // of a plan: no algorithm that errs by more than a sum of products does
-	allBufferFlags = Create | Fresh | Exact
+	Create BufferFlags = 1 << iota // makes it where it does not exist; without this it must exist
+	Fresh                          // with Create: fails with CodeExists where the name exists
+	Exact                          // of a plan: no algorithm that errs by more than a sum of products does
 )
 
 // Buffer makes a buffer on the device, or opens a named one. Its reply is a
@@ -30,14 +29,14 @@ func (m *Buffer) Decode(body []byte) error { return m.fields(reading(body)).end(
 
 func (m *Buffer) fields(f *fields) *fields {
 	word(f, &m.ID)
-	f.flags(&m.Flags)
+	f.flags(&m.Flags, Create|Fresh)
 	long(f, &m.Size)
 	texts(f, &m.Name, MaxText)
 	return f
 }
 
-func (f *fields) flags(v *BufferFlags) {
-	if small(f, v); !f.writes && *v&^allBufferFlags != 0 {
+func (f *fields) flags(v *BufferFlags, known BufferFlags) {
+	if small(f, v); !f.writes && *v&^known != 0 {
 		f.fail("flags %#x", *v)
 	}
 }
@@ -56,7 +55,9 @@ func (m *BufferReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
 func (m *BufferReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
 
 func (m *BufferReply) fields(f *fields) *fields {
-	long(f, &m.Size)
+	if long(f, &m.Size); m.Size>>63 != 0 { // callers count in int
+		f.fail("a buffer of %d bytes", m.Size)
+	}
 	long(f, &m.Version)
 	f.bool(&m.Created)
 	return f

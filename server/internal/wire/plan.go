@@ -17,7 +17,7 @@ func (m *Plan) Decode(body []byte) error { return m.fields(reading(body)).end() 
 
 func (m *Plan) fields(f *fields) *fields {
 	word(f, &m.ID)
-	f.flags(&m.Flags)
+	f.flags(&m.Flags, Create|Fresh|Exact)
 	texts(f, &m.Name, MaxText)
 	blob(f, &m.Spec)
 	return f

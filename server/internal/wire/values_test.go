@@ -37,7 +37,8 @@ func TestValuesThatNoFieldHas(t *testing.T) {
 		return slices.Concat(plain[:len(plain)-6], []byte{1, 0, kind, n, 0, 0, 0}, make([]byte, n), make([]byte, 6))
 	}
 	for want, bodies := range map[string]map[Message][]byte{
-		"flags 0x8":                  {&Buffer{}: (&Buffer{Flags: allBufferFlags + 1}).Append(nil), &Plan{}: (&Plan{Flags: allBufferFlags + 1}).Append(nil)},
+		"flags 0x4":                  {&Buffer{}: (&Buffer{Flags: Exact}).Append(nil)},
+		"flags 0x8":                  {&Plan{}: (&Plan{Flags: Exact << 1}).Append(nil)},
 		"a form 3 of program":        {&Program{}: (&Program{Form: FormName + 1}).Append(nil)},
 		"a kind 0 of object":         {&Release{}: (&Release{}).Append(nil), &Delete{}: (&Delete{}).Append(nil)},
 		"a kind 6 of object":         {&Release{}: (&Release{Kind: KindTexture + 1}).Append(nil), &Delete{}: (&Delete{Kind: KindTexture + 1}).Append(nil)},
