@@ -125,7 +125,7 @@ func lingering(t *testing.T, n int) (files []*os.File) {
 		}
 		return unix.SetNonblock(fd, false)
 	}
-	for range n {
+	for i := range n {
 		ours, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -145,9 +145,28 @@ func lingering(t *testing.T, n int) (files []*os.File) {
 		if err := control(file, fill); err != nil {
 			t.Fatal(err)
 		}
+		if i%2 == 1 {
+			file = within(t, file)
+		}
 		files = append(files, file)
 	}
 	return files
+}
+
+// within returns a socket in whose queue the only copy of a file is.
+func within(t *testing.T, file *os.File) *os.File {
+	t.Helper()
+	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	defer unix.Close(ends[0])
+	err = control(file, func(fd int) error { return unix.Sendmsg(ends[0], []byte{0}, unix.UnixRights(fd), nil, 0) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.NewFile(uintptr(ends[1]), "queue")
 }
 
 // TestADescriptorThatLingers sends sockets whose close waits: the session goes on, and the

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -253,13 +254,36 @@ func CloseAll(files []int) {
 var slowCloses = make(chan struct{}, 64)
 
 func closeFile(fd int) {
-	if !closesAtOnce(fd) {
-		_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{})
-		slowCloses <- struct{}{}
-		defer func() { <-slowCloses }()
+	if closesAtOnce(fd) {
+		unix.Close(fd)
+		return
 	}
+	slowCloses <- struct{}{}
+	defer func() { <-slowCloses }()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer interrupt(unix.Gettid())()
 	unix.Close(fd)
 }
+
+// interrupt ends what a thread waits for in the kernel, as the close of a socket with SO_LINGER
+// does, also of one in the queue of another: by the signal that the runtime has for its own use.
+func interrupt(thread int) (end func()) {
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(interruptTime):
+				_ = unix.Tgkill(os.Getpid(), thread, unix.SIGURG)
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
+const interruptTime = 50 * time.Millisecond
 
 // closesAtOnce reports whether a descriptor is of a memfd, as requests have them.
 // It asks no file system of a peer.
