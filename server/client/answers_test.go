@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -87,6 +88,25 @@ func TestAServerThatStopsAnswering(t *testing.T) {
 	}
 }
 
+// TestReleaseWithoutAnAnswer cancels a job whose deadline is far: a server that does not answer
+// the cancel is gone long before that.
+func TestReleaseWithoutAnAnswer(t *testing.T) {
+	before := answerGrace
+	answerGrace = 20 * time.Millisecond
+	defer func() { answerGrace = before }()
+	c := silent(t, nil)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	pending, err := c.Submit(ctx, &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 4)}, {Binding: 1, To: make([]byte, 4)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pending.Release()
+	if err := ctx.Err(); err != nil || !errors.Is(c.Err(), ErrServerGone) {
+		t.Errorf("released: %v, %v", err, c.Err())
+	}
+}
+
 // TestReplyToNoRequest ends the session: else a server that answers only such would count as one
 // that answers.
 func TestReplyToNoRequest(t *testing.T) {
@@ -122,5 +142,16 @@ func TestRepliesInTheRingAfterTheEnd(t *testing.T) {
 	c.sleep(&clientRing{Ring: mine})
 	if !mine.Ready() {
 		t.Error("the reply was taken")
+	}
+}
+
+// TestALogThatIsAPipe is refused, where opening it would wait for a reader.
+func TestALogThatIsAPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "socket")
+	if err := syscall.Mkfifo(logPath(path), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := execServer("/bin/true", path, nil); !errors.Is(err, syscall.ENXIO) {
+		t.Error(err)
 	}
 }

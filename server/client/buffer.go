@@ -55,6 +55,9 @@ func (c *Client) buffer(ctx context.Context, m *wire.Buffer) (*Buffer, error) {
 	if err := b.make(ctx, wire.TypeBuffer, m, &b.reply); err != nil {
 		return nil, err
 	}
+	if n := b.reply.Size; m.Size != 0 && n != m.Size {
+		return nil, fmt.Errorf("%w: a buffer of %d bytes, not %d", ErrMalformed, n, m.Size)
+	}
 	return b, nil
 }
 

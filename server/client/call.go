@@ -150,8 +150,15 @@ func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, fil
 	return reply.Decode(w.reply)
 }
 
-// cancel asks the server to end a request. It does not wait for the answer.
+// cancel asks the server to end a request, which it then answers at once, whatever the deadline.
+// It does not wait for the answer.
 func (c *Client) cancel(w *call) {
+	c.mu.Lock()
+	if now := time.Now(); w.limit != compileTime && w.due.After(now) {
+		w.due, w.limit, w.seen = now, answerTime, c.mu.replies
+		c.expectAnswer(w)
+	}
+	c.mu.Unlock()
 	_ = c.start(&call{sent: wire.TypeCancel}, &wire.Cancel{Request: w.request})
 }
 

@@ -13,7 +13,9 @@
 // # Deadlines
 //
 // A context with a deadline gives the server the same deadline, which answers in time. A
-// context that ends while a call waits ends the wait.
+// context that ends while a call waits ends the wait; [Client.Run] and Release then wait for the
+// server's answer to the cancel, since memory of the caller may be written until then: of a server
+// that is stopped some 10 s, until it counts as gone.
 //
 // # Errors
 //

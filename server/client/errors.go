@@ -27,7 +27,7 @@ var (
 	// ErrInternal is returned for a fault of the server or the driver.
 	ErrInternal = errors.New("the server failed")
 	// ErrMalformed is returned when one side sent what is not of the protocol.
-	ErrMalformed = errors.New("malformed message")
+	ErrMalformed = wire.ErrMalformed
 )
 
 // lostError is an error after which a session cannot be used.

@@ -74,7 +74,7 @@ func startServer(path string) error {
 // execServer starts the server, in a session of its own: signals of this process's terminal do
 // not end it.
 func execServer(command, path string, files []*os.File) error {
-	messages, err := os.OpenFile(logPath(path), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW, 0o600)
+	messages, err := os.OpenFile(logPath(path), os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return err
 	}
