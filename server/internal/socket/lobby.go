@@ -14,34 +14,35 @@ import (
 // maxLobby is the number of connections that may wait for their hello at a time.
 const maxLobby = 64
 
+// restTime is the time to read a hello that has come.
+const restTime = 100 * time.Millisecond
+
 // Lobby has the connections whose hello has not come: few, so that those that never send one
 // keep no others out. Its methods may be called from any goroutine.
 type Lobby struct {
 	mu      sync.Mutex
-	left    sync.Cond // signalled by Leave
 	waiting []*net.UnixConn
 	closed  bool
 }
 
 // NewLobby returns an empty lobby.
-func NewLobby() *Lobby {
-	l := &Lobby{}
-	l.left.L = &l.mu
-	return l
-}
+func NewLobby() *Lobby { return &Lobby{} }
 
 // Enter adds a connection. In a full lobby the oldest one that has nothing to read leaves for
-// it: reading from that fails.
+// it: reading from that fails. Where all have something the oldest of all leaves, and has the
+// time to read what has come.
 func (l *Lobby) Enter(u *net.UnixConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for len(l.waiting) >= maxLobby {
-		if silent := slices.IndexFunc(l.waiting, isSilent); silent >= 0 {
-			giveUp(l.waiting[silent])
-			l.waiting = slices.Delete(l.waiting, silent, silent+1)
+	if len(l.waiting) >= maxLobby {
+		at := slices.IndexFunc(l.waiting, isSilent)
+		if at >= 0 {
+			giveUp(l.waiting[at])
 		} else {
-			l.left.Wait() // not for long: all have bytes that their readers take
+			at = 0
+			_ = l.waiting[at].SetReadDeadline(time.Now().Add(restTime))
 		}
+		l.waiting = slices.Delete(l.waiting, at, at+1)
 	}
 	l.waiting = append(l.waiting, u)
 	if l.closed {
@@ -56,7 +57,6 @@ func (l *Lobby) Leave(u *net.UnixConn) {
 	if at := slices.Index(l.waiting, u); at >= 0 {
 		l.waiting = slices.Delete(l.waiting, at, at+1)
 	}
-	l.left.Signal()
 }
 
 // Close gives up all connections, and those that enter later.
