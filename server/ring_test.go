@@ -67,6 +67,35 @@ func TestRingsThatAreRefused(t *testing.T) {
 	}
 }
 
+// TestRingsThatAreTooSmall has requests and replies that do not fit the ring: they go by the socket,
+// and take effect in the order in which they were sent nevertheless.
+func TestRingsThatAreTooSmall(t *testing.T) {
+	f := serve(t, server.Options{})
+	c := f.dialWith(client.Options{Ring: ring.MinSize})
+	testSizes(t, c)
+	p := program(t, c, slowCount)
+	b, err := c.NewBuffer(t.Context(), 3*ring.MinSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := make([]byte, 3*ring.MinSize)
+	for i := range 200 {
+		count, err := c.Submit(t.Context(), countJob(p, b, uint32(i)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		large[0] = byte(i)
+		first, err := b.Write(t.Context(), 0, large)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := b.Read(t.Context(), 0, large)
+		if err = errors.Join(err, count.Wait(t.Context())); err != nil || large[0] != byte(i) || first != second || first != uint64(2*i+2) {
+			t.Fatalf("write %d: version %d, and then %d of version %d: %v", i, first, large[0], second, err)
+		}
+	}
+}
+
 // TestRingsThatAreSpunFor has goroutines of one client wait for replies by a ring at the same
 // time, with CPUs to spin: one takes the replies of all. The client closes while they wait.
 func TestRingsThatAreSpunFor(t *testing.T) {

@@ -22,6 +22,9 @@ type call struct {
 	awaited atomic.Bool   // a goroutine sleeps until done is closed, or may
 	reply   []byte
 	err     error
+	room    int                     // bytes of the operands that the reply has
+	byRing  bool                    // it was sent by the ring
+	ordered *int                    // counts it while it is unanswered: it takes effect in the order of sending
 	deliver func(body []byte) error // called by the reader instead of a copy to reply
 	slots   chan struct{}           // of the client, where the call takes one
 	limit   time.Duration           // for the reply
@@ -87,7 +90,8 @@ func (c *Client) send(w *call, m wire.Message, files []*os.File) error {
 	}
 	c.sending.frames = frames
 	write := c.conn.Write
-	if ring := c.sending.ring; ring != nil && len(files) == 0 && ring.Fits(len(frames)) {
+	if ring := c.sending.ring; ring != nil && len(files) == 0 && c.goesByRing(ring, w, m, len(frames)) {
+		w.byRing = true
 		write = func(frames []byte, _ ...*os.File) error { return ring.WriteWithin(frames, ringTime) }
 	}
 	if err := write(frames, files...); err != nil {
@@ -104,13 +108,22 @@ func (c *Client) send(w *call, m wire.Message, files []*os.File) error {
 // readRest is the time for the reader to read what the server said before it closed.
 const readRest = time.Second
 
+// answered removes a call from the unanswered ones, and returns it. mu is held.
+func (c *Client) answered(request uint64) *call {
+	w := c.mu.calls[request]
+	delete(c.mu.calls, request)
+	if w != nil && w.ordered != nil {
+		*w.ordered--
+		c.mu.fewer.Broadcast()
+	}
+	return w
+}
+
 // forget makes the reader drop the reply of a call, and reports whether it had not come.
 func (c *Client) forget(w *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	_, unanswered := c.mu.calls[w.request]
-	delete(c.mu.calls, w.request)
-	return unanswered
+	return c.answered(w.request) != nil
 }
 
 // wait waits for the reply.
@@ -159,7 +172,7 @@ func (c *Client) cancel(w *call) {
 		c.expectAnswer(w)
 	}
 	c.mu.Unlock()
-	_ = c.start(&call{sent: wire.TypeCancel}, &wire.Cancel{Request: w.request})
+	_ = c.start(&call{sent: wire.TypeCancel, byRing: w.byRing}, &wire.Cancel{Request: w.request})
 }
 
 // newID returns an id for an object.

@@ -67,14 +67,17 @@ type Client struct {
 
 	mu struct {
 		sync.Mutex
-		calls   map[uint64]*call
-		request uint64
-		ids     [wire.KindTexture + 1]uint32 // the last one of each kind
-		ended   error                        // why the session ended; nil: it has not
-		ring    *clientRing                  // nil: none
-		replies uint64                       // that have come
-		check   *time.Timer                  // runs checkAnswers; nil: no request was sent yet
-		checkAt time.Time                    // when; zero: it does not
+		calls    map[uint64]*call
+		fewer    *sync.Cond // signalled with each that is answered, and at the end
+		request  uint64
+		ids      [wire.KindTexture + 1]uint32 // the last one of each kind
+		ended    error                        // why the session ended; nil: it has not
+		ring     *clientRing                  // nil: none
+		inRing   int                          // unanswered requests by the ring that are ordered
+		inSocket int                          // and by the socket
+		replies  uint64                       // that have come
+		check    *time.Timer                  // runs checkAnswers; nil: no request was sent yet
+		checkAt  time.Time                    // when; zero: it does not
 	}
 	done chan struct{} // closed when the reader has ended
 
@@ -141,7 +144,7 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{conn: conn, options: o, done: make(chan struct{})}
-	c.mu.calls = map[uint64]*call{}
+	c.mu.calls, c.mu.fewer = map[uint64]*call{}, sync.NewCond(&c.mu.Mutex)
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	err = c.hello(&o)
 	if !stop() {
@@ -273,6 +276,9 @@ func (c *Client) end(err error) {
 	if c.mu.check != nil {
 		c.mu.check.Stop()
 	}
+	if ring != nil {
+		c.mu.fewer.Broadcast()
+	}
 	c.mu.Unlock()
 	c.conn.Close()
 	if ring != nil {
@@ -309,8 +315,7 @@ func (c *Client) read() {
 func (c *Client) answer(h wire.Header, body []byte) (woke bool) {
 	c.mu.Lock()
 	c.mu.replies++
-	waiting := c.mu.calls[h.Request]
-	delete(c.mu.calls, h.Request)
+	waiting := c.answered(h.Request)
 	c.mu.Unlock()
 	switch {
 	case waiting == nil:

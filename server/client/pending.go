@@ -95,6 +95,9 @@ func (p *Pending) submit(ctx context.Context, m wire.Message) error {
 		p.unstage(true)
 		return err
 	}
+	for _, to := range p.inline {
+		p.call.room += len(to)
+	}
 	p.call.sent, p.call.deliver, p.call.slots = p.sent, p.deliver, p.c.slots
 	if err := p.c.start(&p.call, m); err != nil {
 		p.unstage(true)

@@ -70,6 +70,38 @@ func (c *Client) openRing(ctx context.Context, size int) error {
 	return nil
 }
 
+// goesByRing reports whether a request goes by the ring, where it and its reply fit. Requests of
+// which the order counts are unanswered by one of ring and socket at a time: between the two there
+// is no order. It waits for them where a large one follows others by the ring. sending is held.
+func (c *Client) goesByRing(r *clientRing, w *call, m wire.Message, size int) bool {
+	const head = 64 // more than a reply has before its operands
+	switch m := m.(type) {
+	case *wire.Cancel:
+		return w.byRing // as what it ends
+	case *wire.Copy:
+		w.room = m.To.Inline()
+	}
+	fits := r.Fits(size) && r.Fits(head+w.room)
+	switch w.sent {
+	case wire.TypeProgram, wire.TypePlan, wire.TypeStatus: // whose replies may be large
+		return false
+	case wire.TypeJob, wire.TypeCopy, wire.TypeWeights, wire.TypeRun, wire.TypeRelease:
+	default:
+		return fits
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.ordered = &c.mu.inRing
+	if !fits || c.mu.inSocket > 0 {
+		w.ordered = &c.mu.inSocket
+		for c.mu.inRing > 0 && c.mu.ended == nil {
+			c.mu.fewer.Wait()
+		}
+	}
+	*w.ordered++
+	return w.ordered == &c.mu.inRing
+}
+
 // readRing passes replies to their calls, when the server wakes the client. It does not spin: a
 // goroutine that waits for a reply does, and takes replies itself.
 func (c *Client) readRing() {

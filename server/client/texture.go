@@ -17,10 +17,13 @@ type texture struct {
 	reply wire.TextureReply
 }
 
+// oneTexel allows textures of one texel: the server knows the limits of the device.
+var oneTexel = texel.Limits{Size: 1, Size3D: 1, SizeCube: 1, Layers: 6}
+
 // NewTexture makes a texture, all zero. It ends with the session, or with Release.
 func (c *Client) NewTexture(ctx context.Context, shape texel.Shape) (job.Texture, error) {
-	if !shape.Format.Known() { // the protocol has no number for it
-		_, err := shape.Check(texel.Limits{})
+	words := texel.Shape{Dim: shape.Dim, Format: shape.Format} // of others the protocol has no number
+	if _, err := words.Check(oneTexel); err != nil {
 		return nil, &Error{Code: wire.CodeInvalid, Message: err.Error()} // as the server says it
 	}
 	t := &texture{object: c.newObject(wire.KindTexture), shape: shape.WithDefaults()}
