@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,16 +52,29 @@ func (r *Remote) compactMany(ctx context.Context, of shader.Digest) error {
 // as large as all smaller ones together: to write such a pack again costs more than the
 // request that it saves.
 func smallPacks(h *Head) []Pack {
-	bySize := slices.Clone(h.Packs)
-	slices.SortStableFunc(bySize, func(a, b Pack) int { return int(a.Size>>1) - int(b.Size>>1) })
 	var sum int64
 	large := map[shader.Digest]bool{}
-	for i, p := range bySize {
+	for i, p := range slices.SortedStableFunc(slices.Values(h.Packs), bySize) {
 		large[p.SHA256] = i >= manyPacks/2 && p.Size > 4*sum
 		sum += p.Size
 	}
 	return slices.DeleteFunc(slices.Clone(h.Packs), func(p Pack) bool { return large[p.SHA256] })
 }
+
+// maxMerged is the most files that compaction puts into one pack, whose manifest has a limit.
+const maxMerged = 200_000
+
+// mergeable returns of packs, in their order, the smallest that have so many files together.
+func mergeable(packs []Pack, files int) []Pack {
+	large := map[shader.Digest]bool{}
+	for _, p := range slices.SortedStableFunc(slices.Values(packs), bySize) {
+		files -= 2*p.Programs + p.DriverFiles // a program has a binary and a source
+		large[p.SHA256] = files < 0
+	}
+	return slices.DeleteFunc(slices.Clone(packs), func(p Pack) bool { return large[p.SHA256] })
+}
+
+func bySize(a, b Pack) int { return cmp.Compare(a.Size, b.Size) }
 
 // compact makes one pack of those that choose returns, if they are two or more.
 func (r *Remote) compact(ctx context.Context, of shader.Digest, choose func(*Head) []Pack) (report PushReport, err error) {
@@ -75,7 +89,7 @@ func (r *Remote) compact(ctx context.Context, of shader.Digest, choose func(*Hea
 		if err != nil {
 			return err
 		}
-		parts := choose(old.Head)
+		parts := mergeable(choose(old.Head), maxMerged)
 		if len(parts) < 2 {
 			return nil
 		}

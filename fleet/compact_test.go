@@ -76,6 +76,25 @@ func TestCompact(t *testing.T) {
 	}
 }
 
+// Packs that one manifest cannot list together stay apart.
+func TestPacksThatAreMergeable(t *testing.T) {
+	t.Parallel()
+	var packs []fleet.Pack
+	for i, p := range []fleet.Pack{{Size: 900, Programs: 40}, {Size: 50, Programs: 10, DriverFiles: 20}, {Size: 700, Programs: 30}, {Size: 10, Programs: 5}} {
+		p.SHA256[0] = byte(i + 1)
+		packs = append(packs, p)
+	}
+	for files, want := range map[int]string{1000: "1234", 190: "1234", 189: "234", 110: "234", 109: "24", 49: "4", 9: ""} {
+		got := ""
+		for _, p := range fleet.Mergeable(packs, files) {
+			got += fmt.Sprint(p.SHA256[0])
+		}
+		if got != want {
+			t.Errorf("of %d files: packs %s, want %s", files, got, want)
+		}
+	}
+}
+
 // A reader that has read a head whose packs are gone reads the new one.
 func TestPacksThatAreCompactedMeanwhile(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,9 @@ import (
 
 // For tests of other packages.
 
+// Mergeable returns the packs that compaction makes one.
+func Mergeable(packs []Pack, files int) []Pack { return mergeable(packs, files) }
+
 // SetClock replaces the clock of a remote.
 func SetClock(r *Remote, now func() time.Time) { r.now = now }
 

@@ -97,7 +97,7 @@ func (o *options) compactRemote(ro fleet.Options, digits []string) (*remoteCompa
 
 func (r *remoteCompactResult) Print(w io.Writer) {
 	if len(r.Drivers) == 0 && r.failed == nil {
-		fmt.Fprintf(w, "no driver of %s has more than one pack\n", cli.EscapeName(r.Remote))
+		fmt.Fprintf(w, "no driver of %s has two packs that one can hold\n", cli.EscapeName(r.Remote))
 		return
 	}
 	for _, d := range r.Drivers {
