@@ -251,8 +251,8 @@ func TestPreloadsThatOverlap(t *testing.T) {
 	cancel()
 	g.open()
 	<-done
-	for _, r := range <-answers {
-		if r.Origin != job.Resident {
+	for _, r := range <-answers { // what the first has given up the other compiles
+		if r.Err != nil || r.Origin == 0 {
 			t.Errorf("cancelling one preload failed another: %+v", r)
 		}
 	}
