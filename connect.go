@@ -55,13 +55,6 @@ func (d *ownDevice) Preload(ctx context.Context, sources []*shader.Source, progr
 	return results, d.Error(err)
 }
 
-// The values of Options.Server that are no paths.
-const (
-	ServerOff   = "off"
-	ServerAuto  = "auto"
-	ServerStart = "start"
-)
-
 // Connect returns a device: a server, where Options.Server or $SHADERCACHE_SERVER says so,
 // and else the GPU that Open opens. With a server this process opens no GL context and
 // loads no driver.
@@ -80,7 +73,7 @@ func Connect(ctx context.Context, o Options) (Device, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shadercache: connect: %w", err)
 	}
-	if name != ServerOff {
+	if name != "off" {
 		device, err := dialServer(ctx, o, from, name)
 		if err == nil {
 			return device, nil
@@ -92,7 +85,7 @@ func Connect(ctx context.Context, o Options) (Device, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("shadercache: connect: %w", err)
 	}
-	o.Server = ServerOff
+	o.Server = "off"
 	gpu, err := Open(o)
 	if err != nil {
 		return nil, err
@@ -113,12 +106,12 @@ func (o Options) serverName() (from, name string, err error) {
 	if name == "" && !isPrivileged() {
 		from, name = "SHADERCACHE_SERVER", os.Getenv("SHADERCACHE_SERVER")
 	}
-	name = cmp.Or(name, ServerOff)
-	byWord, hasDevice := name == ServerAuto || name == ServerStart, o.Device != "" || o.Context.Device != ""
+	name = cmp.Or(name, "off")
+	byWord, hasDevice := name == "auto" || name == "start", o.Device != "" || o.Context.Device != ""
 	switch {
 	case byWord && (hasDevice || isPrivileged()): // a user must not choose what answers a privileged process
-		return from, ServerOff, nil
-	case name == ServerOff || !hasDevice:
+		return from, "off", nil
+	case name == "off" || !hasDevice:
 		return from, name, nil
 	}
 	return from, "", fmt.Errorf("%w: a server has its own GPU: Options.Device and the server %s exclude each other", ErrInvalid, name)
@@ -127,11 +120,11 @@ func (o Options) serverName() (from, name string, err error) {
 // mayOpen reports whether a GPU of this process is used after an error of the server, and
 // logs the error.
 func (o Options) mayOpen(name string, err error) bool {
-	if name != ServerAuto && name != ServerStart || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if name != "auto" && name != "start" || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
 	}
 	logger, level := o.Logger, slog.LevelWarn
-	if name == ServerAuto && errors.Is(err, ErrNoServer) {
+	if name == "auto" && errors.Is(err, ErrNoServer) {
 		level = slog.LevelDebug
 	}
 	if logger != nil {

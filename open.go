@@ -237,7 +237,7 @@ func (g *GPU) closeContexts() error {
 // check returns an error for a server, and for a directory that is set for one part alone:
 // both layers belong into one.
 func (o Options) check() error {
-	if o.Server != "" && o.Server != ServerOff {
+	if o.Server != "" && o.Server != "off" {
 		return errors.New("Options.Server is for Connect: Open and New make a context in this process")
 	}
 	if o.Context.CacheDir != "" || o.Cache.Dir != "" {

@@ -59,7 +59,7 @@ func TestADriverThatRefusesItsBinariesGetsSourcesOnly(t *testing.T) {
 	if calls.Loads+calls.Binaries != 0 || stats.Stored+stats.Rejected != 0 || stats.Compiles != 6 || stats.MemoryOnly != "" {
 		t.Errorf("binaries are used: %+v, %+v", calls, stats)
 	}
-	if stats, _ = start(t, cachetest.NewDevice(), cache.Options{Dir: dir, Binaries: cache.BinariesAlways}); stats.DiskHits != 6 || stats.SourceOnly != "" {
+	if stats, _ = start(t, cachetest.NewDevice(), cache.Options{Dir: dir, Binaries: "always"}); stats.DiskHits != 6 || stats.SourceOnly != "" {
 		t.Errorf("always: %+v", stats)
 	}
 	updated := cachetest.NewDevice()
@@ -81,10 +81,10 @@ func TestBinariesAreLeftOutByChoice(t *testing.T) {
 			t.Errorf("%+v, %+v", stats, calls)
 		}
 	}
-	never(cache.Options{Binaries: cache.BinariesNever})
+	never(cache.Options{Binaries: "never"})
 	t.Setenv("SHADERCACHE_BINARIES", "never")
 	never(cache.Options{})
-	if stats, _ := start(t, cachetest.NewDevice(), cache.Options{Dir: dir, Binaries: cache.BinariesAuto}); stats.DiskHits != 6 {
+	if stats, _ := start(t, cachetest.NewDevice(), cache.Options{Dir: dir, Binaries: "auto"}); stats.DiskHits != 6 {
 		t.Errorf("the option does not win: %+v", stats)
 	}
 	t.Setenv("SHADERCACHE_BINARIES", "sometimes")

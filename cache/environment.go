@@ -19,8 +19,8 @@ func (o Options) FromEnvironment() (Options, error) {
 	if o.Binaries != "" {
 		return o, nil
 	}
-	switch choice := Binaries(os.Getenv(binariesEnvironment)); choice {
-	case "", BinariesAuto, BinariesAlways, BinariesNever:
+	switch choice := os.Getenv(binariesEnvironment); choice {
+	case "", "auto", "always", "never":
 		o.Binaries = choice
 	default:
 		return o, fmt.Errorf("$%s is %q, and not auto, always or never", binariesEnvironment, choice)

@@ -42,7 +42,7 @@ type Options struct {
 	// Without binaries a start compiles every program; the driver's own cache, which is
 	// kept in any case, makes that short. Stats.SourceOnly has the reason. Default:
 	// $SHADERCACHE_BINARIES, else auto.
-	Binaries Binaries
+	Binaries string
 
 	// MemoryOnly keeps nothing on disk. Default: false.
 	MemoryOnly bool

@@ -145,7 +145,7 @@ func TestClaimsEnd(t *testing.T) {
 
 func TestCompilesAreNotSharedWhereNothingIsStored(t *testing.T) {
 	for name, o := range map[string]cache.Options{
-		"never": {NoSave: true}, "no binaries": {Binaries: cache.BinariesNever}, "in a trial": {InTrial: true},
+		"never": {NoSave: true}, "no binaries": {Binaries: "never"}, "in a trial": {InTrial: true},
 	} {
 		compiling := newGate()
 		o.Dir, o.ShareCompiles = t.TempDir(), time.Hour

@@ -120,7 +120,7 @@ func (w *walk) start(r *rand.Rand) {
 	if one(3) {
 		o.ShareCompiles = time.Second
 	}
-	o.Binaries = []cache.Binaries{"", "", "", cache.BinariesAlways, cache.BinariesNever}[r.IntN(5)]
+	o.Binaries = []string{"", "", "", "always", "never"}[r.IntN(5)]
 	if one(8) {
 		o.MaxDiskFiles = 1 + r.IntN(5)
 	}

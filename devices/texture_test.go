@@ -11,7 +11,6 @@ import (
 	"github.com/shadercache/shadercache/devices"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/job/texel"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // A job runs where its texture is, one of textures on two members is refused, and a texture is
@@ -47,7 +46,7 @@ void main() { ivec2 at = ivec2(gl_GlobalInvocationID.xy); imageStore(to, at, ima
 		beside[rank] = texture(func() (job.Texture, error) { return g.NewTextureOn(ctx, rank, shape) })
 	}
 	j := &job.Job{Dispatch: job.Dispatch{
-		Program: p, Groups: [3]uint32{1, 1, 1}, Images: []job.Image{{Name: "from", Texture: first, Access: texel.ReadOnly}, {Name: "to", Texture: second}},
+		Program: p, Groups: [3]uint32{1, 1, 1}, Images: []job.Image{{Name: "from", Texture: first, Access: "readonly"}, {Name: "to", Texture: second}},
 	}}
 	err = g.Run(ctx, j)
 	if !errors.Is(err, devices.ErrOtherMember) || !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), "texture of image 1: it is on device") {
@@ -66,7 +65,7 @@ void main() { ivec2 at = ivec2(gl_GlobalInvocationID.xy); imageStore(to, at, ima
 	if stats := g.MemberStats(); stats[0].Jobs != 1 || stats[1].Jobs != 1 || stats[0].Bytes != 32 || stats[1].Bytes != 32 {
 		t.Errorf("%+v", stats)
 	}
-	if _, err := g.NewTexture(ctx, texel.Shape{Dim: shader.DimRect}); !errors.Is(err, job.ErrInvalid) {
+	if _, err := g.NewTexture(ctx, texel.Shape{Dim: "2DRect"}); !errors.Is(err, job.ErrInvalid) {
 		t.Error(err)
 	}
 }

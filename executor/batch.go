@@ -144,7 +144,7 @@ type imageBind struct {
 	unit         uint32
 	texture      *Texture
 	level, layer int // the layer may be texel.AllLayers
-	access       texel.Access
+	access       string
 	format       texel.Format
 }
 

@@ -104,7 +104,7 @@ func runBindings(dir string) (r bindingRun, err error) {
 		Dispatch: job.Dispatch{
 			Program: h, Groups: [3]uint32{1, 1, 1},
 			Textures: []executor.Sampled{{Name: "from", Texture: from}, {Name: "ids", Texture: ids}},
-			Images:   []executor.Image{{Name: "to", Texture: to, Access: texel.WriteOnly}},
+			Images:   []executor.Image{{Name: "to", Texture: to, Access: "writeonly"}},
 			Blocks:   []executor.Block{{Binding: 0, Data: glctx.Bytes([]float32{1, 1, 1, 1})}, {Binding: 1, Data: glctx.Bytes([]float32{1. / 255, 0, 0, 0})}},
 			Uniforms: []job.Uniform{job.Floats("turn", 1, 0, 0, 1)},
 		},
@@ -175,7 +175,7 @@ func checkBindings(gl *glctx.GL, program uint32) error {
 	gl.SetUniform(gl.UniformLocation(program, "turn"), gl.UniformType(program, "turn"), glctx.Bytes(make([]float32, 4)))
 	gl.BindTexture(0, from, glctx.Sampler{}) // units in the order of names
 	gl.BindTexture(1, ids, glctx.Sampler{})
-	gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, "rgba8")
+	gl.BindImage(0, to, 0, texel.AllLayers, "writeonly", "rgba8")
 	gl.BindUniformsRange(0, block, 0, block.Size)
 	gl.BindUniformsRange(1, block, 0, block.Size)
 	gl.BindCounters(0, counter, 0, 4)

@@ -14,7 +14,6 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/job/texel"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // filterText adds a constant to each texel of a picture, modulo 256, and counts the odd
@@ -60,7 +59,7 @@ func newFrame(t testing.TB, h *cache.Handle, from, to *Texture, number uint64) *
 		Dispatch: Dispatch{
 			Program: h, Groups: [3]uint32{uint32(k.width+7) / 8, uint32(k.height+7) / 8, 1},
 			Textures: []Sampled{{Name: "from", Texture: from}},
-			Images:   []Image{{Name: "to", Texture: to, Access: texel.WriteOnly}},
+			Images:   []Image{{Name: "to", Texture: to, Access: "writeonly"}},
 			Uniforms: []job.Uniform{job.Uints("add", k.add...)},
 		},
 		Counters:       []Counter{{Binding: 0, Start: []uint32{100, 7}, To: k.counts[:]}},
@@ -229,12 +228,12 @@ void main() {
 			doubled, summed := f.program("double", double, nil), f.program("sum", sum, nil)
 			shape := texel.Shape{Format: "r32ui", Width: 16, Height: 16}
 			in, total := f.texture(shape), f.texture(shape)
-			shape.Dim, shape.Depth = shader.Dim2DArray, 3
+			shape.Dim, shape.Depth = "2DArray", 3
 			layers := f.texture(shape)
 			groups := [3]uint32{2, 2, 1}
 			stepTo := func(from Image, layer int) Dispatch {
-				from.Binding, from.Access = 0, texel.ReadOnly
-				return Dispatch{Program: doubled, Groups: groups, Images: []Image{from, {Binding: 1, Texture: layers, Layer: layer, Access: texel.WriteOnly}}}
+				from.Binding, from.Access = 0, "readonly"
+				return Dispatch{Program: doubled, Groups: groups, Images: []Image{from, {Binding: 1, Texture: layers, Layer: layer, Access: "writeonly"}}}
 			}
 			texels, want, got := make([]uint32, 256), make([]uint32, 256), make([]uint32, 256)
 			for number := range uint32(7) {
@@ -436,9 +435,9 @@ void main() {
 	make1 := func(s texel.Shape) *Texture { return f.texture(s) }
 	picture := make1(texel.Shape{Format: "rgba8", Width: 8, Height: 8, Levels: 2})
 	words := make1(texel.Shape{Format: "r32ui", Width: 8, Height: 8})
-	layers := make1(texel.Shape{Dim: shader.Dim2DArray, Format: "rgba8", Width: 8, Height: 8, Depth: 3})
-	volume := make1(texel.Shape{Dim: shader.Dim3D, Format: "r32f", Width: 4, Height: 4, Depth: 4})
-	depths := make1(texel.Shape{Dim: shader.Dim2DArray, Format: "depth_component32f", Width: 4, Height: 4, Depth: 2})
+	layers := make1(texel.Shape{Dim: "2DArray", Format: "rgba8", Width: 8, Height: 8, Depth: 3})
+	volume := make1(texel.Shape{Dim: "3D", Format: "r32f", Width: 4, Height: 4, Depth: 4})
+	depths := make1(texel.Shape{Dim: "2DArray", Format: "depth_component32f", Width: 4, Height: 4, Depth: 2})
 	ids := make1(texel.Shape{Format: "r16i", Width: 4, Height: 4})
 	released, err := f.NewTexture(texel.Shape{Format: "rgba8", Width: 8, Height: 8})
 	if err != nil {
@@ -452,8 +451,8 @@ void main() {
 	defer other.Close()
 	others := (&fixture{Executor: other, t: t}).texture(texel.Shape{Format: "rgba8", Width: 8, Height: 8})
 	memory := f.buffer(make([]uint32, 64))
-	compare := texel.Sampler{Compare: texel.Less}
-	linear := texel.Sampler{Min: texel.Linear, Mag: texel.Linear}
+	compare := texel.Sampler{Compare: "<"}
+	linear := texel.Sampler{Min: "linear", Mag: "linear"}
 	out := make([]byte, 4)
 	texels := make([]byte, 8*8*4)
 	valid := func() Job {
@@ -493,7 +492,7 @@ void main() {
 		{"layer -1 of 3", func(j *Job) { j.Images[1].Layer = -1 }},
 		{"layer 1: the image has all layers", func(j *Job) { j.Images[2].Layer = 1 }},
 		{"volume (image3D, unit 1): the texture is 2DArray", func(j *Job) { j.Images[2].Texture = layers }},
-		{"there is no access 3", func(j *Job) { j.Images[0].Access = 3 }},
+		{`there is no access "read"`, func(j *Job) { j.Images[0].Access = "read" }},
 		{"declares rgba8 and the image is r32ui; Image.Format can read its bits as rgba8", func(j *Job) { j.Images[0].Texture = words }},
 		{"declares rgba8 and the image is r8", func(j *Job) { j.Images[0].Format = "r8" }},
 		{"depth_component32f is not a format of images", func(j *Job) { j.Images[0].Format = "depth_component32f" }},
@@ -506,7 +505,7 @@ void main() {
 		{"unit 4): shadow samplers, and no others, need", func(j *Job) { j.Textures[1].Sampler = linear }},
 		{"unit 4): a shadow sampler needs a texture of depths, not of rgba8", func(j *Job) { j.Textures[1].Texture = layers }},
 		{"unit 5): integers cannot be filtered", func(j *Job) { j.Textures[2].Sampler = linear }},
-		{"a sampler cannot have", func(j *Job) { j.Textures[0].Sampler.Mip = 7 }},
+		{"a sampler cannot have", func(j *Job) { j.Textures[0].Sampler.Mip = "all" }},
 		{"the atomic counters at binding 0 are not bound: Job.Counters needs", func(j *Job) { j.Counters = nil }},
 		{"the atomic counters at binding 0 are bound twice", func(j *Job) { j.Counters = append(j.Counters, j.Counters[0]) }},
 		{"counters at binding 0: has a Buffer beside", func(j *Job) { j.Counters[0] = Counter{Buffer: memory.Memory, To: []uint32{0}} }},
@@ -576,9 +575,9 @@ func TestTexturesRefuse(t *testing.T) {
 func TestNewTexturesAreZero(t *testing.T) {
 	f := newFixture(t, Options{test: testOptions{poison: true}})
 	for _, shape := range []texel.Shape{
-		{Format: "rgba8", Width: 9, Height: 5, Levels: 4}, {Dim: shader.Dim3D, Format: "r32f", Width: 3, Height: 3, Depth: 3, Levels: 2},
-		{Dim: shader.Dim1DArray, Format: "rg16i", Width: 5, Depth: 3}, {Dim: shader.DimCubeArray, Format: "rgb10_a2ui", Width: 2, Height: 2, Depth: 2},
-		{Format: "depth_component16", Width: 3, Height: 3}, {Format: "srgb8_alpha8", Width: 3, Height: 3}, {Dim: shader.Dim1D, Format: "r8", Width: 7},
+		{Format: "rgba8", Width: 9, Height: 5, Levels: 4}, {Dim: "3D", Format: "r32f", Width: 3, Height: 3, Depth: 3, Levels: 2},
+		{Dim: "1DArray", Format: "rg16i", Width: 5, Depth: 3}, {Dim: "CubeArray", Format: "rgb10_a2ui", Width: 2, Height: 2, Depth: 2},
+		{Format: "depth_component16", Width: 3, Height: 3}, {Format: "srgb8_alpha8", Width: 3, Height: 3}, {Dim: "1D", Format: "r8", Width: 7},
 	} {
 		x := f.texture(shape)
 		for level := range x.Shape().Levels {
@@ -718,7 +717,7 @@ void main() { imageStore(to, ivec2(0), texelFetch(from, ivec2(0), 0) + 1u); }`
 		before := f.Stats().Barriers
 		f.wait(f.submit(Job{Dispatch: Dispatch{
 			Program: h, Groups: [3]uint32{1, 1, 1},
-			Textures: []Sampled{{Texture: from}}, Images: []Image{{Texture: to, Access: texel.WriteOnly}},
+			Textures: []Sampled{{Texture: from}}, Images: []Image{{Texture: to, Access: "writeonly"}},
 		}}))
 		return f.Stats().Barriers - before
 	}

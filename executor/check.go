@@ -178,9 +178,9 @@ func (l *layout) bindUses(c *job.Checker) {
 			l.bindBlock(c, d, u)
 		case r.Kind == shader.AtomicCounter:
 			l.bindCounters(c, u)
-		case r.Opaque() == shader.ImageOpaque:
+		case r.Opaque() == "image":
 			l.bindImage(&d.Images[u.Index], u)
-		case r.Opaque() == shader.SamplerOpaque:
+		case r.Opaque() == "sampler":
 			of := &d.Textures[u.Index]
 			l.textures = append(l.textures, textureBind{u.Binding, textureOf(of.Texture), of.Sampler})
 		default:

@@ -78,8 +78,8 @@ func Example_video() {
 			Dispatch: job.Dispatch{
 				Program:  program,
 				Groups:   [3]uint32{(width + 15) / 16, (height + 7) / 8, 1},
-				Textures: []executor.Sampled{{Name: "frame", Texture: s.in, Sampler: texel.Sampler{Min: texel.Linear, Mag: texel.Linear, Mip: texel.NoMipmaps}}},
-				Images:   []executor.Image{{Name: "filtered", Texture: s.out, Access: texel.WriteOnly}},
+				Textures: []executor.Sampled{{Name: "frame", Texture: s.in, Sampler: texel.Sampler{Min: "linear", Mag: "linear", Mip: "none"}}},
+				Images:   []executor.Image{{Name: "filtered", Texture: s.out, Access: "writeonly"}},
 				Uniforms: []job.Uniform{job.Floats("weights", weights...)},
 			},
 			TextureInputs:  []executor.TextureInput{{Texture: s.in, Picture: s.frame}},

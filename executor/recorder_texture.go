@@ -51,7 +51,7 @@ func (c *transfer) record(gl *glctx.GL, s *slot) error {
 // textureHazard reports whether a barrier is needed before a command uses its textures.
 func (r *recorder) textureHazard(images []imageBind, textures []textureBind) bool {
 	for i := range images {
-		if r.isHazard(&images[i].texture.object, images[i].access == texel.ReadOnly) {
+		if r.isHazard(&images[i].texture.object, images[i].access == "readonly") {
 			return true
 		}
 	}
@@ -67,7 +67,7 @@ func (r *recorder) bindImages(gl *glctx.GL, images []imageBind) {
 	for i := range images {
 		b := &images[i]
 		gl.BindImage(b.unit, b.texture.texture, b.level, b.layer, b.access, b.format)
-		r.uses(&b.texture.object, b.access == texel.ReadOnly)
+		r.uses(&b.texture.object, b.access == "readonly")
 	}
 }
 

@@ -16,6 +16,6 @@ func SetUniform(gl *glctx.GL, program uint32, u job.Uniform) {
 	if t := gl.UniformType(program, u.Name); u.Fits(t) {
 		gl.SetUniform(location, t, u.AppendTo(nil))
 	} else {
-		panic("executor: uniform " + u.Name + " is of type " + t.String() + " and was given " + u.Base().String() + " components")
+		panic("executor: uniform " + u.Name + " is of type " + t.String() + " and was given " + u.Base() + " components")
 	}
 }

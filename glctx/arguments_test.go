@@ -121,7 +121,7 @@ func TestNoRoom(t *testing.T) {
 	l := c.Info().Textures
 	err := c.Do(func(gl *glctx.GL) error {
 		b, bufferErr := gl.NewBuffer(1<<50, nil)
-		x, textureErr := gl.NewTexture(texel.Shape{Format: "rgba32f", Dim: shader.Dim2DArray, Width: l.Size, Height: l.Size, Depth: l.Layers})
+		x, textureErr := gl.NewTexture(texel.Shape{Format: "rgba32f", Dim: "2DArray", Width: l.Size, Height: l.Size, Depth: l.Layers})
 		if _, err := gl.NewStaging(1<<50, glctx.Download); !errors.Is(err, shader.ErrOutOfMemory) {
 			t.Errorf("staging memory: %v", err)
 		}

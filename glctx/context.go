@@ -44,9 +44,11 @@ type Options struct {
 	// Adopt. Default: OpenGL 4.5 or newer, core profile.
 	Kind Kind
 
-	// Priority is requested for the context; Context.Priority returns what was granted. It
-	// must be the default for Adopt and for windows. Default: the driver's.
-	Priority Priority
+	// Priority is that among all contexts of the GPU, of other processes too: "low", "medium" or
+	// "high", as EGL_IMG_context_priority has them. It is a hint: Context.Priority returns what
+	// was granted. It does not bound how long a dispatch keeps the others waiting. It must be
+	// the default for Adopt and for windows. Default: the driver's.
+	Priority string
 
 	// NoCompilerThreads has the driver compile on the thread that asks for a program.
 	// NVIDIA's starts a thread for each CPU otherwise, and each of them wakes 15 times a
@@ -85,7 +87,7 @@ type Context struct {
 	info     Info
 	full     bool // desktop OpenGL 4.5 or newer
 	driver   drivercache.State
-	priority Priority // as granted
+	priority string // as granted
 	counted  struct {
 		sync.Mutex
 		Counters
@@ -115,7 +117,7 @@ type Context struct {
 // ErrTooOld, ErrKind or ErrNoDevice, wrapped, with a hint for the user. Close releases
 // the context.
 func Open(o Options) (*Context, error) {
-	if err := errors.Join(o.Kind.check(), o.Priority.check()); err != nil {
+	if err := errors.Join(o.Kind.check(), checkPriority(o.Priority)); err != nil {
 		return nil, fmt.Errorf("glctx: open: %w", err)
 	}
 	c := newContext(o)

@@ -39,7 +39,7 @@ type eglSurface struct {
 	context C.EGLContext
 	surface C.EGLSurface
 
-	priority Priority // as granted
+	priority string // as granted
 }
 
 // eglCandidate is a display on which a context may be possible.
@@ -207,7 +207,7 @@ func (s *eglSurface) createContext(config C.EGLConfig, o Options) error {
 	defer C.free(unsafe.Pointer(extension))
 	lists, priorities := o.Kind.attributes(o.Debug), C.sc_egl_has(s.display, extension) != 0
 	if priorities {
-		lists = o.Priority.withPriority(lists)
+		lists = withPriority(o.Priority, lists)
 	}
 	if s.createFirst(config, lists) {
 		if priorities {

@@ -39,7 +39,7 @@ void main() {
 		})
 		total["prime"] += time.Duration(p.PrimeNanos)
 		err := c.Do(func(gl *glctx.GL) error {
-			linear, err := gl.NewSampler(texel.Sampler{Min: texel.Linear, Mag: texel.Linear})
+			linear, err := gl.NewSampler(texel.Sampler{Min: "linear", Mag: "linear"})
 			if err != nil {
 				return err
 			}
@@ -59,7 +59,7 @@ void main() {
 				}
 				gl.UseProgram(p.ID)
 				gl.BindTexture(0, from, step.sampler)
-				gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, step.format)
+				gl.BindImage(0, to, 0, texel.AllLayers, "writeonly", step.format)
 				if step.name == "prepared" {
 					gl.DispatchNone()
 				}

@@ -80,10 +80,10 @@ func wantVariables(t *testing.T, gl *glctx.GL, program uint32) {
 		t.Fatal(err)
 	}
 	want := map[string]glctx.Variable{
-		"words[0]":      {Block: "Words", Base: shader.UintBase, Words: 1, Stride: 4},
-		"first":         {Block: "Pairs", Base: shader.IntBase, Words: 1, Length: 1},
-		"pairs[0].at":   {Block: "Pairs", Base: shader.FloatBase, Words: 2, Offset: 8, Length: 1, TopStride: 16},
-		"pairs[0].mark": {Block: "Pairs", Base: shader.UintBase, Words: 1, Offset: 16, Length: 1, TopStride: 16},
+		"words[0]":      {Block: "Words", Base: "uint", Words: 1, Stride: 4},
+		"first":         {Block: "Pairs", Base: "int", Words: 1, Length: 1},
+		"pairs[0].at":   {Block: "Pairs", Base: "float", Words: 2, Offset: 8, Length: 1, TopStride: 16},
+		"pairs[0].mark": {Block: "Pairs", Base: "uint", Words: 1, Offset: 16, Length: 1, TopStride: 16},
 	}
 	for _, v := range list {
 		w, known := want[v.Name]

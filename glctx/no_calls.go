@@ -78,7 +78,7 @@ func (*GL) NewStaging(size int, direction Direction) (Staging, error)           
 func (*GL) DeleteStaging(s Staging)                                                       {}
 func (*GL) NewTexture(shape texel.Shape) (Texture, error)                                 { return Texture{}, errNoCgo() }
 func (*GL) DeleteTexture(t Texture)                                                       {}
-func (*GL) BindImage(unit uint32, t Texture, level, layer int, access texel.Access, format texel.Format) {
+func (*GL) BindImage(unit uint32, t Texture, level, layer int, access string, format texel.Format) {
 }
 func (*GL) BindTexture(unit uint32, t Texture, s Sampler)                          {}
 func (*GL) UnbindSampler(unit uint32)                                              {}

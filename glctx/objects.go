@@ -5,7 +5,6 @@ import (
 
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/job/texel"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // GL has the OpenGL calls. It exists only inside a callback of Context.Do or
@@ -146,7 +145,7 @@ type Sampler struct{ ID uint32 }
 type Variable struct {
 	Name      string
 	Block     string
-	Base      shader.Base
+	Base      string
 	Words     int // 32-bit words of one element; 0 for a matrix, and for other bases than float, int and uint
 	Offset    int // bytes
 	Length    int // elements of the innermost array; 0: to the end of the buffer

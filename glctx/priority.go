@@ -2,23 +2,11 @@ package glctx
 
 import "fmt"
 
-// Priority is the priority of a context among all contexts of the GPU, of other processes
-// too, in the words of EGL_IMG_context_priority. It is a hint: a driver may grant another
-// one. It does not bound how long a dispatch keeps the others waiting.
-type Priority string
-
-// The priorities. Without one the driver chooses; as granted: it does not say which.
-const (
-	LowPriority    Priority = "low"
-	MediumPriority Priority = "medium"
-	HighPriority   Priority = "high"
-)
-
 // Priority returns the priority that the driver granted: "" where it has no
 // EGL_IMG_context_priority, as llvmpipe, and in a context that was adopted.
-func (c *Context) Priority() Priority { return c.priority }
+func (c *Context) Priority() string { return c.priority }
 
-func (p Priority) check() error {
+func checkPriority(p string) error {
 	if _, known := eglPriorities[p]; p != "" && !known {
 		return fmt.Errorf("unknown priority %q: there are low, medium and high", p)
 	}
@@ -35,11 +23,11 @@ const (
 )
 
 // eglPriorities are the values of eglPriorityLevel.
-var eglPriorities = map[Priority]int32{LowPriority: eglPriorityLow, MediumPriority: eglPriorityMedium, HighPriority: eglPriorityHigh}
+var eglPriorities = map[string]int32{"low": eglPriorityLow, "medium": eglPriorityMedium, "high": eglPriorityHigh}
 
 // withPriority returns lists of EGL attributes that request a priority, and behind them
 // those without, for a driver that refuses the request rather than grant another one.
-func (p Priority) withPriority(lists [][]int32) [][]int32 {
+func withPriority(p string, lists [][]int32) [][]int32 {
 	level, ok := eglPriorities[p]
 	if !ok {
 		return lists
@@ -52,7 +40,7 @@ func (p Priority) withPriority(lists [][]int32) [][]int32 {
 }
 
 // priorityOf returns the priority of a value of eglPriorityLevel.
-func priorityOf(level int32) Priority {
+func priorityOf(level int32) string {
 	for p, value := range eglPriorities {
 		if value == level {
 			return p

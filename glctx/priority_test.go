@@ -11,7 +11,7 @@ import (
 // TestPriorities opens a context of each priority and runs a callback. What the driver
 // grants is logged; a driver without the extension grants the default.
 func TestPriorities(t *testing.T) {
-	for _, p := range []Priority{"", LowPriority, MediumPriority, HighPriority} {
+	for _, p := range []string{"", "low", "medium", "high"} {
 		c, err := Open(Options{Priority: p, DriverCacheOff: true})
 		if err != nil {
 			t.Fatal(err)
@@ -30,7 +30,7 @@ func TestPriorities(t *testing.T) {
 	if _, err := Open(Options{Priority: "urgent"}); err == nil || !strings.Contains(err.Error(), `unknown priority "urgent"`) {
 		t.Error(err)
 	}
-	if _, err := Adopt(Options{Priority: LowPriority}, nil); err == nil || !strings.Contains(err.Error(), "leave Priority empty") {
+	if _, err := Adopt(Options{Priority: "low"}, nil); err == nil || !strings.Contains(err.Error(), "leave Priority empty") {
 		t.Error(err)
 	}
 }
@@ -39,11 +39,11 @@ func TestPriorities(t *testing.T) {
 // and then those without, for drivers that refuse it.
 func TestPriorityAttributes(t *testing.T) {
 	lists := Kind{}.attributes(false)
-	if got := Priority("").withPriority(lists); len(got) != len(lists) {
+	if got := withPriority("", lists); len(got) != len(lists) {
 		t.Errorf("%d lists for the default, not %d", len(got), len(lists))
 	}
-	for p, level := range map[Priority]int32{LowPriority: 0x3103, MediumPriority: 0x3102, HighPriority: 0x3101} {
-		got := p.withPriority(lists)
+	for p, level := range map[string]int32{"low": 0x3103, "medium": 0x3102, "high": 0x3101} {
+		got := withPriority(p, lists)
 		if len(got) != 2*len(lists) {
 			t.Fatalf("%d lists for %v", len(got), p)
 		}

@@ -137,7 +137,7 @@ func measure(block *shader.Resource, v [len(variableProperties)]int32) {
 // units that are free. An array has units in a row. In OpenGL ES, where the units of images
 // cannot be changed, they stay.
 func (gl *GL) assignUnits(p *shader.Program) {
-	for _, kind := range []shader.Opaque{shader.ImageOpaque, shader.SamplerOpaque} {
+	for _, kind := range []string{"image", "sampler"} {
 		used := map[int32]bool{}
 		var shared []*shader.Resource
 		for i := range p.Interface.Resources {
@@ -155,7 +155,7 @@ func (gl *GL) assignUnits(p *shader.Program) {
 				used[first+k] = true
 			}
 		}
-		if kind == shader.ImageOpaque && gl.c.info.API == OpenGLES {
+		if kind == "image" && gl.c.info.API == OpenGLES {
 			continue
 		}
 		for _, r := range shared {

@@ -83,7 +83,7 @@ func (gl *GL) separateSamplers(id uint32) {
 	gl45.UseProgram(id)
 	unit := int32(0)
 	for _, u := range gl.activeVariables(id, gl45.ACTIVE_UNIFORMS, gl45.GetActiveUniform) {
-		if shader.Type(u.kind).Opaque() != shader.SamplerOpaque {
+		if shader.Type(u.kind).Opaque() != "sampler" {
 			continue
 		}
 		location := gl45.GetUniformLocation(id, gl45.Str(u.name+"\x00"))

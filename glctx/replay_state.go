@@ -62,11 +62,11 @@ func setAttribute(t shader.Type, location uint32, stride int32, offset int) {
 	_, n := t.Shape()
 	rows, at := int32(n), uintptr(offset)
 	switch t.Base() {
-	case shader.FloatBase:
+	case "float":
 		gl45.VertexAttribPointerWithOffset(location, rows, gl45.FLOAT, false, stride, at)
-	case shader.DoubleBase:
+	case "double":
 		gl45.VertexAttribLPointerWithOffset(location, rows, gl45.DOUBLE, stride, at)
-	case shader.IntBase:
+	case "int":
 		gl45.VertexAttribIPointerWithOffset(location, rows, gl45.INT, stride, at)
 	default:
 		gl45.VertexAttribIPointerWithOffset(location, rows, gl45.UNSIGNED_INT, stride, at)
@@ -135,9 +135,9 @@ func (gl *GL) outputFormats(id uint32) []uint32 {
 // outputFormat returns the format of a colour for an output of a type.
 func outputFormat(kind uint32) uint32 {
 	switch shader.Type(kind).Base() {
-	case shader.IntBase:
+	case "int":
 		return gl45.RGBA32I
-	case shader.UintBase:
+	case "uint":
 		return gl45.RGBA32UI
 	}
 	return gl45.RGBA8

@@ -10,15 +10,15 @@ import (
 )
 
 var (
-	wraps      = [...]int32{gl45.CLAMP_TO_EDGE, gl45.REPEAT, gl45.MIRRORED_REPEAT, gl45.CLAMP_TO_BORDER}
-	magnifying = [...]int32{gl45.NEAREST, gl45.LINEAR}
-	minifying  = [...][3]int32{
-		texel.Nearest: {gl45.NEAREST_MIPMAP_NEAREST, gl45.NEAREST_MIPMAP_LINEAR, gl45.NEAREST},
-		texel.Linear:  {gl45.LINEAR_MIPMAP_NEAREST, gl45.LINEAR_MIPMAP_LINEAR, gl45.LINEAR},
+	wraps      = map[string]int32{"": gl45.CLAMP_TO_EDGE, "repeat": gl45.REPEAT, "mirror": gl45.MIRRORED_REPEAT, "border": gl45.CLAMP_TO_BORDER}
+	magnifying = map[string]int32{"": gl45.NEAREST, "linear": gl45.LINEAR}
+	minifying  = map[[2]string]int32{ // Min and Mip
+		{"", ""}: gl45.NEAREST_MIPMAP_NEAREST, {"", "linear"}: gl45.NEAREST_MIPMAP_LINEAR, {"", "none"}: gl45.NEAREST,
+		{"linear", ""}: gl45.LINEAR_MIPMAP_NEAREST, {"linear", "linear"}: gl45.LINEAR_MIPMAP_LINEAR, {"linear", "none"}: gl45.LINEAR,
 	}
-	comparisons = [...]int32{
-		texel.Never: gl45.NEVER, texel.Less: gl45.LESS, texel.Equal: gl45.EQUAL, texel.LessOrEqual: gl45.LEQUAL,
-		texel.Greater: gl45.GREATER, texel.NotEqual: gl45.NOTEQUAL, texel.GreaterOrEqual: gl45.GEQUAL, texel.Always: gl45.ALWAYS,
+	comparisons = map[string]int32{
+		"never": gl45.NEVER, "<": gl45.LESS, "==": gl45.EQUAL, "<=": gl45.LEQUAL,
+		">": gl45.GREATER, "!=": gl45.NOTEQUAL, ">=": gl45.GEQUAL, "always": gl45.ALWAYS,
 	}
 )
 
@@ -32,12 +32,12 @@ func (gl *GL) NewSampler(state texel.Sampler) (Sampler, error) {
 	}
 	var s Sampler
 	gl45.CreateSamplers(1, &s.ID)
-	gl45.SamplerParameteri(s.ID, gl45.TEXTURE_MIN_FILTER, minifying[state.Min][state.Mip])
+	gl45.SamplerParameteri(s.ID, gl45.TEXTURE_MIN_FILTER, minifying[[2]string{state.Min, state.Mip}])
 	gl45.SamplerParameteri(s.ID, gl45.TEXTURE_MAG_FILTER, magnifying[state.Mag])
 	for i, axis := range []uint32{gl45.TEXTURE_WRAP_S, gl45.TEXTURE_WRAP_T, gl45.TEXTURE_WRAP_R} {
 		gl45.SamplerParameteri(s.ID, axis, wraps[state.Wrap[i]])
 	}
-	if state.Compare != texel.NoCompare {
+	if state.Compare != "" {
 		gl45.SamplerParameteri(s.ID, gl45.TEXTURE_COMPARE_MODE, gl45.COMPARE_REF_TO_TEXTURE)
 		gl45.SamplerParameteri(s.ID, gl45.TEXTURE_COMPARE_FUNC, comparisons[state.Compare])
 	}

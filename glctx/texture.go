@@ -7,12 +7,11 @@ import (
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/job/texel"
-	"github.com/shadercache/shadercache/shader"
 )
 
-var targets = [...]uint32{
-	shader.Dim1D: gl45.TEXTURE_1D, shader.Dim2D: gl45.TEXTURE_2D, shader.Dim3D: gl45.TEXTURE_3D, shader.DimCube: gl45.TEXTURE_CUBE_MAP,
-	shader.Dim1DArray: gl45.TEXTURE_1D_ARRAY, shader.Dim2DArray: gl45.TEXTURE_2D_ARRAY, shader.DimCubeArray: gl45.TEXTURE_CUBE_MAP_ARRAY,
+var targets = map[string]uint32{
+	"1D": gl45.TEXTURE_1D, "2D": gl45.TEXTURE_2D, "3D": gl45.TEXTURE_3D, "Cube": gl45.TEXTURE_CUBE_MAP,
+	"1DArray": gl45.TEXTURE_1D_ARRAY, "2DArray": gl45.TEXTURE_2D_ARRAY, "CubeArray": gl45.TEXTURE_CUBE_MAP_ARRAY,
 }
 
 func (gl *GL) readTextureLimits() texel.Limits {
@@ -63,13 +62,13 @@ func (t *Texture) allocate() {
 	internal, _, _ := t.Format.GL()
 	w, h, d, levels := int32(t.Width), int32(t.Height), int32(t.Depth), int32(t.Levels)
 	switch t.Dim {
-	case shader.Dim1D:
+	case "1D":
 		gl45.TextureStorage1D(t.ID, levels, internal, w)
-	case shader.Dim2D, shader.DimCube:
+	case "2D", "Cube":
 		gl45.TextureStorage2D(t.ID, levels, internal, w, h)
-	case shader.Dim1DArray:
+	case "1DArray":
 		gl45.TextureStorage2D(t.ID, levels, internal, w, d)
-	case shader.DimCubeArray:
+	case "CubeArray":
 		gl45.TextureStorage3D(t.ID, levels, internal, w, h, int32(t.Layers()))
 	default:
 		gl45.TextureStorage3D(t.ID, levels, internal, w, h, d)

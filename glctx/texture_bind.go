@@ -7,13 +7,13 @@ import (
 	"github.com/shadercache/shadercache/job/texel"
 )
 
-var accesses = [...]uint32{texel.ReadWrite: gl45.READ_WRITE, texel.ReadOnly: gl45.READ_ONLY, texel.WriteOnly: gl45.WRITE_ONLY}
+var accesses = map[string]uint32{"": gl45.READ_WRITE, "readonly": gl45.READ_ONLY, "writeonly": gl45.WRITE_ONLY}
 
 // BindImage binds a level of a texture to an image unit. layer is texel.AllLayers, or the one
 // layer that an image2D sees of a 3D texture, an array or a cube map. format is the
 // texture's or one that Aliases accepts. It panics for a level or layer that the
 // texture does not have, and for another format.
-func (gl *GL) BindImage(unit uint32, t Texture, level, layer int, access texel.Access, format texel.Format) {
+func (gl *GL) BindImage(unit uint32, t Texture, level, layer int, access string, format texel.Format) {
 	_, _, depth := t.LevelSize(level)
 	if level < 0 || level >= t.Levels || layer < texel.AllLayers || layer >= depth || !t.Aliases(format) {
 		panic("glctx: BindImage was given a level, layer or format that the texture does not have")

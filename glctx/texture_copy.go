@@ -9,7 +9,6 @@ import (
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/job/texel"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // inMemory returns a region without zeros. Its texels are in memory of n bytes from offset on,
@@ -141,11 +140,11 @@ func (gl *GL) pack(t Texture, r texel.Region, n int, memory unsafe.Pointer, offs
 func (t Texture) glBox(r texel.Region) (sides int, at, n [3]int32) {
 	at, n = [3]int32{int32(r.X), int32(r.Y), int32(r.Z)}, [3]int32{int32(r.Width), int32(r.Height), int32(r.Depth)}
 	switch t.Dim {
-	case shader.Dim1D:
+	case "1D":
 		return 1, at, n
-	case shader.Dim2D:
+	case "2D":
 		return 2, at, n
-	case shader.Dim1DArray:
+	case "1DArray":
 		at[1], at[2], n[1], n[2] = at[2], 0, n[2], 1
 		return 2, at, n
 	}

@@ -27,7 +27,7 @@ void main() {
     }
 }`
 
-var imagePrefix = map[shader.Base]string{shader.FloatBase: "", shader.IntBase: "i", shader.UintBase: "u"}
+var imagePrefix = map[string]string{"float": "", "int": "i", "uint": "u"}
 
 // randomTexels returns texels that every driver passes on bit by bit: no NaN, no
 // infinity, no negative zero, no number too small, and no lowest signed number, which is
@@ -95,8 +95,8 @@ func TestImageFormats(t *testing.T) {
 					return gl.DownloadTexture(from, texel.Region{}, got)
 				}
 				gl.UseProgram(program)
-				gl.BindImage(1, from, 0, texel.AllLayers, texel.ReadOnly, f)
-				gl.BindImage(4, to, 0, texel.AllLayers, texel.WriteOnly, f)
+				gl.BindImage(1, from, 0, texel.AllLayers, "readonly", f)
+				gl.BindImage(4, to, 0, texel.AllLayers, "writeonly", f)
 				gl.Dispatch((width+7)/8, (height+7)/8, 1)
 				gl.MemoryBarrier(glctx.BarrierTextureUpdate)
 				if err := gl.DownloadTexture(to, texel.Region{}, got); err != nil {
@@ -129,13 +129,13 @@ func twoTextures(gl *glctx.GL, shape texel.Shape) (a, b glctx.Texture, err error
 
 // shapes has a texture of each kind, with levels where there can be some.
 var shapes = []texel.Shape{
-	{Dim: shader.Dim1D, Width: 37, Levels: 3},
-	{Dim: shader.Dim2D, Width: 23, Height: 14, Levels: 2},
-	{Dim: shader.Dim3D, Width: 9, Height: 7, Depth: 6, Levels: 2},
-	{Dim: shader.DimCube, Width: 8, Height: 8, Levels: 2},
-	{Dim: shader.Dim1DArray, Width: 17, Depth: 5, Levels: 2},
-	{Dim: shader.Dim2DArray, Width: 11, Height: 6, Depth: 4, Levels: 2},
-	{Dim: shader.DimCubeArray, Width: 4, Height: 4, Depth: 2, Levels: 2},
+	{Dim: "1D", Width: 37, Levels: 3},
+	{Dim: "2D", Width: 23, Height: 14, Levels: 2},
+	{Dim: "3D", Width: 9, Height: 7, Depth: 6, Levels: 2},
+	{Dim: "Cube", Width: 8, Height: 8, Levels: 2},
+	{Dim: "1DArray", Width: 17, Depth: 5, Levels: 2},
+	{Dim: "2DArray", Width: 11, Height: 6, Depth: 4, Levels: 2},
+	{Dim: "CubeArray", Width: 4, Height: 4, Depth: 2, Levels: 2},
 }
 
 // TestTransfers writes a part of a level of each kind of texture, from host memory and
@@ -260,10 +260,10 @@ func TestWrongTexturesReachNoDriver(t *testing.T) {
 	err := c.Do(func(gl *glctx.GL) error {
 		for _, shape := range []texel.Shape{
 			{}, {Format: "rgba9", Width: 1}, {Format: "r8", Width: -1}, {Format: "r8", Width: l.Size + 1, Height: 1},
-			{Format: "r8", Width: 1, Depth: 2}, {Format: "r8", Dim: shader.Dim1D, Width: 1, Height: 2},
-			{Format: "r8", Dim: shader.DimCube, Width: 4, Height: 5}, {Format: "r8", Dim: shader.DimBuffer, Width: 4},
-			{Format: "r8", Dim: shader.Dim2DArray, Width: 4, Height: 4, Depth: l.Layers + 1}, {Format: "r8", Width: 8, Height: 8, Levels: 5},
-			{Format: "depth_component32f", Dim: shader.Dim3D, Width: 4, Height: 4, Depth: 4},
+			{Format: "r8", Width: 1, Depth: 2}, {Format: "r8", Dim: "1D", Width: 1, Height: 2},
+			{Format: "r8", Dim: "Cube", Width: 4, Height: 5}, {Format: "r8", Dim: "Buffer", Width: 4},
+			{Format: "r8", Dim: "2DArray", Width: 4, Height: 4, Depth: l.Layers + 1}, {Format: "r8", Width: 8, Height: 8, Levels: 5},
+			{Format: "depth_component32f", Dim: "3D", Width: 4, Height: 4, Depth: 4},
 		} {
 			if x, err := gl.NewTexture(shape); !errors.Is(err, texel.ErrShape) {
 				t.Errorf("%+v: %v", shape, err)

@@ -49,15 +49,15 @@ func (gl *GL) SetUniform(location int32, t shader.Type, values []byte) {
 	columns, rows := t.Shape()
 	n, p := int32(len(values)/size), unsafe.Pointer(unsafe.SliceData(values))
 	switch base := t.Base(); {
-	case base == shader.DoubleBase && columns > 1:
+	case base == "double" && columns > 1:
 		doubleMatrices[columns-2][rows-2](location, n, false, (*float64)(p))
 	case columns > 1:
 		matrices[columns-2][rows-2](location, n, false, (*float32)(p))
-	case base == shader.DoubleBase:
+	case base == "double":
 		doubles[rows-1](location, n, (*float64)(p))
-	case base == shader.FloatBase:
+	case base == "float":
 		floats[rows-1](location, n, (*float32)(p))
-	case base == shader.UintBase:
+	case base == "uint":
 		uints[rows-1](location, n, (*uint32)(p))
 	default:
 		ints[rows-1](location, n, (*int32)(p))
@@ -68,9 +68,9 @@ func (gl *GL) SetUniform(location int32, t shader.Type, values []byte) {
 // setScalar sets a uniform of one component of 4 bytes.
 func (gl *GL) setScalar(location int32, t shader.Type, bits uint32) {
 	switch t.Base() {
-	case shader.FloatBase:
+	case "float":
 		gl.SetFloat(location, math.Float32frombits(bits))
-	case shader.UintBase:
+	case "uint":
 		gl.SetUint(location, bits)
 	default:
 		gl.SetInt(location, int32(bits))

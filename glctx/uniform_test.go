@@ -51,13 +51,13 @@ void main() {
 func uniformValues(t shader.Type, elements, first int) []byte {
 	n := elements * t.Components()
 	switch t.Base() {
-	case shader.DoubleBase:
+	case "double":
 		v := make([]float64, n)
 		for i := range v {
 			v[i] = float64(first+i) + 0.25
 		}
 		return glctx.Bytes(v)
-	case shader.FloatBase:
+	case "float":
 		v := make([]float32, n)
 		for i := range v {
 			v[i] = float32(first+i) + 0.5
@@ -67,7 +67,7 @@ func uniformValues(t shader.Type, elements, first int) []byte {
 	v := make([]int32, n)
 	for i := range v {
 		v[i] = int32(first + i)
-		if t.Base() == shader.BoolBase {
+		if t.Base() == "bool" {
 			v[i] %= 2
 		}
 	}
@@ -77,11 +77,11 @@ func uniformValues(t shader.Type, elements, first int) []byte {
 // component returns what the program writes for a component.
 func component(t shader.Type, value int) float32 {
 	switch t.Base() {
-	case shader.DoubleBase:
+	case "double":
 		return float32(value) + 0.25
-	case shader.FloatBase:
+	case "float":
 		return float32(value) + 0.5
-	case shader.BoolBase:
+	case "bool":
 		return float32(value % 2)
 	}
 	return float32(value)

@@ -12,7 +12,7 @@ import (
 // wordsOf returns the words of a value.
 func wordsOf(t shader.Type) int {
 	columns, rows := t.Shape()
-	if columns != 1 || t.Base() == shader.DoubleBase || t.Base() == shader.BoolBase {
+	if columns != 1 || t.Base() == "double" || t.Base() == "bool" {
 		return 0
 	}
 	return rows

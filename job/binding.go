@@ -30,8 +30,8 @@ type Image struct {
 	Binding uint32
 	Texture Texture
 	Level   int
-	Layer   int          // where the image is one layer of the texture
-	Access  texel.Access // ReadOnly: no barrier is needed between readers
+	Layer   int    // where the image is one layer of the texture
+	Access  string // "" reads and writes, "readonly", which needs no barrier between readers, or "writeonly"
 
 	// Format, if set, reads the bits of the texels as another format of the same size.
 	// Default: the texture's. Either has to be the one that the program declares.

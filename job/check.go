@@ -251,9 +251,9 @@ func (c *Checker) resource(i int, r *shader.Resource, of *shader.Interface) erro
 		return nil // has no location: atomic counters, and built-in variables that some drivers list
 	}
 	switch r.Opaque() {
-	case shader.ImageOpaque:
+	case "image":
 		return c.images(i, d, r)
-	case shader.SamplerOpaque:
+	case "sampler":
 		return c.textures(i, d, r)
 	}
 	return c.uniform(i, d, r, of)

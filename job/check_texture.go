@@ -91,8 +91,8 @@ func checkImage(im *Image, r *shader.Resource) error {
 	if im.Level < 0 || im.Level >= shape.Levels {
 		return fmt.Errorf("level %d of a texture with %d", im.Level, shape.Levels)
 	}
-	if im.Access > texel.WriteOnly {
-		return fmt.Errorf("there is no access %d", im.Access)
+	if im.Access != "" && im.Access != "readonly" && im.Access != "writeonly" {
+		return fmt.Errorf("there is no access %q", im.Access)
 	}
 	_, _, depth := shape.LevelSize(im.Level)
 	switch {
@@ -109,12 +109,12 @@ func checkImage(im *Image, r *shader.Resource) error {
 }
 
 // isLayerOf reports whether an image of a shape can be one layer of a texture.
-func isLayerOf(image, texture shader.Dim) bool {
+func isLayerOf(image, texture string) bool {
 	switch texture {
-	case shader.Dim3D, shader.DimCube, shader.Dim2DArray, shader.DimCubeArray:
-		return image == shader.Dim2D
-	case shader.Dim1DArray:
-		return image == shader.Dim1D
+	case "3D", "Cube", "2DArray", "CubeArray":
+		return image == "2D"
+	case "1DArray":
+		return image == "1D"
 	}
 	return false
 }
@@ -168,13 +168,13 @@ func checkSampled(s *Sampled, r *shader.Resource) error {
 	if err := s.Sampler.Check(); err != nil {
 		return err
 	}
-	t, compares := s.Texture.Shape(), s.Sampler.Compare != texel.NoCompare
+	t, compares := s.Texture.Shape(), s.Sampler.Compare != ""
 	switch {
 	case t.Dim != r.Type.Dim():
 		return fmt.Errorf("the texture is %s", t.Dim)
 	case t.Format.Base() != r.Type.Base():
 		return fmt.Errorf("the texture's %s is a format of %s", t.Format, t.Format.Base())
-	case r.Type.Base() != shader.FloatBase && s.Sampler.Filters():
+	case r.Type.Base() != "float" && s.Sampler.Filters():
 		return fmt.Errorf("integers cannot be filtered: take the nearest texel")
 	case r.Type.Shadow() && !t.Format.Depth():
 		return fmt.Errorf("a shadow sampler needs a texture of depths, not of %s", t.Format)

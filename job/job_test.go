@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-
-	"github.com/shadercache/shadercache/shader"
 )
 
 func TestShares(t *testing.T) {
@@ -51,18 +49,18 @@ func TestOriginsHaveNames(t *testing.T) {
 func TestUniforms(t *testing.T) {
 	for _, c := range []struct {
 		u     Uniform
-		base  shader.Base
+		base  string
 		bytes []byte
 		one   bool
 	}{
-		{Int("i", -1), shader.IntBase, []byte{255, 255, 255, 255}, true},
-		{Uint("u", 258), shader.UintBase, []byte{2, 1, 0, 0}, true},
-		{Bool("b", true), shader.BoolBase, []byte{1, 0, 0, 0}, true},
-		{Float("f", 1), shader.FloatBase, []byte{0, 0, 128, 63}, true},
-		{Floats("none"), shader.FloatBase, nil, false},
-		{Ints("v", 1, 2), shader.IntBase, []byte{1, 0, 0, 0, 2, 0, 0, 0}, false},
-		{Bools("w", true, false), shader.BoolBase, []byte{1, 0, 0, 0, 0, 0, 0, 0}, false},
-		{Doubles("d", 1), shader.DoubleBase, []byte{0, 0, 0, 0, 0, 0, 240, 63}, false},
+		{Int("i", -1), "int", []byte{255, 255, 255, 255}, true},
+		{Uint("u", 258), "uint", []byte{2, 1, 0, 0}, true},
+		{Bool("b", true), "bool", []byte{1, 0, 0, 0}, true},
+		{Float("f", 1), "float", []byte{0, 0, 128, 63}, true},
+		{Floats("none"), "float", nil, false},
+		{Ints("v", 1, 2), "int", []byte{1, 0, 0, 0, 2, 0, 0, 0}, false},
+		{Bools("w", true, false), "bool", []byte{1, 0, 0, 0, 0, 0, 0, 0}, false},
+		{Doubles("d", 1), "double", []byte{0, 0, 0, 0, 0, 0, 240, 63}, false},
 	} {
 		_, one := c.u.One()
 		if got := c.u.AppendTo(nil); !bytes.Equal(got, c.bytes) || c.u.Bytes() != len(c.bytes) || c.u.Base() != c.base || one != c.one {

@@ -13,7 +13,7 @@ import (
 // "[0]"; each member of a struct is a uniform, as in "lights[1].colour".
 type Uniform struct {
 	Name string
-	base shader.Base
+	base string
 	one  uint32
 	data []byte // the components as the API of GL has them, where there are several
 
@@ -22,42 +22,42 @@ type Uniform struct {
 
 // Int returns a value for an int or bool uniform.
 func Int(name string, v int32) Uniform {
-	return Uniform{Name: name, base: shader.IntBase, one: uint32(v)}
+	return Uniform{Name: name, base: "int", one: uint32(v)}
 }
 
 // Uint returns a value for a uint or bool uniform.
-func Uint(name string, v uint32) Uniform { return Uniform{Name: name, base: shader.UintBase, one: v} }
+func Uint(name string, v uint32) Uniform { return Uniform{Name: name, base: "uint", one: v} }
 
 // Float returns a value for a float uniform.
 func Float(name string, v float32) Uniform {
-	return Uniform{Name: name, base: shader.FloatBase, one: math.Float32bits(v)}
+	return Uniform{Name: name, base: "float", one: math.Float32bits(v)}
 }
 
 // Bool returns a value for a bool uniform.
 func Bool(name string, v bool) Uniform {
-	return Uniform{Name: name, base: shader.BoolBase, one: wordOf(v)}
+	return Uniform{Name: name, base: "bool", one: wordOf(v)}
 }
 
 // Floats returns the components of a float, vector or matrix uniform, or of an array of
 // them, element by element and a matrix column by column. v is used until Submit has
 // returned.
 func Floats(name string, v ...float32) Uniform {
-	return Uniform{Name: name, base: shader.FloatBase, data: raw.Bytes(v), several: true}
+	return Uniform{Name: name, base: "float", data: raw.Bytes(v), several: true}
 }
 
 // Doubles is Floats for double uniforms.
 func Doubles(name string, v ...float64) Uniform {
-	return Uniform{Name: name, base: shader.DoubleBase, data: raw.Bytes(v), several: true}
+	return Uniform{Name: name, base: "double", data: raw.Bytes(v), several: true}
 }
 
 // Ints is Floats for int and bool uniforms and their vectors.
 func Ints(name string, v ...int32) Uniform {
-	return Uniform{Name: name, base: shader.IntBase, data: raw.Bytes(v), several: true}
+	return Uniform{Name: name, base: "int", data: raw.Bytes(v), several: true}
 }
 
 // Uints is Floats for uint and bool uniforms and their vectors.
 func Uints(name string, v ...uint32) Uniform {
-	return Uniform{Name: name, base: shader.UintBase, data: raw.Bytes(v), several: true}
+	return Uniform{Name: name, base: "uint", data: raw.Bytes(v), several: true}
 }
 
 // Bools is Floats for bool uniforms and their vectors.
@@ -66,12 +66,12 @@ func Bools(name string, v ...bool) Uniform {
 	for i, b := range v {
 		words[i] = wordOf(b)
 	}
-	return Uniform{Name: name, base: shader.BoolBase, data: raw.Bytes(words), several: true}
+	return Uniform{Name: name, base: "bool", data: raw.Bytes(words), several: true}
 }
 
 // Of returns a value of components of a type, as AppendTo has them. data is used until Submit has
 // returned.
-func (u Uniform) Of(base shader.Base, data []byte) Uniform {
+func (u Uniform) Of(base string, data []byte) Uniform {
 	return Uniform{Name: u.Name, base: base, data: data, several: true}
 }
 
@@ -89,7 +89,7 @@ func wordOf(b bool) uint32 {
 }
 
 // Base returns the type of the components.
-func (u *Uniform) Base() shader.Base { return u.base }
+func (u *Uniform) Base() string { return u.base }
 
 // One returns the bits of a single value, and false where there are several, or a double.
 func (u *Uniform) One() (bits uint32, ok bool) {
@@ -101,7 +101,7 @@ func (u *Uniform) One() (bits uint32, ok bool) {
 
 // Fits reports whether the value's components are those of a type.
 func (u *Uniform) Fits(t shader.Type) bool {
-	return u.base == t.Base() || t.Base() == shader.BoolBase && (u.base == shader.IntBase || u.base == shader.UintBase)
+	return u.base == t.Base() || t.Base() == "bool" && (u.base == "int" || u.base == "uint")
 }
 
 // Bytes returns the size of the value.

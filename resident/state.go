@@ -11,13 +11,12 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // Value is the value of a variable of a kernel's state at a boundary.
 type Value struct {
 	Name   string
-	Base   shader.Base
+	Base   string
 	Words  []uint32 // of all elements, one after the other, without padding
 	Vector int      // words of an element
 }

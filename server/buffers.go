@@ -4,7 +4,6 @@ package server
 
 import (
 	"errors"
-	"math"
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/executor/local"
@@ -49,7 +48,7 @@ func (s *session) buffer(body []byte) (wire.Message, error) {
 }
 
 func (s *session) openBuffer(m *wire.Buffer) (*openBuffer, error) {
-	create, size := m.Flags&wire.Create != 0, int(min(m.Size, math.MaxInt64))
+	create, size := m.Flags&wire.Create != 0, int(m.Size)
 	if len(m.Name) > 0 {
 		return opened(s.server.device.OpenBuffer(string(m.Name), size, create, m.Flags&wire.Fresh != 0))
 	}

@@ -56,8 +56,8 @@ func boundJob() *wire.Job {
 		Job: job.Job{
 			Dispatch: job.Dispatch{
 				Program: rawProgram(2), Groups: [3]uint32{1, 1, 1},
-				Images:   []job.Image{{Binding: 3, Texture: rawTexture{id: 2}, Layer: 1, Access: texel.WriteOnly}, {Name: "layers", Texture: rawTexture{id: 3}}},
-				Textures: []job.Sampled{{Binding: 5, Texture: rawTexture{id: 4}, Sampler: texel.Sampler{Compare: 1}}, {Name: "solid[0]", Texture: rawTexture{id: 5}}, {Name: "solid[1]", Texture: rawTexture{id: 5}, Sampler: texel.Sampler{Min: 1}}},
+				Images:   []job.Image{{Binding: 3, Texture: rawTexture{id: 2}, Layer: 1, Access: "writeonly"}, {Name: "layers", Texture: rawTexture{id: 3}}},
+				Textures: []job.Sampled{{Binding: 5, Texture: rawTexture{id: 4}, Sampler: texel.Sampler{Compare: "never"}}, {Name: "solid[0]", Texture: rawTexture{id: 5}}, {Name: "solid[1]", Texture: rawTexture{id: 5}, Sampler: texel.Sampler{Min: "linear"}}},
 				Uniforms: []job.Uniform{
 					job.Floats("lights[0].colour", 1, 2, 3), job.Floats("lights[1].colour", 1, 2, 3), job.Floats("lights[0].far", 1, 2), job.Floats("lights[1].far", 1, 2),
 					job.Floats("m", 1, 2, 3, 4, 5, 6), job.Doubles("d", 1), job.Ints("b", 1, 0, 1),
@@ -157,10 +157,10 @@ func TestRandomJobs(t *testing.T) {
 		rawRequest(wire.TypeProgram, &wire.Program{ID: 2, Form: wire.FormFinal, Name: []byte("bound"), Text: []byte(bound.Text())}),
 		rawRequest(wire.TypeProgram, &wire.Program{ID: 3, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}),
 		texture(1, texel.Shape{Format: "r32ui", Width: 4, Height: 4}),
-		texture(2, texel.Shape{Dim: shader.Dim2DArray, Format: "rgba8", Width: 4, Height: 4, Depth: 2}),
-		texture(3, texel.Shape{Dim: shader.Dim2DArray, Format: "r32i", Width: 4, Height: 4, Depth: 2, Levels: 2}),
-		texture(4, texel.Shape{Dim: shader.DimCubeArray, Format: "depth_component32f", Width: 4, Height: 4, Depth: 2}),
-		texture(5, texel.Shape{Dim: shader.Dim3D, Format: "r8", Width: 3, Height: 3, Depth: 3}),
+		texture(2, texel.Shape{Dim: "2DArray", Format: "rgba8", Width: 4, Height: 4, Depth: 2}),
+		texture(3, texel.Shape{Dim: "2DArray", Format: "r32i", Width: 4, Height: 4, Depth: 2, Levels: 2}),
+		texture(4, texel.Shape{Dim: "CubeArray", Format: "depth_component32f", Width: 4, Height: 4, Depth: 2}),
+		texture(5, texel.Shape{Dim: "3D", Format: "r8", Width: 3, Height: 3, Depth: 3}),
 	}
 	for id := range uint32(3) {
 		setUp = append(setUp, rawRequest(wire.TypeBuffer, &wire.Buffer{ID: id + 1, Flags: wire.Create, Size: 1024}))

@@ -3,14 +3,12 @@
 package server_test
 
 import (
-	"math"
 	"strings"
 	"testing"
 
 	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // TestRequestsThatAreRefused are messages of the protocol that do not fit their objects or the
@@ -53,7 +51,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		return rawRequest(wire.TypeCopy, &wire.Copy{From: from, To: at(0)})
 	}
 	define := wire.Define{Name: []byte("A"), Value: []byte("1")}
-	thin := texel.Shape{Dim: shader.Dim2DArray, Format: "r8", Width: 1, Height: 16384, Depth: 2048, Levels: 1} // of 32 MiB
+	thin := texel.Shape{Dim: "2DArray", Format: "r8", Width: 1, Height: 16384, Depth: 2048, Levels: 1} // of 32 MiB
 	for want, c := range map[string]struct {
 		request
 		wire.Code
@@ -66,7 +64,6 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"a multiple of 4 up to":                 {buffer(wire.Create, (uint64(f.gpu.Context.Info().MaxStorage)+4)&^3+4), wire.CodeInvalid},
 		"a texture that takes 2147483648 bytes": {rawRequest(wire.TypeTexture, &wire.Texture{ID: 9, Shape: thin}), wire.CodeInvalid},
 		"a buffer of 0 bytes":                   {buffer(wire.Create, 0), wire.CodeInvalid},
-		"a buffer of 9223372036854775807 bytes": {buffer(wire.Create, math.MaxUint64-3), wire.CodeInvalid},
 		"a buffer of 6 bytes":                   {buffer(wire.Create, 6), wire.CodeInvalid},
 		"a buffer without a name can only":      {buffer(0, 64), wire.CodeInvalid},
 		"a plan of 1025 layers":                 {plan(wire.Create, "", strings.Repeat("gemm:2x2x2\n", 1025)), wire.CodeInvalid},

@@ -60,7 +60,7 @@ func TestTexturesThatAreRefused(t *testing.T) {
 	f := serve(t, server.Options{Limits: wire.Limits{Buffers: quota, Objects: 4}})
 	r := f.rawSession()
 	r.share(100, 1, 4096)
-	shape := texel.Shape{Dim: shader.Dim2D, Format: "r32ui", Width: 4, Height: 4, Depth: 1, Levels: 1}
+	shape := texel.Shape{Dim: "2D", Format: "r32ui", Width: 4, Height: 4, Depth: 1, Levels: 1}
 	texture := func(id uint32, change func(*texel.Shape)) request {
 		s := shape
 		change(&s)
@@ -101,13 +101,13 @@ func TestTexturesThatAreRefused(t *testing.T) {
 		"an id that is taken":      {texture(1, func(*texel.Shape) {}), wire.CodeExists, "the session has a texture 1 already"},
 		"no format":                {texture(2, func(s *texel.Shape) { s.Format = "" }), wire.CodeInvalid, `format "" is not known`},
 		"a format of none":         {texture(2, func(s *texel.Shape) { s.Format = "rgba9" }), wire.CodeInvalid, `format "number 255" is not known`},
-		"a shape of none":          {texture(2, func(s *texel.Shape) { s.Dim = 255 }), wire.CodeInvalid, "a texture cannot be shape 255"},
+		"a shape of none":          {texture(2, func(s *texel.Shape) { s.Dim = "4D" }), wire.CodeInvalid, "a texture cannot be number 255"},
 		"a negative width":         {texture(2, func(s *texel.Shape) { s.Width = math.MinInt64 }), wire.CodeInvalid, "a size of"},
 		"a width beyond the GPU's": {texture(2, func(s *texel.Shape) { s.Width = math.MaxInt64 }), wire.CodeInvalid, "this device allows"},
 		"levels that none has":     {texture(2, func(s *texel.Shape) { s.Levels = math.MaxInt64 }), wire.CodeInvalid, "have at most 3"},
 		"more than the quota":      {texture(2, func(s *texel.Shape) { s.Width, s.Height = 1024, 1024 }), wire.CodeQuota, "exceed the session's limit"},
 		"thin rows": {texture(2, func(s *texel.Shape) {
-			s.Dim, s.Format, s.Width, s.Height, s.Depth = shader.Dim2DArray, "r8", 1, 5, 2048
+			s.Dim, s.Format, s.Width, s.Height, s.Depth = "2DArray", "r8", 1, 5, 2048
 		}), wire.CodeQuota, "1048576 more exceed"},
 		"more with what there is":    {texture(2, func(s *texel.Shape) { s.Width, s.Height = 512, 512 }), wire.CodeQuota, "exceed the session's limit"},
 		"texels of no texture":       {copied(func(m *wire.Copy) { m.To.ID = 9 }), wire.CodeNotFound, "the session has no texture 9"},
@@ -131,12 +131,12 @@ func TestTexturesThatAreRefused(t *testing.T) {
 		"an image of no level":       {run(func(m *wire.Job) { m.Images[0].Level = -1 }), wire.CodeInvalid, "level -1 of a texture with 1"},
 		"an image of a layer":        {run(func(m *wire.Job) { m.Images[0].Layer = -1 }), wire.CodeInvalid, "layer -1"},
 		"an image of another format": {run(func(m *wire.Job) { m.Images[0].Format = "rgba9" }), wire.CodeInvalid, "number 255 is not a format of images"},
-		"an image of no access":      {run(func(m *wire.Job) { m.Images[0].Access = 3 }), wire.CodeInvalid, "there is no access 3"},
+		"an image of no access":      {run(func(m *wire.Job) { m.Images[0].Access = "read" }), wire.CodeInvalid, `there is no access "number 255"`},
 		"no image":                   {run(func(m *wire.Job) { m.Images = nil }), wire.CodeInvalid, "is not bound"},
 		"a sampler of no texture":    {run(func(m *wire.Job) { m.Textures[0].Texture = rawTexture{id: 9} }), wire.CodeNotFound, "the session has no texture 9"},
-		"a filter of none":           {run(func(m *wire.Job) { m.Textures[0].Sampler.Min = 9 }), wire.CodeInvalid, "a sampler cannot have"},
-		"a wrap of none":             {run(func(m *wire.Job) { m.Textures[0].Sampler.Wrap[2] = 9 }), wire.CodeInvalid, "a sampler cannot have"},
-		"a comparison of none":       {run(func(m *wire.Job) { m.Textures[0].Sampler.Compare = 99 }), wire.CodeInvalid, "a sampler cannot have"},
+		"a filter of none":           {run(func(m *wire.Job) { m.Textures[0].Sampler.Min = "nearest" }), wire.CodeInvalid, "a sampler cannot have"},
+		"a wrap of none":             {run(func(m *wire.Job) { m.Textures[0].Sampler.Wrap[2] = "clamp" }), wire.CodeInvalid, "a sampler cannot have"},
+		"a comparison of none":       {run(func(m *wire.Job) { m.Textures[0].Sampler.Compare = "less" }), wire.CodeInvalid, "a sampler cannot have"},
 		"a short vector":             {run(func(m *wire.Job) { m.Uniforms[0] = job.Floats("add", 1, 2, 3) }), wire.CodeInvalid, "uniform add is of type uvec2"},
 		"a vector of half":           {run(func(m *wire.Job) { m.Uniforms[0] = job.Uints("add", 1, 2, 3) }), wire.CodeInvalid, "uniform add has 1 elements of type uvec2"},
 		"a short block":              {run(func(m *wire.Job) { m.Blocks[0].Data = nil }), wire.CodeInvalid, "uniform block Block (binding 1) needs"},

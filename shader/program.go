@@ -59,11 +59,10 @@ type Resource struct {
 	Format string // of an image: the format qualifier, "" where it has none or it is not known
 }
 
-// Opaque returns the kind of a uniform that is bound to an object; NotOpaque for
-// other resources.
-func (r *Resource) Opaque() Opaque {
+// Opaque returns that of the type of a uniform, and "" for other resources.
+func (r *Resource) Opaque() string {
 	if r.Kind != Uniform {
-		return NotOpaque
+		return ""
 	}
 	return r.Type.Opaque()
 }
@@ -74,7 +73,7 @@ func (i *Interface) DeclareFormats(s *Source) {
 	var formats map[string]string
 	for k := range i.Resources {
 		r := &i.Resources[k]
-		if r.Opaque() != ImageOpaque {
+		if r.Opaque() != "image" {
 			continue
 		}
 		if formats == nil {

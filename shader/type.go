@@ -2,79 +2,19 @@ package shader
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
 // Type is the type of a uniform, as GL numbers it. Its String is the name in GLSL.
 type Type uint32
 
-// Base is the type of the components of a [Type]. For an image or a sampler it is the
-// type of what a program reads from it: FloatBase for normalized formats too.
-type Base uint8
-
-// The bases.
-const (
-	FloatBase Base = iota + 1
-	DoubleBase
-	IntBase
-	UintBase
-	BoolBase
-)
-
-var baseNames = [...]string{FloatBase: "float", DoubleBase: "double", IntBase: "int", UintBase: "uint", BoolBase: "bool"}
-
-func (b Base) String() string { return baseNames[b] }
-
-// Opaque is the kind of a type without a value of its own.
-type Opaque uint8
-
-// The kinds of opaque type.
-const (
-	NotOpaque Opaque = iota
-	ImageOpaque
-	SamplerOpaque
-	CounterOpaque
-)
-
-// Dim is the shape of the texture that an image or a sampler is for.
-type Dim uint8
-
-// The shapes. Those from DimRect on exist in GLSL, and no texture of package glctx has
-// them.
-const (
-	Dim1D Dim = iota + 1
-	Dim2D
-	Dim3D
-	DimCube
-	Dim1DArray
-	Dim2DArray
-	DimCubeArray
-	DimRect
-	DimBuffer
-	Dim2DMS
-	Dim2DMSArray
-)
-
-var dimNames = [...]string{
-	Dim1D: "1D", Dim2D: "2D", Dim3D: "3D", DimCube: "Cube", Dim1DArray: "1DArray", Dim2DArray: "2DArray", DimCubeArray: "CubeArray",
-	DimRect: "2DRect", DimBuffer: "Buffer", Dim2DMS: "2DMS", Dim2DMSArray: "2DMSArray",
-}
-
-func (d Dim) String() string {
-	if int(d) >= len(dimNames) {
-		return fmt.Sprintf("shape %d", uint8(d))
-	}
-	return dimNames[d]
-}
-
 // typeInfo describes a type. A vector has one column.
 type typeInfo struct {
 	name          string
-	base          Base
+	base          string
 	columns, rows uint8
-	opaque        Opaque
-	dim           Dim
+	opaque        string
+	dim           string
 	shadow        bool
 }
 
@@ -114,8 +54,10 @@ func (t Type) String() string {
 	return t.info().name
 }
 
-// Base returns the type of the components.
-func (t Type) Base() Base { return t.info().base }
+// Base returns the type of the components: "float", "double", "int", "uint" or "bool". Of an
+// image or a sampler it is the type of what a program reads from it: "float" for normalized
+// formats too.
+func (t Type) Base() string { return t.info().base }
 
 // Shape returns the number of columns, 1 but for matrices, and of rows.
 func (t Type) Shape() (columns, rows int) { return int(t.info().columns), int(t.info().rows) }
@@ -125,17 +67,19 @@ func (t Type) Components() int { return int(t.info().columns) * int(t.info().row
 
 // Bytes returns the size of a value as the API of GL has it, without padding.
 func (t Type) Bytes() int {
-	if t.Base() == DoubleBase {
+	if t.Base() == "double" {
 		return 8 * t.Components()
 	}
 	return 4 * t.Components()
 }
 
-// Opaque returns the kind of an opaque type, NotOpaque for others.
-func (t Type) Opaque() Opaque { return t.info().opaque }
+// Opaque returns what a type without a value of its own is: "image", "sampler" or "atomic_uint",
+// and "" for others.
+func (t Type) Opaque() string { return t.info().opaque }
 
-// Dim returns the shape of an image or a sampler.
-func (t Type) Dim() Dim { return t.info().dim }
+// Dim returns the shape of the texture that an image or a sampler is for, as its name ends: "2D",
+// or "CubeArray".
+func (t Type) Dim() string { return t.info().dim }
 
 // Shadow reports whether the sampler compares with a reference.
 func (t Type) Shadow() bool { return t.info().shadow }
@@ -160,13 +104,10 @@ var typeNames = map[Type]string{
 }
 
 // prefixes are the bases by what begins the names of their vectors, matrices and so on.
-var prefixes = map[string]Base{"": FloatBase, "d": DoubleBase, "i": IntBase, "u": UintBase, "b": BoolBase}
+var prefixes = map[string]string{"": "float", "d": "double", "i": "int", "u": "uint", "b": "bool"}
 
 // describe returns what the name of a type says of it.
 func describe(name string) typeInfo {
-	if base := slices.Index(baseNames[:], name); base > 0 {
-		return typeInfo{name: name, base: Base(base), columns: 1, rows: 1}
-	}
 	if prefix, n, ok := strings.Cut(name, "vec"); ok {
 		return typeInfo{name: name, base: prefixes[prefix], columns: 1, rows: n[0] - '0'}
 	}
@@ -174,13 +115,14 @@ func describe(name string) typeInfo {
 		return typeInfo{name: name, base: prefixes[prefix], columns: n[0] - '0', rows: n[len(n)-1] - '0'}
 	}
 	if prefix, dim, ok := strings.Cut(name, "image"); ok {
-		return typeInfo{name: name, base: prefixes[prefix], opaque: ImageOpaque, dim: dimOf(dim)}
+		return typeInfo{name: name, base: prefixes[prefix], opaque: "image", dim: dim}
 	}
 	if prefix, dim, ok := strings.Cut(name, "sampler"); ok {
 		dim, shadow := strings.CutSuffix(dim, "Shadow")
-		return typeInfo{name: name, base: prefixes[prefix], opaque: SamplerOpaque, dim: dimOf(dim), shadow: shadow}
+		return typeInfo{name: name, base: prefixes[prefix], opaque: "sampler", dim: dim, shadow: shadow}
 	}
-	return typeInfo{name: name, base: UintBase, opaque: CounterOpaque}
+	if name == "atomic_uint" {
+		return typeInfo{name: name, base: "uint", opaque: name}
+	}
+	return typeInfo{name: name, base: name, columns: 1, rows: 1}
 }
-
-func dimOf(name string) Dim { return Dim(slices.Index(dimNames[:], name)) }

@@ -15,8 +15,8 @@ func TestTypes(t *testing.T) {
 			t.Errorf("%s is %#x and %#x", v, uint32(v), uint32(other))
 		}
 		names[v.String()] = v
-		if isOpaque := v.Opaque() != NotOpaque; v.Base() == 0 || isOpaque == (v.Bytes() > 0) || isOpaque != (v.Dim() > 0 || v.Opaque() == CounterOpaque) {
-			t.Errorf("%s: of %s, opaque %d, %d bytes, %s", v, v.Base(), v.Opaque(), v.Bytes(), v.Dim())
+		if isOpaque := v.Opaque() != ""; v.Base() == "" || isOpaque == (v.Bytes() > 0) || isOpaque != (v.Dim() != "" || v.Opaque() == "atomic_uint") {
+			t.Errorf("%s: of %s, opaque %q, %d bytes, %s", v, v.Base(), v.Opaque(), v.Bytes(), v.Dim())
 		}
 	}
 	if len(names) != 112 {
@@ -40,7 +40,7 @@ func TestTypes(t *testing.T) {
 		t.Errorf("mat4x3 has %d columns and %d rows", columns, rows)
 	}
 	shadow, image := names["sampler2DArrayShadow"], names["uimageCubeArray"]
-	if !shadow.Shadow() || shadow.Dim() != Dim2DArray || shadow.Opaque() != SamplerOpaque || image.Shadow() || image.Base() != UintBase || image.Dim() != DimCubeArray {
+	if !shadow.Shadow() || shadow.Dim() != "2DArray" || shadow.Opaque() != "sampler" || image.Shadow() || image.Base() != "uint" || image.Dim() != "CubeArray" {
 		t.Error("the shapes of samplers and images are wrong")
 	}
 	if unknown := Type(7); unknown.Known() || unknown.Bytes() != 0 || unknown.String() != "type 0x7" {

@@ -219,7 +219,7 @@ func TestOpenUsesNoServer(t *testing.T) {
 // have the same numbers.
 func TestObjectsOfAnotherDevice(t *testing.T) {
 	server := startServer(t)
-	for _, name := range []string{shadercache.ServerOff, server.path} {
+	for _, name := range []string{"off", server.path} {
 		var devices [2]shadercache.Device
 		for i := range devices {
 			d, err := shadercache.Connect(t.Context(), shadercache.Options{Dir: t.TempDir(), Server: name})
@@ -336,7 +336,7 @@ func TestServedProcessLoadsNoDriver(t *testing.T) {
 func TestServerGone(t *testing.T) {
 	server := startServer(t)
 	t.Setenv("SHADERCACHE_SERVER", server.path)
-	o, log := serverOptions(t, shadercache.ServerAuto)
+	o, log := serverOptions(t, "auto")
 	d, err := shadercache.Connect(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -382,7 +382,7 @@ func TestServerThatHangs(t *testing.T) {
 	}
 	defer l.Close()
 	t.Setenv("SHADERCACHE_SERVER", path)
-	o, log := serverOptions(t, shadercache.ServerAuto)
+	o, log := serverOptions(t, "auto")
 	if served, err := isServed(t, o); err != nil || served || !strings.Contains(log.String(), "did not answer") {
 		t.Errorf("served %t, %v\n%s", served, err, log)
 	}
@@ -464,7 +464,7 @@ func TestNoServerCanBeStarted(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", dir)
 	for name, path := range map[string]string{"none": "/nonexistent", "it fails": bin + ":" + os.Getenv("PATH")} {
 		t.Setenv("PATH", path)
-		o, log := serverOptions(t, shadercache.ServerStart)
+		o, log := serverOptions(t, "start")
 		if served, err := isServed(t, o); err != nil || served || strings.Count(log.String(), `level=WARN msg="no server is used"`) != 1 {
 			t.Errorf("%s: served %t, %v\n%s", name, served, err, log)
 		}

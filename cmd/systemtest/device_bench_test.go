@@ -18,7 +18,7 @@ import (
 func bothDevices(b *testing.B) map[string]shadercache.Device {
 	server := startServer(b)
 	devices := map[string]shadercache.Device{}
-	for name, option := range map[string]string{"own": shadercache.ServerOff, "served": server.path} {
+	for name, option := range map[string]string{"own": "off", "served": server.path} {
 		d, err := shadercache.Connect(b.Context(), shadercache.Options{Dir: b.TempDir(), Server: option})
 		if err != nil {
 			b.Fatal(err)

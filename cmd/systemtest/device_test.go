@@ -285,12 +285,12 @@ func (r *record) plan(ctx context.Context, layers []conv2d.Layer) {
 func TestBothKindsOfDeviceDoTheSame(t *testing.T) {
 	server := startServer(t)
 	lines := map[string][]string{}
-	for _, name := range []string{shadercache.ServerOff, server.path} {
+	for _, name := range []string{"off", server.path} {
 		d, err := shadercache.Connect(t.Context(), shadercache.Options{Dir: t.TempDir(), Server: name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		served := name != shadercache.ServerOff
+		served := name != "off"
 		var compiles [2]uint64
 		for round := range compiles { // compiled, and resident
 			for _, o := range deviceOperations {

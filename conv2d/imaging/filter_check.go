@@ -73,7 +73,7 @@ func filterKnown(gl *glctx.GL, program uint32, picture []byte, weights []float32
 	gl.SetInt(gl.UniformLocation(program, "rows"), checkRows)
 	set("weights", gl.UniformType(program, "weights"), glctx.Bytes(weights))
 	gl.BindTexture(0, from, glctx.Sampler{})
-	gl.BindImage(0, to, 0, texel.AllLayers, texel.WriteOnly, "rgba8")
+	gl.BindImage(0, to, 0, texel.AllLayers, "writeonly", "rgba8")
 	gl.Dispatch((checkWidth+15)/16, (checkRows+7)/8, 1)
 	gl.MemoryBarrier(glctx.BarrierTextureUpdate)
 	if err := gl.DownloadTexture(to, whole, got); err != nil {

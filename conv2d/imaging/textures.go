@@ -152,7 +152,7 @@ func (t *textureFilter) submit(ctx context.Context, p *texturePair, picture imag
 			Program:  t.program,
 			Groups:   [3]uint32{uint32(t.size.X+15) / 16, uint32(s.rows+7) / 8, 1},
 			Textures: []job.Sampled{{Binding: 0, Texture: p.from}},
-			Images:   []job.Image{{Binding: 0, Texture: p.to, Access: texel.WriteOnly}},
+			Images:   []job.Image{{Binding: 0, Texture: p.to, Access: "writeonly"}},
 			Uniforms: []job.Uniform{
 				job.Ints("valid", int32(t.size.X), int32(below-above)), job.Int("top", int32(s.first-above)),
 				job.Int("rows", int32(s.rows)), job.Floats("weights", t.filter.Weights...),

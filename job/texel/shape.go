@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-
-	"github.com/shadercache/shadercache/shader"
 )
 
 // Errors of shapes and regions. They are returned wrapped.
@@ -19,7 +17,9 @@ var (
 
 // Shape is what a texture is made as. Its storage does not change.
 type Shape struct {
-	Dim    shader.Dim // Dim1D to DimCubeArray. Default: Dim2D
+	// Dim is how the names of its images and samplers end in GLSL: "1D", "2D", "3D", "Cube",
+	// "1DArray", "2DArray" or "CubeArray". Default: "2D"
+	Dim    string
 	Format Format
 
 	// Size in texels of level 0. A 1D texture has a Height of 1, a cube map one that
@@ -48,7 +48,7 @@ const cubeFaces = 6
 
 // WithDefaults returns the shape without zeros.
 func (s Shape) WithDefaults() Shape {
-	s.Dim = cmp.Or(s.Dim, shader.Dim2D)
+	s.Dim = cmp.Or(s.Dim, "2D")
 	for _, n := range []*int{&s.Width, &s.Height, &s.Depth, &s.Levels} {
 		if *n == 0 {
 			*n = 1
@@ -61,11 +61,11 @@ func (s Shape) WithDefaults() Shape {
 // layer or there is one only.
 func (s Shape) Layers() int {
 	switch s.Dim {
-	case shader.DimCube:
+	case "Cube":
 		return cubeFaces
-	case shader.DimCubeArray:
+	case "CubeArray":
 		return cubeFaces * s.Depth
-	case shader.Dim1DArray, shader.Dim2DArray:
+	case "1DArray", "2DArray":
 		return s.Depth
 	}
 	return 1
@@ -75,7 +75,7 @@ func (s Shape) Layers() int {
 // any.
 func (s Shape) LevelSize(level int) (width, height, depth int) {
 	width, height, depth = max(1, s.Width>>level), max(1, s.Height>>level), s.Layers()
-	if s.Dim == shader.Dim3D {
+	if s.Dim == "3D" {
 		depth = max(1, s.Depth>>level)
 	}
 	return width, height, depth
@@ -84,7 +84,7 @@ func (s Shape) LevelSize(level int) (width, height, depth int) {
 // MaxLevels returns the number of levels down to one texel.
 func (s Shape) MaxLevels() int {
 	longest := max(s.Width, s.Height)
-	if s.Dim == shader.Dim3D {
+	if s.Dim == "3D" {
 		longest = max(longest, s.Depth)
 	}
 	n := 1
@@ -114,35 +114,35 @@ func (s Shape) Check(l Limits) (Shape, error) {
 }
 
 func (s Shape) check(l Limits) error {
-	if s.Dim < shader.Dim1D || s.Dim > shader.DimCubeArray {
-		return fmt.Errorf("a texture cannot be %s", s.Dim)
-	}
 	if !s.Format.Known() {
 		return fmt.Errorf("format %q is not known: use the word of an image in GLSL, such as rgba8", s.Format)
 	}
 	side, depth := l.Size, 1
 	switch s.Dim {
-	case shader.Dim3D:
+	case "1D", "2D":
+	case "3D":
 		side, depth = l.Size3D, l.Size3D
-	case shader.DimCube:
+	case "Cube":
 		side = l.SizeCube
-	case shader.Dim1DArray, shader.Dim2DArray:
+	case "1DArray", "2DArray":
 		depth = l.Layers
-	case shader.DimCubeArray:
+	case "CubeArray":
 		side, depth = l.SizeCube, l.Layers/cubeFaces
+	default:
+		return fmt.Errorf("a texture cannot be %s", s.Dim)
 	}
-	isCube := s.Dim == shader.DimCube || s.Dim == shader.DimCubeArray
+	isCube := s.Dim == "Cube" || s.Dim == "CubeArray"
 	switch {
 	case s.Width < 1 || s.Height < 1 || s.Depth < 1:
 		return fmt.Errorf("a size of %d by %d by %d", s.Width, s.Height, s.Depth)
 	case s.Width > side || s.Height > side || s.Depth > depth:
 		return fmt.Errorf("%d by %d by %d texels, this device allows %d by %d by %d of a %s texture",
 			s.Width, s.Height, s.Depth, side, side, depth, s.Dim)
-	case (s.Dim == shader.Dim1D || s.Dim == shader.Dim1DArray) && s.Height != 1:
+	case (s.Dim == "1D" || s.Dim == "1DArray") && s.Height != 1:
 		return fmt.Errorf("a height of %d: a %s texture has 1", s.Height, s.Dim)
 	case isCube && s.Height != s.Width:
 		return fmt.Errorf("the faces of a cube are squares, not %d by %d", s.Width, s.Height)
-	case s.Format.Depth() && s.Dim == shader.Dim3D:
+	case s.Format.Depth() && s.Dim == "3D":
 		return fmt.Errorf("a 3D texture cannot hold %s", s.Format)
 	case s.Levels < 1 || s.Levels > s.MaxLevels():
 		return fmt.Errorf("%d levels, %d by %d by %d texels have at most %d", s.Levels, s.Width, s.Height, s.Depth, s.MaxLevels())
@@ -190,16 +190,6 @@ type Limits struct {
 	TextureUnits int `json:"texture_units"` // of all programs
 	Samplers     int `json:"samplers"`      // of one compute program
 }
-
-// Access is what a program does with an image. The zero value is ReadWrite.
-type Access uint8
-
-// The kinds of access.
-const (
-	ReadWrite Access = iota
-	ReadOnly
-	WriteOnly
-)
 
 // AllLayers binds every layer of a level: for imageCube, image3D and arrays.
 const AllLayers = -1

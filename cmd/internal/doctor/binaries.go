@@ -15,10 +15,10 @@ func (r *Report) examineBinaries(dir *binary.Dir, driver *binary.Fingerprint) (u
 		return false
 	}
 	switch {
-	case o.Binaries == cache.BinariesNever:
+	case o.Binaries == "never":
 		r.note(check, "unset SHADERCACHE_BINARIES", "$SHADERCACHE_BINARIES is never: programs are compiled from their sources")
 		return true
-	case o.Binaries == cache.BinariesAlways || driver == nil:
+	case o.Binaries == "always" || driver == nil:
 		return false
 	}
 	store, err := dir.Store(*driver)

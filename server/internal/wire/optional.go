@@ -129,7 +129,7 @@ func (f *jobFields) image(im *job.Image) {
 	object(f, Objects.Texture, &im.Texture)
 	word(&f.fields, &im.Level)
 	word(&f.fields, &im.Layer)
-	small(&f.fields, &im.Access)
+	choice(&f.fields, &im.Access, accesses)
 	f.format(&im.Format)
 }
 
@@ -138,13 +138,13 @@ func (f *jobFields) sampled(of *job.Sampled) {
 	word(&f.fields, &of.Binding)
 	object(f, Objects.Texture, &of.Texture)
 	s := &of.Sampler
-	for _, v := range [...]*texel.Filter{&s.Min, &s.Mag, &s.Mip} {
-		small(&f.fields, v)
+	for _, v := range [...]*string{&s.Min, &s.Mag, &s.Mip} {
+		choice(&f.fields, v, filters)
 	}
 	for i := range s.Wrap {
-		small(&f.fields, &s.Wrap[i])
+		choice(&f.fields, &s.Wrap[i], wraps)
 	}
-	small(&f.fields, &s.Compare)
+	choice(&f.fields, &s.Compare, comparisons)
 }
 
 // called reads or writes a name that many jobs have.

@@ -22,7 +22,7 @@ func (m *Texture) Decode(body []byte) error { return m.fields(reading(body)).end
 
 func (m *Texture) fields(f *fields) *fields {
 	word(f, &m.ID)
-	small(f, &m.Shape.Dim)
+	choice(f, &m.Shape.Dim, dims)
 	f.format(&m.Shape.Format)
 	for _, n := range [...]*int{&m.Shape.Width, &m.Shape.Height, &m.Shape.Depth, &m.Shape.Levels} {
 		long(f, n)
@@ -46,12 +46,22 @@ func (m *TextureReply) fields(f *fields) *fields {
 	return f
 }
 
-var formats = texel.Formats()
+// The words that have numbers, from 1; 0 is none.
+var (
+	formats     = texel.Formats()
+	dims        = []string{"1D", "2D", "3D", "Cube", "1DArray", "2DArray", "CubeArray"}
+	accesses    = []string{"readonly", "writeonly"}
+	filters     = []string{"linear", "none"}
+	wraps       = []string{"repeat", "mirror", "border"}
+	comparisons = []string{"never", "<", "==", "<=", ">", "!=", ">=", "always"}
+)
 
-// format is the number of a format, 0 for none. One that is not known is kept as a word that
-// is none, for the check of the shape or image.
-func (f *fields) format(v *texel.Format) {
-	n := uint8(slices.Index(formats, *v) + 1)
+func (f *fields) format(v *texel.Format) { choice(f, v, formats) }
+
+// choice reads or writes a word as its number in a list, 0 for none. One that is not known is
+// kept as a word that is none, for the check of the shape or image.
+func choice[T ~string](f *fields, v *T, words []T) {
+	n := uint8(slices.Index(words, *v) + 1)
 	if n == 0 && *v != "" {
 		n = math.MaxUint8
 	}
@@ -60,10 +70,10 @@ func (f *fields) format(v *texel.Format) {
 	case f.writes:
 	case n == 0:
 		*v = ""
-	case int(n) <= len(formats):
-		*v = formats[n-1]
+	case int(n) <= len(words):
+		*v = words[n-1]
 	default:
-		*v = texel.Format(fmt.Sprintf("number %d", n))
+		*v = T(fmt.Sprintf("number %d", n))
 	}
 }
 

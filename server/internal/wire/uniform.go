@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/shadercache/shadercache/job"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // The kinds of uniforms: one word, or the components of a vector, a matrix or an array. A bool
@@ -20,18 +19,18 @@ const (
 )
 
 // bases are the types of the components, by kind.
-var bases = [...]shader.Base{
-	uniformInts: shader.IntBase, uniformUints: shader.UintBase, uniformFloats: shader.FloatBase, uniformDoubles: shader.DoubleBase,
+var bases = [...]string{
+	uniformInts: "int", uniformUints: "uint", uniformFloats: "float", uniformDoubles: "double",
 }
 
 func appendUniform(b []byte, u *job.Uniform) []byte {
 	kind := byte(uniformInt)
 	switch u.Base() {
-	case shader.UintBase:
+	case "uint":
 		kind = uniformUint
-	case shader.FloatBase:
+	case "float":
 		kind = uniformFloat
-	case shader.DoubleBase:
+	case "double":
 		kind = uniformDoubles
 	}
 	if bits, ok := u.One(); ok && kind != uniformDoubles {

@@ -50,7 +50,7 @@ func samples() map[string]Message {
 		"copy reply":     &CopyReply{4, []byte("data")},
 		"copy to texels": &Copy{From: shared, To: Operand{Place: PlaceTexture, ID: 3}, Region: texel.Region{Level: 1, X: 2, Y: 3, Z: 4, Width: 5, Height: 6, Depth: 7}},
 		"copy of texels": &Copy{From: Operand{Place: PlaceTexture, ID: 3}, To: Operand{Place: PlaceInline, Size: 64}, Region: texel.Region{Z: -1}},
-		"texture":        &Texture{4, texel.Shape{Dim: shader.Dim3D, Format: "rgba8", Width: -1, Height: 2, Depth: 1 << 40, Levels: 4}},
+		"texture":        &Texture{4, texel.Shape{Dim: "3D", Format: "rgba8", Width: -1, Height: 2, Depth: 1 << 40, Levels: 4}},
 		"texture reply":  &TextureReply{true},
 		"job":            sampleJob([]byte{1, 2, 3, 4}, shared, buffer),
 		"job with all":   fullJob(shared),
@@ -97,15 +97,15 @@ func fullJob(shared Operand) *Job {
 				Program: numbered{id: 1}, GroupSize: [3]uint32{4, 5, 6}, Indirect: &job.Indirect{Buffer: numbered{id: 9}, Offset: 12},
 				Blocks: []job.Block{{Binding: 1, Data: []byte{7, 8}}, {Binding: 2, Buffer: numbered{id: 9}, Offset: 256, Size: 16}},
 				Images: []job.Image{
-					{Name: "picture", Binding: 1, Texture: texture, Level: 2, Layer: 3, Access: texel.WriteOnly, Format: "r32ui"},
+					{Name: "picture", Binding: 1, Texture: texture, Level: 2, Layer: 3, Access: "writeonly", Format: "r32ui"},
 					{Texture: texture, Level: -1, Layer: -2},
 				},
 				Textures: []job.Sampled{{Name: "from[1]", Binding: 4, Texture: texture, Sampler: texel.Sampler{
-					Min: texel.Linear, Mag: texel.Linear, Mip: texel.NoMipmaps, Wrap: [3]texel.Wrap{1, 2, 3}, Compare: texel.Always,
+					Min: "linear", Mag: "linear", Mip: "none", Wrap: [3]string{"repeat", "mirror", "border"}, Compare: "always",
 				}}},
 				Uniforms: []job.Uniform{
-					job.Uniform{Name: "turn"}.Of(shader.FloatBase, make([]byte, 36)), job.Uniform{Name: "d"}.Of(shader.DoubleBase, make([]byte, 8)),
-					job.Uniform{Name: "i"}.Of(shader.IntBase, make([]byte, 8)), job.Uniform{Name: "u"}.Of(shader.UintBase, make([]byte, 12)),
+					job.Uniform{Name: "turn"}.Of("float", make([]byte, 36)), job.Uniform{Name: "d"}.Of("double", make([]byte, 8)),
+					job.Uniform{Name: "i"}.Of("int", make([]byte, 8)), job.Uniform{Name: "u"}.Of("uint", make([]byte, 12)),
 				},
 				Buffers: []job.Bound{{Binding: 4, Zero: true, Buffer: numbered{id: 9}}},
 			},
@@ -388,7 +388,7 @@ func benchmarkPlainJob() *plainJob {
 		plain := plainDispatch{Program: idOf(d.Program), Groups: d.Groups, ParamsBinding: d.ParamsBinding, Params: d.Params}
 		for _, u := range d.Uniforms {
 			bits, _ := u.One()
-			plain.Uniforms = append(plain.Uniforms, plainUniform{uint8(u.Base()), bits, []byte(u.Name)})
+			plain.Uniforms = append(plain.Uniforms, plainUniform{uint8(len(u.Base())), bits, []byte(u.Name)})
 		}
 		for _, b := range d.Buffers {
 			plain.Buffers = append(plain.Buffers, Binding{b.Binding, Operand{Place: PlaceBuffer, ID: idOf(b.Buffer), Size: uint64(b.Size)}})
