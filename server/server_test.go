@@ -176,7 +176,8 @@ func TestProgramsByName(t *testing.T) {
 }
 
 func TestBuffersKeepTheirBytes(t *testing.T) {
-	c := serve(t, server.Options{}).dial()
+	f := serve(t, server.Options{})
+	c := f.dial()
 	b, err := c.NewBuffer(t.Context(), 1<<20)
 	if err != nil {
 		t.Fatal(err)
@@ -209,6 +210,20 @@ func TestBuffersKeepTheirBytes(t *testing.T) {
 	}
 	if _, err := b.(*client.Buffer).CopyFrom(t.Context(), 0, b.(*client.Buffer), 4096, 16); !errors.Is(err, job.ErrInvalid) {
 		t.Errorf("a copy to itself: %v", err)
+	}
+	foreign, err := f.dial().NewBuffer(t.Context(), 4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.(*client.Buffer).CopyFrom(t.Context(), 0, foreign.(*client.Buffer), 0, 4096); !errors.Is(err, job.ErrInvalid) {
+		t.Errorf("a copy from a buffer of another client: %v", err)
+	}
+	if _, err := other.(*client.Buffer).CopyFrom(t.Context(), -4, b.(*client.Buffer), 0, 4096); !errors.Is(err, job.ErrInvalid) || c.Err() != nil {
+		t.Errorf("a copy to byte -4: %v, %v", err, c.Err())
+	}
+	b.Release()
+	if _, err := other.(*client.Buffer).CopyFrom(t.Context(), 0, b.(*client.Buffer), 0, 4096); !errors.Is(err, job.ErrReleased) {
+		t.Errorf("a copy from a released buffer: %v", err)
 	}
 }
 

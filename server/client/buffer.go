@@ -4,6 +4,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 
@@ -135,8 +136,17 @@ func (c *Client) download(ctx context.Context, dst []byte, m *wire.Copy, release
 	return version, err
 }
 
-// CopyFrom copies n bytes on the GPU from other at from to offset.
+// CopyFrom copies n bytes on the GPU from other, of the same client, at from to offset.
 func (b *Buffer) CopyFrom(ctx context.Context, offset int, other *Buffer, from, n int) (version uint64, err error) {
+	if other.c != b.c {
+		return 0, fmt.Errorf("%w: a copy from a buffer of another client", job.ErrInvalid)
+	}
+	if err := errors.Join(job.CheckRange(b.Size(), offset, n), job.CheckRange(other.Size(), from, n)); err != nil {
+		return 0, err
+	}
+	if other.released.Load() {
+		return 0, b.c.orEnded(job.ErrReleased)
+	}
 	return b.c.copy(ctx, &wire.Copy{From: other.operand(from, n), To: b.operand(offset, n)}, &Pending{}, &b.released)
 }
 

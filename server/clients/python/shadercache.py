@@ -378,6 +378,21 @@ class Dispatch:
         self.encoded = encoded
         self.keep = keep
 
+    def _check(self, client: "Client") -> None:
+        """Refuses objects of another client, whose numbers are those of others here."""
+        program, *maps, groups = self.keep
+        for used in (program, groups, *(v for m in maps for v in (m or {}).values())):
+            _check_client(client, used)
+
+
+def _check_client(client: "Client", used: "Any") -> None:
+    if isinstance(used, Bound):
+        used = used.texture
+    elif isinstance(used, Range):
+        used = used.owner
+    if isinstance(used, _Object) and used.client is not client:
+        raise _usage("an object of another client")
+
 
 def _uniform(name: str, value: "int | float | Sequence[int | float]") -> bytes:
     if hasattr(value, "__len__"):
@@ -956,8 +971,7 @@ class _Staging:
         """Encodes what is no bytes of this process alone."""
         if isinstance(data, (Range, Buffer, Memory)):
             r = data if isinstance(data, Range) else data.range()
-            if r.owner.client is not self.client:
-                raise _usage("an object of another client")
+            _check_client(self.client, r)
             self.keep.append(r)
             encoded = r._encode()
         else:
@@ -1382,6 +1396,10 @@ class Client:
         inputs, outputs = inputs or {}, outputs or {}
         dispatches = [work] if isinstance(work, Dispatch) else list(work)
         programs = [d.keep[0] for d in dispatches]
+        for d in dispatches:
+            d._check(self)
+        for data in (counters or {}).values():
+            _check_client(self, data)
         for what, operands in (("input", inputs), ("output", outputs)):
             for binding, data in operands.items():
                 _check_elements(f"{what} {binding}", data, programs)

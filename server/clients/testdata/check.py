@@ -376,6 +376,19 @@ class Check:
         refused(lambda: gemm.set_weights(array("d", range(6))), "48 bytes of type float64", "6 float32")
         refused(lambda: gemm.set_weights(floats(5, 0)), "20 bytes of type float32", "6 float32")
         refused(lambda: gemm.run(array("d", range(6))), "input has 48 bytes of type float64")
+        with shadercache.connect(self._path) as other:
+            theirs = other.buffer(256)
+            doubler = other.program(DOUBLER, name="check-double", defines={"FACTOR": 2.0})
+            for work in (
+                doubler.dispatch(1),
+                program.dispatch(1, buffers={0: theirs}),
+                program.dispatch(theirs.range(0, 12)),
+                program.dispatch(1, blocks={2: theirs.range()}),
+                program.dispatch(1, images={"im": other.texture(4, 4)}),
+                program.dispatch(1, samplers={"s": other.texture(4, 4).sampler()}),
+            ):
+                refused(lambda: self._gpu.run(work, inputs={0: values}, outputs={1: 256}), "another client")
+            refused(lambda: program.run(1, inputs={0: values}, outputs={1: 256}, counters={0: theirs}), "another client")
         got = program.run(1, inputs={0: values.tobytes()}, outputs={1: 256})[1]
         want(got == double(values).tobytes())
         doubles = self._gpu.program(DOUBLER.replace("float", "double"), name="wide", defines={"FACTOR": 2.0})
