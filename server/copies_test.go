@@ -3,7 +3,11 @@
 package server_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/internal/wire"
@@ -58,5 +62,45 @@ func TestCopiesThatDoNotFit(t *testing.T) {
 		} else {
 			r.wantError(request, c.code)
 		}
+	}
+}
+
+// TestAWriteThatEndsLate ends the wait for a copy that the server has begun: the memory of its
+// bytes has those of no later request until then.
+func TestAWriteThatEndsLate(t *testing.T) {
+	f := serve(t, server.Options{})
+	busy, c := f.dial(), f.dial()
+	counted, err1 := busy.NewBuffer(t.Context(), 8)
+	late, err2 := c.NewBuffer(t.Context(), 256<<10)
+	next, err3 := c.NewBuffer(t.Context(), 256<<10)
+	if err := errors.Join(err1, err2, err3); err != nil {
+		t.Fatal(err)
+	}
+	p := program(t, busy, slowCount)
+	ended := 0
+	for range 10 {
+		before, count := f.Status().Counters.Jobs, countJob(p, counted, 60_000)
+		count.Groups[0] = 300
+		work, err := busy.Submit(t.Context(), count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "the device has the job", func() bool { return f.Status().Counters.Jobs > before })
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+		if _, err := late.Write(ctx, 0, bytes.Repeat([]byte{1}, 256<<10)); err != nil {
+			ended++
+		}
+		cancel()
+		if _, err := next.Write(t.Context(), 0, bytes.Repeat([]byte{2}, 256<<10)); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, 256<<10)
+		if _, err := late.Read(t.Context(), 0, got); err != nil || bytes.IndexByte(got, 2) >= 0 {
+			t.Fatalf("a buffer has the bytes of another one: %v", err)
+		}
+		work.Release()
+	}
+	if ended == 0 {
+		t.Log("no write ended before its answer: this device is fast")
 	}
 }

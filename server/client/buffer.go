@@ -119,7 +119,7 @@ func (c *Client) upload(ctx context.Context, data []byte, m *wire.Copy, released
 	if m.From, err = staging.input(ctx, data); err == nil {
 		version, err = c.copy(ctx, m, staging, released)
 	}
-	staging.unstage(true)
+	staging.unstage(err == nil) // else the server may still read it
 	return version, err
 }
 
