@@ -188,11 +188,14 @@ func (r *Remote) packItems(ctx context.Context, h *Head, p Pack) ([]pack.Item, e
 
 // unpack imports packs into another directory, with all checks, and returns their items.
 func (r *Remote) unpack(ctx context.Context, h *Head, packs []Pack, dir *binary.Dir) (items []pack.Item, err error) {
-	if _, err := r.options.fit(packs, r.options.MaxBytes); err != nil {
+	if _, _, err := r.options.fit(packs, r.options.MaxBytes); err != nil {
 		return nil, err
 	}
 	open := func(ctx context.Context, p Pack) (io.ReadCloser, error) { return r.openPack(ctx, h.Fingerprint, p) }
-	err = openPacks(ctx, packs, open, func(p Pack, body io.ReadCloser) error {
+	err = openPacks(ctx, packs, open, func(p Pack, body io.ReadCloser, err error) error {
+		if err != nil {
+			return err
+		}
 		report, err := pack.Import(body, dir, pack.ImportOptions{
 			Drivers:  []binary.Fingerprint{h.Driver},
 			Expect:   &pack.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},

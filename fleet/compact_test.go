@@ -76,6 +76,34 @@ func TestCompact(t *testing.T) {
 	}
 }
 
+// Packs that do not fit a pull stay away, alone or together, by what they have or unpack to.
+func TestPacksThatFit(t *testing.T) {
+	t.Parallel()
+	o := fleet.Options{MaxBytes: 1000}
+	const most = 1000 + 64<<20
+	for want, sizes := range map[string][][2]int64{ // unpacked, and of the object
+		"012": {{400, 1}, {400, 1}, {200, 1}},
+		"02":  {{400, 1}, {601, 1}, {600, 1}},
+		"1":   {{1001, 1}, {1000, 1}, {1, most}},
+		"0":   {{1, most}, {1, 1}, {1, most}},
+		"01":  {{1, most / 2}, {1, most / 2}, {1, 1}},
+		"":    {{1, most + 1}, {1 << 62, 1}, {1 << 62, 1}},
+	} {
+		var packs []fleet.Pack
+		for i, s := range sizes {
+			packs = append(packs, fleet.Pack{Unpacked: s[0], Size: s[1], Programs: i})
+		}
+		fits, total, err := fleet.Fit(o, packs)
+		got, sum := "", int64(0)
+		for _, p := range fits {
+			got, sum = got+fmt.Sprint(p.Programs), sum+p.Size
+		}
+		if got != want || total != sum || (err != nil) != (len(fits) < len(packs)) {
+			t.Errorf("%v: packs %q of %d bytes, want %q: %v", sizes, got, total, want, err)
+		}
+	}
+}
+
 // Packs that one manifest cannot list together stay apart.
 func TestPacksThatAreMergeable(t *testing.T) {
 	t.Parallel()

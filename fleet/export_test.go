@@ -13,6 +13,11 @@ import (
 // Mergeable returns the packs that compaction makes one.
 func Mergeable(packs []Pack, files int) []Pack { return mergeable(packs, files) }
 
+// Fit returns the packs for which a pull has room.
+func Fit(o Options, packs []Pack) (fits []Pack, total int64, err error) {
+	return o.fit(packs, o.MaxBytes)
+}
+
 // SetClock replaces the clock of a remote.
 func SetClock(r *Remote, now func() time.Time) { r.now = now }
 

@@ -101,8 +101,8 @@ type openedPack[Body io.Closer] struct {
 }
 
 // openPacks opens packs ahead of their use, a few at a time, and passes them to use in
-// their order. use does not close the body.
-func openPacks[Body io.Closer](ctx context.Context, packs []Pack, open func(context.Context, Pack) (Body, error), use func(Pack, Body) error) error {
+// their order, or why one did not open. use does not close the body.
+func openPacks[Body io.Closer](ctx context.Context, packs []Pack, open func(context.Context, Pack) (Body, error), use func(Pack, Body, error) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	opened := make([]chan openedPack[Body], len(packs))
@@ -126,10 +126,7 @@ func openPacks[Body io.Closer](ctx context.Context, packs []Pack, open func(cont
 	}()
 	for i, p := range packs {
 		o := <-opened[i]
-		err := o.err
-		if err == nil {
-			err = use(p, o.body)
-		}
+		err := use(p, o.body, o.err)
 		if err != nil {
 			cancel()
 		}

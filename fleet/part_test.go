@@ -202,6 +202,41 @@ func TestRestOfAnotherObject(t *testing.T) {
 	}
 }
 
+// A pack that is cut, lost or too large keeps nobody from the others of its head.
+func TestPacksBesideALostOne(t *testing.T) {
+	t.Parallel()
+	for name, attack := range map[string]func(s *scene, o *fleet.Options){
+		"cut": func(s *scene, _ *fleet.Options) {
+			s.store.change(s.head().Packs[0].SHA256.String(), func(data []byte) []byte { return data[:len(data)/2] })
+		},
+		"empty": func(s *scene, _ *fleet.Options) {
+			s.store.change(s.head().Packs[0].SHA256.String(), func([]byte) []byte { return nil })
+		},
+		"lost": func(s *scene, _ *fleet.Options) {
+			first := s.head().Packs[0].SHA256.String()
+			s.store.get = func(_ context.Context, name string, o *fleet.Object) (*fleet.Object, error) {
+				if strings.Contains(name, first) {
+					return nil, fleet.ErrNotFound
+				}
+				return o, nil
+			}
+		},
+		"too large": func(s *scene, o *fleet.Options) { o.MaxBytes = s.head().Packs[0].Unpacked - 1 },
+	} {
+		s := inMemory(t)
+		fill(t, s.writer, mesaDriver, 9)
+		push(t, s.writer, writer(s.url))
+		fill(t, s.writer, mesaDriver, 11)
+		push(t, s.writer, writer(s.url))
+		o := reader(s.url)
+		attack(s, &o)
+		report, err := open(t, s.victim, o).Pull(t.Context(), fleet.PullOptions{Current: &mesaDriver})
+		if !errors.Is(err, fleet.ErrRefused) || report.Packs != 1 || report.Programs == 0 {
+			t.Errorf("%s: %+v, %v", name, report, err)
+		}
+	}
+}
+
 // A pack that is damaged in the store keeps nobody from the others of its head.
 func TestPacksBesideADamagedOne(t *testing.T) {
 	t.Parallel()

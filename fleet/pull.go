@@ -54,7 +54,7 @@ var errOff = errors.New("remote: the mode is off")
 // It does not consult the breaker, and closes it after success. It returns an error that
 // matches ErrNotFound where the remote has nothing for the driver, ErrRefused for a head
 // or pack that is not used, or an error of the store. What was installed before an error,
-// or beside a damaged pack, stays. With AnyDriver, heads that have ended, or that no known key has signed, are left out
+// or beside a pack that is lost, damaged or too large, stays. With AnyDriver, heads that have ended, or that no known key has signed, are left out
 // with a warning where there are others.
 //
 // It verifies that a known key has signed the head, of this remote and driver, later than those
@@ -205,18 +205,20 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 // sizeSlack is what packs may have above the limit of their unpacked bytes.
 const sizeSlack = 64 << 20
 
-// fit returns the bytes of packs that have room once they are unpacked, and an error for
-// packs that have not.
-func (o Options) fit(packs []Pack, room int64) (total int64, err error) {
+// fit returns the packs that have room once they are unpacked, with their bytes, and an error
+// where there are others.
+func (o Options) fit(packs []Pack, room int64) (fits []Pack, total int64, err error) {
 	most := room + sizeSlack
 	for _, p := range packs {
-		total += p.Size
-		if p.Unpacked > room || total > most {
-			return 0, fmt.Errorf("the packs have, or unpack to, more bytes than the limit is: %d", o.MaxBytes)
+		if p.Unpacked > room || total+p.Size > most {
+			continue
 		}
-		room -= p.Unpacked
+		fits, total, room = append(fits, p), total+p.Size, room-p.Unpacked
 	}
-	return total, nil
+	if n := len(packs) - len(fits); n > 0 {
+		err = fmt.Errorf("%d of %d packs have, or unpack to, more bytes than the limit is: %d for one pull; the next one has it for the others, or more by --max-bytes", n, len(packs), o.MaxBytes)
+	}
+	return fits, total, err
 }
 
 // installPacks fetches and installs those packs of a head that the directory lacks.
@@ -227,23 +229,32 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 	}
 	r.noteCovered(h, missing)
 	report.Present = len(h.Packs) - len(missing)
-	total, err := r.options.fit(missing, *job.room)
-	if err != nil {
-		return report, refuse(classDamaged, "%v", err)
+	fits, total, large := r.options.fit(missing, *job.room)
+	if large != nil {
+		large = refuse(classDamaged, "%v", large)
 	}
 	counted := &progressReader{total: total, progress: job.progress}
 	open := func(ctx context.Context, p Pack) (*partialBody, error) { return r.openKept(ctx, h.Fingerprint, p) }
-	var damaged error
-	err = openPacks(ctx, missing, open, func(p Pack, body *partialBody) error {
-		region := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Pack)
-		installed, err := r.installKept(ctx, h, p, body, counted, job)
-		endPack(&region, p)
-		report.Bytes = counted.fetched
-		if errors.Is(err, pack.ErrRefused) { // the others may be right
+	var lost, damaged error // of one pack: the others may be right
+	err = openPacks(ctx, fits, open, func(p Pack, body *partialBody, err error) error {
+		var installed pack.ImportReport
+		if err == nil {
+			region := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Pack)
+			installed, err = r.installKept(ctx, h, p, body, counted, job)
+			endPack(&region, p)
+			report.Bytes = counted.fetched
+		}
+		switch {
+		case errors.Is(err, ErrNotFound):
+			lost = cmp.Or(lost, err)
+			return nil
+		case errors.Is(err, ErrRefused):
+			damaged = cmp.Or(damaged, err)
+			return nil
+		case errors.Is(err, pack.ErrRefused):
 			damaged = cmp.Or(damaged, fmt.Errorf("%w: %w", refuse(classDamaged, "pack %s is damaged in the store: push --replace, where its programs are, mends it", p.SHA256.Short()), err))
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
 		}
 		*job.room -= max(p.Unpacked, p.Size)
@@ -254,7 +265,7 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 		return nil
 	})
 	r.state.dropUnlisted(h, partExt)
-	return report, cmp.Or(err, damaged)
+	return report, cmp.Or(err, lost, damaged, large)
 }
 
 // installKept imports a pack while it is read. What is kept of it stays where the store sent
