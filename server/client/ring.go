@@ -78,6 +78,10 @@ func (c *Client) goesByRing(r *clientRing, w *call, m wire.Message, size int) bo
 	switch m := m.(type) {
 	case *wire.Cancel:
 		return w.byRing // as what it ends
+	case *wire.Release:
+		if w.bySocket {
+			return false
+		}
 	case *wire.Copy:
 		w.room = m.To.Inline()
 	}
@@ -85,7 +89,7 @@ func (c *Client) goesByRing(r *clientRing, w *call, m wire.Message, size int) bo
 	switch w.sent {
 	case wire.TypeProgram, wire.TypePlan, wire.TypeStatus: // whose replies may be large
 		return false
-	case wire.TypeJob, wire.TypeCopy, wire.TypeWeights, wire.TypeRun, wire.TypeRelease:
+	case wire.TypeJob, wire.TypeCopy, wire.TypeWeights, wire.TypeRun, wire.TypeBuffer, wire.TypeTexture, wire.TypeRelease:
 	default:
 		return fits
 	}
