@@ -421,6 +421,26 @@ func TestLimitOfAllDrivers(t *testing.T) {
 	}
 }
 
+// A head that is none, or damaged, keeps no packs of other drivers from a pull of all.
+func TestPullBesideABrokenHead(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(head []byte) []byte{
+		"empty":  func([]byte) []byte { return nil },
+		"zeros":  func(head []byte) []byte { return make([]byte, len(head)) },
+		"cut":    func(head []byte) []byte { return head[:len(head)-9] },
+		"larger": func([]byte) []byte { return make([]byte, 300<<10) },
+	} {
+		s := newScene(t)
+		put(t, s.writer, nvidiaDriver, 1)
+		push(t, s.writer, writer(s.url))
+		s.changeHead(change)
+		report, err := open(t, s.victim, reader(s.url)).Pull(context.Background(), fleet.PullOptions{AnyDriver: true})
+		if err != nil || report.Packs != 1 || report.Heads != 1 {
+			t.Errorf("%s: %+v, %v", name, report, err)
+		}
+	}
+}
+
 // counted is a body without an end, which counts what is read of it.
 type counted struct{ bytes *atomic.Int64 }
 

@@ -54,8 +54,8 @@ var errOff = errors.New("remote: the mode is off")
 // It does not consult the breaker, and closes it after success. It returns an error that
 // matches ErrNotFound where the remote has nothing for the driver, ErrRefused for a head
 // or pack that is not used, or an error of the store. What was installed before an error,
-// or beside a pack that is lost, damaged or too large, stays. With AnyDriver, heads that have ended, or that no known key has signed, are left out
-// with a warning where there are others.
+// or beside a pack that is lost, damaged or too large, stays. With AnyDriver, heads that are
+// refused, but for older ones than those seen, are left out with a warning where there are others.
 //
 // It verifies that a known key has signed the head, of this remote and driver, later than those
 // seen before, and not ended (trust.go, key_list.go); that the packs fit MaxBytes; of each pack
@@ -81,21 +81,27 @@ func (r *Remote) pull(ctx context.Context, o PullOptions) (report PullReport, er
 	default:
 		return report, errors.New("the driver of this machine is not known: set Current or AnyDriver")
 	}
-	room, unused := r.options.MaxBytes, 0
+	room, unused, failed := r.options.MaxBytes, 0, error(nil)
 	for _, of := range drivers {
 		job := pullJob{again: o.Again, progress: o.Progress, room: &room}
 		one, err := r.pullCounted(ctx, of, job)
 		report.add(one)
 		class := classify(err)
-		if (class == classSignature || class == classExpired || errors.Is(err, ErrNotFound)) && unused < len(drivers)-1 {
+		isHead := errors.Is(err, ErrNotFound) || one.Heads == 0 && errors.Is(err, ErrRefused) && class != classRollback
+		switch {
+		case isHead && unused < len(drivers)-1:
 			unused++
 			r.warn("the packs of a driver are not used", err)
-		} else if err != nil {
+		case errors.Is(err, ErrRefused):
+			failed = cmp.Or(failed, err)
+		case err != nil:
 			return report, err
 		}
 	}
-	r.succeed()
-	return report, nil
+	if failed == nil {
+		r.succeed()
+	}
+	return report, failed
 }
 
 // pullJob are the options of one driver's pull.

@@ -81,7 +81,7 @@ var (
 		{fleet.ErrChanged, ErrorCode{"remote_changed", "other machines changed the remote again and again"},
 			"other machines push at the same time: try again"},
 		{fleet.ErrRefused, ErrorCode{"remote_refused", "a remote's content is not signed by a known key, too old, damaged or for another driver"},
-			"check --verify and $SHADERCACHE_REMOTE_KEYS, or push again, with --replace where a pack is damaged. Where its driver is gone, remote prune --trust deletes it"},
+			"check --verify and $SHADERCACHE_REMOTE_KEYS, or push again, with --replace where a pack is damaged. Where its driver is gone, remote prune --trust deletes it; what is no head at all is to be deleted in the store"},
 	}
 	gpuKinds = []errorKind{
 		{shader.ErrOutOfMemory, ErrorCode{"out_of_memory", "the GPU is out of memory"},
