@@ -2,8 +2,6 @@
 // samplers, and pictures as texels. It is pure Go: package glctx makes textures, jobs bind them.
 package texel
 
-import ()
-
 // Format is the format of the texels of a texture, by the word that GLSL has for it as the
 // qualifier of an image: "rgba8". Programs only sample "srgb8_alpha8", "depth_component16" and
 // "depth_component32f". docs/binding.md has a table of all.
