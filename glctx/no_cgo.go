@@ -17,7 +17,7 @@ func errNoCgo() error {
 }
 
 // eglSurface is the EGL objects of a context.
-type eglSurface struct{ priority Priority }
+type eglSurface struct{ priority string }
 
 func openEGL(Options) (*eglSurface, error) { return nil, errNoCgo() }
 

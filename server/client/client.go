@@ -29,7 +29,9 @@ type Options struct {
 	// Ring is the size of a ring in shared memory, a power of 2 from 4 KiB to 1 MiB, by
 	// which requests and replies go then, as far as they fit. It saves the system calls of
 	// a round trip where both sides have 4 CPUs: reading it spins for up to 200 us before it
-	// sleeps. With fewer nothing spins, and the socket is faster. Default: 0, the socket alone.
+	// sleeps. With fewer nothing spins, and the socket is faster. A job or copy that does not fit
+	// waits until those before it are done, and holds up cancels: the order counts, and the
+	// socket has none with the ring. Default: 0, the socket alone.
 	Ring int
 
 	// Name appears in the server's status. Default: the name of the executable.
