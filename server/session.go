@@ -108,7 +108,7 @@ func (s *session) serve() {
 }
 
 // lastRead is the time to read what has come already.
-const lastRead = 10 * time.Millisecond
+const lastRead = 100 * time.Millisecond
 
 // hello waits for the first request, and returns its number. An error that is a *wire.Error, or
 // malformed, is its answer.
