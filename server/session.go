@@ -107,16 +107,13 @@ func (s *session) serve() {
 	s.objects.release()
 }
 
-// lastRead is the time to read what has come already.
-const lastRead = 100 * time.Millisecond
-
 // hello waits for the first request, and returns its number. An error that is a *wire.Error, or
 // malformed, is its answer.
 func (s *session) hello() (request uint64, err error) {
 	h, body, err := s.conn.Next()
 	s.server.lobby.Leave(s.conn.Unix())
 	if errors.Is(err, os.ErrDeadlineExceeded) { // the hello may have come as the lobby gave it up
-		_ = s.conn.SetReadDeadline(time.Now().Add(lastRead))
+		_ = s.conn.SetReadDeadline(time.Now().Add(socket.RestTime))
 		h, body, err = s.conn.Next()
 	}
 	if err != nil {
