@@ -58,7 +58,7 @@ func smallPacks(h *Head) []Pack {
 		large[p.SHA256] = i >= manyPacks/2 && p.Size > 4*sum
 		sum += p.Size
 	}
-	return slices.DeleteFunc(slices.Clone(h.Packs), func(p Pack) bool { return large[p.SHA256] })
+	return without(h.Packs, large)
 }
 
 // maxMerged is the most files that compaction puts into one pack, whose manifest has a limit.
@@ -71,6 +71,11 @@ func mergeable(packs []Pack, files int) []Pack {
 		files -= 2*p.Programs + p.DriverFiles // a program has a binary and a source
 		large[p.SHA256] = files < 0
 	}
+	return without(packs, large)
+}
+
+// without returns packs, in their order, but those that are large.
+func without(packs []Pack, large map[shader.Digest]bool) []Pack {
 	return slices.DeleteFunc(slices.Clone(packs), func(p Pack) bool { return large[p.SHA256] })
 }
 
