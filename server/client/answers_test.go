@@ -107,6 +107,34 @@ func TestReleaseWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// TestWhatIsGivenUpIsReleasedByTheSocket gives up what was asked for by the socket: a release by
+// the ring would overtake it, and the server have it until the session ends.
+func TestWhatIsGivenUpIsReleasedByTheSocket(t *testing.T) {
+	memory, nothing := make([]byte, ring.Bytes(ring.MinSize)), func() error { return nil }
+	mine, err := ring.New(ring.Client, memory, ring.MinSize, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs, err := ring.New(ring.Server, memory, ring.MinSize, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := silent(t, nil)
+	c.sending.ring = &clientRing{Ring: mine, memory: memory}
+	for name, ask := range map[string]func(ctx context.Context) error{
+		"memory": func(ctx context.Context) error { _, err := c.NewMemory(ctx, 4096); return err },
+		"plan":   func(ctx context.Context) error { _, err := c.OpenPlan(ctx, "", false, "gemm:4x4x4"); return err },
+		"program": func(ctx context.Context) error {
+			_, err := c.Get(ctx, shader.MustSource("p", "void main() {}", nil))
+			return err
+		},
+	} {
+		if err := ask(cancelled(t)); !errors.Is(err, context.DeadlineExceeded) || theirs.Ready() {
+			t.Errorf("%s: %v, and in the ring is something: %v", name, err, theirs.Ready())
+		}
+	}
+}
+
 // TestReplyToNoRequest ends the session: else a server that answers only such would count as one
 // that answers.
 func TestReplyToNoRequest(t *testing.T) {

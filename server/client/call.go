@@ -189,6 +189,13 @@ func (c *Client) drop(kind wire.Kind, id uint32) {
 	_ = c.start(&call{sent: wire.TypeRelease}, &wire.Release{Kind: kind, ID: id})
 }
 
+// giveUp drops an object that may be made meanwhile. The release goes as its request went: see
+// goesByRing.
+func (c *Client) giveUp(kind wire.Kind, id uint32) {
+	bySocket := kind != wire.KindBuffer && kind != wire.KindTexture
+	_ = c.start(&call{sent: wire.TypeRelease, bySocket: bySocket}, &wire.Release{Kind: kind, ID: id})
+}
+
 // deadlineOf returns the deadline of a request: 0, the server's default, where ctx has
 // none.
 func deadlineOf(ctx context.Context) uint64 {

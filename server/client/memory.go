@@ -73,7 +73,7 @@ func (c *Client) newMemory(ctx context.Context, size int) (*Memory, error) {
 	m := &Memory{c: c, id: c.newID(wire.KindMemory), bytes: bytes}
 	if err := c.do(ctx, wire.TypeMemory, &wire.Memory{ID: m.id, Size: uint64(size)}, &wire.Empty{}, f); err != nil {
 		if ctx.Err() != nil {
-			c.drop(wire.KindMemory, m.id) // the server may have it
+			c.giveUp(wire.KindMemory, m.id)
 		}
 		_ = socket.Unmap(bytes)
 		return nil, err

@@ -25,9 +25,7 @@ func (c *Client) newObject(kind wire.Kind) object { return object{c: c, kind: ki
 func (o *object) make(ctx context.Context, t wire.Type, m, reply wire.Message) error {
 	err := o.c.do(ctx, t, m, reply)
 	if err != nil && ctx.Err() != nil {
-		// It may have been made meanwhile. The release goes as the request went: see goesByRing.
-		bySocket := t != wire.TypeBuffer && t != wire.TypeTexture
-		_ = o.c.start(&call{sent: wire.TypeRelease, bySocket: bySocket}, &wire.Release{Kind: o.kind, ID: o.id})
+		o.c.giveUp(o.kind, o.id)
 	}
 	return err
 }
