@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,6 +66,16 @@ func newMemory(t testing.TB) (*memory, string) {
 }
 
 const password = "s3cr3t-p4ssw0rd"
+
+// failPacks makes each read of these packs fail.
+func (m *memory) failPacks(failure error, packs ...fleet.Pack) {
+	m.get = func(_ context.Context, name string, o *fleet.Object) (*fleet.Object, error) {
+		if slices.ContainsFunc(packs, func(p fleet.Pack) bool { return strings.Contains(name, p.SHA256.String()) }) {
+			return nil, failure
+		}
+		return o, nil
+	}
+}
 
 func (m *memory) Abilities(context.Context) (fleet.Abilities, error) { return m.abilities, nil }
 func (m *memory) Connect(context.Context) error                      { return nil }

@@ -213,13 +213,7 @@ func TestPacksBesideALostOne(t *testing.T) {
 			s.store.change(s.head().Packs[0].SHA256.String(), func([]byte) []byte { return nil })
 		},
 		"lost": func(s *scene, _ *fleet.Options) {
-			first := s.head().Packs[0].SHA256.String()
-			s.store.get = func(_ context.Context, name string, o *fleet.Object) (*fleet.Object, error) {
-				if strings.Contains(name, first) {
-					return nil, fleet.ErrNotFound
-				}
-				return o, nil
-			}
+			s.store.failPacks(fleet.ErrNotFound, s.head().Packs[0])
 		},
 		"too large": func(s *scene, o *fleet.Options) { o.MaxBytes = s.head().Packs[0].Unpacked - 1 },
 	} {
@@ -233,6 +227,34 @@ func TestPacksBesideALostOne(t *testing.T) {
 		report, err := open(t, s.victim, o).Pull(t.Context(), fleet.PullOptions{Current: &mesaDriver})
 		if !errors.Is(err, fleet.ErrRefused) || report.Packs != 1 || report.Programs == 0 {
 			t.Errorf("%s: %+v, %v", name, report, err)
+		}
+	}
+}
+
+// TestPacksBesideThoseThatDoNotCome has the first packs of a head fail: the others are installed,
+// until a fifth has kept the pull waiting.
+func TestPacksBesideThoseThatDoNotCome(t *testing.T) {
+	t.Parallel()
+	const packs = 7
+	s := inMemory(t)
+	for i := range packs {
+		fill(t, s.writer, mesaDriver, 2+i)
+		push(t, s.writer, writer(s.url))
+	}
+	for _, c := range []struct {
+		failure    error
+		fail, want int
+	}{
+		{fleet.ErrDenied, 6, 1},
+		{fleet.ErrProtocol, 6, 1},
+		{&fleet.BusyError{}, 4, packs - 4},
+		{fleet.ErrUnreachable, 4, packs - 4},
+		{fleet.ErrUnreachable, 5, 0},
+	} {
+		s.store.failPacks(c.failure, s.head().Packs[:c.fail]...)
+		report, err := open(t, openDir(t), reader(s.url)).Pull(t.Context(), fleet.PullOptions{Current: &mesaDriver})
+		if !errors.Is(err, c.failure) || report.Packs != c.want {
+			t.Errorf("%d packs fail with %v: %+v, %v", c.fail, c.failure, report, err)
 		}
 	}
 }

@@ -54,7 +54,7 @@ var errOff = errors.New("remote: the mode is off")
 // It does not consult the breaker, and closes it after success. It returns an error that
 // matches ErrNotFound where the remote has nothing for the driver, ErrRefused for a head
 // or pack that is not used, or an error of the store. What was installed before an error,
-// or beside a pack that is lost, damaged or too large, stays. With AnyDriver, heads that are
+// or beside packs that are too large, or cannot be read, stays. With AnyDriver, heads that are
 // refused, but for older ones than those seen, are left out with a warning where there are others.
 //
 // It verifies that a known key has signed the head, of this remote and driver, later than those
@@ -241,7 +241,8 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 	}
 	counted := &progressReader{total: total, progress: job.progress}
 	open := func(ctx context.Context, p Pack) (*partialBody, error) { return r.openKept(ctx, h.Fingerprint, p) }
-	var lost, damaged error // of one pack: the others may be right
+	var lost, unread error // of one pack: the others may be right
+	silent := 0
 	err = openPacks(ctx, fits, open, func(p Pack, body *partialBody, err error) error {
 		var installed pack.ImportReport
 		if err == nil {
@@ -249,29 +250,34 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 			installed, err = r.installKept(ctx, h, p, body, counted, job)
 			endPack(&region, p)
 			report.Bytes = counted.fetched
+			switch {
+			case errors.Is(err, pack.ErrRefused):
+				err = fmt.Errorf("%w: %w", refuse(classDamaged, "pack %s is damaged in the store: push --replace, where its programs are, mends it", p.SHA256.Short()), err)
+			case err != nil && !errors.Is(err, ErrRefused):
+				err = fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
+			}
 		}
-		switch {
+		switch class := classify(err); {
+		case err == nil:
+			*job.room -= max(p.Unpacked, p.Size)
+			report.Packs++
+			report.Programs += installed.Programs
+			report.DriverFiles += installed.DriverFiles
+			report.Saves += p.Saves
 		case errors.Is(err, ErrNotFound):
 			lost = cmp.Or(lost, err)
-			return nil
-		case errors.Is(err, ErrRefused):
-			damaged = cmp.Or(damaged, err)
-			return nil
-		case errors.Is(err, pack.ErrRefused):
-			damaged = cmp.Or(damaged, fmt.Errorf("%w: %w", refuse(classDamaged, "pack %s is damaged in the store: push --replace, where its programs are, mends it", p.SHA256.Short()), err))
-			return nil
-		case err != nil:
-			return fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
+		case ctx.Err() != nil || class == classLocal || silent == parallelPacks:
+			return err
+		default:
+			unread = cmp.Or(unread, err)
+			if class == classUnreachable || class == classBusy { // each of which may take long
+				silent++
+			}
 		}
-		*job.room -= max(p.Unpacked, p.Size)
-		report.Packs++
-		report.Programs += installed.Programs
-		report.DriverFiles += installed.DriverFiles
-		report.Saves += p.Saves
 		return nil
 	})
 	r.state.dropUnlisted(h, partExt)
-	return report, cmp.Or(err, lost, damaged, large)
+	return report, cmp.Or(err, lost, unread, large)
 }
 
 // installKept imports a pack while it is read. What is kept of it stays where the store sent

@@ -118,7 +118,7 @@ func (r *Report) examinePull(ctx context.Context, settings fleet.Options, driver
 			return
 		}
 	}
-	r.wrong(remoteCheck, "push again: shadercache push --help", "a pull fails: %v", err)
+	r.wrong(remoteCheck, "push again, with --replace where a pack is named: shadercache push --help", "a pull fails: %v", err)
 }
 
 // examineTime compares the time of a pull with the budget of a start.
