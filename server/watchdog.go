@@ -26,6 +26,7 @@ type watchdog struct {
 		compiled time.Duration // of the time since, in which the GPU's thread may have compiled
 		since    time.Time     // of the programs that are compiled now
 		timer    *time.Timer
+		due      time.Time // when it runs check
 		stopped  bool
 	}
 }
@@ -39,6 +40,10 @@ const (
 	compiling             // may compile a program
 	kindsOfWork
 )
+
+// pauseTime is how late a check runs in a process that was paused, as by SIGSTOP or a freezer:
+// what the GPU did meanwhile was not seen.
+const pauseTime = time.Second
 
 func newWatchdog(hang, compile time.Duration, lost func(string)) *watchdog {
 	return &watchdog{hang: hang, compile: compile, lost: lost}
@@ -56,7 +61,7 @@ func (w *watchdog) begin(kind work) {
 	}
 	w.mu.working[kind]++
 	if w.mu.timer == nil && !w.mu.stopped {
-		w.mu.timer = time.AfterFunc(w.hang, w.check)
+		w.checkAfter(w.hang)
 	}
 }
 
@@ -87,6 +92,9 @@ func (w *watchdog) check() {
 	if w.mu.stopped || w.mu.working == [kindsOfWork]int{} {
 		return
 	}
+	if time.Since(w.mu.due) > pauseTime {
+		w.advance()
+	}
 	waited, limit := time.Since(w.mu.progress), w.hang+w.mu.compiled
 	if w.mu.working[compiling] > 0 {
 		limit += time.Since(w.mu.since)
@@ -97,7 +105,12 @@ func (w *watchdog) check() {
 		go w.lost(fmt.Sprintf("nothing on the GPU completed for %v: a kernel does not end, or the driver hangs", limit))
 		return
 	}
-	w.mu.timer = time.AfterFunc(max(limit-waited, time.Millisecond), w.check)
+	w.checkAfter(max(limit-waited, time.Millisecond))
+}
+
+// checkAfter has the next check run after d. mu is held.
+func (w *watchdog) checkAfter(d time.Duration) {
+	w.mu.timer, w.mu.due = time.AfterFunc(d, w.check), time.Now().Add(d)
 }
 
 func (w *watchdog) stop() {

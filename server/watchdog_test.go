@@ -39,6 +39,13 @@ func TestWhatIsProgress(t *testing.T) {
 			every(w, 60, 0, time.Minute, compiling, true)
 			w.end(onThread, true)
 		}},
+		"a kernel does not end, and the process was paused": {2 * hang, func(w *watchdog) {
+			w.begin(onGPU)
+			time.Sleep(time.Second)
+			w.mu.Lock()
+			w.mu.due = w.mu.due.Add(-2 * pauseTime)
+			w.mu.Unlock()
+		}},
 		"memory is not made": {hang, func(w *watchdog) { w.begin(onThread) }},
 		"nothing":            {0, func(w *watchdog) { every(w, 9, time.Hour, time.Second, onGPU, true) }},
 	} {
