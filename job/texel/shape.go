@@ -8,7 +8,8 @@ import (
 
 // Errors of shapes and regions. They are returned wrapped.
 var (
-	// ErrShape is returned for a texture that the device does not have.
+	// ErrShape is returned for a texture that the device does not have; with a server,
+	// job.ErrInvalid is.
 	ErrShape = errors.New("the device has no such texture")
 	// ErrRegion is returned for texels that are not in the texture, for memory that does not
 	// have their size, and for a format that cannot do it.
