@@ -24,13 +24,13 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 // backendOf returns a backend whose server is answer.
 func backendOf(t testing.TB, answer roundTrip) *backend {
 	t.Helper()
-	b, err := openURL(&url.URL{Scheme: "http", Host: "packs", User: url.UserPassword("user", "secret-password")},
+	b, err := open(&url.URL{Scheme: "http", Host: "packs", User: url.UserPassword("user", "secret-password")},
 		fleet.BackendOptions{Getenv: func(string) string { return "" }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.(*backend).client.Transport = answer
-	return b.(*backend)
+	b.client.Transport = answer
+	return b
 }
 
 // Whatever a server answers, an error is of a class of package fleet and has no credential,

@@ -47,7 +47,7 @@ func init() {
 // does not arrive as a connection that is reset.
 const expectAbove = 64 << 10
 
-// backend is a web server. It implements fleet.Backend.
+// backend is a web server. It is a probe.Store.
 type backend struct {
 	base          *url.URL // without credentials
 	authorization string   // header; "" = none
@@ -55,24 +55,31 @@ type backend struct {
 	agent         string
 	transport     *web.Transport
 	client        *http.Client
-	abilities     probe.Once
 }
 
 // openURL opens the backend for a URL. It returns an error for settings that cannot work, such
 // as a file of certificates that cannot be read. It does not use the network.
 func openURL(u *url.URL, o fleet.BackendOptions) (fleet.Backend, error) {
+	b, err := open(u, o)
+	if err != nil {
+		return nil, fmt.Errorf("remote/http: %w", err)
+	}
+	return probe.Backend(b), nil
+}
+
+func open(u *url.URL, o fleet.BackendOptions) (*backend, error) {
 	if u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("remote/http: the URL has to be like https://host/prefix, without ? and #")
+		return nil, errors.New("the URL has to be like https://host/prefix, without ? and #")
 	}
 	base := *u
 	base.User = nil
 	credentials, err := findCredentials(u, o.Getenv)
 	if err != nil {
-		return nil, fmt.Errorf("remote/http: %w", err)
+		return nil, err
 	}
 	transport, err := web.NewTransport(o.Getenv)
 	if err != nil {
-		return nil, fmt.Errorf("remote/http: %w", err)
+		return nil, err
 	}
 	b := &backend{base: &base, agent: o.UserAgent, authorization: credentials.header(), transport: transport}
 	b.secrets.Add(credentials.secrets()...)
@@ -109,13 +116,8 @@ func (b *backend) Get(ctx context.Context, name string, first int64) (*fleet.Obj
 	return &fleet.Object{Body: body, Size: size, Tag: web.StrongTag(response), Clock: clock}, nil
 }
 
-// Put writes an object. A condition is sent to a server that honours conditions; the first
-// one finds out whether it does.
+// Put writes an object, and sends a condition in any case.
 func (b *backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
-	return b.abilities.Put(ctx, b.store(), name, data, o)
-}
-
-func (b *backend) put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
 	header := http.Header{"Content-Type": {"application/octet-stream"}}
 	if o.IfAbsent {
 		header.Set("If-None-Match", "*")
@@ -146,15 +148,6 @@ func (b *backend) Delete(ctx context.Context, name string) error {
 		return err
 	}
 	return response.Body.Close()
-}
-
-// Abilities returns what the server can do. It asks once.
-func (b *backend) Abilities(ctx context.Context) (fleet.Abilities, error) {
-	return b.abilities.Abilities(ctx, b.store())
-}
-
-func (b *backend) store() probe.Store {
-	return probe.Store{Put: b.put, List: b.List, Delete: b.Delete}
 }
 
 // Close closes idle connections.

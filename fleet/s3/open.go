@@ -11,6 +11,7 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/fleet/internal/probe"
 	"github.com/shadercache/shadercache/fleet/internal/secret"
 	"github.com/shadercache/shadercache/fleet/internal/web"
 )
@@ -30,7 +31,7 @@ func openURL(u *url.URL, o fleet.BackendOptions) (fleet.Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("remote/s3: %w", err)
 	}
-	return b, nil
+	return probe.Backend(b), nil
 }
 
 func open(u *url.URL, agent string, getenv func(string) string) (*backend, error) {

@@ -28,24 +28,20 @@ import (
 	"github.com/minio/minio-go/v7"
 
 	"github.com/shadercache/shadercache/fleet"
-	"github.com/shadercache/shadercache/fleet/internal/probe"
 	"github.com/shadercache/shadercache/fleet/internal/secret"
 	"github.com/shadercache/shadercache/fleet/internal/web"
 )
 
 func init() { fleet.Register("s3", openURL) }
 
-// backend is a bucket, or a folder of one. It implements fleet.Backend.
+// backend is a bucket, or a folder of one. It is a probe.Store.
 type backend struct {
 	client    minio.Core
 	transport *web.Transport
 	bucket    string
 	prefix    string // without a slash at its ends
 	secrets   secret.Texts
-	abilities probe.Once
 }
-
-var _ fleet.Backend = (*backend)(nil)
 
 // Connect asks whether the bucket exists, which also fetches credentials.
 func (b *backend) Connect(ctx context.Context) error {
@@ -85,13 +81,8 @@ func (b *backend) Get(ctx context.Context, name string, first int64) (*fleet.Obj
 	return object, err
 }
 
-// Put writes an object. A condition is sent to a store that honours conditions; the first
-// one finds out whether it does.
+// Put writes an object, and sends a condition in any case.
 func (b *backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
-	return b.abilities.Put(ctx, b.store(), name, data, o)
-}
-
-func (b *backend) put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
 	if _, err := data.Seek(0, io.SeekStart); err != nil {
 		return "", b.failed("put", name, err)
 	}
@@ -151,15 +142,6 @@ func (b *backend) List(ctx context.Context, folder string) ([]fleet.Info, error)
 		return ctx.Err()
 	})
 	return found, err
-}
-
-// Abilities returns what the store can do. It asks once.
-func (b *backend) Abilities(ctx context.Context) (fleet.Abilities, error) {
-	return b.abilities.Abilities(ctx, b.store())
-}
-
-func (b *backend) store() probe.Store {
-	return probe.Store{Put: b.put, List: b.List, Delete: b.Delete}
 }
 
 // Close closes idle connections.

@@ -16,52 +16,59 @@ import (
 	"github.com/shadercache/shadercache/fleet"
 )
 
-// Store are the methods of a store that a probe calls. Put sends the conditions of its
+// Store is a fleet.Backend that does not know what it can do. Put sends the conditions of its
 // options in any case.
-type Store struct {
-	Put    func(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error)
-	List   func(ctx context.Context, folder string) ([]fleet.Info, error)
-	Delete func(ctx context.Context, name string) error
+type Store interface {
+	Connect(ctx context.Context) error
+	Get(ctx context.Context, name string, first int64) (*fleet.Object, error)
+	Put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (tag string, err error)
+	Delete(ctx context.Context, name string) error
+	List(ctx context.Context, folder string) ([]fleet.Info, error)
+	Close() error
 }
 
 // Folder has the objects that probes write and delete.
 const Folder = "v1/probe/"
 
-// Once asks a store until it has answered once. Its zero value is ready.
-type Once struct {
+// backend asks its store until that has answered once.
+type backend struct {
+	Store
 	mu    sync.Mutex
 	known *fleet.Abilities
 }
 
+// Backend makes a backend of a store.
+func Backend(s Store) fleet.Backend { return &backend{Store: s} }
+
 // Abilities returns what the store can do, from an earlier answer where there is one. It
 // waits for a probe that is under way.
-func (o *Once) Abilities(ctx context.Context, s Store) (fleet.Abilities, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.known != nil {
-		return *o.known, nil
+func (b *backend) Abilities(ctx context.Context) (fleet.Abilities, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.known != nil {
+		return *b.known, nil
 	}
-	found, err := ask(ctx, s)
+	found, err := ask(ctx, b.Store)
 	if err != nil {
 		return fleet.Abilities{}, fmt.Errorf("find out what the store can do: %w", err)
 	}
-	o.known = &found
+	b.known = &found
 	return found, nil
 }
 
 // Put writes an object. A condition is sent to a store that honours conditions; the first one
 // finds out whether it does.
-func (o *Once) Put(ctx context.Context, s Store, name string, data io.ReadSeeker, po fleet.PutOptions) (string, error) {
-	if po.IfAbsent || po.IfTag != "" {
-		can, err := o.Abilities(ctx, s)
+func (b *backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fleet.PutOptions) (string, error) {
+	if o.IfAbsent || o.IfTag != "" {
+		can, err := b.Abilities(ctx)
 		if err != nil {
 			return "", err
 		}
 		if !can.CompareAndSwap {
-			po.IfAbsent, po.IfTag = false, ""
+			o.IfAbsent, o.IfTag = false, ""
 		}
 	}
-	return s.Put(ctx, name, data, po)
+	return b.Store.Put(ctx, name, data, o)
 }
 
 // ask writes an object of its own, and deletes it. A store that cannot do so now, such as a

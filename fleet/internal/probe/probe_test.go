@@ -12,6 +12,8 @@ import (
 
 // fake is a store that honours what its fields say.
 type fake struct {
+	Store // the methods that a probe does not call
+
 	ifAbsent, ifTag, neverIfTag bool
 	noTags, noIndex, noDelete   bool
 	deleteFails                 bool // with an error that another time has not
@@ -21,8 +23,6 @@ type fake struct {
 	objects map[string]int
 	puts    int
 }
-
-func (f *fake) methods() Store { return Store{Put: f.Put, List: f.List, Delete: f.Delete} }
 
 func (f *fake) Put(_ context.Context, name string, _ io.ReadSeeker, o fleet.PutOptions) (string, error) {
 	version, exists := f.objects[name]
@@ -84,9 +84,9 @@ func TestAbilitiesAreNotAssumed(t *testing.T) {
 		{"no delete", fake{ifAbsent: true, ifTag: true, noDelete: true}, fleet.Abilities{CompareAndSwap: true, List: true}},
 	} {
 		c.store.objects = map[string]int{}
-		var once Once
+		b := Backend(&c.store)
 		for range 2 {
-			if got, err := once.Abilities(t.Context(), c.store.methods()); err != nil || got != c.want {
+			if got, err := b.Abilities(t.Context()); err != nil || got != c.want {
 				t.Errorf("%s: %+v, %v, not %+v", c.name, got, err, c.want)
 			}
 		}
@@ -101,12 +101,12 @@ func TestAbilitiesAreNotAssumed(t *testing.T) {
 
 func TestFailedProbeIsAskedAgain(t *testing.T) {
 	store := fake{fails: fleet.ErrUnreachable, ifAbsent: true, ifTag: true, objects: map[string]int{}}
-	var once Once
-	if _, err := once.Abilities(t.Context(), store.methods()); !errors.Is(err, fleet.ErrUnreachable) {
+	b := Backend(&store)
+	if _, err := b.Abilities(t.Context()); !errors.Is(err, fleet.ErrUnreachable) {
 		t.Errorf("%v, not ErrUnreachable", err)
 	}
 	store.fails = nil
-	if got, err := once.Abilities(t.Context(), store.methods()); err != nil || !got.CompareAndSwap {
+	if got, err := b.Abilities(t.Context()); err != nil || !got.CompareAndSwap {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
