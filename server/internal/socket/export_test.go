@@ -1,0 +1,16 @@
+//go:build linux
+
+package socket
+
+// HoldClosers has what is to be closed wait until release is called.
+func HoldClosers() (release func()) {
+	closing.Lock()
+	defer closing.Unlock()
+	closing.closers++
+	return func() {
+		closing.Lock()
+		defer closing.Unlock()
+		closing.closers--
+		startCloser()
+	}
+}
