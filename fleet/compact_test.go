@@ -58,6 +58,11 @@ func TestCompact(t *testing.T) {
 	put(t, s.writer, mesaDriver, 3)
 	push(t, s.writer, writer(s.url))
 	other := openDir(t) // compacts without having any of it
+	tight := writer(s.url)
+	tight.MaxBytes = s.head().Packs[0].Unpacked
+	if r, err := open(t, other, tight).Compact(t.Context(), mesaDriver.Digest()); err != nil || r.Heads != 0 {
+		t.Errorf("compacting packs that do not fit together: %+v, %v", r, err)
+	}
 	r, err := open(t, other, writer(s.url)).Compact(context.Background(), mesaDriver.Digest())
 	if err != nil || r.Packs != 1 || r.Heads != 1 {
 		t.Fatalf("compact: %+v, %v", r, err)
@@ -108,11 +113,11 @@ func TestPacksThatFit(t *testing.T) {
 func TestPacksThatAreMergeable(t *testing.T) {
 	t.Parallel()
 	var packs []fleet.Pack
-	for i, p := range []fleet.Pack{{Size: 900, Programs: 40}, {Size: 50, Programs: 10, DriverFiles: 20}, {Size: 700, Programs: 30}, {Size: 10, Programs: 5}} {
+	for i, p := range []fleet.Pack{{Size: 900, Programs: 40}, {Size: 50, Programs: 10, DriverFiles: 20}, {Size: 700, Programs: 30}, {Size: 10, Programs: 5}, {Size: 2000, Programs: 1}} {
 		p.SHA256[0] = byte(i + 1)
 		packs = append(packs, p)
 	}
-	for files, want := range map[int]string{1000: "1234", 190: "1234", 189: "234", 110: "234", 109: "24", 49: "4", 9: ""} {
+	for files, want := range map[int]string{192: "12345", 191: "1234", 189: "2345", 110: "234", 109: "245", 49: "45", 9: "5", 1: ""} {
 		got := ""
 		for _, p := range fleet.Mergeable(packs, files) {
 			got += fmt.Sprint(p.SHA256[0])

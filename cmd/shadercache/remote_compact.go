@@ -89,7 +89,9 @@ func (o *options) compactRemote(ro fleet.Options, digits []string) (*remoteCompa
 				r.failed = errors.Join(r.failed, fmt.Errorf("%s: %w", line.Fingerprint.Short(), err))
 				continue
 			}
-			r.Drivers = append(r.Drivers, line)
+			if line.Heads > 0 {
+				r.Drivers = append(r.Drivers, line)
+			}
 		}
 		return nil
 	})
@@ -101,7 +103,7 @@ func (r *remoteCompactResult) Print(w io.Writer) {
 		return
 	}
 	for _, d := range r.Drivers {
-		fmt.Fprintf(w, "%s\t%s\t%s made into one (%s)\n", d.Fingerprint.Short(), cli.EscapeName(d.Label), cli.Plural(d.Before, "pack"), cli.ReadableBytes(d.Bytes))
+		fmt.Fprintf(w, "%s\t%s\t%s compacted (%s written)\n", d.Fingerprint.Short(), cli.EscapeName(d.Label), cli.Plural(d.Before, "pack"), cli.ReadableBytes(d.Bytes))
 	}
 	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Remote))
 }
