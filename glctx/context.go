@@ -95,6 +95,8 @@ type Context struct {
 	thread atomic.Int64 // id of the OS thread while it runs callbacks, else 0
 	lost   atomic.Bool
 
+	compiling atomic.Int32 // programs that the driver makes
+
 	priming     priming
 	resetStatus func() uint32 // nil where the context has no such call
 
@@ -316,6 +318,10 @@ func (c *Context) Info() Info { return c.info }
 // Lost reports whether the GPU was reset or removed. All calls fail from then on;
 // open another context.
 func (c *Context) Lost() bool { return c.lost.Load() }
+
+// Compiling reports whether the driver makes programs now, for which it may take minutes. A
+// program that was asked for with a context is made to its end, also where the context ends.
+func (c *Context) Compiling() bool { return c.compiling.Load() > 0 }
 
 // Done returns a channel that is closed when no more callbacks run: after Close, or,
 // for an adopted context, during Close.

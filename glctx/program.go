@@ -79,7 +79,13 @@ type build struct {
 
 // start begins compiling and linking. The driver may work on another thread until
 // finish queries the result.
-func (b *build) start(gl *GL) error {
+func (b *build) start(gl *GL) (err error) {
+	gl.c.compiling.Add(1)
+	defer func() {
+		if err != nil { // else finish is called
+			gl.c.compiling.Add(-1)
+		}
+	}()
 	b.began = time.Now()
 	front := gl.c.options.begin(trace.FrontEnd)
 	front.About(b.source.Name(), "")
@@ -109,6 +115,7 @@ func (b *build) start(gl *GL) error {
 
 // finish waits for the driver and primes the program.
 func (b *build) finish(gl *GL, last time.Time) (shader.Program, error) {
+	defer gl.c.compiling.Add(-1)
 	defer gl45.DeleteShader(b.shader)
 	if b.work == nil {
 		b.work = drivercache.Begin()
@@ -176,6 +183,8 @@ func (c *Context) Load(ctx context.Context, format uint32, payload []byte) (p sh
 		return p, fmt.Errorf("glctx: load: %w: the driver has no format %#x", shader.ErrRejected, format)
 	}
 	err = c.doContext(ctx, func(gl *GL) error {
+		c.compiling.Add(1)
+		defer c.compiling.Add(-1)
 		load := c.options.begin(trace.ProgramBinary)
 		load.AboutContext(ctx)
 		defer load.End()

@@ -18,6 +18,7 @@ import (
 type watchdog struct {
 	hang, compile time.Duration
 	lost          func(reason string)
+	isCompiling   func() bool // also for a request that has ended
 
 	mu struct {
 		sync.Mutex
@@ -25,6 +26,7 @@ type watchdog struct {
 		progress time.Time     // the last, or the begin after idleness
 		compiled time.Duration // of the time since, in which the GPU's thread may have compiled
 		since    time.Time     // of the programs that are compiled now
+		seen     time.Time     // when isCompiling said so last
 		timer    *time.Timer
 		due      time.Time // when it runs check
 		stopped  bool
@@ -45,8 +47,8 @@ const (
 // what the GPU did meanwhile was not seen.
 const pauseTime = time.Second
 
-func newWatchdog(hang, compile time.Duration, lost func(string)) *watchdog {
-	return &watchdog{hang: hang, compile: compile, lost: lost}
+func newWatchdog(hang, compile time.Duration, isCompiling func() bool, lost func(string)) *watchdog {
+	return &watchdog{hang: hang, compile: compile, isCompiling: isCompiling, lost: lost}
 }
 
 // begin starts a piece of work.
@@ -99,13 +101,18 @@ func (w *watchdog) check() {
 	if w.mu.working[compiling] > 0 {
 		limit += time.Since(w.mu.since)
 	}
+	longest := w.hang
+	if w.isCompiling() {
+		w.mu.seen, longest = time.Now(), w.hang/4
+	}
+	limit = max(limit, w.mu.seen.Sub(w.mu.progress)+w.hang)
 	limit = min(limit, max(w.compile, w.hang))
 	if waited >= limit {
 		w.mu.stopped = true
 		go w.lost(fmt.Sprintf("nothing on the GPU completed for %v: a kernel does not end, or the driver hangs", limit))
 		return
 	}
-	w.checkAfter(max(limit-waited, time.Millisecond))
+	w.checkAfter(max(min(limit-waited, longest), time.Millisecond))
 }
 
 // checkAfter has the next check run after d. mu is held.

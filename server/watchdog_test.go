@@ -52,7 +52,7 @@ func TestWhatIsProgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start, after := time.Now(), atomic.Int64{}
-				w := newWatchdog(hang, compile, func(string) { after.Store(int64(time.Since(start))) })
+				w := newWatchdog(hang, compile, func() bool { return false }, func(string) { after.Store(int64(time.Since(start))) })
 				c.do(w)
 				time.Sleep(2 * compile)
 				w.stop()
@@ -60,6 +60,25 @@ func TestWhatIsProgress(t *testing.T) {
 					t.Errorf("lost after %v, want %v", lost, c.lost)
 				}
 			})
+		})
+	}
+}
+
+// TestProgramsOfRequestsThatEnded are made to their end, also where nobody waits for them: a job
+// behind one has its time from then on.
+func TestProgramsOfRequestsThatEnded(t *testing.T) {
+	const hang, compile = 10 * time.Second, 10 * time.Minute
+	for compiles, want := range map[time.Duration]time.Duration{0: hang, 25 * time.Second: 25*time.Second + hang, time.Hour: compile} {
+		synctest.Test(t, func(t *testing.T) {
+			start, after := time.Now(), atomic.Int64{}
+			isCompiling := func() bool { return time.Since(start) < compiles }
+			w := newWatchdog(hang, compile, isCompiling, func(string) { after.Store(int64(time.Since(start))) })
+			w.begin(onGPU)
+			time.Sleep(2 * compile)
+			w.stop()
+			if lost := time.Duration(after.Load()); lost > want || lost < want-hang/4 {
+				t.Errorf("with a program that takes %v: lost after %v, want %v", compiles, lost, want)
+			}
 		})
 	}
 }
