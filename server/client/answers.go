@@ -74,7 +74,7 @@ func (c *Client) checkAnswers() {
 		w.seen, w.due = c.mu.replies, time.Now().Add(w.limit)
 	case !w.late:
 		for _, w := range c.mu.calls { // all at once, however many there are
-			if time.Since(w.due) >= answerGrace {
+			if !w.unsent && time.Since(w.due) >= answerGrace {
 				w.late, w.due = true, time.Now()
 			}
 		}
@@ -85,15 +85,19 @@ func (c *Client) checkAnswers() {
 	c.expectAnswer(w)
 }
 
+// maxRead is the number of unanswered requests that a server reads at least.
+const maxRead = 512
+
 // firstDue returns the request whose reply is due first, or nil. What is answered in order may
-// wait for a program that is compiled. mu is held.
+// wait for a program that is compiled, and so may what the server has not read. mu is held.
 func (c *Client) firstDue() (first *call) {
-	compiles := false
+	compiles, unread := false, len(c.mu.calls) > maxRead
 	for _, w := range c.mu.calls {
 		compiles = compiles || w.limit == compileTime
 	}
 	for _, w := range c.mu.calls {
-		if waits := compiles && w.limit == answerTime; !waits && (first == nil || w.due.Before(first.due)) {
+		waits := compiles && (w.limit == answerTime || unread && w.limit != compileTime)
+		if !waits && !w.unsent && (first == nil || w.due.Before(first.due)) {
 			first = w
 		}
 	}

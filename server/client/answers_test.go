@@ -107,6 +107,78 @@ func TestReleaseWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// soon fails the test where f does not return within seconds.
+func soon(t *testing.T, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { f(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal(what + " goes on")
+	}
+}
+
+// TestASocketThatIsFull has a server that reads nothing, as one that compiles and has 1,000 requests:
+// contexts end calls, and what nobody waits for returns.
+func TestASocketThatIsFull(t *testing.T) {
+	c := silent(t, nil)
+	soon(t, "releasing", func() {
+		for id := range uint32(5000) {
+			c.drop(wire.KindBuffer, id)
+		}
+	})
+	one := &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 4)}, {Binding: 1, To: make([]byte, 4)}}}
+	for name, call := range map[string]func(ctx context.Context) error{
+		"Status":    func(ctx context.Context) error { _, err := c.Status(ctx); return err },
+		"NewBuffer": func(ctx context.Context) error { _, err := c.NewBuffer(ctx, 4096); return err },
+		"NewMemory": func(ctx context.Context) error { _, err := c.NewMemory(ctx, 4096); return err },
+		"Run":       func(ctx context.Context) error { return c.Run(ctx, one) },
+	} {
+		soon(t, name, func() {
+			if err := call(cancelled(t)); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+	}
+	soon(t, "Close", func() { c.Close() })
+}
+
+// TestALargeJobBehindTheRing waits until what is in the ring is answered: its context, its release
+// and those of others end meanwhile, and nothing of it is sent then.
+func TestALargeJobBehindTheRing(t *testing.T) {
+	memory, nothing := make([]byte, ring.Bytes(ring.MinSize)), func() error { return nil }
+	mine, err := ring.New(ring.Client, memory, ring.MinSize, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := silent(t, nil)
+	c.sending.ring = &clientRing{Ring: mine, memory: memory}
+	of := func(outputs int) *job.Job {
+		return &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, outputs)}, {Binding: 1, To: make([]byte, 4)}}}
+	}
+	if _, err := c.Submit(t.Context(), of(4)); err != nil {
+		t.Fatal(err)
+	}
+	large, err := c.Submit(t.Context(), of(ring.MinSize))
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "Status", func() {
+		if _, err := c.Status(cancelled(t)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+	soon(t, "Release", large.Release)
+	c.sending.held <- struct{}{} // what waited for its turn does not any more
+	<-c.sending.held
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.inRing != 1 || c.mu.inSocket != 0 {
+		t.Errorf("%d requests by the ring and %d by the socket", c.mu.inRing, c.mu.inSocket)
+	}
+}
+
 // TestWhatIsGivenUpIsReleasedByTheSocket gives up what was asked for by the socket: a release by
 // the ring would overtake it, and the server have it until the session ends.
 func TestWhatIsGivenUpIsReleasedByTheSocket(t *testing.T) {

@@ -4,12 +4,10 @@ package client
 
 import (
 	"context"
-	"errors"
 	"os"
 	"sync/atomic"
 	"time"
 
-	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -32,6 +30,8 @@ type call struct {
 	due      time.Time               // when it has come at the latest
 	seen     uint64                  // Client.mu.replies when it was sent
 	late     bool                    // it has not come
+	unsent   bool                    // a goroutine writes it: see sendRest
+	waits    bool                    // likewise, and nothing of it is written: it can be abandoned
 }
 
 // finish ends the call. body is valid until it returns.
@@ -55,59 +55,6 @@ func (w *call) leave() {
 		<-w.slots
 	}
 }
-
-// start sends a request. Where it fails the call has no slot any more.
-func (c *Client) start(w *call, m wire.Message, files ...*os.File) error {
-	w.done, w.limit = make(chan struct{}), c.answerLimit(m)
-	w.due = time.Now().Add(w.limit)
-	c.mu.Lock()
-	if err := c.mu.ended; err != nil {
-		c.mu.Unlock()
-		w.leave()
-		return err
-	}
-	c.mu.request++
-	w.request = c.mu.request
-	c.mu.calls[w.request], w.seen = w, c.mu.replies
-	c.expectAnswer(w)
-	c.mu.Unlock()
-	if err := c.send(w, m, files); err != nil {
-		if c.forget(w) { // else the end of the session has finished it
-			w.leave()
-		}
-		return err
-	}
-	return nil
-}
-
-// send writes the frame. A connection that fails is ended by the reader, which has read
-// what the server said before.
-func (c *Client) send(w *call, m wire.Message, files []*os.File) error {
-	c.sending.Lock()
-	defer c.sending.Unlock()
-	frames, err := wire.AppendFrame(c.sending.frames[:0], w.sent, w.request, m)
-	if err != nil {
-		return errors.Join(job.ErrInvalid, err)
-	}
-	c.sending.frames = frames
-	write := c.conn.Write
-	if ring := c.sending.ring; ring != nil && len(files) == 0 && c.goesByRing(ring, w, m, len(frames)) {
-		w.byRing = true
-		write = func(frames []byte, _ ...*os.File) error { return ring.WriteWithin(frames, ringTime) }
-	}
-	if err := write(frames, files...); err != nil {
-		select {
-		case <-c.done:
-		case <-time.After(readRest):
-			c.end(errors.Join(ErrServerGone, err))
-		}
-		return c.Err()
-	}
-	return nil
-}
-
-// readRest is the time for the reader to read what the server said before it closed.
-const readRest = time.Second
 
 // answered removes a call from the unanswered ones, and returns it. mu is held.
 func (c *Client) answered(request uint64) *call {
@@ -152,7 +99,7 @@ func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, fil
 		return ctx.Err()
 	}
 	w := &call{sent: t}
-	if err := c.start(w, m, files...); err != nil {
+	if err := c.start(ctx, w, m, files...); err != nil {
 		return err
 	}
 	if err := c.wait(ctx, w); err != nil {
@@ -165,15 +112,22 @@ func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, fil
 }
 
 // cancel asks the server to end a request, which it then answers at once, whatever the deadline.
-// It does not wait for the answer.
+// It does not wait for the answer. A request of which nothing was sent ends here.
 func (c *Client) cancel(w *call) {
 	c.mu.Lock()
+	if w.waits && c.answered(w.request) != nil {
+		w.waits = false
+		c.mu.fewer.Broadcast()
+		c.mu.Unlock()
+		w.finish(nil, &Error{Code: wire.CodeCancelled, Message: "it was not sent yet"})
+		return
+	}
 	if now := time.Now(); w.limit != compileTime && w.due.After(now) {
 		w.due, w.limit, w.seen = now, answerTime, c.mu.replies
 		c.expectAnswer(w)
 	}
 	c.mu.Unlock()
-	_ = c.start(&call{sent: wire.TypeCancel, byRing: w.byRing}, &wire.Cancel{Request: w.request})
+	c.startLater(&call{sent: wire.TypeCancel, byRing: w.byRing}, &wire.Cancel{Request: w.request})
 }
 
 // newID returns an id for an object.
@@ -186,14 +140,14 @@ func (c *Client) newID(kind wire.Kind) uint32 {
 
 // drop releases an object on the server, without waiting.
 func (c *Client) drop(kind wire.Kind, id uint32) {
-	_ = c.start(&call{sent: wire.TypeRelease}, &wire.Release{Kind: kind, ID: id})
+	c.startLater(&call{sent: wire.TypeRelease}, &wire.Release{Kind: kind, ID: id})
 }
 
 // giveUp drops an object that may be made meanwhile. The release goes as its request went: see
 // goesByRing.
 func (c *Client) giveUp(kind wire.Kind, id uint32) {
 	bySocket := kind != wire.KindBuffer && kind != wire.KindTexture
-	_ = c.start(&call{sent: wire.TypeRelease, bySocket: bySocket}, &wire.Release{Kind: kind, ID: id})
+	c.startLater(&call{sent: wire.TypeRelease, bySocket: bySocket}, &wire.Release{Kind: kind, ID: id})
 }
 
 // deadlineOf returns the deadline of a request: 0, the server's default, where ctx has

@@ -62,9 +62,9 @@ type Client struct {
 	polled atomic.Pointer[clientRing] // a goroutine that waits polls it first; nil: no ring, or few CPUs
 
 	sending struct {
-		sync.Mutex
-		frames []byte      // reused
-		ring   *clientRing // nil: none
+		held   chan struct{} // has a token while a frame is written
+		frames []byte        // reused
+		ring   *clientRing   // nil: none
 	}
 
 	mu struct {
@@ -78,6 +78,7 @@ type Client struct {
 		inRing   int                          // unanswered requests by the ring that are ordered
 		inSocket int                          // and by the socket
 		replies  uint64                       // that have come
+		later    []func()                     // see startLater
 		check    *time.Timer                  // runs checkAnswers; nil: no request was sent yet
 		checkAt  time.Time                    // when; zero: it does not
 	}
@@ -146,6 +147,7 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{conn: conn, options: o, done: make(chan struct{})}
+	c.sending.held = make(chan struct{}, 1)
 	c.mu.calls, c.mu.fewer = map[uint64]*call{}, sync.NewCond(&c.mu.Mutex)
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	err = c.hello(&o)

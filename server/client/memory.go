@@ -69,7 +69,6 @@ func (c *Client) newMemory(ctx context.Context, size int) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: make shared memory of %d bytes: %w", size, err)
 	}
-	defer f.Close()
 	m := &Memory{c: c, id: c.newID(wire.KindMemory), bytes: bytes}
 	if err := c.do(ctx, wire.TypeMemory, &wire.Memory{ID: m.id, Size: uint64(size)}, &wire.Empty{}, f); err != nil {
 		if ctx.Err() != nil {

@@ -99,7 +99,7 @@ func (p *Pending) submit(ctx context.Context, m wire.Message) error {
 		p.call.room += len(to)
 	}
 	p.call.sent, p.call.deliver, p.call.slots = p.sent, p.deliver, p.c.slots
-	if err := p.c.start(&p.call, m); err != nil {
+	if err := p.c.start(ctx, &p.call, m); err != nil {
 		p.unstage(true)
 		return err
 	}

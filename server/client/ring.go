@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-	"time"
 
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/ring"
@@ -27,9 +26,6 @@ type clientRing struct {
 	}
 }
 
-// ringTime is the time after which a server that does not read the ring counts as gone.
-const ringTime = 30 * time.Second
-
 // openRing makes the ring and passes it to the server. Later requests go by it.
 func (c *Client) openRing(ctx context.Context, size int) error {
 	if size < ring.MinSize || size > ring.MaxSize {
@@ -39,14 +35,14 @@ func (c *Client) openRing(ctx context.Context, size int) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
 	wake, err := wire.AppendFrame(nil, wire.TypeWake, 0, &wire.Empty{})
 	if err != nil {
-		_ = socket.Unmap(memory)
-		return err
+		return errors.Join(err, file.Close(), socket.Unmap(memory))
 	}
 	made, err := ring.New(ring.Client, memory, size, func() error { return c.conn.Write(wake) })
-	if err == nil {
+	if err != nil {
+		_ = file.Close()
+	} else {
 		err = c.do(ctx, wire.TypeRing, &wire.Ring{Size: uint32(size)}, &wire.Empty{}, file)
 	}
 	if err != nil {
@@ -61,49 +57,13 @@ func (c *Client) openRing(ctx context.Context, size int) error {
 	if ended {
 		_ = r.Close()
 	}
-	c.sending.Lock()
-	defer c.sending.Unlock()
+	c.sending.held <- struct{}{}
 	c.sending.ring = r
+	<-c.sending.held
 	if ring.Spins() {
 		c.polled.Store(r)
 	}
 	return nil
-}
-
-// goesByRing reports whether a request goes by the ring, where it and its reply fit. Requests of
-// which the order counts are unanswered by one of ring and socket at a time: between the two there
-// is no order. It waits for them where a large one follows others by the ring. sending is held.
-func (c *Client) goesByRing(r *clientRing, w *call, m wire.Message, size int) bool {
-	const head = 64 // more than a reply has before its operands
-	switch m := m.(type) {
-	case *wire.Cancel:
-		return w.byRing // as what it ends
-	case *wire.Release:
-		if w.bySocket {
-			return false
-		}
-	case *wire.Copy:
-		w.room = m.To.Inline()
-	}
-	fits := r.Fits(size) && r.Fits(head+w.room)
-	switch w.sent {
-	case wire.TypeProgram, wire.TypePlan, wire.TypeStatus: // whose replies may be large
-		return false
-	case wire.TypeJob, wire.TypeCopy, wire.TypeWeights, wire.TypeRun, wire.TypeBuffer, wire.TypeTexture, wire.TypeRelease:
-	default:
-		return fits
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	w.ordered = &c.mu.inRing
-	if !fits || c.mu.inSocket > 0 {
-		w.ordered = &c.mu.inSocket
-		for c.mu.inRing > 0 && c.mu.ended == nil {
-			c.mu.fewer.Wait()
-		}
-	}
-	*w.ordered++
-	return w.ordered == &c.mu.inRing
 }
 
 // readRing passes replies to their calls, when the server wakes the client. It does not spin: a
@@ -182,8 +142,8 @@ func (c *Client) poll(r *clientRing, w *call) {
 
 // closeRing frees the ring after the end of the session.
 func (c *Client) closeRing() {
-	c.sending.Lock()
-	defer c.sending.Unlock()
+	c.sending.held <- struct{}{}
+	defer func() { <-c.sending.held }()
 	r := c.sending.ring
 	if r == nil {
 		return

@@ -30,6 +30,13 @@ type Conn struct {
 	from, to int
 	files    []int // descriptors that were received and not taken
 	last     received
+
+	out struct { // the last write without waiting
+		frames []byte
+		n      int
+		err    error
+		try    func(fd uintptr) bool // bound once
+	}
 }
 
 const (
@@ -59,6 +66,10 @@ func newConn(u *net.UnixConn, size int) (*Conn, error) {
 	c := &Conn{unix: u, raw: raw, in: make([]byte, size)}
 	c.last.oob = make([]byte, unix.CmsgSpace(4*oobFiles))
 	c.last.try = c.tryReceive
+	c.out.try = func(fd uintptr) bool {
+		c.out.n, c.out.err = unix.Write(int(fd), c.out.frames)
+		return true
+	}
 	return c, err
 }
 
@@ -209,15 +220,12 @@ func (c *Conn) Write(frames []byte, files ...*os.File) error {
 // TryWrite sends what the socket takes without waiting and returns how many bytes that
 // were.
 func (c *Conn) TryWrite(frames []byte) (n int, err error) {
-	var failed error
-	err = c.raw.Write(func(fd uintptr) bool {
-		n, failed = unix.Write(int(fd), frames)
-		return true
-	})
-	if errors.Is(failed, unix.EAGAIN) || errors.Is(failed, unix.EINTR) {
-		failed = nil
+	c.out.frames, c.out.n, c.out.err = frames, 0, nil
+	err = c.raw.Write(c.out.try)
+	if n, failed := c.out.n, c.out.err; !errors.Is(failed, unix.EAGAIN) && !errors.Is(failed, unix.EINTR) {
+		return max(n, 0), errors.Join(err, failed)
 	}
-	return max(n, 0), errors.Join(err, failed)
+	return 0, err
 }
 
 // WriteWithin is Write without files that waits at most for limit.
