@@ -59,8 +59,8 @@ func (c *Client) expectAnswer(w *call) {
 	}
 }
 
-// checkAnswers ends the session where a reply is overdue and no other one has come since the
-// request was sent, and runs again where one is expected.
+// checkAnswers ends the session where a reply is overdue, no other one has come since the
+// request was sent, and none comes to a cancel of nothing. It runs again where one is expected.
 func (c *Client) checkAnswers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,8 +71,10 @@ func (c *Client) checkAnswers() {
 		return
 	case time.Since(w.due) < answerGrace:
 	case w.seen != c.mu.replies:
-		w.seen, w.due = c.mu.replies, time.Now().Add(w.limit)
+		w.seen, w.due, w.late = c.mu.replies, time.Now().Add(w.limit), false
 	case !w.late:
+		// A server that compiles for another session answers this, and copies when that is done.
+		go c.startLater(&call{sent: wire.TypeCancel}, &wire.Cancel{Request: w.request + 1<<63})
 		for _, w := range c.mu.calls { // all at once, however many there are
 			if !w.unsent && time.Since(w.due) >= answerGrace {
 				w.late, w.due = true, time.Now()

@@ -5,9 +5,11 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -25,8 +27,9 @@ func cancelled(t *testing.T) context.Context {
 	return ctx
 }
 
-// silent is a client of a server that welcomes it, says more, and answers nothing.
-func silent(t *testing.T, more []byte) *Client {
+// silent is a client of a server that welcomes it, says more, and answers nothing, or nothing but
+// requests of some types.
+func silent(t *testing.T, more []byte, answered ...wire.Type) *Client {
 	dir, err := os.MkdirTemp("", "scs")
 	if err != nil {
 		t.Fatal(err)
@@ -50,6 +53,9 @@ func silent(t *testing.T, more []byte) *Client {
 		if c, err := l.Accept(); err == nil {
 			_, _ = c.Write(append(frame, more...))
 			accepted <- c
+			if len(answered) > 0 {
+				answer(c, answered)
+			}
 		}
 	}()
 	c, err := Dial(t.Context(), Options{Path: path})
@@ -58,6 +64,50 @@ func silent(t *testing.T, more []byte) *Client {
 	}
 	t.Cleanup(func() { c.Close(); (<-accepted).Close() })
 	return c
+}
+
+// answer answers requests of some types, with empty replies.
+func answer(c net.Conn, types []wire.Type) {
+	for {
+		header := make([]byte, wire.HeaderSize)
+		if _, err := io.ReadFull(c, header); err != nil {
+			return
+		}
+		h, err := wire.ParseHeader(header)
+		if err == nil {
+			_, err = io.CopyN(io.Discard, c, int64(h.Size))
+		}
+		if err != nil {
+			return
+		}
+		if frame, err := wire.AppendFrame(nil, h.Type|wire.ReplyBit, h.Request, &wire.Empty{}); err == nil && slices.Contains(types, h.Type) {
+			_, _ = c.Write(frame)
+		}
+	}
+}
+
+// TestAServerThatCompilesForAnother answers a cancel at once, but no copies before it is done: the
+// session goes on. One whose job it has forgotten does too.
+func TestAServerThatCompilesForAnother(t *testing.T) {
+	before := answerGrace
+	answerGrace = 10 * time.Millisecond
+	defer func() { answerGrace = before }()
+	c := silent(t, nil, wire.TypeCancel)
+	pending, err := c.Submit(t.Context(), &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 4)}, {Binding: 1, To: make([]byte, 4)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		time.Sleep(answerGrace)
+		if err := c.Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-pending.(*Pending).Done():
+		t.Error("the job is answered")
+	default:
+	}
 }
 
 // TestAServerThatStopsAnswering welcomes a client and answers nothing more, as a process does
