@@ -27,7 +27,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	if err != nil {
 		return err
 	}
-	h.number(r.state.driver(h.Fingerprint), list, r.now(), len(old.Packs) > 0 && swaps)
+	h.number(r.state.driver(h.Fingerprint), list, r.now())
 	h.Schema, h.Name = headSchema, r.name
 	h.Time = r.now().UTC().Truncate(time.Second)
 	h.Expires = h.Time.Add(r.options.Lifetime)
@@ -73,11 +73,10 @@ func (r *Remote) checkClock(store time.Time) error {
 	return nil
 }
 
-// number sets the epoch and the sequence of a new head: the next ones, or the first of a
-// later list of keys. counted: the numbers of the heads before are known. A head that was
-// deleted or replaced, and made again, continues after the old ones; without
-// compare-and-swap two writers do not use one number.
-func (h *Head) number(seen driverState, list *KeyList, now time.Time, counted bool) {
+// number sets the epoch and the sequence of a new head: the time in milliseconds, or the next
+// number where that is later. So a head continues after old ones that are not known: it was
+// deleted, replaced, or put back from a copy, or another writer writes without compare-and-swap.
+func (h *Head) number(seen driverState, list *KeyList, now time.Time) {
 	epoch, first := max(h.Epoch, seen.Epoch), uint64(now.UnixMilli())
 	if list != nil && list.Epoch > epoch {
 		h.Epoch, h.Sequence = list.Epoch, first
@@ -90,10 +89,7 @@ func (h *Head) number(seen driverState, list *KeyList, now time.Time, counted bo
 	if seen.Epoch == epoch {
 		last = max(last, seen.Sequence)
 	}
-	h.Epoch, h.Sequence = epoch, last+1
-	if !counted {
-		h.Sequence = max(h.Sequence, first)
-	}
+	h.Epoch, h.Sequence = epoch, max(last+1, first)
 }
 
 // putHead writes the object of a head, by compare-and-swap where the store can, and looks
