@@ -93,10 +93,12 @@ func (c *Client) wait(ctx context.Context, w *call) error {
 	}
 }
 
-// do sends a request and decodes its reply. When ctx ends first it cancels the request.
+// do sends a request and decodes its reply. When ctx ends first it cancels the request. It closes
+// the files.
 func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, files ...*os.File) error {
 	if err := ctx.Err(); err != nil {
-		return ctx.Err()
+		closeFiles(files)
+		return err
 	}
 	w := &call{sent: t}
 	if err := c.start(ctx, w, m, files...); err != nil {
