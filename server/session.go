@@ -110,11 +110,11 @@ func (s *session) serve() {
 // hello waits for the first request, and returns its number. An error that is a *wire.Error, or
 // malformed, is its answer.
 func (s *session) hello() (request uint64, err error) {
-	h, body, err := s.conn.Next()
+	h, body, err := s.conn.NextHello()
 	s.server.lobby.Leave(s.conn.Unix())
 	if errors.Is(err, os.ErrDeadlineExceeded) { // the hello may have come as the lobby gave it up
 		_ = s.conn.SetReadDeadline(time.Now().Add(socket.RestTime))
-		h, body, err = s.conn.Next()
+		h, body, err = s.conn.NextHello()
 	}
 	if err != nil {
 		return 0, err

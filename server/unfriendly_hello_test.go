@@ -65,3 +65,12 @@ func TestAHelloWithoutANumber(t *testing.T) {
 	r.wantError(0, wire.CodeMalformed)
 	r.wantEnd()
 }
+
+// TestAHelloThatIsTooLarge is refused by its header: the server does not read it to its end.
+func TestAHelloThatIsTooLarge(t *testing.T) {
+	f := serve(t, server.Options{})
+	r := f.raw()
+	r.send(frame(wire.TypeHello, 1, &wire.Data{Data: make([]byte, wire.MaxHello)})[:wire.HeaderSize])
+	r.wantError(0, wire.CodeMalformed)
+	r.wantEnd()
+}

@@ -152,6 +152,17 @@ func (c *Conn) Next() (h wire.Header, body []byte, err error) {
 	return h, body, nil
 }
 
+// NextHello is Next for the first frame, which is not read where it is larger than a hello can be.
+func (c *Conn) NextHello() (h wire.Header, body []byte, err error) {
+	if err := c.fill(wire.HeaderSize); err != nil {
+		return h, nil, err
+	}
+	if h, err := wire.ParseHeader(c.in[c.from:c.to]); err == nil && h.Size > wire.MaxHello-wire.HeaderSize {
+		return h, nil, fmt.Errorf("%w: a hello of %d bytes", wire.ErrMalformed, h.Size)
+	}
+	return c.Next()
+}
+
 // HasFrame reports whether Next would return without reading.
 func (c *Conn) HasFrame() bool {
 	n := c.to - c.from
