@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/server/internal/wire"
+	"golang.org/x/sys/unix"
 )
 
 // fault is a server that breaks the protocol, and what each step of a client returns then.
@@ -210,6 +211,43 @@ func TestPlacesWithoutAServer(t *testing.T) {
 		} {
 			steps(t, check, path, want)
 		}
+	})
+}
+
+// A socket whose queue is full for a while, as in a burst of clients, is waited for.
+func TestAFullQueue(t *testing.T) {
+	t.Parallel()
+	languages(t, func(t *testing.T, _ string, check []string) {
+		path := socketPath(t)
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			err = errors.Join(unix.Bind(fd, &unix.SockaddrUnix{Name: path}), unix.Listen(fd, 0))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := os.NewFile(uintptr(fd), path)
+		defer f.Close()
+		l, err := net.FileListener(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		first, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer first.Close()
+		time.AfterFunc(300*time.Millisecond, func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				go converse(conn, honest)
+			}
+		})
+		steps(t, check, path, "open")
 	})
 }
 

@@ -132,8 +132,9 @@ const char *shc_hint(const shc_client *client);
 const shc_info *shc_server(const shc_client *client);
 
 /* Sets how long requests without a deadline are waited for. Where this is not called: 60 s,
- * and 11 minutes for those that may compile. A request with a deadline is waited for 5 s
- * longer than that. Beyond it the server counts as dead: SHC_TIMEOUT, and the session ends. */
+ * and 11 minutes for those that may compile. Jobs, copies, runs and weights have a deadline, by
+ * default the server's 30 s, and are waited for 5 s longer than that. Beyond it the server counts
+ * as dead: SHC_TIMEOUT, and the session ends. */
 void shc_set_timeout(shc_client *client, uint64_t nanoseconds);
 
 /* Returns the server's counters as JSON in *json, to be freed by free. */

@@ -30,7 +30,7 @@ SPDX-License-Identifier: Apache-2.0
 # The time of an import is a part of every start: socket, typing, dataclasses, enum and
 # ctypes cost more than a job, so that this file does without, or imports late.
 import os
-from time import monotonic
+from time import monotonic, sleep
 
 try:
     import _socket
@@ -1737,8 +1737,8 @@ def connect(
     default place. Raises NoServer where none listens.
 
     ``timeout``, in seconds, bounds requests without a deadline: by default 60 s, and 11
-    minutes for those that may compile. The others are waited for 5 s longer than their
-    deadline. Beyond it the server counts as dead, and the session ends. ``name`` is for the
+    minutes for those that may compile. Jobs, copies, runs and weights have a deadline, by
+    default the server's 30 s, and are waited for 5 s longer. Beyond it the server counts as dead, and the session ends. ``name`` is for the
     server's status.
 
     ``device`` is one of a server with several: its number, from 0, or its UUID. Raises
@@ -1754,8 +1754,16 @@ def _connect(path: "str | None", timeout: float) -> "Any":
         raise _usage("the path of the socket is too long", "give a path of at most 107 bytes")
     s = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
     s.settimeout(timeout)
+    until = monotonic() + timeout
     try:
-        s.connect(path)
+        while True:
+            try:
+                s.connect(path)
+                return s
+            except BlockingIOError:  # too many wait for the server to accept them
+                if monotonic() > until:
+                    raise
+                sleep(0.01)
     except (_socket.timeout, TimeoutError, BlockingIOError):
         s.close()
         raise _error(
@@ -1767,7 +1775,6 @@ def _connect(path: "str | None", timeout: float) -> "Any":
         raise _error(
             "no server", f"no server at {path}: {reason}", "start one: shadercache serve"
         ) from None
-    return s
 
 
 def _find_socket() -> str:
