@@ -270,7 +270,7 @@ func (b *backend) replace(ctx context.Context, root *os.Root, temp, name string,
 			return fleet.ErrChanged
 		}
 	}
-	sweep(root, path.Dir(name))
+	sweep(root, temp)
 	if err := ctx.Err(); err != nil {
 		return err // the caller was told that it failed
 	}
@@ -308,13 +308,18 @@ func lockFolder(ctx context.Context, root *os.Root, folder string) (unlock func(
 	return func() { _ = f.Close() }, nil
 }
 
-// sweep deletes files of interrupted writers.
-func sweep(root *os.Root, folder string) {
-	list, _ := fs.ReadDir(root.FS(), folder)
+// sweep deletes files of interrupted writers beside a new one, whose time tells the clock of the
+// file system: a server's may be another one than this machine's.
+func sweep(root *os.Root, temp string) {
+	made, err := root.Lstat(temp)
+	if err != nil {
+		return
+	}
+	list, _ := fs.ReadDir(root.FS(), path.Dir(temp))
 	for _, e := range list {
 		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), tempStart) && time.Since(info.ModTime()) > tempAge {
-			_ = root.Remove(path.Join(folder, e.Name()))
+		if err == nil && strings.HasPrefix(e.Name(), tempStart) && made.ModTime().Sub(info.ModTime()) > tempAge {
+			_ = root.Remove(path.Join(path.Dir(temp), e.Name()))
 		}
 	}
 }

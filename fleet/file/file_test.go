@@ -211,6 +211,27 @@ func TestHangingServer(t *testing.T) {
 	must(t, o.Body.Close())
 }
 
+// The files of writers are as old as the clock of the file system says, not that of this machine.
+func TestSweepByTheClockOfTheServer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	server := time.Now().Add(-25 * time.Hour)
+	for name, age := range map[string]time.Duration{"MINE": 0, "OTHER": time.Hour, "OLD": 25 * time.Hour} {
+		path := filepath.Join(dir, tempStart+name)
+		must(t, os.WriteFile(path, []byte("half"), 0o600))
+		must(t, os.Chtimes(path, time.Time{}, server.Add(-age)))
+	}
+	sweep(root, tempStart+"MINE")
+	left, err := filepath.Glob(filepath.Join(dir, tempStart+"*"))
+	must(t, err)
+	if len(left) != 2 || strings.HasSuffix(left[0], "OLD") {
+		t.Errorf("left: %v", left)
+	}
+}
+
 // What an interrupted writer left is deleted after a day, and is no object.
 func TestInterruptedPut(t *testing.T) {
 	t.Parallel()
