@@ -93,7 +93,7 @@ func (r *Remote) compact(ctx context.Context, of shader.Digest, choose func(*Hea
 		if _, _, err := r.readKeys(ctx); err != nil {
 			return err
 		}
-		old, err := r.readOldHead(ctx, of)
+		old, err := r.readToChange(ctx, of)
 		if err != nil {
 			return err
 		}

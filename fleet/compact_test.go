@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -314,6 +316,57 @@ func TestPushOverAnotherKey(t *testing.T) {
 	must(t, err)
 	pull(t, s.victim, both, mesaDriver)
 	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
+}
+
+// No unsigned head takes the place of one that somebody signed, and no signed one vouches for packs
+// that nobody did, whatever the writer accepts for itself.
+func TestPushOverAHeadOfTheOtherKind(t *testing.T) {
+	t.Parallel()
+	anybody, signer, both := writer(""), writer(""), writer("")
+	anybody.SignKey, anybody.Unsigned, both.Unsigned = nil, true, true
+	otherKey := both
+	_, otherKey.SignKey = keyPair(2)
+	for name, c := range map[string]struct {
+		first, then fleet.Options
+		says        string
+	}{
+		"signed, no key":             {signer, anybody, "is signed by key"},
+		"unsigned, a key":            {anybody, signer, "push --replace"},
+		"unsigned, a key and trust":  {anybody, both, "push --replace"},
+		"signed, another, and trust": {signer, otherKey, "is signed by key"},
+	} {
+		s := inMemory(t)
+		c.first.URL, c.then.URL = s.url, s.url
+		for n := range 2 { // two packs
+			put(t, s.writer, mesaDriver, n)
+			push(t, s.writer, c.first)
+		}
+		before := s.store.copyObjects()
+		var log bytes.Buffer
+		started := c.then
+		started.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		r := open(t, s.victim, started)
+		r.Start(t.Context(), mesaDriver)
+		put(t, s.victim, mesaDriver, 3)
+		must(t, r.Close())
+		if c.then.Unsigned && !strings.Contains(log.String(), c.says) {
+			t.Errorf("%s: a start logs %s", name, &log)
+		}
+		r = open(t, s.victim, c.then)
+		_, err := r.Push(t.Context(), fleet.PushOptions{})
+		_, compactErr := r.Compact(t.Context(), mesaDriver.Digest())
+		for _, err := range []error{err, compactErr} {
+			if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: got %v", name, err)
+			}
+		}
+		if !maps.EqualFunc(before, s.store.copyObjects(), bytes.Equal) {
+			t.Errorf("%s: the remote was changed", name)
+		}
+		if r, err := r.Push(t.Context(), fleet.PushOptions{Replace: true}); err != nil || r.Packs != 1 {
+			t.Errorf("%s: replace: %+v, %v", name, r, err)
+		}
+	}
 }
 
 // Packs have no sources, and no program in quarantine.

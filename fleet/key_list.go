@@ -175,8 +175,6 @@ func (r *Remote) keysToWrite(old *fetched) (*KeyList, error) {
 		return nil, refuse(classRollback, "the list of keys has number %d, and number %d was seen before: it is an old one; if the remote was made anew, delete the folder %s/ of the cache directory", list.Epoch, seen, Folder)
 	case !r.now().Before(list.Expires):
 		return nil, refuse(classExpired, "the list of keys is not valid since %s, so readers refuse each head: shadercache remote keys renew renews it", list.Expires.Local().Format(time.DateTime))
-	case id == "":
-		return nil, errors.New("the remote has a list of keys, so heads are signed: give a private key")
 	default:
 		if k := list.Find(id); k == nil || !k.Revoked.IsZero() {
 			return nil, fmt.Errorf("key %s is not in the remote's list of keys, or was revoked: readers would refuse the head (hint: shadercache remote keys list; if the remote was made anew, delete the folder %s/ of the cache directory)", id, Folder)

@@ -224,7 +224,7 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 		empty.Epoch, empty.Sequence = seen.Epoch, seen.Sequence
 		return empty, ignoreMissing(err)
 	}
-	old, err := p.r.readOldHead(ctx, p.of)
+	old, err := p.r.readToChange(ctx, p.of)
 	if errors.Is(err, ErrNotFound) {
 		return empty, nil
 	}

@@ -7,10 +7,32 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/shader"
 )
+
+// readToChange is readOldHead for those that write the next one. What a machine accepts for itself is
+// too little: readers of a signed head refuse an unsigned one, and take one with a signature as word
+// for all its packs.
+func (r *Remote) readToChange(ctx context.Context, of shader.Digest) (*fetched, error) {
+	old, err := r.readOldHead(ctx, of)
+	if err != nil || !r.options.Unsigned {
+		return old, err
+	}
+	_, signed := cutKeys(old.object)
+	line, _, _ := strings.Cut(string(signed), "\n")
+	if r.options.SignKey != nil {
+		_, _, err = verifyHead(signed, r.options.plainKeys(), false)
+	} else if line != unsignedLine {
+		err = refuse(classSignature, "the head is signed by key %s: push with --sign", printable(strings.Fields(line)[2]))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("head of driver %s: %w", of.Short(), err)
+	}
+	return old, nil
+}
 
 // writeHead signs and writes a head with the next number, if old is still the present one.
 // It returns ErrChanged, wrapped, otherwise.

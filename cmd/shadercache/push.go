@@ -21,10 +21,11 @@ small packs are made into one.
 ` + remoteUsage + `
 
 --sign takes a private key from keygen; $SHADERCACHE_REMOTE_SIGN_KEY names one
-too. Without a key the remote is not signed, and other machines read it with
---trust only. Keep the key where push runs, in one job of CI, and not on every
-machine. What is in the remote must be signed with the same key, or with one of
-$SHADERCACHE_REMOTE_KEYS, as after a change of keys.
+too. Without a key a new remote is not signed, other machines read it with
+--trust only, and a push to a signed one fails. Keep the key where push runs,
+in one job of CI, and not on every machine. What is in the remote must be
+signed with the same key, or with one of $SHADERCACHE_REMOTE_KEYS, as after a
+change of keys.
 
 Sources are left out: --sources sends those that preload --keep-sources stored.
 --fingerprint chooses drivers by the name in list, or by the first digits of the
