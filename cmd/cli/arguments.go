@@ -113,17 +113,27 @@ const (
 )
 
 // CheckGlobalFlags returns a usage error for a global flag that cmd does not use, and for
-// an empty cache directory.
+// an empty cache directory, key or item of a list, which a script passes for a variable that is not
+// set.
 func CheckGlobalFlags(cmd *cobra.Command, _ []string) error {
 	for _, name := range strings.Fields(cmd.Annotations[unusedFlags]) {
 		if err := RefuseFlag(cmd, name, cmd.Name()+" does not use it"); err != nil {
 			return err
 		}
 	}
-	if dir := cmd.Flags().Lookup("dir"); dir != nil && dir.Changed && dir.Value.String() == "" {
-		return Usage(cmd, errors.New("--dir is empty"))
-	}
-	return checkDevice(cmd)
+	err := checkDevice(cmd)
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		items := []string{f.Value.String()}
+		if list, is := f.Value.(pflag.SliceValue); is {
+			items = list.GetSlice()
+		} else if !slices.Contains([]string{"dir", "sign", "verify"}, f.Name) {
+			return
+		}
+		if len(items) == 0 || slices.Contains(items, "") {
+			err = Usage(cmd, fmt.Errorf("--%s is empty", f.Name))
+		}
+	})
+	return err
 }
 
 // RefuseFlag returns a usage error with the reason where the flag was given.
@@ -132,15 +142,4 @@ func RefuseFlag(cmd *cobra.Command, name, reason string) error {
 		return nil
 	}
 	return Usage(cmd, fmt.Errorf("--%s has no effect here: %s", name, reason))
-}
-
-// EmptyFlag returns a usage error where one of the flags was given an empty value, which a
-// script passes for a variable that is not set.
-func EmptyFlag(cmd *cobra.Command, names ...string) error {
-	for _, name := range names {
-		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
-			return Usage(cmd, fmt.Errorf("--%s is empty", name))
-		}
-	}
-	return nil
 }

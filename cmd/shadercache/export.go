@@ -52,8 +52,7 @@ func (o *options) exportCommand() cli.Command {
 		Example: "  shadercache export --sign release.key warm.scb",
 		Args:    cli.OneArgument("name one file"),
 		Flags:   &f, Setup: o.completeFingerprints, Unused: cli.GPUFlags, Result: exportResult{},
-		Check: func(cmd *cobra.Command, _ []string) error { return cli.EmptyFlag(cmd, "sign") },
-		Run:   func(_ *cobra.Command, args []string) (cli.Result, error) { return o.export(args[0], f) },
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return o.export(args[0], f) },
 	}
 }
 

@@ -70,9 +70,6 @@ func (o *options) importCommand() cli.Command {
 }
 
 func (f *importFlags) check(cmd *cobra.Command) error {
-	if err := cli.EmptyFlag(cmd, "verify"); err != nil {
-		return err
-	}
 	switch changed := cmd.Flags().Changed; {
 	case changed("max-bytes") && f.MaxBytes == 0:
 		return errors.New("--max-bytes must be above 0")

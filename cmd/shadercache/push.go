@@ -87,11 +87,7 @@ func (o *options) pushCommand() cli.Command {
 }
 
 func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushResult, error) {
-	key, err := signKey(cmd, f.Sign)
-	if err != nil {
-		return nil, err
-	}
-	ro, err := writerOptions(fleet.Options{SignKey: key}, args)
+	ro, err := writerOptions(f.Sign, args)
 	if err != nil {
 		return nil, err
 	}

@@ -48,11 +48,7 @@ func (o *options) remoteCompactCommand() cli.Command {
 		Args:    maybeURL,
 		Flags:   &f, Unused: cli.GPUFlags, Result: remoteCompactResult{},
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
-			key, err := signKey(cmd, f.Sign)
-			if err != nil {
-				return nil, err
-			}
-			ro, err := writerOptions(fleet.Options{SignKey: key}, args)
+			ro, err := writerOptions(f.Sign, args)
 			if err != nil {
 				return nil, err
 			}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"net/url"
@@ -32,9 +31,6 @@ func (f *remoteFlags) options(cmd *cobra.Command, args []string, mode fleet.Mode
 		return ro, cli.Usage(cmd, errors.New("--verify and --trust exclude each other"))
 	}
 	for _, file := range f.Verify {
-		if file == "" {
-			return ro, cli.Usage(cmd, errors.New("--verify is empty"))
-		}
 		if err := ro.AddKey(file); err != nil {
 			return ro, err
 		}
@@ -59,10 +55,16 @@ func remoteURL(ro fleet.Options, args []string) (fleet.Options, error) {
 	return ro, err
 }
 
-// writerOptions returns the options of a remote that a command writes to.
-func writerOptions(ro fleet.Options, args []string) (fleet.Options, error) {
+// writerOptions returns the options of a remote that a command writes to, which signs with the
+// private key of a file where there is one.
+func writerOptions(sign string, args []string) (ro fleet.Options, err error) {
+	if sign != "" {
+		if ro.SignKey, err = pack.ReadPrivateKey(sign); err != nil {
+			return ro, err
+		}
+	}
 	ro.Mode = fleet.ReadWrite
-	ro, err := remoteURL(ro, args)
+	ro, err = remoteURL(ro, args)
 	if err == nil && ro.SignKey == nil {
 		if ro.Verifies() {
 			err = cli.Hint(errors.New("machines with $SHADERCACHE_REMOTE_KEYS refuse what is not signed"), "--sign KEY signs it; see shadercache keygen")
@@ -70,14 +72,6 @@ func writerOptions(ro fleet.Options, args []string) (fleet.Options, error) {
 		ro.Unsigned = true
 	}
 	return ro, err
-}
-
-// signKey reads the private key of --sign; nil where it was not given.
-func signKey(cmd *cobra.Command, file string) (ed25519.PrivateKey, error) {
-	if err := cli.EmptyFlag(cmd, "sign"); err != nil || file == "" {
-		return nil, err
-	}
-	return pack.ReadPrivateKey(file)
 }
 
 // partial is in the result of a command that does what it can: the result is printed, and then the
