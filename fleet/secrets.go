@@ -16,12 +16,21 @@ type secrets struct {
 // minToken is in bytes: no shorter text is a token, and short ones are in many messages.
 const minToken = 8
 
-// redact returns a URL without user, password and query. A query may have a signature. Of one
+// ShownURL returns the URL of a remote without credentials.
+func ShownURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "a URL that cannot be parsed"
+	}
+	return redact(u)
+}
+
+// redact returns a URL without user, password, query and fragment. A query may have a signature. Of one
 // without a host, as of https:user:password@host, everything may be a password.
 func redact(u *url.URL) string {
 	clean := *u
 	if u.Host == "" && strings.Contains(u.String(), "@") && u.Scheme != "file" {
-		return u.Scheme + ":" + secret.Redacted
+		return secret.Redacted
 	}
 	clean.User, clean.RawQuery, clean.ForceQuery, clean.Fragment = nil, "", false, ""
 	return clean.String()

@@ -14,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/fleet"
 )
 
 const configUsage = `Show the settings that apply, and where each comes from: a flag, the
@@ -223,7 +224,7 @@ func (r *configResult) addFlag(cmd *cobra.Command, name string) {
 
 // addRemote adds the settings of a remote; the URL without credentials.
 func (r *configResult) addRemote() {
-	r.Settings = append(r.Settings, variable("remote", shownURL(os.Getenv("SHADERCACHE_REMOTE")), "", "SHADERCACHE_REMOTE"))
+	r.Settings = append(r.Settings, variable("remote", fleet.ShownURL(os.Getenv("SHADERCACHE_REMOTE")), "", "SHADERCACHE_REMOTE"))
 	for _, name := range []string{"SHADERCACHE_REMOTE_MODE", "SHADERCACHE_REMOTE_KEYS", "SHADERCACHE_REMOTE_BUDGET", "SHADERCACHE_REMOTE_SIGN_KEY",
 		"SHADERCACHE_REMOTE_NAME", "SHADERCACHE_REMOTE_MIN_SEQUENCE"} {
 		if value := os.Getenv(name); value != "" {

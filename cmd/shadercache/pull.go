@@ -84,7 +84,7 @@ func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullRes
 	po.Progress = bar.Set
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &pullResult{Remote: shownURL(ro.URL)}
+	r := &pullResult{Remote: fleet.ShownURL(ro.URL)}
 	if r.Dir, err = o.Directory(); err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	if f.Replace && ro.SignKey == nil {
 		return nil, cli.Usage(cmd, errors.New("--replace needs --sign KEY"))
 	}
-	r := &pushResult{Remote: shownURL(ro.URL), Signed: ro.SignKey != nil}
+	r := &pushResult{Remote: fleet.ShownURL(ro.URL), Signed: ro.SignKey != nil}
 	if r.Replay, err = o.replayToPush(f.Recordings); err != nil {
 		return nil, err
 	}

@@ -172,7 +172,7 @@ func (o *options) remoteList(ro fleet.Options) (*remoteListResult, error) {
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	list := &remoteListResult{Remote: shownURL(ro.URL)}
+	list := &remoteListResult{Remote: fleet.ShownURL(ro.URL)}
 	return list, o.onRemote(ro, func(r *fleet.Remote) error {
 		heads, err := list.heads(ctx, r)
 		list.Heads = newHeadLines(heads, current)

@@ -60,7 +60,7 @@ func (o *options) remoteCompactCommand() cli.Command {
 func (o *options) compactRemote(ro fleet.Options, digits []string) (*remoteCompactResult, error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &remoteCompactResult{Remote: shownURL(ro.URL), Drivers: []compactionLine{}}
+	r := &remoteCompactResult{Remote: fleet.ShownURL(ro.URL), Drivers: []compactionLine{}}
 	return r, o.onRemote(ro, func(in *fleet.Remote) error {
 		heads, err := r.heads(ctx, in)
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 
 	"github.com/spf13/cobra"
 
@@ -106,16 +105,6 @@ func (o *options) onRemote(ro fleet.Options, use func(r *fleet.Remote) error) (e
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	return use(r)
-}
-
-// shownURL returns a URL without credentials.
-func shownURL(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "a URL that cannot be parsed"
-	}
-	u.User, u.RawQuery = nil, ""
-	return u.String()
 }
 
 // maybeURL accepts one URL or none.

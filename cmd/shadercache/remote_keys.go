@@ -45,7 +45,7 @@ type remoteKey struct {
 }
 
 func newRemoteKeys(url string, l *fleet.KeyList) *remoteKeysResult {
-	r := &remoteKeysResult{Remote: shownURL(url), Name: l.Name, Epoch: l.Epoch, Since: l.Since, Expires: l.Expires, Keys: []remoteKey{}}
+	r := &remoteKeysResult{Remote: fleet.ShownURL(url), Name: l.Name, Epoch: l.Epoch, Since: l.Since, Expires: l.Expires, Keys: []remoteKey{}}
 	for _, k := range l.Keys {
 		r.Keys = append(r.Keys, remoteKey{k.ID(), k.Added, k.Revoked})
 	}

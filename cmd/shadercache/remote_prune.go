@@ -65,7 +65,7 @@ func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFl
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &remotePruneResult{Remote: shownURL(ro.URL), DryRun: f.DryRun}
+	r := &remotePruneResult{Remote: fleet.ShownURL(ro.URL), DryRun: f.DryRun}
 	err = o.onRemote(ro, func(from *fleet.Remote) error {
 		heads, err := r.heads(ctx, from)
 		if err != nil {
