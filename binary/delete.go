@@ -2,6 +2,7 @@ package binary
 
 import (
 	"crypto/sha256"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,7 +64,7 @@ func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
 	for key := range sources.files(d.path) {
 		p.deleteIfThere(sources.path(d.path, key))
 	}
-	p.sweep(d, nil)
+	p.sweep(d, nil, math.MinInt64)
 	for _, name := range dirFiles {
 		if name != settingsName {
 			p.deleteIfThere(filepath.Join(d.path, name))

@@ -27,7 +27,7 @@ import (
 //	driver/                   the driver's own cache: see package drivercache
 //	driver.filled             upstream directories that were copied there: see drivercache.Fill
 //	sources/                  texts of programs: see PutSource
-//	remote/                   what is known of remotes: see package remote
+//	remote/                   what is known of remotes: see package fleet
 //	last_trim                 time of the last Trim
 const (
 	statsName           = "cache_stats.json"

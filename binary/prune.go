@@ -19,6 +19,8 @@ const (
 	// temporaryAge is the age from which a temporary file counts as left by a process
 	// that ended while it wrote. Writing one takes milliseconds.
 	temporaryAge = time.Hour
+	// partAge is the age from which no process is expected to continue the transfer of a pack.
+	partAge = 7 * 24 * time.Hour
 	// trimInterval is the time between two prunes by Trim: reading a whole directory
 	// takes seconds where there are many files.
 	trimInterval = 24 * time.Hour
@@ -104,7 +106,7 @@ func (d *Dir) Prune(o PruneOptions) (PruneReport, error) {
 		}
 	}
 	p.dropRecords(d.DriverDir())
-	p.sweep(d, chosen)
+	p.sweep(d, chosen, partAge)
 	p.sweepSources(d, all)
 	if !p.DryRun {
 		for _, s := range chosen {
@@ -280,11 +282,12 @@ func (p *pruning) dropRecords(driverDir string) {
 	}
 }
 
-// sweep deletes leftovers of interrupted writes and imports, and files that were rejected
-// a month ago.
-func (p *pruning) sweep(d *Dir, stores []*Store) {
+// sweep deletes leftovers of interrupted writes and imports, of transfers that ended that long ago, and
+// files that were rejected a month ago.
+func (p *pruning) sweep(d *Dir, stores []*Store, parts time.Duration) {
 	p.sweepTemporary(d.path, dirForm)
 	p.sweepImport(d)
+	p.sweepParts(d, parts)
 	sources := filepath.Join(d.path, sourcesName)
 	for _, shard := range shards(sources) {
 		p.sweepTemporary(filepath.Join(sources, shard.Name()), sourceForm)
@@ -300,6 +303,22 @@ func (p *pruning) sweep(d *Dir, stores []*Store) {
 			p.deleteLeftover(path)
 		}
 		p.sweepNotes(s)
+	}
+}
+
+// sweepParts deletes what package fleet keeps of packs whose transfer ended early that long ago: the
+// pull of another URL or driver does not.
+func (p *pruning) sweepParts(d *Dir, age time.Duration) {
+	root, err := os.OpenRoot(d.path)
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	names, _ := fs.Glob(root.FS(), "remote/*/*/*.part")
+	for _, name := range names {
+		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() && p.Now.Sub(info.ModTime()) >= age {
+			p.deleteLeftover(filepath.Join(d.path, name))
+		}
 	}
 }
 

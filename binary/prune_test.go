@@ -242,9 +242,14 @@ func TestPruneSweeps(t *testing.T) {
 	}
 	fresh := temporaryOf(s.blobPath(testKey(1))) + "4"
 	writeTestFile(t, fresh, nil, young)
+	parts := filepath.Join(d.path, "remote", "0a1b2c3d", "4e5f")
+	leftovers = append(leftovers, filepath.Join(parts, "old.part"))
+	writeTestFile(t, leftovers[4], nil, start.Add(-8*24*time.Hour))
+	writeTestFile(t, filepath.Join(parts, "young.part"), nil, start.Add(-6*24*time.Hour))
+	writeTestFile(t, filepath.Join(parts, "state.json"), nil, start.Add(-8*24*time.Hour))
 	for _, dry := range []bool{true, false} {
 		report, err := s.Dir().Prune(PruneOptions{DryRun: dry})
-		if report != (PruneReport{Leftovers: 5}) || err != nil {
+		if report != (PruneReport{Leftovers: 6}) || err != nil {
 			t.Errorf("dry %v: %+v, %v", dry, report, err)
 		}
 		for _, path := range leftovers {
@@ -253,9 +258,7 @@ func TestPruneSweeps(t *testing.T) {
 			}
 		}
 	}
-	if _, err := os.Lstat(fresh); err != nil {
-		t.Errorf("a file that may be in use is gone: %v", err)
-	}
+	wantFiles(t, []string{fresh, filepath.Join(parts, "young.part"), filepath.Join(parts, "state.json")})
 	must(t, os.Remove(fresh))
 	if got := filesBelow(rejected); len(got) != 2 || !strings.HasPrefix(got[0], testKey(3).String()) {
 		t.Errorf("rejected/ has %q", got)
