@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // memory is a store in memory, in which a test changes what readers get. Its URLs are
@@ -66,6 +67,20 @@ func newMemory(t testing.TB) (*memory, string) {
 }
 
 const password = "s3cr3t-p4ssw0rd"
+
+// failHeads makes each read of these drivers' heads fail, or hang until its time is over.
+func (m *memory) failHeads(failure error, drivers ...shader.Digest) {
+	m.get = func(ctx context.Context, name string, o *fleet.Object) (*fleet.Object, error) {
+		if !slices.ContainsFunc(drivers, func(d shader.Digest) bool { return name == fleet.HeadName(d) }) {
+			return o, nil
+		}
+		if failure == nil {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return nil, failure
+	}
+}
 
 // failPacks makes each read of these packs fail.
 func (m *memory) failPacks(failure error, packs ...fleet.Pack) {

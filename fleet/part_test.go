@@ -1,19 +1,23 @@
 package fleet_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/fleet/pack"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // cutBody ends with an error after some bytes.
@@ -255,6 +259,43 @@ func TestPacksBesideThoseThatDoNotCome(t *testing.T) {
 		report, err := open(t, openDir(t), reader(s.url)).Pull(t.Context(), fleet.PullOptions{Current: &mesaDriver})
 		if !errors.Is(err, c.failure) || report.Packs != c.want {
 			t.Errorf("%d packs fail with %v: %+v, %v", c.fail, c.failure, report, err)
+		}
+	}
+}
+
+// TestDriversBesideThoseThatDoNotCome has the first heads of a pull of all drivers fail: the others are
+// installed, until a fifth has kept the pull waiting.
+func TestDriversBesideThoseThatDoNotCome(t *testing.T) {
+	t.Parallel()
+	s := inMemory(t)
+	drivers := make([]shader.Digest, 7)
+	for i := range drivers {
+		driver := mesaDriver
+		driver.Version = fmt.Sprint(driver.Version, i)
+		put(t, s.writer, driver, i)
+		drivers[i] = driver.Digest()
+	}
+	slices.SortFunc(drivers, func(a, b shader.Digest) int { return bytes.Compare(a[:], b[:]) })
+	push(t, s.writer, writer(s.url))
+	for _, c := range []struct {
+		failure    error
+		fail, want int
+	}{
+		{fleet.ErrDenied, 6, 1},
+		{fleet.ErrProtocol, 6, 1},
+		{&fleet.BusyError{}, 4, 3},
+		{fleet.ErrUnreachable, 4, 3},
+		{fleet.ErrUnreachable, 5, 0},
+		{nil, 1, 6},
+	} {
+		s.store.failHeads(c.failure, drivers[:c.fail]...)
+		o := reader(s.url)
+		if c.failure == nil {
+			o.Patience, c.failure = 4*time.Second, context.DeadlineExceeded
+		}
+		report, err := open(t, openDir(t), o).Pull(t.Context(), fleet.PullOptions{AnyDriver: true})
+		if !errors.Is(err, c.failure) || report.Packs != c.want {
+			t.Errorf("%d heads fail with %v: %+v, %v", c.fail, c.failure, report, err)
 		}
 	}
 }

@@ -54,7 +54,7 @@ var errOff = errors.New("remote: the mode is off")
 // It does not consult the breaker, and closes it after success. It returns an error that
 // matches ErrNotFound where the remote has nothing for the driver, ErrRefused for a head
 // or pack that is not used, or an error of the store. What was installed before an error,
-// or beside packs that are too large, or cannot be read, stays. With AnyDriver, heads that are
+// or beside heads and packs that are too large, or cannot be read, stays. With AnyDriver, heads that are
 // refused, but for older ones than those seen, are left out with a warning where there are others.
 //
 // It verifies that a known key has signed the head, of this remote and driver, later than those
@@ -81,9 +81,12 @@ func (r *Remote) pull(ctx context.Context, o PullOptions) (report PullReport, er
 	default:
 		return report, errors.New("the driver of this machine is not known: set Current or AnyDriver")
 	}
-	room, unused, failed := r.options.MaxBytes, 0, error(nil)
+	unused, failed := 0, error(nil)
+	job := pullJob{again: o.Again, progress: o.Progress, bounds: &pullBounds{room: r.options.MaxBytes}}
+	if len(drivers) > 1 {
+		job.wait = r.options.Patience / 2
+	}
 	for _, of := range drivers {
-		job := pullJob{again: o.Again, progress: o.Progress, room: &room}
 		one, err := r.pullCounted(ctx, of, job)
 		report.add(one)
 		class := classify(err)
@@ -92,10 +95,10 @@ func (r *Remote) pull(ctx context.Context, o PullOptions) (report PullReport, er
 		case isHead && unused < len(drivers)-1:
 			unused++
 			r.warn("the packs of a driver are not used", err)
-		case errors.Is(err, ErrRefused):
-			failed = cmp.Or(failed, err)
-		case err != nil:
+		case err != nil && job.bounds.end(ctx, class):
 			return report, err
+		default:
+			failed = cmp.Or(failed, err)
 		}
 	}
 	if failed == nil {
@@ -104,10 +107,30 @@ func (r *Remote) pull(ctx context.Context, o PullOptions) (report PullReport, er
 	return report, failed
 }
 
+// pullBounds end a pull, of all drivers together.
+type pullBounds struct {
+	room   int64 // what may be unpacked still
+	silent int   // heads and packs that did not come, each of which may take long
+}
+
+// count counts an error of a head or pack, and returns its class.
+func (b *pullBounds) count(err error) (class string) {
+	if class = classify(err); class == classUnreachable || class == classBusy {
+		b.silent++
+	}
+	return class
+}
+
+// end reports whether a pull ends with an error of a class, without the heads and packs that follow.
+func (b *pullBounds) end(ctx context.Context, class string) bool {
+	return ctx.Err() != nil || class == classLocal || b.silent > parallelPacks
+}
+
 // pullJob are the options of one driver's pull.
 type pullJob struct {
 	again    bool
-	room     *int64 // what may be unpacked still
+	bounds   *pullBounds
+	wait     time.Duration // for the head; 0 = as long as ctx does
 	progress func(done, total int64)
 	merge    func(driverDir string) (nvidia.Report, error) // see pack.ImportOptions
 	asked    func()                                        // called before the first request; may be nil
@@ -182,12 +205,13 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 	var last uint64
 	for range headAttempts {
 		reading := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Head)
-		head, err := r.readHead(ctx, of)
+		head, err := r.awaitedHead(ctx, of, job.wait)
 		reading.End()
 		if errors.Is(err, ErrNotFound) {
 			r.note(r.state.updateDriver(of, func(s *driverState) { s.Checked, s.Missing = r.now(), true }))
 		}
 		if err != nil {
+			job.bounds.count(err)
 			return report, err
 		}
 		job.answered(r.lacks(head.Head, job.again))
@@ -206,6 +230,16 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 		last = head.Sequence
 	}
 	return report, refuse(classDamaged, "the head changes faster than its packs can be fetched")
+}
+
+// awaitedHead is readHead with a limit of its time; 0 = none.
+func (r *Remote) awaitedHead(ctx context.Context, of shader.Digest, wait time.Duration) (*fetched, error) {
+	if wait > 0 {
+		limited, end := context.WithTimeout(ctx, wait)
+		defer end()
+		ctx = limited
+	}
+	return r.readHead(ctx, of)
 }
 
 // sizeSlack is what packs may have above the limit of their unpacked bytes.
@@ -235,14 +269,13 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 	}
 	r.noteCovered(h, missing)
 	report.Present = len(h.Packs) - len(missing)
-	fits, total, large := r.options.fit(missing, *job.room)
+	fits, total, large := r.options.fit(missing, job.bounds.room)
 	if large != nil {
 		large = refuse(classDamaged, "%v", large)
 	}
 	counted := &progressReader{total: total, progress: job.progress}
 	open := func(ctx context.Context, p Pack) (*partialBody, error) { return r.openKept(ctx, h.Fingerprint, p) }
 	var lost, unread error // of one pack: the others may be right
-	silent := 0
 	err = openPacks(ctx, fits, open, func(p Pack, body *partialBody, err error) error {
 		var installed pack.ImportReport
 		if err == nil {
@@ -257,22 +290,19 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 				err = fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
 			}
 		}
-		switch class := classify(err); {
+		switch {
 		case err == nil:
-			*job.room -= max(p.Unpacked, p.Size)
+			job.bounds.room -= max(p.Unpacked, p.Size)
 			report.Packs++
 			report.Programs += installed.Programs
 			report.DriverFiles += installed.DriverFiles
 			report.Saves += p.Saves
 		case errors.Is(err, ErrNotFound):
 			lost = cmp.Or(lost, err)
-		case ctx.Err() != nil || class == classLocal || silent == parallelPacks:
+		case job.bounds.end(ctx, job.bounds.count(err)):
 			return err
 		default:
 			unread = cmp.Or(unread, err)
-			if class == classUnreachable || class == classBusy { // each of which may take long
-				silent++
-			}
 		}
 		return nil
 	})

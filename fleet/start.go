@@ -315,9 +315,8 @@ func (j *startJob) isUnanswered() bool {
 }
 
 func (j *startJob) pullJob() pullJob {
-	room := j.r.options.MaxBytes
 	return pullJob{
-		room:       &room,
+		bounds:     &pullBounds{room: j.r.options.MaxBytes},
 		merge:      j.merge,
 		unrecorded: true,
 		hurried:    j.hurried,
