@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -198,6 +199,28 @@ func TestPrune(t *testing.T) {
 	// A driver that comes back has a head with a higher number.
 	push(t, s.writer, writer(s.url))
 	pull(t, s.victim, reader(s.url), nvidiaDriver)
+}
+
+// keeping is a store that deletes nothing.
+type keeping struct{ *memory }
+
+func (keeping) Delete(context.Context, string) error { return fleet.ErrDenied }
+
+// TestPruneOfAStoreThatKeepsAll: what the store refused to delete is not reported as deleted.
+func TestPruneOfAStoreThatKeepsAll(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	u, err := url.Parse(s.url)
+	must(t, err)
+	memories.Store(u.Host, keeping{s.store})
+	r := open(t, s.writer, writer(s.url))
+	fleet.SetClock(r, func() time.Time { return time.Now().Add(2 * time.Hour) })
+	for _, dry := range []bool{true, false} {
+		report, err := r.Prune(t.Context(), fleet.PruneOptions{Age: time.Hour, DryRun: dry})
+		if dry != (err == nil) || dry != (len(report.Heads) == 1) || dry != (len(report.Names) == 2) {
+			t.Errorf("dry %t: %+v, %v", dry, report, err)
+		}
+	}
 }
 
 // A push that ends anywhere leaves the old head or the new one, and the next push

@@ -129,9 +129,8 @@ func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info,
 	}
 	expired := map[shader.Digest]bool{} // packs of a head that is deleted
 	if head != nil && o.Age > 0 && r.now().Sub(head.Time) > o.Age && !slices.Contains(o.Keep, of) {
-		report.Heads = append(report.Heads, *head.Head)
 		expired = head.digests()
-		if list, err = r.deleteHead(ctx, of, list, o, report); err != nil {
+		if list, err = r.deleteHead(ctx, head.Head, list, o, report); err != nil {
 			return err
 		}
 		head = nil
@@ -168,12 +167,14 @@ func (r *Remote) isUsed(head *fetched, pack shader.Digest) bool {
 }
 
 // deleteHead deletes the objects of a driver that are no packs, and returns the packs.
-func (r *Remote) deleteHead(ctx context.Context, of shader.Digest, list []Info, o PruneOptions, report *PruneReport) (packs []Info, err error) {
+func (r *Remote) deleteHead(ctx context.Context, h *Head, list []Info, o PruneOptions, report *PruneReport) (packs []Info, err error) {
 	for _, info := range list {
-		if strings.HasPrefix(info.Name, packsFolder(of)) {
+		if strings.HasPrefix(info.Name, packsFolder(h.Fingerprint)) {
 			packs = append(packs, info)
 		} else if err := r.deleteObject(ctx, info, o, report); err != nil {
 			return nil, err
+		} else if info.Name == headName(h.Fingerprint) {
+			report.Heads = append(report.Heads, *h)
 		}
 	}
 	return packs, nil
