@@ -2,7 +2,6 @@ package binary
 
 import (
 	"crypto/sha256"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,7 +63,8 @@ func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
 	for key := range sources.files(d.path) {
 		p.deleteIfThere(sources.path(d.path, key))
 	}
-	p.sweep(d, nil, math.MinInt64)
+	p.all = true
+	p.sweep(d, nil)
 	for _, name := range dirFiles {
 		if name != settingsName {
 			p.deleteIfThere(filepath.Join(d.path, name))

@@ -132,6 +132,7 @@ func (v *verifying) misplacedInDir(d *Dir) {
 		check(path, false)
 	}
 	check(filepath.Join(d.path, importName), true)
+	check(filepath.Join(d.path, importName, importReady), true)
 	check(filepath.Join(d.DriverDir(), nvidia.Folder), true)
 	check(filepath.Join(d.DriverDir(), "mesa"), true)
 	for _, e := range osfile.List(d.path) {
@@ -157,7 +158,7 @@ const (
 )
 
 // sweepImport deletes the files of an import that was killed while it unpacked. An import
-// that was killed later is completed by the next: its files count as leftovers and stay.
+// that was killed later is completed by the next: its files count as leftovers and stay, but for Clear.
 func (p *pruning) sweepImport(d *Dir) {
 	dir := filepath.Join(d.path, importName)
 	if isMisplaced(dir, true) || len(osfile.List(dir)) == 0 {
@@ -168,13 +169,17 @@ func (p *pruning) sweepImport(d *Dir) {
 		return // an import is under way
 	}
 	defer func() { _ = lock.Release() }()
-	for _, e := range osfile.List(filepath.Join(dir, importReady)) {
-		if e.Name() == manifestName {
-			p.report.Leftovers++
+	below := dir
+	if !p.all {
+		below = filepath.Join(dir, importNew)
+		for _, e := range osfile.List(filepath.Join(dir, importReady)) {
+			if e.Name() == manifestName {
+				p.report.Leftovers++
+			}
 		}
 	}
 	var dirs []string
-	_ = filepath.WalkDir(filepath.Join(dir, importNew), func(path string, e fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(below, func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 		case e.IsDir():

@@ -36,7 +36,7 @@ func TestVerifyMisplaced(t *testing.T) {
 	}
 	for _, name := range []string{
 		store + blobsName + "/" + key[:2], store + rejectedName, store + inFlightName, store + quarantineName,
-		store + failedName, store + checkedName, store + tuningName, "sources/" + source[:2], "driver/nvidia", "driver/mesa", importName,
+		store + failedName, store + checkedName, store + tuningName, "sources/" + source[:2], "driver/nvidia", "driver/mesa", importName, importName + "/" + importReady,
 	} {
 		testMisplaced(t, name+" file", name, func(path string) error { return os.WriteFile(path, nil, 0o600) })
 	}
@@ -208,6 +208,11 @@ func TestKilledImportIsSwept(t *testing.T) {
 	if _, err := os.Lstat(ready); err != nil {
 		t.Error("a complete import is gone")
 	}
-	must(t, os.RemoveAll(dir))
+	if r, err := d.Clear(PruneOptions{}); err != nil || r.Leftovers != 1 {
+		t.Errorf("clear: %+v, %v", r, err)
+	}
+	if _, err := os.Lstat(dir); err == nil {
+		t.Error("clear leaves a complete import")
+	}
 	must(t, os.RemoveAll(dir+".lock"))
 }

@@ -106,7 +106,7 @@ func (d *Dir) Prune(o PruneOptions) (PruneReport, error) {
 		}
 	}
 	p.dropRecords(d.DriverDir())
-	p.sweep(d, chosen, partAge)
+	p.sweep(d, chosen)
 	p.sweepSources(d, all)
 	if !p.DryRun {
 		for _, s := range chosen {
@@ -163,6 +163,7 @@ func (s *Store) Trim(o PruneOptions) (PruneReport, bool, error) { return s.dir.T
 // pruning is one call of Prune.
 type pruning struct {
 	PruneOptions
+	all     bool // also what a pull or an import would complete
 	report  PruneReport
 	records []string // of NVIDIA's slots, to delete
 	errs    []error
@@ -282,12 +283,12 @@ func (p *pruning) dropRecords(driverDir string) {
 	}
 }
 
-// sweep deletes leftovers of interrupted writes and imports, of transfers that ended that long ago, and
-// files that were rejected a month ago.
-func (p *pruning) sweep(d *Dir, stores []*Store, parts time.Duration) {
+// sweep deletes leftovers of interrupted writes, imports and transfers, and files that were rejected
+// a month ago.
+func (p *pruning) sweep(d *Dir, stores []*Store) {
 	p.sweepTemporary(d.path, dirForm)
 	p.sweepImport(d)
-	p.sweepParts(d, parts)
+	p.sweepParts(d)
 	sources := filepath.Join(d.path, sourcesName)
 	for _, shard := range shards(sources) {
 		p.sweepTemporary(filepath.Join(sources, shard.Name()), sourceForm)
@@ -306,9 +307,9 @@ func (p *pruning) sweep(d *Dir, stores []*Store, parts time.Duration) {
 	}
 }
 
-// sweepParts deletes what package fleet keeps of packs whose transfer ended early that long ago: the
-// pull of another URL or driver does not.
-func (p *pruning) sweepParts(d *Dir, age time.Duration) {
+// sweepParts deletes what package fleet keeps of packs whose transfer ended early long ago: the pull of
+// another URL or driver does not.
+func (p *pruning) sweepParts(d *Dir) {
 	root, err := os.OpenRoot(d.path)
 	if err != nil {
 		return
@@ -316,7 +317,7 @@ func (p *pruning) sweepParts(d *Dir, age time.Duration) {
 	defer root.Close()
 	names, _ := fs.Glob(root.FS(), "remote/*/*/*.part")
 	for _, name := range names {
-		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() && p.Now.Sub(info.ModTime()) >= age {
+		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() && (p.all || p.Now.Sub(info.ModTime()) >= partAge) {
 			p.deleteLeftover(filepath.Join(d.path, name))
 		}
 	}

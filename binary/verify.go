@@ -261,7 +261,7 @@ func (v *verifying) countUnknown(known bool, dir string, e fs.DirEntry) {
 
 func (v *verifying) leftovers(d *Dir, stores []*Store) {
 	p := &pruning{PruneOptions: PruneOptions{DryRun: !v.repair, Now: d.now()}}
-	p.sweep(d, stores, partAge)
+	p.sweep(d, stores)
 	v.Leftovers = p.report.Leftovers
 	v.errs = append(v.errs, p.errs...)
 }

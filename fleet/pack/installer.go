@@ -31,13 +31,14 @@ type installer struct {
 // error the folder remains for the next import.
 func (i *installer) install() (ImportReport, error) {
 	i.report = ImportReport{}
-	if info, err := i.root.Lstat(stagingName); err == nil && !info.IsDir() {
-		return i.report, i.root.Remove(stagingName)
+	manifest := path.Join(stagingReady, manifestName)
+	for name, is := range map[string]fs.FileMode{stagingName: fs.ModeDir, stagingReady: fs.ModeDir, manifest: 0} {
+		info, err := i.root.Lstat(name)
+		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() != is {
+			return i.report, i.root.RemoveAll(stagingName)
+		}
 	}
-	data, err := i.readRegular(path.Join(stagingReady, manifestName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return i.report, i.root.RemoveAll(stagingName)
-	}
+	data, err := i.readRegular(manifest)
 	if err != nil {
 		return i.report, err
 	}

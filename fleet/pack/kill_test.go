@@ -195,6 +195,28 @@ func installFile(t *testing.T, to *binary.Dir, f File) {
 	}))
 }
 
+// Something else in the place of a complete import is deleted by the next one, which is whole.
+func TestImportOverAnotherStaging(t *testing.T) {
+	data := exported(t, filledDir(t), ExportOptions{})
+	for name, put := range map[string]func(ready string) error{
+		"file":               func(ready string) error { return os.WriteFile(ready, nil, 0o600) },
+		"FIFO":               func(ready string) error { return syscall.Mkfifo(ready, 0o600) },
+		"link":               func(ready string) error { return os.Symlink(t.TempDir(), ready) },
+		"folder as manifest": func(ready string) error { return os.MkdirAll(filepath.Join(ready, manifestName, "a"), 0o700) },
+		"link as manifest": func(ready string) error {
+			return errors.Join(os.Mkdir(ready, 0o700), os.Symlink("/dev/null", filepath.Join(ready, manifestName)))
+		},
+	} {
+		to := openDir(t)
+		must(t, os.MkdirAll(filepath.Join(to.Path(), stagingName), 0o700))
+		must(t, put(filepath.Join(to.Path(), filepath.FromSlash(stagingReady))))
+		r, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
+		if _, stays := os.Lstat(filepath.Join(to.Path(), stagingName)); err != nil || r.Programs == 0 || stays == nil {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}
+
 // A FIFO in the place of a file does not block an import.
 func TestImportWithFIFOs(t *testing.T) {
 	from := filledDir(t)
