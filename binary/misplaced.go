@@ -172,28 +172,18 @@ func (p *pruning) sweepImport(d *Dir) {
 	below := dir
 	if !p.all {
 		below = filepath.Join(dir, importNew)
-		for _, e := range osfile.List(filepath.Join(dir, importReady)) {
-			if e.Name() == manifestName {
-				p.report.Leftovers++
-			}
+		if isRegular(filepath.Join(dir, importReady, manifestName)) {
+			p.report.Leftovers++
 		}
 	}
-	var dirs []string
 	_ = filepath.WalkDir(below, func(path string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-		case e.IsDir():
-			dirs = append(dirs, path)
-		default:
+		if err == nil && !e.IsDir() {
 			p.deleteLeftover(path)
 		}
 		return nil
 	})
-	if p.DryRun {
-		return
+	if !p.DryRun {
+		_ = os.RemoveAll(below)
+		_ = os.Remove(dir) // stays while something is in it
 	}
-	for _, path := range slices.Backward(dirs) {
-		_ = os.Remove(path)
-	}
-	_ = os.Remove(dir) // stays while something is in it
 }

@@ -310,15 +310,11 @@ func (p *pruning) sweep(d *Dir, stores []*Store) {
 // sweepParts deletes what package fleet keeps of packs whose transfer ended early long ago: the pull of
 // another URL or driver does not.
 func (p *pruning) sweepParts(d *Dir) {
-	root, err := os.OpenRoot(d.path)
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	names, _ := fs.Glob(root.FS(), "remote/*/*/*.part")
+	names, _ := fs.Glob(os.DirFS(d.path), "remote/*/*/*.part")
 	for _, name := range names {
-		if info, err := root.Lstat(name); err == nil && info.Mode().IsRegular() && (p.all || p.Now.Sub(info.ModTime()) >= partAge) {
-			p.deleteLeftover(filepath.Join(d.path, name))
+		path := filepath.Join(d.path, name)
+		if info, err := os.Lstat(path); err == nil && (p.all || p.Now.Sub(info.ModTime()) >= partAge) {
+			p.deleteIfThere(path)
 		}
 	}
 }

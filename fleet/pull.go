@@ -130,7 +130,7 @@ func (b *pullBounds) end(ctx context.Context, class string) bool {
 type pullJob struct {
 	again    bool
 	bounds   *pullBounds
-	wait     time.Duration // for the head; 0 = as long as ctx does
+	wait     time.Duration // for the head; 0 = until ctx ends
 	progress func(done, total int64)
 	merge    func(driverDir string) (nvidia.Report, error) // see pack.ImportOptions
 	asked    func()                                        // called before the first request; may be nil
@@ -205,7 +205,9 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 	var last uint64
 	for range headAttempts {
 		reading := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Head)
-		head, err := r.awaitedHead(ctx, of, job.wait)
+		limited, end := context.WithTimeout(ctx, cmp.Or(job.wait, time.Hour))
+		head, err := r.readHead(limited, of)
+		end()
 		reading.End()
 		if errors.Is(err, ErrNotFound) {
 			r.note(r.state.updateDriver(of, func(s *driverState) { s.Checked, s.Missing = r.now(), true }))
@@ -230,16 +232,6 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 		last = head.Sequence
 	}
 	return report, refuse(classDamaged, "the head changes faster than its packs can be fetched")
-}
-
-// awaitedHead is readHead with a limit of its time; 0 = none.
-func (r *Remote) awaitedHead(ctx context.Context, of shader.Digest, wait time.Duration) (*fetched, error) {
-	if wait > 0 {
-		limited, end := context.WithTimeout(ctx, wait)
-		defer end()
-		ctx = limited
-	}
-	return r.readHead(ctx, of)
 }
 
 // sizeSlack is what packs may have above the limit of their unpacked bytes.
