@@ -12,7 +12,7 @@ import (
 type RegistryOptions struct {
 	Auth          bool // RegistryUser with RegistryPassword, for all requests
 	WithoutDelete bool
-	Cache         bool // it remembers which blobs it has, and their sizes, as that of Docker's image does
+	Cache         bool   // it remembers which blobs it has, and their sizes, as that of Docker's image does
 	Root          string // folder of the images; default: a temporary one
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -67,14 +68,14 @@ func (c *Conn) tryReceive(fd uintptr) bool {
 	last.full = false
 	if unclosed.Load() > maxUnclosed {
 		// Without room for descriptors the flags say that there are some, and a look takes none.
-		n, _, flags, _, err := unix.Recvmsg(int(fd), into, nil, unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		n, _, flags, _, err := syscall.Recvmsg(int(fd), into, nil, unix.MSG_PEEK|unix.MSG_DONTWAIT)
 		if err == nil && flags&unix.MSG_CTRUNC != 0 {
 			last.full = true
 			return true
 		}
 		into = into[:max(n, 1)] // what comes meanwhile may have some
 	}
-	last.n, last.oobn, last.flags, _, last.err = unix.Recvmsg(int(fd), into, last.oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	last.n, last.oobn, last.flags, _, last.err = syscall.Recvmsg(int(fd), into, last.oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
 	return !errors.Is(last.err, unix.EAGAIN) && !errors.Is(last.err, unix.EINTR)
 }
 
