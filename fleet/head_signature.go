@@ -62,7 +62,7 @@ func verifyHead(object []byte, keys []ed25519.PublicKey, unsigned bool) (head []
 		if unsigned {
 			return head, "", nil
 		}
-		return nil, "", refuse(classSignature, "the head is not signed: push --replace --sign writes it anew, without what others have pushed; or accept unsigned heads in so many words")
+		return nil, "", refuse(classSignature, "the head is not signed: push --replace --sign writes it anew, without what others have pushed; a reader may accept unsigned heads in so many words")
 	}
 	fields := strings.Split(string(line), " ")
 	if len(fields) != 4 || fields[1] != "ed25519" {
