@@ -79,13 +79,7 @@ type build struct {
 
 // start begins compiling and linking. The driver may work on another thread until
 // finish queries the result.
-func (b *build) start(gl *GL) (err error) {
-	gl.c.compiling.Add(1)
-	defer func() {
-		if err != nil { // else finish is called
-			gl.c.compiling.Add(-1)
-		}
-	}()
+func (b *build) start(gl *GL) error {
 	b.began = time.Now()
 	front := gl.c.options.begin(trace.FrontEnd)
 	front.About(b.source.Name(), "")
@@ -93,6 +87,7 @@ func (b *build) start(gl *GL) (err error) {
 	if err := gl.Err(); err != nil && gl.c.lost.Load() {
 		return err
 	}
+	gl.c.compiling.Add(1) // until finish
 	drivercache.FirstProgram()
 	text, free := gl45.Strs(b.source.Text())
 	defer free()

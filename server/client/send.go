@@ -18,11 +18,6 @@ func (c *Client) start(ctx context.Context, w *call, m wire.Message, files ...*o
 	select {
 	case c.sending.held <- struct{}{}:
 		return c.startHeld(w, m, files)
-	default:
-	}
-	select {
-	case c.sending.held <- struct{}{}:
-		return c.startHeld(w, m, files)
 	case <-ctx.Done():
 		closeFiles(files)
 		w.leave()
