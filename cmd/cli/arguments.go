@@ -112,9 +112,12 @@ const (
 	DirFlags = " dir "
 )
 
+// neverEmpty are flags whose empty value, or item of a list, a script passes for a variable that
+// is not set.
+var neverEmpty = []string{"dir", "sign", "verify", "keep", "fingerprint", "include", "recording"}
+
 // CheckGlobalFlags returns a usage error for a global flag that cmd does not use, and for
-// an empty cache directory, key or item of a list, which a script passes for a variable that is not
-// set.
+// an empty one of neverEmpty.
 func CheckGlobalFlags(cmd *cobra.Command, _ []string) error {
 	for _, name := range strings.Fields(cmd.Annotations[unusedFlags]) {
 		if err := RefuseFlag(cmd, name, cmd.Name()+" does not use it"); err != nil {
@@ -126,10 +129,8 @@ func CheckGlobalFlags(cmd *cobra.Command, _ []string) error {
 		items := []string{f.Value.String()}
 		if list, is := f.Value.(pflag.SliceValue); is {
 			items = list.GetSlice()
-		} else if !slices.Contains([]string{"dir", "sign", "verify"}, f.Name) {
-			return
 		}
-		if len(items) == 0 || slices.Contains(items, "") {
+		if slices.Contains(neverEmpty, f.Name) && (len(items) == 0 || slices.Contains(items, "")) {
 			err = Usage(cmd, fmt.Errorf("--%s is empty", f.Name))
 		}
 	})
