@@ -218,10 +218,11 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 		if err == nil {
 			empty.tag = object.Tag
 			empty.object = []byte{}
+			empty.Sequence = p.r.claimedNumber(object.Body, p.of)
 			err = object.Body.Close()
 		}
 		seen := p.r.state.driver(p.of)
-		empty.Epoch, empty.Sequence = seen.Epoch, seen.Sequence
+		empty.Epoch, empty.Sequence = seen.Epoch, max(seen.Sequence, empty.Sequence)
 		return empty, ignoreMissing(err)
 	}
 	old, err := p.r.readToChange(ctx, p.of)
@@ -229,6 +230,22 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 		return empty, nil
 	}
 	return old, err
+}
+
+// claimedNumber returns the number of a head that is replaced, whoever wrote it: readers may have
+// seen it. One that no clock has is not taken, as later ones would have to be above it.
+func (r *Remote) claimedNumber(object io.Reader, of shader.Digest) uint64 {
+	data, err := io.ReadAll(io.LimitReader(object, maxHeadBytes))
+	if err != nil {
+		return 0
+	}
+	_, signed := cutKeys(data)
+	_, content, _ := bytes.Cut(signed, []byte("\n"))
+	h, err := decodeHead(content, of)
+	if err != nil || h.Sequence > uint64(r.now().Add(maxClockError).UnixMilli()) {
+		return 0
+	}
+	return h.Sequence
 }
 
 // known returns what the packs of a head have, and what must not be pushed. It takes packs

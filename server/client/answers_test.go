@@ -194,6 +194,35 @@ func TestASocketThatIsFull(t *testing.T) {
 	soon(t, "Close", func() { c.Close() })
 }
 
+// TestWhatIsLeftForLaterComesFirst has releases while another frame is written: they are before what
+// is asked for next, which may need their place.
+func TestWhatIsLeftForLaterComesFirst(t *testing.T) {
+	c := silent(t, nil)
+	c.sending.held <- struct{}{}
+	const releases = 10
+	for id := range uint32(releases) {
+		c.drop(wire.KindBuffer, id)
+	}
+	done := make(chan struct{})
+	go func() { _, _ = c.NewBuffer(t.Context(), 4096); close(done) }()
+	time.Sleep(10 * time.Millisecond) // mostly it waits then
+	<-c.sending.held
+	for asked := uint64(0); asked == 0; time.Sleep(time.Millisecond) {
+		c.mu.Lock()
+		for _, w := range c.mu.calls {
+			if w.sent == wire.TypeBuffer {
+				asked = w.request
+			}
+		}
+		c.mu.Unlock()
+		if asked != 0 && asked != 1+releases+1 {
+			t.Errorf("the buffer is request %d, behind %d releases and a hello", asked, releases)
+		}
+	}
+	c.Close()
+	<-done
+}
+
 // TestALargeJobBehindTheRing waits until what is in the ring is answered: its context, its release
 // and those of others end meanwhile, and nothing of it is sent then.
 func TestALargeJobBehindTheRing(t *testing.T) {

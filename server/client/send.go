@@ -15,43 +15,68 @@ import (
 // start sends a request behind those before it, for which it waits until ctx ends. Where it
 // fails the call has no slot any more. It closes the files.
 func (c *Client) start(ctx context.Context, w *call, m wire.Message, files ...*os.File) error {
-	select {
-	case c.sending.held <- struct{}{}:
-		return c.startHeld(w, m, files)
-	case <-ctx.Done():
-		closeFiles(files)
-		w.leave()
-		return ctx.Err()
+	for {
+		select {
+		case c.sending.held <- struct{}{}:
+		case <-ctx.Done():
+			closeFiles(files)
+			w.leave()
+			return ctx.Err()
+		}
+		next := c.nextLater()
+		if next == nil {
+			return c.startHeld(w, m, files)
+		}
+		next()
 	}
 }
 
-// startLater sends a request whose reply nobody waits for. It waits for none before it.
+// startLater sends a request whose reply nobody waits for, before all that is started after it.
+// It waits for none before it: where another frame is written it is left to who comes next.
 func (c *Client) startLater(w *call, m wire.Message) {
-	select {
-	case c.sending.held <- struct{}{}:
-		_ = c.startHeld(w, m, nil)
-		return
-	default:
-	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.later = append(c.mu.later, func() { _ = c.start(context.Background(), w, m) })
-	if len(c.mu.later) == 1 {
-		go c.startAll()
+	c.mu.later = append(c.mu.later, func() { _ = c.startHeld(w, m, nil) })
+	first := len(c.mu.later) == 1
+	c.mu.Unlock()
+	for {
+		select {
+		case c.sending.held <- struct{}{}:
+		default:
+			if first {
+				go c.startAll()
+			}
+			return
+		}
+		next := c.nextLater()
+		if next == nil {
+			<-c.sending.held
+			return
+		}
+		next()
 	}
 }
 
 // startAll sends what startLater has left.
 func (c *Client) startAll() {
+	for {
+		c.sending.held <- struct{}{}
+		next := c.nextLater()
+		if next == nil {
+			<-c.sending.held
+			return
+		}
+		next()
+	}
+}
+
+// nextLater returns what startLater has left first, or nil. sending is held.
+func (c *Client) nextLater() (next func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for len(c.mu.later) > 0 {
-		next := c.mu.later[0]
-		c.mu.Unlock()
-		next()
-		c.mu.Lock()
-		c.mu.later = c.mu.later[1:]
+	if len(c.mu.later) > 0 {
+		next, c.mu.later = c.mu.later[0], c.mu.later[1:]
 	}
+	return next
 }
 
 // startHeld sends a request. sending is held, and is not any more when the frame is written.
