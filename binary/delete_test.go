@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,7 +73,7 @@ func TestDeletePrograms(t *testing.T) {
 
 func TestClear(t *testing.T) {
 	d, _, foreign := fillForDeletion(t)
-	writeTestFile(t, filepath.Join(d.Path(), "remote", "0a1b2c3d", "4e5f", "6789.part"), nil, start.Add(time.Hour))
+	writeTestFile(t, filepath.Join(d.Path(), "remote", "0a1b2c3d", strings.Repeat("4e5f", 16), strings.Repeat("6789", 16)+".part"), nil, start.Add(time.Hour))
 	dry, err := d.Clear(PruneOptions{DryRun: true})
 	must(t, err)
 	report, err := d.Clear(PruneOptions{})

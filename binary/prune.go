@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache"
@@ -307,14 +308,21 @@ func (p *pruning) sweep(d *Dir, stores []*Store) {
 	}
 }
 
+// partForm are the names of parts of packs: of the remote, the driver and the pack.
+var partForm = "remote/" + strings.Repeat("[0-9a-f]", 8) + strings.Repeat("/"+strings.Repeat("[0-9a-f]", 64), 2) + ".part"
+
 // sweepParts deletes what package fleet keeps of packs whose transfer ended early long ago: the pull of
 // another URL or driver does not.
 func (p *pruning) sweepParts(d *Dir) {
-	names, _ := fs.Glob(os.DirFS(d.path), "remote/*/*/*.part")
+	root, err := os.OpenRoot(d.path) // no link leads out of it
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	names, _ := fs.Glob(root.FS(), partForm)
 	for _, name := range names {
-		path := filepath.Join(d.path, name)
-		if info, err := os.Lstat(path); err == nil && (p.all || p.Now.Sub(info.ModTime()) >= partAge) {
-			p.deleteIfThere(path)
+		if info, err := root.Lstat(name); err == nil && (p.all || p.Now.Sub(info.ModTime()) >= partAge) {
+			p.deleteIfThere(filepath.Join(d.path, name))
 		}
 	}
 }

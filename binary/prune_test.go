@@ -242,11 +242,17 @@ func TestPruneSweeps(t *testing.T) {
 	}
 	fresh := temporaryOf(s.blobPath(testKey(1))) + "4"
 	writeTestFile(t, fresh, nil, young)
-	parts := filepath.Join(d.path, "remote", "0a1b2c3d", "4e5f")
-	leftovers = append(leftovers, filepath.Join(parts, "old.part"))
+	digits := strings.Repeat("4e5f", 16)
+	parts := filepath.Join(d.path, "remote", "0a1b2c3d", digits)
+	leftovers = append(leftovers, filepath.Join(parts, digits+".part"))
+	others := t.TempDir() // a link there leads to what is not ours
+	film := filepath.Join(others, digits, digits+".part")
+	writeTestFile(t, film, nil, start.Add(-8*24*time.Hour))
 	writeTestFile(t, leftovers[4], nil, start.Add(-8*24*time.Hour))
-	writeTestFile(t, filepath.Join(parts, "young.part"), nil, start.Add(-6*24*time.Hour))
+	must(t, os.Symlink(others, filepath.Join(d.path, "remote", "ffffffff")))
+	writeTestFile(t, filepath.Join(parts, "5"+digits[1:]+".part"), nil, start.Add(-6*24*time.Hour))
 	writeTestFile(t, filepath.Join(parts, "state.json"), nil, start.Add(-8*24*time.Hour))
+	writeTestFile(t, filepath.Join(parts, "film.part"), nil, start.Add(-8*24*time.Hour))
 	for _, dry := range []bool{true, false} {
 		report, err := s.Dir().Prune(PruneOptions{DryRun: dry})
 		if report != (PruneReport{Leftovers: 6}) || err != nil {
@@ -258,7 +264,7 @@ func TestPruneSweeps(t *testing.T) {
 			}
 		}
 	}
-	wantFiles(t, []string{fresh, filepath.Join(parts, "young.part"), filepath.Join(parts, "state.json")})
+	wantFiles(t, []string{fresh, filepath.Join(parts, "5"+digits[1:]+".part"), filepath.Join(parts, "state.json"), filepath.Join(parts, "film.part"), film})
 	must(t, os.Remove(fresh))
 	if got := filesBelow(rejected); len(got) != 2 || !strings.HasPrefix(got[0], testKey(3).String()) {
 		t.Errorf("rejected/ has %q", got)

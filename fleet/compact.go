@@ -64,14 +64,14 @@ func smallPacks(h *Head) []Pack {
 // maxMerged is the most files that compaction puts into one pack, whose manifest has a limit.
 const maxMerged = 200_000
 
-// mergeable returns of packs, in their order, the smallest that have so many files together. One
-// that has too many stays apart, and keeps no others so.
-func mergeable(packs []Pack, files int) []Pack {
+// mergeable returns of packs, in their order, the smallest that have so many files and bytes
+// together. One that has too many stays apart, and keeps no others so.
+func mergeable(packs []Pack, files int, room int64) []Pack {
 	large := map[shader.Digest]bool{}
 	for _, p := range slices.SortedStableFunc(slices.Values(packs), bySize) {
-		n := 2*p.Programs + p.DriverFiles // a program has a binary and a source
-		if large[p.SHA256] = n > files; n <= files {
-			files -= n
+		n, bytes := 2*p.Programs+p.DriverFiles, max(p.Unpacked, p.Size) // a program has a binary and a source
+		if large[p.SHA256] = n > files || bytes > room; !large[p.SHA256] {
+			files, room = files-n, room-bytes
 		}
 	}
 	return without(packs, large)
@@ -97,7 +97,7 @@ func (r *Remote) compact(ctx context.Context, of shader.Digest, choose func(*Hea
 		if err != nil {
 			return err
 		}
-		parts, _, _ := r.options.fit(mergeable(choose(old.Head), maxMerged), r.options.MaxBytes)
+		parts := mergeable(choose(old.Head), maxMerged, r.options.MaxBytes)
 		if len(parts) < 2 {
 			return nil
 		}

@@ -122,11 +122,20 @@ func TestPacksThatAreMergeable(t *testing.T) {
 	}
 	for files, want := range map[int]string{192: "12345", 191: "1234", 189: "2345", 110: "234", 109: "245", 49: "45", 9: "5", 1: ""} {
 		got := ""
-		for _, p := range fleet.Mergeable(packs, files) {
+		for _, p := range fleet.Mergeable(packs, files, 1<<40) {
 			got += fmt.Sprint(p.SHA256[0])
 		}
 		if got != want {
 			t.Errorf("of %d files: packs %s, want %s", files, got, want)
+		}
+	}
+	for room, want := range map[int64]string{3660: "12345", 3659: "1234", 760: "234", 59: "4", 9: ""} {
+		got := ""
+		for _, p := range fleet.Mergeable(packs, 1000, room) {
+			got += fmt.Sprint(p.SHA256[0])
+		}
+		if got != want {
+			t.Errorf("of %d bytes: packs %s, want %s", room, got, want)
 		}
 	}
 }

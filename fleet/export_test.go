@@ -11,7 +11,7 @@ import (
 // For tests of other packages.
 
 // Mergeable returns the packs that compaction makes one.
-func Mergeable(packs []Pack, files int) []Pack { return mergeable(packs, files) }
+func Mergeable(packs []Pack, files int, room int64) []Pack { return mergeable(packs, files, room) }
 
 // Fit returns the packs for which a pull has room.
 func Fit(o Options, packs []Pack) (fits []Pack, total int64, err error) {

@@ -216,7 +216,7 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 	if p.options.Replace {
 		object, err := p.r.backend.Get(ctx, headName(p.of), 0)
 		if err == nil {
-			empty.tag = object.Tag
+			empty.tag, empty.clock = object.Tag, object.Clock
 			empty.object = []byte{}
 			empty.Sequence = p.r.claimedNumber(object.Body, p.of)
 			err = object.Body.Close()

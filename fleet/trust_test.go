@@ -241,9 +241,10 @@ func TestWrongClocks(t *testing.T) {
 		for _, by := range []time.Duration{-year, year} {
 			r := wrong(f.writer, f.signer(1), by)
 			_, pushed := r.Push(t.Context(), fleet.PushOptions{})
+			_, replaced := r.Push(t.Context(), fleet.PushOptions{Replace: true})
 			_, keys := r.ChangeKeys(t.Context(), root, func(*fleet.KeyList) error { return nil })
 			_, pruned := r.Prune(t.Context(), fleet.PruneOptions{Age: time.Hour})
-			for _, err := range []error{pushed, keys, pruned} {
+			for _, err := range []error{pushed, replaced, keys, pruned} {
 				if err == nil || !strings.Contains(err.Error(), "set it right") {
 					t.Errorf("a change with a clock that is off by %v: %v", by, err)
 				}
