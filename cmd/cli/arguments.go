@@ -112,29 +112,14 @@ const (
 	DirFlags = " dir "
 )
 
-// neverEmpty are flags whose empty value, or item of a list, a script passes for a variable that
-// is not set.
-var neverEmpty = []string{"dir", "sign", "verify", "keep", "fingerprint", "include", "recording"}
-
-// CheckGlobalFlags returns a usage error for a global flag that cmd does not use, and for
-// an empty one of neverEmpty.
+// CheckGlobalFlags returns a usage error for a global flag that cmd does not use.
 func CheckGlobalFlags(cmd *cobra.Command, _ []string) error {
 	for _, name := range strings.Fields(cmd.Annotations[unusedFlags]) {
 		if err := RefuseFlag(cmd, name, cmd.Name()+" does not use it"); err != nil {
 			return err
 		}
 	}
-	err := checkDevice(cmd)
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		items := []string{f.Value.String()}
-		if list, is := f.Value.(pflag.SliceValue); is {
-			items = list.GetSlice()
-		}
-		if slices.Contains(neverEmpty, f.Name) && (len(items) == 0 || slices.Contains(items, "")) {
-			err = Usage(cmd, fmt.Errorf("--%s is empty", f.Name))
-		}
-	})
-	return err
+	return checkDevice(cmd)
 }
 
 // RefuseFlag returns a usage error with the reason where the flag was given.

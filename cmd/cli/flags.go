@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -71,8 +73,30 @@ func addFlag(cmd *cobra.Command, flags *pflag.FlagSet, tag reflect.StructTag, fi
 	if shown, given := tag.Lookup("shown"); given {
 		flags.Lookup(name).DefValue = shown
 	}
+	if slices.Contains(neverEmpty, name) {
+		flags.Lookup(name).Value = notEmpty{flags.Lookup(name).Value}
+	}
 	flags.Lookup(name).Hidden = tag.Get("hidden") != ""
 	completeFlag(cmd, flags, name, tag)
+}
+
+// neverEmpty are flags whose empty value, or item of a list, a script passes for a variable that
+// is not set.
+var neverEmpty = []string{"dir", "sign", "verify", "keep", "fingerprint", "include", "recording"}
+
+// notEmpty is the value of such a flag.
+type notEmpty struct{ pflag.Value }
+
+// Set is called for each time that the flag is given.
+func (v notEmpty) Set(text string) error {
+	items := []string{text}
+	if v.Type() == "stringSlice" {
+		items = strings.Split(text, ",")
+	}
+	if slices.Contains(items, "") {
+		return errors.New("it is empty")
+	}
+	return v.Value.Set(text)
 }
 
 // completeFlag registers the completions that the tags of a flag have.

@@ -76,7 +76,7 @@ func (c *Client) checkAnswers() {
 		// A server that compiles for another session answers this, and copies when that is done.
 		go c.startLater(&call{sent: wire.TypeCancel}, &wire.Cancel{Request: w.request + 1<<63})
 		for _, w := range c.mu.calls { // all at once, however many there are
-			if !w.unsent && time.Since(w.due) >= answerGrace {
+			if !w.waits && time.Since(w.due) >= answerGrace {
 				w.late, w.due = true, time.Now()
 			}
 		}
@@ -98,8 +98,8 @@ func (c *Client) firstDue() (first *call) {
 		compiles = compiles || w.limit == compileTime
 	}
 	for _, w := range c.mu.calls {
-		waits := compiles && (w.limit == answerTime || unread && w.limit != compileTime)
-		if !waits && !w.unsent && (first == nil || w.due.Before(first.due)) {
+		waits := w.waits || compiles && (w.limit == answerTime || (unread || w.unsent) && w.limit != compileTime)
+		if !waits && (first == nil || w.due.Before(first.due)) {
 			first = w
 		}
 	}

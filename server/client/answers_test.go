@@ -194,6 +194,28 @@ func TestASocketThatIsFull(t *testing.T) {
 	soon(t, "Close", func() { c.Close() })
 }
 
+// TestAFrameThatIsNotTaken has a server that is stopped, and a socket without room: it counts as gone
+// as one that has taken the frame.
+func TestAFrameThatIsNotTaken(t *testing.T) {
+	before := answerGrace
+	answerGrace = 10 * time.Millisecond
+	defer func() { answerGrace = before }()
+	c := silent(t, nil)
+	for n := 1; n > 0; {
+		var err error
+		if n, err = c.conn.TryWrite(make([]byte, 4096)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	soon(t, "Run", func() {
+		if err := c.Run(t.Context(), &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 4)}, {Binding: 1, To: make([]byte, 4)}}}); !errors.Is(err, ErrServerGone) {
+			t.Error(err)
+		}
+	})
+	c.sending.held <- struct{}{} // what wrote the frame has ended
+	<-c.sending.held
+}
+
 // TestWhatIsLeftForLaterComesFirst has releases while another frame is written: they are before what
 // is asked for next, which may need their place.
 func TestWhatIsLeftForLaterComesFirst(t *testing.T) {

@@ -15,68 +15,54 @@ import (
 // start sends a request behind those before it, for which it waits until ctx ends. Where it
 // fails the call has no slot any more. It closes the files.
 func (c *Client) start(ctx context.Context, w *call, m wire.Message, files ...*os.File) error {
-	for {
-		select {
-		case c.sending.held <- struct{}{}:
-		case <-ctx.Done():
-			closeFiles(files)
-			w.leave()
-			return ctx.Err()
-		}
-		next := c.nextLater()
-		if next == nil {
-			return c.startHeld(w, m, files)
-		}
-		next()
+	if !c.holdSending(ctx.Done()) {
+		closeFiles(files)
+		w.leave()
+		return ctx.Err()
 	}
+	return c.startHeld(w, m, files)
 }
 
 // startLater sends a request whose reply nobody waits for, before all that is started after it.
-// It waits for none before it: where another frame is written it is left to who comes next.
+// It waits for none before it: while another frame is written it is left to who comes next.
 func (c *Client) startLater(w *call, m wire.Message) {
 	c.mu.Lock()
 	c.mu.later = append(c.mu.later, func() { _ = c.startHeld(w, m, nil) })
 	first := len(c.mu.later) == 1
 	c.mu.Unlock()
+	if c.holdSending(over) {
+		<-c.sending.held
+	} else if first {
+		go func() { c.holdSending(nil); <-c.sending.held }()
+	}
+}
+
+// over is a channel that is closed.
+var over = func() <-chan struct{} { c := make(chan struct{}); close(c); return c }()
+
+// holdSending sends what startLater has left, and returns with sending held, or false where done
+// came before.
+func (c *Client) holdSending(done <-chan struct{}) bool {
 	for {
 		select {
 		case c.sending.held <- struct{}{}:
 		default:
-			if first {
-				go c.startAll()
+			select {
+			case c.sending.held <- struct{}{}:
+			case <-done:
+				return false
 			}
-			return
 		}
-		next := c.nextLater()
-		if next == nil {
-			<-c.sending.held
-			return
+		c.mu.Lock()
+		if len(c.mu.later) == 0 {
+			c.mu.Unlock()
+			return true
 		}
+		next := c.mu.later[0]
+		c.mu.later = c.mu.later[1:]
+		c.mu.Unlock()
 		next()
 	}
-}
-
-// startAll sends what startLater has left.
-func (c *Client) startAll() {
-	for {
-		c.sending.held <- struct{}{}
-		next := c.nextLater()
-		if next == nil {
-			<-c.sending.held
-			return
-		}
-		next()
-	}
-}
-
-// nextLater returns what startLater has left first, or nil. sending is held.
-func (c *Client) nextLater() (next func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.mu.later) > 0 {
-		next, c.mu.later = c.mu.later[0], c.mu.later[1:]
-	}
-	return next
 }
 
 // startHeld sends a request. sending is held, and is not any more when the frame is written.
