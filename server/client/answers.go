@@ -87,8 +87,10 @@ func (c *Client) checkAnswers() {
 	c.expectAnswer(w)
 }
 
-// maxRead is the number of unanswered requests that a server reads at least.
-const maxRead = 512
+const (
+	maxRead   = 512 // unanswered requests that a server reads, where they are small
+	maxHanded = 32  // with files: a server reads some 60, and no more then, also no cancel
+)
 
 // firstDue returns the request whose reply is due first, or nil. What is answered in order may
 // wait for a program that is compiled, and so may what the server has not read. mu is held.

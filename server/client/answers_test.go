@@ -194,6 +194,28 @@ func TestASocketThatIsFull(t *testing.T) {
 	soon(t, "Close", func() { c.Close() })
 }
 
+// TestFilesThatAreNotAnswered are few at a time: a server that had more would read nothing, and count
+// as gone.
+func TestFilesThatAreNotAnswered(t *testing.T) {
+	c := silent(t, nil)
+	for range 2 * maxHanded {
+		if _, err := c.NewMemory(cancelled(t), 4096); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	memories := 0
+	for _, w := range c.mu.calls {
+		if w.sent == wire.TypeMemory {
+			memories++
+		}
+	}
+	if memories != maxHanded {
+		t.Errorf("%d are unanswered, want %d", memories, maxHanded)
+	}
+}
+
 // TestAFrameThatIsNotTaken has a server that is stopped, and a socket without room: it counts as gone
 // as one that has taken the frame.
 func TestAFrameThatIsNotTaken(t *testing.T) {

@@ -101,6 +101,15 @@ func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, fil
 		return err
 	}
 	w := &call{sent: t}
+	if len(files) > 0 {
+		select {
+		case c.handed <- struct{}{}:
+			w.slots = c.handed
+		case <-ctx.Done():
+			closeFiles(files)
+			return ctx.Err()
+		}
+	}
 	if err := c.start(ctx, w, m, files...); err != nil {
 		return err
 	}

@@ -56,6 +56,7 @@ type Client struct {
 	options  Options
 	welcome  Welcome
 	slots    chan struct{} // one for each unanswered job that the server allows
+	handed   chan struct{} // one for each unanswered request with a file: see maxHanded
 	staging  staging
 	memories memories
 
@@ -147,7 +148,7 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{conn: conn, options: o, done: make(chan struct{})}
-	c.sending.held = make(chan struct{}, 1)
+	c.sending.held, c.handed = make(chan struct{}, 1), make(chan struct{}, maxHanded)
 	c.mu.calls, c.mu.fewer = map[uint64]*call{}, sync.NewCond(&c.mu.Mutex)
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	err = c.hello(&o)
