@@ -43,6 +43,9 @@ const (
 	kindsOfWork
 )
 
+// looks is how often isCompiling is asked in the hang time.
+const looks = 16
+
 // pauseTime is how late a check runs in a process that was paused, as by SIGSTOP or a freezer:
 // what the GPU did meanwhile was not seen.
 const pauseTime = time.Second
@@ -63,7 +66,7 @@ func (w *watchdog) begin(kind work) {
 	}
 	w.mu.working[kind]++
 	if w.mu.timer == nil && !w.mu.stopped {
-		w.checkAfter(w.hang)
+		w.checkAfter(w.hang / looks)
 	}
 }
 
@@ -101,9 +104,8 @@ func (w *watchdog) check() {
 	if w.mu.working[compiling] > 0 {
 		limit += time.Since(w.mu.since)
 	}
-	longest := w.hang
 	if w.isCompiling() {
-		w.mu.seen, longest = time.Now(), w.hang/4
+		w.mu.seen = time.Now()
 	}
 	limit = max(limit, w.mu.seen.Sub(w.mu.progress)+w.hang)
 	limit = min(limit, max(w.compile, w.hang))
@@ -112,7 +114,7 @@ func (w *watchdog) check() {
 		go w.lost(fmt.Sprintf("nothing on the GPU completed for %v: a kernel does not end, or the driver hangs", limit))
 		return
 	}
-	w.checkAfter(max(min(limit-waited, longest), time.Millisecond))
+	w.checkAfter(max(min(limit-waited, w.hang/looks), time.Millisecond))
 }
 
 // checkAfter has the next check run after d. mu is held.

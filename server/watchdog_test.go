@@ -39,7 +39,7 @@ func TestWhatIsProgress(t *testing.T) {
 			every(w, 60, 0, time.Minute, compiling, true)
 			w.end(onThread, true)
 		}},
-		"a kernel does not end, and the process was paused": {2 * hang, func(w *watchdog) {
+		"a kernel does not end, and the process was paused": {hang + time.Second, func(w *watchdog) {
 			w.begin(onGPU)
 			time.Sleep(time.Second)
 			w.mu.Lock()
@@ -68,7 +68,7 @@ func TestWhatIsProgress(t *testing.T) {
 // behind one has its time from then on.
 func TestProgramsOfRequestsThatEnded(t *testing.T) {
 	const hang, compile = 10 * time.Second, 10 * time.Minute
-	for compiles, want := range map[time.Duration]time.Duration{0: hang, 25 * time.Second: 25*time.Second + hang, time.Hour: compile} {
+	for compiles, want := range map[time.Duration]time.Duration{0: hang, 9 * time.Second: 9*time.Second + hang, 25 * time.Second: 25*time.Second + hang, time.Hour: compile} {
 		synctest.Test(t, func(t *testing.T) {
 			start, after := time.Now(), atomic.Int64{}
 			isCompiling := func() bool { return time.Since(start) < compiles }

@@ -64,11 +64,12 @@ func (o *options) clear(in io.Reader, yes, dryRun bool) (*deletion, error) {
 			return nil, err
 		}
 	}
-	r.PruneReport, err = clearAll(dir, r.options())
-	if !dryRun {
-		err = errors.Join(err, fleet.ForgetPacks(dir))
+	if !dryRun { // before: a clear may be killed, and the next pull brings what is gone
+		err = fleet.ForgetPacks(dir)
 	}
-	return r, err
+	report, clearErr := clearAll(dir, r.options())
+	r.PruneReport = report
+	return r, errors.Join(err, clearErr)
 }
 
 // clearAll clears a cache directory and that of the benchmarks in it.

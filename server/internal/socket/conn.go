@@ -64,8 +64,7 @@ func NewConn(u *net.UnixConn, first []byte) (*Conn, error) {
 func newConn(u *net.UnixConn, size int) (*Conn, error) {
 	raw, err := u.SyscallConn()
 	c := &Conn{unix: u, raw: raw, in: make([]byte, size)}
-	c.last.oob = make([]byte, unix.CmsgSpace(4*oobFiles))
-	c.last.try = c.tryReceive
+	c.last.oob, c.last.try = make([]byte, unix.CmsgSpace(4*oobFiles)), c.tryReceive
 	c.out.try = func(fd uintptr) bool {
 		c.out.n, c.out.err = unix.Write(int(fd), c.out.frames)
 		return true
