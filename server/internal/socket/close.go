@@ -28,12 +28,13 @@ type unclosedFile struct {
 	unread bool // a connection that has bytes, maybe with descriptors, that were not read
 }
 
-// unclosed is the number of those, and of those that are being closed.
+// unclosed is the number of those, of those that are being closed, and of those that may come with
+// what is read now.
 var unclosed atomic.Int64
 
 const (
-	maxClosers    = 64  // each is a thread, of which Go ends a process that has 10,000
-	maxUnclosed   = 512 // above which no more descriptors are received
+	maxClosers    = 64           // each is a thread, of which Go ends a process that has 10,000
+	maxUnclosed   = 8 * oobFiles // above which no more descriptors are received
 	interruptTime = 10 * time.Millisecond
 )
 
@@ -60,7 +61,7 @@ func closeLater(f unclosedFile) {
 	closing.Lock()
 	defer closing.Unlock()
 	closing.files = append(closing.files, f)
-	if closing.closers == 0 {
+	if len(closing.files) > 4*oobFiles*closing.closers {
 		startCloser()
 	}
 }

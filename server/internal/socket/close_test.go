@@ -25,7 +25,7 @@ func TestDescriptorsThatComeFasterThanTheyAreClosed(t *testing.T) {
 	}
 	before := openFiles(t)
 	release := socket.HoldClosers()
-	const connections, each = 8, 253
+	const connections, each = 24, 253
 	waiting := 0
 	for range connections {
 		c, theirs := connection(t)
@@ -41,7 +41,7 @@ func TestDescriptorsThatComeFasterThanTheyAreClosed(t *testing.T) {
 			t.Errorf("a frame with %d descriptors: %v", each, err)
 		}
 	}
-	if n := openFiles(t) - before; n > 4*each || waiting < connections/2 {
+	if n := openFiles(t) - before; n > 9*each || waiting < connections/2 {
 		t.Errorf("%d descriptors, and %d of %d wait", n, waiting, connections)
 	}
 	c, theirs := connection(t)

@@ -6,11 +6,11 @@ package socket
 func HoldClosers() (release func()) {
 	closing.Lock()
 	defer closing.Unlock()
-	closing.closers++
+	closing.closers += maxClosers
 	return func() {
 		closing.Lock()
 		defer closing.Unlock()
-		closing.closers--
+		closing.closers -= maxClosers
 		startCloser()
 	}
 }

@@ -25,6 +25,7 @@ type received struct {
 	n, oobn, flags int
 	err            error
 	full           bool               // it was no read: descriptors come, and too many wait to be closed
+	reserved       bool               // unclosed counts all that may have come
 	try            func(uintptr) bool // tryReceive, bound once
 }
 
@@ -53,6 +54,11 @@ func (c *Conn) receive() error {
 	}
 	if err != nil {
 		CloseAll(files) // at once: a session takes a while to end
+	}
+	if last.reserved {
+		unclosed.Add(-oobFiles)
+	}
+	if err != nil {
 		return err
 	}
 	c.to += last.n
@@ -66,7 +72,8 @@ func (c *Conn) receive() error {
 func (c *Conn) tryReceive(fd uintptr) bool {
 	into, last := c.in[c.to:], &c.last
 	last.full = false
-	if unclosed.Load() > maxUnclosed {
+	if last.reserved = unclosed.Add(oobFiles) <= maxUnclosed; !last.reserved {
+		unclosed.Add(-oobFiles)
 		// Without room for descriptors the flags say that there are some, and a look takes none.
 		n, _, flags, _, err := syscall.Recvmsg(int(fd), into, nil, unix.MSG_PEEK|unix.MSG_DONTWAIT)
 		if err == nil && flags&unix.MSG_CTRUNC != 0 {
@@ -76,7 +83,11 @@ func (c *Conn) tryReceive(fd uintptr) bool {
 		into = into[:max(n, 1)] // what comes meanwhile may have some
 	}
 	last.n, last.oobn, last.flags, _, last.err = syscall.Recvmsg(int(fd), into, last.oob, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
-	return !errors.Is(last.err, unix.EAGAIN) && !errors.Is(last.err, unix.EINTR)
+	again := errors.Is(last.err, unix.EAGAIN) || errors.Is(last.err, unix.EINTR)
+	if again && last.reserved {
+		unclosed.Add(-oobFiles)
+	}
+	return !again
 }
 
 // filesIn returns the descriptors in a control message.
