@@ -267,16 +267,27 @@ func TestWhatIsLeftForLaterComesFirst(t *testing.T) {
 	<-done
 }
 
-// TestALargeJobBehindTheRing waits until what is in the ring is answered: its context, its release
-// and those of others end meanwhile, and nothing of it is sent then.
-func TestALargeJobBehindTheRing(t *testing.T) {
+// rings returns both sides of a ring.
+func rings(t *testing.T) (mine, theirs *ring.Ring) {
+	t.Helper()
 	memory, nothing := make([]byte, ring.Bytes(ring.MinSize)), func() error { return nil }
 	mine, err := ring.New(ring.Client, memory, ring.MinSize, nothing)
 	if err != nil {
 		t.Fatal(err)
 	}
+	theirs, err = ring.New(ring.Server, memory, ring.MinSize, nothing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mine, theirs
+}
+
+// TestALargeJobBehindTheRing waits until what is in the ring is answered: its context, its release
+// and those of others end meanwhile, and nothing of it is sent then.
+func TestALargeJobBehindTheRing(t *testing.T) {
+	mine, _ := rings(t)
 	c := silent(t, nil)
-	c.sending.ring = &clientRing{Ring: mine, memory: memory}
+	c.sending.ring = &clientRing{Ring: mine}
 	of := func(outputs int) *job.Job {
 		return &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, outputs)}, {Binding: 1, To: make([]byte, 4)}}}
 	}
@@ -305,17 +316,9 @@ func TestALargeJobBehindTheRing(t *testing.T) {
 // TestWhatIsGivenUpIsReleasedByTheSocket gives up what was asked for by the socket: a release by
 // the ring would overtake it, and the server have it until the session ends.
 func TestWhatIsGivenUpIsReleasedByTheSocket(t *testing.T) {
-	memory, nothing := make([]byte, ring.Bytes(ring.MinSize)), func() error { return nil }
-	mine, err := ring.New(ring.Client, memory, ring.MinSize, nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := ring.New(ring.Server, memory, ring.MinSize, nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mine, theirs := rings(t)
 	c := silent(t, nil)
-	c.sending.ring = &clientRing{Ring: mine, memory: memory}
+	c.sending.ring = &clientRing{Ring: mine}
 	for name, ask := range map[string]func(ctx context.Context) error{
 		"memory": func(ctx context.Context) error { _, err := c.NewMemory(ctx, 4096); return err },
 		"plan":   func(ctx context.Context) error { _, err := c.OpenPlan(ctx, "", false, "gemm:4x4x4"); return err },
@@ -344,15 +347,7 @@ func TestReplyToNoRequest(t *testing.T) {
 
 // TestRepliesInTheRingAfterTheEnd are left there: a server that goes on to send them holds up nobody.
 func TestRepliesInTheRingAfterTheEnd(t *testing.T) {
-	memory, nothing := make([]byte, ring.Bytes(ring.MinSize)), func() error { return nil }
-	mine, err := ring.New(ring.Client, memory, ring.MinSize, nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := ring.New(ring.Server, memory, ring.MinSize, nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
+	mine, theirs := rings(t)
 	frame, err := wire.AppendFrame(nil, wire.TypeCancel|wire.ReplyBit, 99, &wire.Empty{})
 	if err != nil {
 		t.Fatal(err)
