@@ -160,7 +160,7 @@ func (c *Client) copy(ctx context.Context, m *wire.Copy, staging *Pending, relea
 		return 0, c.orEnded(job.ErrReleased)
 	}
 	m.Deadline = deadlineOf(ctx)
-	if err := c.take(ctx); err != nil {
+	if err := c.take(ctx, c.slots); err != nil {
 		return 0, err
 	}
 	defer c.put()
@@ -171,13 +171,13 @@ func (c *Client) copy(ctx context.Context, m *wire.Copy, staging *Pending, relea
 	return reply.Version, staging.take(reply.Data)
 }
 
-// take waits until the server accepts one more unanswered job.
-func (c *Client) take(ctx context.Context) error {
+// take waits for one of slots: the server accepts one more unanswered request then.
+func (c *Client) take(ctx context.Context, slots chan<- struct{}) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
-	case c.slots <- struct{}{}:
+	case slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

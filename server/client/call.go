@@ -102,13 +102,11 @@ func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, fil
 	}
 	w := &call{sent: t}
 	if len(files) > 0 {
-		select {
-		case c.handed <- struct{}{}:
-			w.slots = c.handed
-		case <-ctx.Done():
+		if err := c.take(ctx, c.handed); err != nil {
 			closeFiles(files)
-			return ctx.Err()
+			return err
 		}
+		w.slots = c.handed
 	}
 	if err := c.start(ctx, w, m, files...); err != nil {
 		return err

@@ -91,7 +91,7 @@ func (p *Pending) unstage(unused bool) {
 
 // submit sends the request.
 func (p *Pending) submit(ctx context.Context, m wire.Message) error {
-	if err := p.c.take(ctx); err != nil {
+	if err := p.c.take(ctx, p.c.slots); err != nil {
 		p.unstage(true)
 		return err
 	}

@@ -100,7 +100,7 @@ func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []f
 		m.Bias, err = staging.input(ctx, raw.Bytes(bias))
 	}
 	if err == nil {
-		err = p.c.take(ctx)
+		err = p.c.take(ctx, p.c.slots)
 	}
 	if err != nil {
 		staging.unstage(true)
