@@ -45,15 +45,15 @@ func (s *session) take(t *task) bool {
 		t.cancel()
 	}
 	socket.CloseAll(t.files)
-	s.backlog.Release(weightOf(t.body, t.files))
+	s.backlog.Release(wire.Weight(len(t.body), len(t.files)))
 	t.releaseBody()
 	return true
 }
 
-// perform performs one request. Those that isTimed are answered later, or here when they
+// perform performs one request. Those that are timed are answered later, or here when they
 // fail. It reports false for one that has to go through the queue.
 func (s *session) perform(t *task) bool {
-	if isTimed(t.header.Type) {
+	if t.header.Type.IsTimed() {
 		if t.isQueued() {
 			s.flush() // replies before do not wait for the device
 		}

@@ -55,7 +55,7 @@ func (s *session) openRing(t *task, b []byte) (wire.Message, error) {
 	return &wire.Empty{}, nil
 }
 
-// wakeClient has a client that waits look at its ring.
+// wakeClient has a client that waits look at its ring, and hear that the server goes on.
 func (s *session) wakeClient() error {
 	s.out.put(wire.TypeWake, 0, &wire.Empty{})
 	s.out.flush()

@@ -44,7 +44,7 @@ type session struct {
 		sync.Mutex
 		client     string
 		unanswered map[uint64]*task
-		jobs       int // of the unanswered, those that isTimed
+		jobs       int // of the unanswered, those that are timed
 		requests   uint64
 		ring       *ringStream // nil: none
 		deadlines  deadlines
@@ -55,19 +55,15 @@ type session struct {
 }
 
 const (
-	// maxBacklog is the bytes of requests that a session reads ahead: at least one of
-	// the largest.
-	maxBacklog = 8 << 20
-	maxTasks   = 1024 // requests that a session reads ahead
-	maxFiles   = 64   // descriptors of them
 	abortTime  = time.Second
+	goesOnTime = 3 * time.Second // less than clients wait, and few in 10 minutes for one that reads none
 )
 
 func newSession(server *Server, conn *socket.Conn) *session {
 	s := &session{
 		server: server, conn: conn, out: newOutbox(conn, server.options.ReadTime, func(error) {}),
-		tasks: make(chan *task, maxTasks), running: make(chan *running, maxTasks),
-		backlog: semaphore.NewWeighted(maxBacklog), pace: newPace(&server.lastDone), objects: newObjects(server),
+		tasks: make(chan *task, wire.MaxTasks), running: make(chan *running, wire.MaxTasks),
+		backlog: semaphore.NewWeighted(wire.MaxBacklog), pace: newPace(&server.lastDone), objects: newObjects(server),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.mu.unanswered = map[uint64]*task{}
@@ -207,7 +203,7 @@ func (s *session) receive(out *outbox, h wire.Header, b []byte, files []int) err
 	if h.Type == wire.TypeCancel {
 		return s.cancelRequest(out, h, b)
 	}
-	weight := weightOf(b, files)
+	weight := wire.Weight(len(b), len(files))
 	if err := s.acquire(out, weight); err != nil {
 		return err
 	}
@@ -235,24 +231,20 @@ func (s *session) receive(out *outbox, h wire.Header, b []byte, files []int) err
 	}
 	t.keepBody()
 	s.queued.Add(1)
-	s.tasks <- t // does not wait: see weightOf
+	s.tasks <- t // does not wait: see wire.Weight
 	return nil
 }
 
-// weightOf returns what a request takes of maxBacklog: so much that no more than maxTasks are
-// in the queue, and few descriptors, of which a process has a limited number.
-func weightOf(body []byte, files []int) int64 {
-	return int64(max(len(body), maxBacklog/maxTasks) + len(files)*maxBacklog/maxFiles)
-}
-
-// acquire waits until there is room for a request in the backlog. The session ends where its
-// client does meanwhile: its end would be read after everything that was sent before.
+// acquire waits until there is room for a request in the backlog, and says every few
+// seconds that it goes on: a client whose cancels are not read either could not tell that from a
+// server that is stopped. The session ends where its client does meanwhile: its end would be read
+// after everything that was sent before.
 func (s *session) acquire(out *outbox, weight int64) error {
 	if s.backlog.TryAcquire(weight) {
 		return nil
 	}
 	if out != s.out { // read watches the client
-		return s.backlog.Acquire(s.ctx, weight)
+		return s.awaitRoom(weight)
 	}
 	var watching sync.WaitGroup
 	watching.Go(func() {
@@ -260,10 +252,22 @@ func (s *session) acquire(out *outbox, weight int64) error {
 			s.cancel()
 		}
 	})
-	err := s.backlog.Acquire(s.ctx, weight)
+	err := s.awaitRoom(weight)
 	_ = s.conn.SetReadDeadline(time.Unix(1, 0)) // ends AwaitEnd
 	watching.Wait()
 	return errors.Join(err, s.conn.SetReadDeadline(time.Time{}))
+}
+
+func (s *session) awaitRoom(weight int64) error {
+	for {
+		soon, cancel := context.WithTimeout(s.ctx, goesOnTime)
+		err := s.backlog.Acquire(soon, weight)
+		cancel()
+		if err == nil || s.ctx.Err() != nil {
+			return err
+		}
+		_ = s.wakeClient()
+	}
 }
 
 var errOneNumber = errors.Join(wire.ErrMalformed, errors.New("two unanswered requests have one number"))
@@ -271,7 +275,7 @@ var errOneNumber = errors.Join(wire.ErrMalformed, errors.New("two unanswered req
 // admit makes the task of a request. It returns a *wire.Error for a request that is
 // refused, and another error for one that ends the session.
 func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
-	timed := isTimed(h.Type)
+	timed := h.Type.IsTimed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limits := &s.server.options.Limits
@@ -305,7 +309,7 @@ func (s *session) settle(t *task, typ wire.Type, m wire.Message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.unanswered, t.header.Request)
-	if isTimed(t.header.Type) {
+	if t.header.Type.IsTimed() {
 		s.mu.jobs--
 	}
 	sent := t.out.put(typ, t.header.Request, m)

@@ -103,9 +103,3 @@ func (t *task) end(code wire.Code, message string) bool {
 	t.out.flush()
 	return true
 }
-
-// isTimed reports whether requests of a type have a deadline, count against the quota of
-// jobs, and may be answered out of order.
-func isTimed(t wire.Type) bool {
-	return t == wire.TypeJob || t == wire.TypeCopy || t == wire.TypeWeights || t == wire.TypeRun
-}

@@ -10,11 +10,10 @@ import (
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
-// The time for a reply. A server answers a job, copy, run or upload of weights at its
-// deadline at the latest, and compiles for 10 minutes at most.
+// The time for a reply, after which the server is asked whether it goes on. It answers a job, copy,
+// run or upload of weights at its deadline at the latest.
 const (
 	answerTime  = time.Minute
-	compileTime = 11 * time.Minute
 	longestTime = 1000 * time.Hour // whatever the server says
 )
 
@@ -24,23 +23,11 @@ const (
 var answerGrace = 5 * time.Second
 
 // answerLimit returns the time for the reply to a request.
-func (c *Client) answerLimit(m wire.Message) time.Duration {
-	var deadline uint64
-	switch m := m.(type) {
-	case *wire.Program, *wire.Plan:
-		return compileTime
-	case *wire.Job:
-		deadline = m.Deadline
-	case *wire.Copy:
-		deadline = m.Deadline
-	case *wire.Weights:
-		deadline = m.Deadline
-	case *wire.Run:
-		deadline = m.Deadline
-	default:
+func (c *Client) answerLimit(w *call) time.Duration {
+	if !w.sent.IsTimed() {
 		return answerTime
 	}
-	deadline = cmp.Or(deadline, c.welcome.Limits.Deadline)
+	deadline := cmp.Or(wire.Deadline(w.sent, (*w.frame)[wire.HeaderSize:]), c.welcome.Limits.Deadline)
 	return time.Duration(min(deadline, c.welcome.Limits.Longest, uint64(longestTime)))
 }
 
@@ -59,8 +46,10 @@ func (c *Client) expectAnswer(w *call) {
 	}
 }
 
-// checkAnswers ends the session where a reply is overdue, no other one has come since the
-// request was sent, and none comes to a cancel of nothing. It runs again where one is expected.
+// checkAnswers ends the session where a reply is overdue, nothing has come since the request was
+// sent, and nothing comes to a cancel of nothing: a server that compiles, for this session or
+// another one, answers that at once, or says again and again that it reads no more requests until
+// it has done those before. It runs again where a reply is expected.
 func (c *Client) checkAnswers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -73,7 +62,6 @@ func (c *Client) checkAnswers() {
 	case w.seen != c.mu.replies:
 		w.seen, w.due, w.late = c.mu.replies, time.Now().Add(w.limit), false
 	case !w.late:
-		// A server that compiles for another session answers this, and copies when that is done.
 		go c.startLater(&call{sent: wire.TypeCancel}, &wire.Cancel{Request: w.request + 1<<63})
 		for _, w := range c.mu.calls { // all at once, however many there are
 			if !w.waits && time.Since(w.due) >= answerGrace {
@@ -87,21 +75,10 @@ func (c *Client) checkAnswers() {
 	c.expectAnswer(w)
 }
 
-const (
-	maxRead   = 512 // unanswered requests that a server reads, where they are small
-	maxHanded = 32  // with files: a server reads some 60, and no more then, also no cancel
-)
-
-// firstDue returns the request whose reply is due first, or nil. What is answered in order may
-// wait for a program that is compiled, and so may what the server has not read. mu is held.
+// firstDue returns the request whose reply is due first, or nil. mu is held.
 func (c *Client) firstDue() (first *call) {
-	compiles, unread := false, len(c.mu.calls) > maxRead
 	for _, w := range c.mu.calls {
-		compiles = compiles || w.limit == compileTime
-	}
-	for _, w := range c.mu.calls {
-		waits := w.waits || compiles && (w.limit == answerTime || (unread || w.unsent) && w.limit != compileTime)
-		if !waits && (first == nil || w.due.Before(first.due)) {
+		if !w.waits && (first == nil || w.due.Before(first.due)) {
 			first = w
 		}
 	}

@@ -160,30 +160,9 @@ func (c *Client) copy(ctx context.Context, m *wire.Copy, staging *Pending, relea
 		return 0, c.orEnded(job.ErrReleased)
 	}
 	m.Deadline = deadlineOf(ctx)
-	if err := c.take(ctx, c.slots); err != nil {
-		return 0, err
-	}
-	defer c.put()
 	var reply wire.CopyReply
 	if err := c.do(ctx, wire.TypeCopy, m, &reply); err != nil {
 		return 0, err
 	}
 	return reply.Version, staging.take(reply.Data)
 }
-
-// take waits for one of slots: the server accepts one more unanswered request then.
-func (c *Client) take(ctx context.Context, slots chan<- struct{}) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	select {
-	case slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-c.done:
-		return c.Err()
-	}
-}
-
-func (c *Client) put() { <-c.slots }

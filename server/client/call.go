@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -25,13 +27,15 @@ type call struct {
 	bySocket bool                    // it has to be sent by the socket
 	ordered  *int                    // counts it while it is unanswered: it takes effect in the order of sending
 	deliver  func(body []byte) error // called by the reader instead of a copy to reply
-	slots    chan struct{}           // of the client, where the call takes one
+	frame    *[]byte                 // until it is sent
+	weight   int64                   // of the client's backlog
+	backlog  *semaphore.Weighted     // of the client, where the call takes some
+	slots    chan struct{}           // likewise, of a slot
 	limit    time.Duration           // for the reply
 	due      time.Time               // when it has come at the latest
 	seen     uint64                  // Client.mu.replies when it was sent
 	late     bool                    // it has not come
-	unsent   bool                    // a goroutine writes it: see sendRest
-	waits    bool                    // likewise, and nothing of it is written: it can be abandoned
+	waits    bool                    // nothing of it is written: see awaitTurn
 }
 
 // finish ends the call. body is valid until it returns.
@@ -49,8 +53,11 @@ func (w *call) finish(body []byte, err error) {
 	close(w.done)
 }
 
-// leave gives back the slot of the call.
+// leave gives back what the call takes of the client's slots and backlog.
 func (w *call) leave() {
+	if w.backlog != nil {
+		w.backlog.Release(w.weight)
+	}
 	if w.slots != nil {
 		<-w.slots
 	}
@@ -101,13 +108,6 @@ func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, fil
 		return err
 	}
 	w := &call{sent: t}
-	if len(files) > 0 {
-		if err := c.take(ctx, c.handed); err != nil {
-			closeFiles(files)
-			return err
-		}
-		w.slots = c.handed
-	}
 	if err := c.start(ctx, w, m, files...); err != nil {
 		return err
 	}
@@ -131,7 +131,7 @@ func (c *Client) cancel(w *call) {
 		w.finish(nil, &Error{Code: wire.CodeCancelled, Message: "it was not sent yet"})
 		return
 	}
-	if now := time.Now(); w.limit != compileTime && w.due.After(now) {
+	if now := time.Now(); w.due.After(now) {
 		w.due, w.limit, w.seen = now, answerTime, c.mu.replies
 		c.expectAnswer(w)
 	}

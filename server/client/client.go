@@ -15,6 +15,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
@@ -55,17 +57,16 @@ type Client struct {
 	conn     *socket.Conn
 	options  Options
 	welcome  Welcome
-	slots    chan struct{} // one for each unanswered job that the server allows
-	handed   chan struct{} // one for each unanswered request with a file: see maxHanded
+	slots    chan struct{}       // one for each unanswered job that the server allows
+	backlog  *semaphore.Weighted // bytes of unanswered requests, less than a server reads ahead: it reads all cancels
 	staging  staging
 	memories memories
 
 	polled atomic.Pointer[clientRing] // a goroutine that waits polls it first; nil: no ring, or few CPUs
 
 	sending struct {
-		held   chan struct{} // has a token while a frame is written
-		frames []byte        // reused
-		ring   *clientRing   // nil: none
+		held chan struct{} // has a token while a frame is written
+		ring *clientRing   // nil: none
 	}
 
 	mu struct {
@@ -78,7 +79,7 @@ type Client struct {
 		ring     *clientRing                  // nil: none
 		inRing   int                          // unanswered requests by the ring that are ordered
 		inSocket int                          // and by the socket
-		replies  uint64                       // that have come
+		replies  uint64                       // that have come, and wakes
 		later    []func()                     // see startLater
 		check    *time.Timer                  // runs checkAnswers; nil: no request was sent yet
 		checkAt  time.Time                    // when; zero: it does not
@@ -147,8 +148,8 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{conn: conn, options: o, done: make(chan struct{})}
-	c.sending.held, c.handed = make(chan struct{}, 1), make(chan struct{}, maxHanded)
+	c := &Client{conn: conn, options: o, backlog: semaphore.NewWeighted(wire.MaxBacklog * 3 / 4), done: make(chan struct{})}
+	c.sending.held = make(chan struct{}, 1)
 	c.mu.calls, c.mu.fewer = map[uint64]*call{}, sync.NewCond(&c.mu.Mutex)
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	err = c.hello(&o)
@@ -309,6 +310,9 @@ func (c *Client) read() {
 			c.end(decodeError(body))
 			return
 		case h.Request == 0 && h.Type == wire.TypeWake:
+			c.mu.Lock()
+			c.mu.replies++
+			c.mu.Unlock()
 			c.readRing()
 		default:
 			c.answer(h, body)

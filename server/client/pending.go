@@ -91,19 +91,15 @@ func (p *Pending) unstage(unused bool) {
 
 // submit sends the request.
 func (p *Pending) submit(ctx context.Context, m wire.Message) error {
-	if err := p.c.take(ctx, p.c.slots); err != nil {
-		p.unstage(true)
-		return err
-	}
 	for _, to := range p.inline {
 		p.call.room += len(to)
 	}
-	p.call.sent, p.call.deliver, p.call.slots = p.sent, p.deliver, p.c.slots
-	if err := p.c.start(ctx, &p.call, m); err != nil {
+	p.call.sent, p.call.deliver = p.sent, p.deliver
+	err := p.c.start(ctx, &p.call, m)
+	if err != nil {
 		p.unstage(true)
-		return err
 	}
-	return nil
+	return err
 }
 
 // deliver copies the inline outputs. The reader calls it.

@@ -99,14 +99,10 @@ func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []f
 	if m.Weights, err = staging.input(ctx, raw.Bytes(weights)); err == nil && len(bias) > 0 {
 		m.Bias, err = staging.input(ctx, raw.Bytes(bias))
 	}
-	if err == nil {
-		err = p.c.take(ctx, p.c.slots)
-	}
 	if err != nil {
 		staging.unstage(true)
 		return false, err
 	}
-	defer p.c.put()
 	var reply wire.WeightsReply
 	err = p.c.do(ctx, wire.TypeWeights, &m, &reply)
 	staging.unstage(err == nil)

@@ -6,26 +6,66 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
-// start sends a request behind those before it, for which it waits until ctx ends. Where it
-// fails the call has no slot any more. It closes the files.
+// frames are reused.
+var frames = sync.Pool{New: func() any { return new([]byte) }}
+
+// start sends a request behind those before it, for which it waits until ctx ends, as for a slot and
+// room in the backlog. Where it fails the call has none of them any more. It closes the files.
 func (c *Client) start(ctx context.Context, w *call, m wire.Message, files ...*os.File) error {
-	if !c.holdSending(ctx.Done()) {
-		closeFiles(files)
-		w.leave()
-		return ctx.Err()
+	w.frame = frames.Get().(*[]byte)
+	frame, err := wire.AppendFrame((*w.frame)[:0], w.sent, 0, m)
+	*w.frame = frame
+	if err != nil {
+		err = errors.Join(job.ErrInvalid, err)
+	} else {
+		err = c.take(ctx, w, wire.Weight(len(frame)-wire.HeaderSize, len(files)))
 	}
-	return c.startHeld(w, m, files)
+	if err == nil {
+		if c.holdSending(ctx.Done()) {
+			return c.startHeld(w, m, files)
+		}
+		err = ctx.Err()
+	}
+	closeFiles(files)
+	frames.Put(w.frame)
+	w.leave()
+	return err
+}
+
+// take waits until the server accepts and reads one more request.
+func (c *Client) take(ctx context.Context, w *call, weight int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if w.sent.IsTimed() {
+		select {
+		case c.slots <- struct{}{}:
+			w.slots = c.slots
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.done:
+			return c.Err()
+		}
+	}
+	err := c.backlog.Acquire(ctx, weight)
+	if err == nil {
+		w.backlog, w.weight = c.backlog, weight
+	}
+	return err
 }
 
 // startLater sends a request whose reply nobody waits for, before all that is started after it.
 // It waits for none before it: while another frame is written it is left to who comes next.
 func (c *Client) startLater(w *call, m wire.Message) {
+	frame, _ := wire.AppendFrame(nil, w.sent, 0, m)
+	w.frame = &frame
 	c.mu.Lock()
 	c.mu.later = append(c.mu.later, func() { _ = c.startHeld(w, m, nil) })
 	first := len(c.mu.later) == 1
@@ -67,12 +107,12 @@ func (c *Client) holdSending(done <-chan struct{}) bool {
 
 // startHeld sends a request. sending is held, and is not any more when the frame is written.
 func (c *Client) startHeld(w *call, m wire.Message, files []*os.File) error {
-	w.done, w.limit = make(chan struct{}), c.answerLimit(m)
+	w.done, w.limit = make(chan struct{}), c.answerLimit(w)
 	w.due = time.Now().Add(w.limit)
 	c.mu.Lock()
 	if err := c.mu.ended; err != nil {
 		c.mu.Unlock()
-		c.sent(files)
+		c.sent(w, files)
 		w.leave()
 		return err
 	}
@@ -89,57 +129,53 @@ func (c *Client) startHeld(w *call, m wire.Message, files []*os.File) error {
 }
 
 // send writes the frame. What there is no room for a goroutine writes.
-func (c *Client) send(w *call, m wire.Message, files []*os.File) error {
-	frames, err := wire.AppendFrame(c.sending.frames[:0], w.sent, w.request, m)
-	if err != nil {
-		c.sent(files)
-		return errors.Join(job.ErrInvalid, err)
-	}
-	c.sending.frames = frames
-	waits, written := false, 0
+func (c *Client) send(w *call, m wire.Message, files []*os.File) (err error) {
+	waits, written, frame := false, 0, *w.frame
+	wire.SetRequest(frame, w.request)
 	if c.sending.ring != nil && len(files) == 0 {
-		w.byRing, waits = c.goesByRing(w, m, len(frames))
+		w.byRing, waits = c.goesByRing(w, m, len(frame))
 	}
 	switch {
 	case waits || len(files) > 0:
 	case w.byRing:
-		written, err = c.sending.ring.TryWrite(frames)
+		written, err = c.sending.ring.TryWrite(frame)
 	default:
-		written, err = c.conn.TryWrite(frames)
+		written, err = c.conn.TryWrite(frame)
 	}
-	if err != nil || written == len(frames) {
-		c.sent(files)
+	if err != nil || written == len(frame) {
+		c.sent(w, files)
 		return c.writeFailed(err)
 	}
 	c.mu.Lock()
-	w.unsent, w.waits = true, waits
+	w.waits = waits
 	c.mu.Unlock()
-	go c.sendRest(w, frames[written:], waits, files)
+	go c.sendRest(w, frame[written:], waits, files)
 	return nil
 }
 
 // sendRest writes what send did not, and waits for its turn before where it has to.
-func (c *Client) sendRest(w *call, frames []byte, waits bool, files []*os.File) {
-	defer c.sent(files)
+func (c *Client) sendRest(w *call, rest []byte, waits bool, files []*os.File) {
+	defer c.sent(w, files)
 	if waits && !c.awaitTurn(w) {
 		return
 	}
 	var err error
 	if w.byRing {
-		err = c.sending.ring.WriteWithin(frames, compileTime)
+		err = c.sending.ring.WriteWithin(rest, longestTime)
 	} else {
-		err = c.conn.Write(frames, files...)
+		err = c.conn.Write(rest, files...)
 	}
 	_ = c.writeFailed(err)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	w.unsent, w.due, w.seen = false, time.Now().Add(w.limit), c.mu.replies
+	w.due, w.seen = time.Now().Add(w.limit), c.mu.replies
 	c.expectAnswer(w)
 }
 
 // sent ends the sending of a frame.
-func (c *Client) sent(files []*os.File) {
+func (c *Client) sent(w *call, files []*os.File) {
 	closeFiles(files)
+	frames.Put(w.frame)
 	<-c.sending.held
 }
 

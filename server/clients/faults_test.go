@@ -73,6 +73,7 @@ var faults = []fault{
 	{"draining", errorAt(wire.TypeJob, &wire.Error{Code: wire.CodeDraining}), []string{"open", "load", "run draining", "status"}},
 	{"no answer to a call", at(wire.TypeStatus, func(net.Conn, wire.Header, []byte) error { return nil }), []string{"open", "impatient", "status timeout", "load timeout"}},
 	{"byte by byte", drip(0), []string{"open", "load", "gemm", "status"}},
+	{"it goes on", goesOn, []string{"open", "load", "run", "gemm", "status"}},
 	{"descriptors with each answer", drip(1), []string{"open", "load", "run", "gemm", "status"}},
 }
 
@@ -144,6 +145,16 @@ func drip(files int) peer {
 		_, err := conn.Write(right[min(len(right), 200):])
 		return true, err
 	}
+}
+
+// goesOn says before each answer that the server goes on, as one does that reads no more for now.
+func goesOn(conn net.Conn, h wire.Header, right []byte) (bool, error) {
+	if h.Type == wire.TypeHello {
+		return false, nil
+	}
+	wake, _ := wire.AppendFrame(nil, wire.TypeWake, 0, &wire.Empty{})
+	_, err := conn.Write(append(append(wake, wake...), right...))
+	return true, err
 }
 
 // A server that has stopped costs a job its deadline and five seconds.

@@ -435,6 +435,7 @@ int shc_plan_submit(shc_client *client, const shc_plan *plan, uint64_t deadline_
 #define SHC__MAX_DEFINE 4096u
 #define SHC__REPLY 0x8000
 #define SHC__ERROR 0x8000
+#define SHC__WAKE 0x800e
 #define SHC__SECOND 1000000000u
 
 enum {
@@ -1040,27 +1041,30 @@ static int shc__fill(shc_client *c) {
  * arrived yet. */
 static int shc__next(shc_client *c, shc__frame *f, int *whole) {
     shc__reader r;
-    size_t have = c->in_size - c->in_taken, size, flags;
+    size_t have, size, flags;
     *whole = 0;
-    if (have < SHC__HEADER) {
-        return shc__room(c, 65536);
-    }
-    r.next = c->in + c->in_taken;
-    r.left = have;
-    r.bad = 0;
-    size = (size_t)shc__get(&r, 4);
-    f->type = (int)shc__get(&r, 2);
-    flags = (size_t)shc__get(&r, 2);
-    f->request = shc__get(&r, 8);
-    if (size > SHC_MAX_BODY || flags != 0) {
-        return shc__bad_answer(c, "what is not a frame");
-    }
-    if (have < SHC__HEADER + size) {
-        return shc__room(c, SHC__HEADER + size);
-    }
-    f->body = r.next;
-    f->size = size;
-    c->in_taken += SHC__HEADER + size;
+    do {
+        have = c->in_size - c->in_taken;
+        if (have < SHC__HEADER) {
+            return shc__room(c, 65536);
+        }
+        r.next = c->in + c->in_taken;
+        r.left = have;
+        r.bad = 0;
+        size = (size_t)shc__get(&r, 4);
+        f->type = (int)shc__get(&r, 2);
+        flags = (size_t)shc__get(&r, 2);
+        f->request = shc__get(&r, 8);
+        if (size > SHC_MAX_BODY || flags != 0) {
+            return shc__bad_answer(c, "what is not a frame");
+        }
+        if (have < SHC__HEADER + size) {
+            return shc__room(c, SHC__HEADER + size);
+        }
+        f->body = r.next;
+        f->size = size;
+        c->in_taken += SHC__HEADER + size;
+    } while (f->type == SHC__WAKE && f->request == 0);
     *whole = 1;
     return SHC_OK;
 }

@@ -83,6 +83,7 @@ _GRACE = 5.0  # seconds beyond a deadline until a server counts as dead
 _HEADER = Struct("<IHHQ")
 _RANGE = Struct("<BIQQ")
 _REPLY = 0x8000
+_WAKE = 0x800E  # with request 0: the server goes on
 (
     _HELLO,
     _PROGRAM,
@@ -1666,6 +1667,8 @@ class Client:
             self._in += bytes(size - len(self._in))
 
     def _complete(self, type: int, request: int, body: memoryview) -> None:
+        if type == _WAKE and request == 0:
+            return
         future = self._pending.get(request)
         try:
             reader = _Reader(body)

@@ -77,6 +77,12 @@ func (t Type) Files() int {
 	return 0
 }
 
+// IsTimed reports whether requests of a type have a deadline, count against the quota of jobs, and
+// may be answered out of order.
+func (t Type) IsTimed() bool {
+	return t == TypeJob || t == TypeCopy || t == TypeWeights || t == TypeRun
+}
+
 // Header is the fixed start of a frame. Its layout is the same in all versions of the
 // protocol.
 //
@@ -142,6 +148,25 @@ func AppendFrame(b []byte, t Type, request uint64, m Message) ([]byte, error) {
 	binary.LittleEndian.PutUint16(header[4:], uint16(t))
 	binary.LittleEndian.PutUint64(header[8:], request)
 	return b, nil
+}
+
+// SetRequest sets the request of a frame.
+func SetRequest(frame []byte, request uint64) { binary.LittleEndian.PutUint64(frame[8:], request) }
+
+// MaxBacklog is the bytes of requests that a server reads ahead for a session: several of the
+// largest. While it has so many it reads no more, also no cancel.
+const MaxBacklog = 8 << 20
+
+// The most requests that it reads ahead, and the most descriptors of them: a process has a limited
+// number.
+const (
+	MaxTasks  = 1024
+	maxHanded = 64
+)
+
+// Weight returns what a request takes of MaxBacklog.
+func Weight(body, files int) int64 {
+	return int64(max(body, MaxBacklog/MaxTasks) + files*MaxBacklog/maxHanded)
 }
 
 // Deadline returns the deadline of a request without decoding its body, in nanoseconds:
