@@ -144,22 +144,30 @@ func TestPacksThatAreMergeable(t *testing.T) {
 // that has not read it, is later nevertheless, for those that have seen it.
 func TestReplaceIsLater(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	put(t, s.writer, mesaDriver, 3)
-	ahead := open(t, s.writer, writer(s.url))
-	fleet.SetClock(ahead, func() time.Time { return time.Now().Add(8 * time.Hour) })
-	_, err := ahead.Push(t.Context(), fleet.PushOptions{})
-	must(t, err)
-	pull(t, s.victim, reader(s.url), mesaDriver)
-	other := openDir(t)
-	put(t, other, mesaDriver, 4)
-	_, err = open(t, other, writer(s.url)).Push(t.Context(), fleet.PushOptions{Replace: true})
-	must(t, err)
-	pull(t, s.victim, reader(s.url), mesaDriver)
-	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3, 4)
-	s.changeHead(func([]byte) []byte { return []byte("nothing of ours") })
-	_, err = open(t, other, writer(s.url)).Push(t.Context(), fleet.PushOptions{Replace: true})
-	must(t, err)
+	for _, listed := range []bool{false, true} {
+		s := newScene(t)
+		writes, reads := writer(s.url), reader(s.url)
+		if listed {
+			f := &fleetOf{scene: s}
+			f.change(add(1))
+			writes, reads = f.signer(1), rooted(reads)
+		}
+		put(t, s.writer, mesaDriver, 3)
+		ahead := open(t, s.writer, writes)
+		fleet.SetClock(ahead, func() time.Time { return time.Now().Add(8 * time.Hour) })
+		_, err := ahead.Push(t.Context(), fleet.PushOptions{})
+		must(t, err)
+		pull(t, s.victim, reads, mesaDriver)
+		other := openDir(t)
+		put(t, other, mesaDriver, 4)
+		_, err = open(t, other, writes).Push(t.Context(), fleet.PushOptions{Replace: true})
+		must(t, err)
+		pull(t, s.victim, reads, mesaDriver)
+		wantPrograms(t, s.victim, mesaDriver, 1, 2, 3, 4)
+		s.changeHead(func([]byte) []byte { return []byte("nothing of ours") })
+		_, err = open(t, other, writes).Push(t.Context(), fleet.PushOptions{Replace: true})
+		must(t, err)
+	}
 }
 
 // A reader that has read a head whose packs are gone reads the new one.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -218,11 +219,9 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 		if err == nil {
 			empty.tag, empty.clock = object.Tag, object.Clock
 			empty.object = []byte{}
-			empty.Sequence = p.r.claimedNumber(object.Body, p.of)
+			empty.Epoch, empty.Sequence = p.r.claimedNumber(object.Body, p.of)
 			err = object.Body.Close()
 		}
-		seen := p.r.state.driver(p.of)
-		empty.Epoch, empty.Sequence = seen.Epoch, max(seen.Sequence, empty.Sequence)
 		return empty, ignoreMissing(err)
 	}
 	old, err := p.r.readToChange(ctx, p.of)
@@ -233,19 +232,20 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 }
 
 // claimedNumber returns the number of a head that is replaced, whoever wrote it: readers may have
-// seen it. One that no clock has is not taken, as later ones would have to be above it.
-func (r *Remote) claimedNumber(object io.Reader, of shader.Digest) uint64 {
+// seen it. One that no clock or list of keys has is not taken, as later ones would have to be above it.
+func (r *Remote) claimedNumber(object io.Reader, of shader.Digest) (epoch, sequence uint64) {
 	data, err := io.ReadAll(io.LimitReader(object, maxHeadBytes))
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	_, signed := cutKeys(data)
 	_, content, _ := bytes.Cut(signed, []byte("\n"))
 	h, err := decodeHead(content, of)
 	if err != nil || h.Sequence > uint64(r.now().Add(maxClockError).UnixMilli()) {
-		return 0
+		return 0, 0
 	}
-	return h.Sequence
+	keys := cmp.Or(r.seenKeys(), &KeyList{})
+	return min(h.Epoch, max(keys.Epoch, r.state.driver(of).Epoch)), h.Sequence
 }
 
 // known returns what the packs of a head have, and what must not be pushed. It takes packs
