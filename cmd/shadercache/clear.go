@@ -65,11 +65,13 @@ func (o *options) clear(in io.Reader, yes, dryRun bool) (*deletion, error) {
 		}
 	}
 	if !dryRun { // before: a clear may be killed, and the next pull brings what is gone
-		err = fleet.ForgetPacks(dir)
+		_ = fleet.ForgetPacks(dir)
 	}
-	report, clearErr := clearAll(dir, r.options())
-	r.PruneReport = report
-	return r, errors.Join(err, clearErr)
+	r.PruneReport, err = clearAll(dir, r.options())
+	if !dryRun { // and after: there may have been no room, or a pull beside
+		err = errors.Join(err, fleet.ForgetPacks(dir))
+	}
+	return r, err
 }
 
 // clearAll clears a cache directory and that of the benchmarks in it.
