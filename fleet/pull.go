@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -284,6 +285,7 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 		}
 		switch {
 		case err == nil:
+			_ = os.Mkdir(r.dir.DriverDir(), 0o700) // see holds: a pack may have no machine code
 			job.bounds.room -= max(p.Unpacked, p.Size)
 			report.Packs++
 			report.Programs += installed.Programs

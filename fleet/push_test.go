@@ -44,6 +44,20 @@ func TestPushedProgramsArePulled(t *testing.T) {
 	}
 }
 
+// TestPacksWithoutMachineCode are installed once, also where there is none yet.
+func TestPacksWithoutMachineCode(t *testing.T) {
+	t.Parallel()
+	url, from, to := fileURL(t), openDir(t), openDir(t)
+	put(t, from, mesaDriver, 1)
+	must(t, os.RemoveAll(from.DriverDir()))
+	push(t, from, writer(url))
+	for present := range 2 {
+		if r := pull(t, to, reader(url), mesaDriver); r.Present != present || r.DriverFiles != 0 {
+			t.Errorf("pull %d: %+v", present, r)
+		}
+	}
+}
+
 // Without compare-and-swap a writer that chose its number earlier may replace a head that
 // this machine wrote: the machine accepts the other head then. A machine that read what
 // was replaced does not, and neither accepts the head before.
