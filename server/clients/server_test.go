@@ -30,6 +30,14 @@ func TestClientsComputeRight(t *testing.T) {
 	steps(t, programs["c"], path, "open", "quiet", "buffer", "read", "gemm", "delete", "delete-plan", "delete not found")
 }
 
+// A client that is closed ends its session, also while a process that was forked lives.
+func TestCloseEndsTheSession(t *testing.T) {
+	t.Parallel()
+	languages(t, func(t *testing.T, _ string, check []string) {
+		steps(t, check, serve(t, server.Options{Sessions: 1}), "open", "left", "status")
+	})
+}
+
 // elsewhere has every named buffer on device 0.
 type elsewhere struct{}
 

@@ -585,6 +585,9 @@ const char *shc_hint(const shc_client *c) {
 
 static void shc__hang_up(shc_client *c) {
     if (c->fd >= 0) {
+        if (c->pid == getpid()) { /* a process that was forked has the socket too */
+            shutdown(c->fd, SHUT_RDWR);
+        }
         close(c->fd);
         c->fd = -1;
     }

@@ -1161,7 +1161,7 @@ class Client:
                 hello += _text(device) + _text(near)
             self._call(_HELLO, [hello], decode=self._welcome)
         except BaseException:
-            self._socket.close()
+            self._hang_up()
             raise
         self._greeted = True
 
@@ -1710,13 +1710,21 @@ class Client:
         del self._pending[future.number]
         future._finish(None, error)
 
+    def _hang_up(self) -> None:
+        if self._pid == os.getpid() and self._socket.fileno() >= 0:
+            try:  # a process that was forked has the socket too
+                self._socket.shutdown(_socket.SHUT_RDWR)
+            except OSError:
+                pass
+        self._socket.close()
+
     def _bad_answer(self, what: str) -> Error:
         return self._finish_all(_error("protocol", "the server sent " + what, _SAME_RELEASE))
 
     def _finish_all(self, error: Error) -> Error:
         """Ends the session: each request that is unanswered fails with the error."""
         self._end = error
-        self._socket.close()
+        self._hang_up()
         pending, self._pending = self._pending, {}
         for future in pending.values():
             future._finish(None, error)

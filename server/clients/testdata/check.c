@@ -6,6 +6,7 @@
 #define SHADERCACHE_IMPLEMENTATION
 #include "../c/shadercache.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -462,6 +463,29 @@ static int forked(check *c) {
     return WIFEXITED(result) ? WEXITSTATUS(result) : SHC_INTERNAL;
 }
 
+static int open_client(check *c) {
+    shc_close(c->gpu);
+    return shc_open(&c->gpu, c->path);
+}
+
+/* Opens a client again while a child has the socket of the one before. */
+static int left(check *c) {
+    int i, code = SHC_QUOTA;
+    pid_t child = fork();
+    if (child == 0) {
+        for (;;) {
+            pause();
+        }
+    }
+    for (i = 0; i < 1000 && code == SHC_QUOTA; i++) {
+        code = open_client(c);
+        usleep(5000);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    return code;
+}
+
 static int impatient(check *c) {
     shc_set_timeout(c->gpu, 200000000);
     return SHC_OK;
@@ -494,11 +518,6 @@ static int again(check *c) {
         c->gpu = first;
     }
     return SHC_OK;
-}
-
-static int open_client(check *c) {
-    shc_close(c->gpu);
-    return shc_open(&c->gpu, c->path);
 }
 
 /* Checks the path as the directory of the default place. */
@@ -572,6 +591,7 @@ static const struct {
              {"status", status},
              {"quiet", quiet},
              {"forked", forked},
+             {"left", left},
              {"impatient", impatient},
              {"hasty", hasty},
              {"oversize", oversize},
