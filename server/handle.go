@@ -6,22 +6,20 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
-// handle takes the requests of the queue in order. It runs until tasks is closed, and takes
+// handle takes the requests of the queue in order. It runs until the queue is closed, and takes
 // requests of an ended session without effect.
 func (s *session) handle() {
 	defer close(s.running)
-	for t := range s.tasks {
+	for t := s.queue.next(); t != nil; t = s.queue.next() {
 		s.handling.Lock()
 		s.take(t)
 		s.handling.Unlock()
-		if len(s.tasks) == 0 { // whatever became of this one: it may have been answered meanwhile
+		if s.queue.size() == 1 { // whatever became of this one: it may have been answered meanwhile
 			s.flush()
 		}
-		s.queued.Add(-1)
 	}
 }
 
@@ -30,7 +28,7 @@ func (s *session) handle() {
 // request is in the queue. Then none of the stream is before it.
 func (s *session) canStart(t *task) bool {
 	small := (t.header.Type == wire.TypeJob || t.header.Type == wire.TypeRun) && len(t.body) <= maxKeptBody
-	return small && s.queued.Load() == 0 && s.pace.hasRoom() && s.server.turns.isFree()
+	return small && s.queue.size() == 0 && s.pace.hasRoom() && s.server.turns.isFree()
 }
 
 // take performs a request, unless it is answered or its session has ended, and frees it. It
@@ -44,9 +42,7 @@ func (s *session) take(t *task) bool {
 	if t.cancel != nil && s.ctx.Err() != nil {
 		t.cancel()
 	}
-	socket.CloseAll(t.files)
-	s.backlog.Release(wire.Weight(len(t.body), len(t.files)))
-	t.releaseBody()
+	t.free()
 	return true
 }
 

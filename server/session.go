@@ -27,7 +27,7 @@ type session struct {
 
 	ctx     context.Context // ends with the session
 	cancel  context.CancelFunc
-	tasks   chan *task
+	queue   *queue
 	running chan *running
 	backlog *semaphore.Weighted // bytes of requests that are not handled yet
 	pace    *pace
@@ -36,9 +36,8 @@ type session struct {
 	completing atomic.Int64 // jobs that complete has not answered
 	direct     *running     // a job that the reader of the ring answers; used by it alone
 
-	handling sync.Mutex   // held by the goroutine that performs a request
-	queued   atomic.Int64 // requests in tasks, and the one of them that is performed
-	objects  *objects     // guarded by handling
+	handling sync.Mutex // held by the goroutine that performs a request
+	objects  *objects   // guarded by handling
 
 	mu struct {
 		sync.Mutex
@@ -55,6 +54,7 @@ type session struct {
 }
 
 const (
+	maxRunning = 1024 // jobs that are submitted and not completed
 	abortTime  = time.Second
 	goesOnTime = 3 * time.Second // less than clients wait, and few in 10 minutes for one that reads none
 )
@@ -62,7 +62,7 @@ const (
 func newSession(server *Server, conn *socket.Conn) *session {
 	s := &session{
 		server: server, conn: conn, out: newOutbox(conn, server.options.ReadTime, func(error) {}),
-		tasks: make(chan *task, wire.MaxTasks), running: make(chan *running, wire.MaxTasks),
+		queue: newQueue(), running: make(chan *running, maxRunning),
 		backlog: semaphore.NewWeighted(wire.MaxBacklog), pace: newPace(&server.lastDone), objects: newObjects(server),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -95,7 +95,7 @@ func (s *session) serve() {
 	s.out.close()
 	s.closeRing()
 	s.reading.Wait()
-	close(s.tasks)
+	s.queue.close()
 	rest.Wait()
 	s.mu.deadlines.timer.Stop()
 	s.freeRing()
@@ -230,8 +230,8 @@ func (s *session) receive(out *outbox, h wire.Header, b []byte, files []int) err
 		t.direct = false
 	}
 	t.keepBody()
-	s.queued.Add(1)
-	s.tasks <- t // does not wait: see wire.Weight
+	s.queue.put(t)
+	t.freeQueued() // its deadline may have passed before
 	return nil
 }
 

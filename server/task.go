@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/shadercache/shadercache/server/internal/socket"
 	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -50,12 +51,21 @@ func (t *task) keepBody() {
 // those behind it.
 func (t *task) isQueued() bool { return t.kept != nil }
 
-// releaseBody ends the use of the body.
-func (t *task) releaseBody() {
+// free gives back what a request has of the backlog, its body and its files.
+func (t *task) free() {
+	socket.CloseAll(t.files)
+	t.s.backlog.Release(wire.Weight(len(t.body), len(t.files)))
 	if t.kept != nil && cap(t.kept.bytes) <= maxKeptBody {
 		bodies.Put(t.kept)
 	}
 	t.body, t.kept = nil, nil
+}
+
+// freeQueued frees an answered request that handle has not taken.
+func (t *task) freeQueued() {
+	if t.answered.Load() && t.s.queue.remove(t) {
+		t.free()
+	}
 }
 
 // claim reports whether the caller is the one that answers the request.
@@ -94,12 +104,14 @@ func (t *task) checkReply(size int) error {
 	return nil
 }
 
-// end answers the request with an error, if it is unanswered, and reports whether it was.
+// end answers the request with an error, if it is unanswered, and reports whether it was. In the
+// queue it takes nothing of the backlog then: a client that tries again and again would fill that.
 func (t *task) end(code wire.Code, message string) bool {
 	if !t.claim() {
 		return false
 	}
 	t.fail(reject(code, "%s", message), code)
 	t.out.flush()
+	t.freeQueued()
 	return true
 }

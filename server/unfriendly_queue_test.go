@@ -62,7 +62,7 @@ func TestAClientThatEndsBehindItsQueue(t *testing.T) {
 			}
 		}
 	})
-	eventually(t, "a full queue", func() bool { return f.Status().Counters.Requests > 1000 })
+	eventually(t, "a full queue", func() bool { return f.Status().Counters.Requests > wire.MaxTasks })
 	open := openFiles(t)
 	r.Close()
 	writing.Wait()
@@ -107,6 +107,39 @@ func TestDescriptorsInTheQueue(t *testing.T) {
 	}
 	writing.Wait()
 	eventually(t, "all are closed", func() bool { return openFiles(t) <= open })
+}
+
+// TestCancelsBehindAFullQueue cancels what waits, again and again: it takes nothing of what the
+// server reads ahead, and each cancel is read. So it goes with deadlines.
+func TestCancelsBehindAFullQueue(t *testing.T) {
+	names := holdNames()
+	f := serve(t, server.Options{Names: names})
+	r := f.held(names)
+	file, _ := rawMemory(t, 4096)
+	open := openFiles(t)
+	large := validJob(64, 1)
+	large.Out = append(large.Out, wire.Binding{Binding: 9, Operand: wire.Operand{Place: wire.PlaceInline}})
+	large.In = append(large.In, wire.Binding{Binding: 8, Operand: wire.Operand{Place: wire.PlaceInline, Data: make([]byte, wire.MaxBody/5)}})
+	for i := uint64(10); i < 270; i += 4 {
+		r.send(frame(wire.TypeJob, i, large), frame(wire.TypeCancel, i+1, &wire.Cancel{Request: i}))
+		r.wantError(i, wire.CodeCancelled)
+		r.want(wire.TypeCancel|wire.ReplyBit, i+1)
+		if err := r.Write(frame(wire.TypeMemory, i+2, &wire.Memory{ID: 1, Size: 4096}), file); err != nil {
+			t.Fatal(err)
+		}
+		r.send(frame(wire.TypeCancel, i+3, &wire.Cancel{Request: i + 2}))
+		r.wantError(i+2, wire.CodeCancelled)
+		r.want(wire.TypeCancel|wire.ReplyBit, i+3)
+	}
+	large.Deadline = uint64(time.Millisecond)
+	for i := uint64(1000); i < 1050; i++ {
+		r.send(frame(wire.TypeJob, i, large))
+		r.wantError(i, wire.CodeDeadline)
+	}
+	eventually(t, "closed files", func() bool { return openFiles(t) <= open })
+	names.release()
+	r.want(wire.TypeBuffer|wire.ReplyBit, 2)
+	r.share(2000, 1, 4096) // the id is free
 }
 
 // lingering returns sockets whose last close waits for their peers, which read nothing. Their

@@ -160,7 +160,7 @@ const MaxBacklog = 8 << 20
 // The most requests that it reads ahead, and the most descriptors of them: a process has a limited
 // number.
 const (
-	MaxTasks  = 1024
+	MaxTasks  = 8192
 	maxHanded = 64
 )
 
