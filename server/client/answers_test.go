@@ -184,7 +184,7 @@ func TestASocketThatIsFull(t *testing.T) {
 	c := silent(t, nil)
 	soon(t, "releasing", func() {
 		for id := range uint32(5000) {
-			c.drop(wire.KindBuffer, id)
+			c.release(wire.KindBuffer, id, false)
 		}
 	})
 	one := &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 4)}, {Binding: 1, To: make([]byte, 4)}}}
@@ -264,7 +264,7 @@ func TestWhatIsLeftForLaterComesFirst(t *testing.T) {
 	c.sending.held <- struct{}{}
 	const releases = 10
 	for id := range uint32(releases) {
-		c.drop(wire.KindBuffer, id)
+		c.release(wire.KindBuffer, id, false)
 	}
 	done := make(chan struct{})
 	go func() { _, _ = c.NewBuffer(t.Context(), 4096); close(done) }()
@@ -332,9 +332,9 @@ func TestALargeJobBehindTheRing(t *testing.T) {
 	}
 }
 
-// TestWhatIsGivenUpIsReleasedByTheSocket gives up what was asked for by the socket: a release by
-// the ring would overtake it, and the server have it until the session ends.
-func TestWhatIsGivenUpIsReleasedByTheSocket(t *testing.T) {
+// TestWhatIsMadeByTheSocketIsReleasedByIt gives up what was asked for by the socket, and releases
+// it: by the ring that would overtake what makes it, or come after what makes the next one.
+func TestWhatIsMadeByTheSocketIsReleasedByIt(t *testing.T) {
 	mine, theirs := rings(t)
 	c := silent(t, nil)
 	c.sending.ring = &clientRing{Ring: mine}
@@ -349,6 +349,20 @@ func TestWhatIsGivenUpIsReleasedByTheSocket(t *testing.T) {
 		if err := ask(cancelled(t)); !errors.Is(err, context.DeadlineExceeded) || theirs.Ready() {
 			t.Errorf("%s: %v, and in the ring is something: %v", name, err, theirs.Ready())
 		}
+	}
+	for kind := wire.KindProgram; kind <= wire.KindTexture; kind++ {
+		c.release(kind, 99, false)
+		if byRing := kind == wire.KindBuffer || kind == wire.KindTexture; theirs.Ready() != byRing {
+			t.Errorf("kind %d: in the ring is something: %v", kind, theirs.Ready())
+		}
+		for theirs.Ready() {
+			if _, _, err := theirs.Take(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.mu.Lock() // it is answered
+		c.mu.inRing, c.mu.inSocket = 0, 0
+		c.mu.Unlock()
 	}
 }
 

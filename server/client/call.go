@@ -24,7 +24,7 @@ type call struct {
 	err      error
 	room     int                     // bytes of the operands that the reply has
 	byRing   bool                    // it was sent by the ring
-	bySocket bool                    // it has to be sent by the socket
+	unused   bool                    // no job that is unanswered uses what it releases
 	ordered  *int                    // counts it while it is unanswered: it takes effect in the order of sending
 	deliver  func(body []byte) error // called by the reader instead of a copy to reply
 	frame    *[]byte                 // until it is sent
@@ -147,16 +147,10 @@ func (c *Client) newID(kind wire.Kind) uint32 {
 	return c.mu.ids[kind]
 }
 
-// drop releases an object on the server, without waiting.
-func (c *Client) drop(kind wire.Kind, id uint32) {
-	c.startLater(&call{sent: wire.TypeRelease}, &wire.Release{Kind: kind, ID: id})
-}
-
-// giveUp drops an object that may be made meanwhile. The release goes as its request went: see
-// goesByRing.
-func (c *Client) giveUp(kind wire.Kind, id uint32) {
-	bySocket := kind != wire.KindBuffer && kind != wire.KindTexture
-	c.startLater(&call{sent: wire.TypeRelease, bySocket: bySocket}, &wire.Release{Kind: kind, ID: id})
+// release releases an object on the server, without waiting. Where no job that uses it is unanswered
+// it need not wait for those before it: see goesByRing.
+func (c *Client) release(kind wire.Kind, id uint32, unused bool) {
+	c.startLater(&call{sent: wire.TypeRelease, unused: unused}, &wire.Release{Kind: kind, ID: id})
 }
 
 // deadlineOf returns the deadline of a request: 0, the server's default, where ctx has

@@ -72,7 +72,7 @@ func (c *Client) newMemory(ctx context.Context, size int) (*Memory, error) {
 	m := &Memory{c: c, id: c.newID(wire.KindMemory), bytes: bytes}
 	if err := c.do(ctx, wire.TypeMemory, &wire.Memory{ID: m.id, Size: uint64(size)}, &wire.Empty{}, f); err != nil {
 		if ctx.Err() != nil {
-			c.giveUp(wire.KindMemory, m.id)
+			c.release(wire.KindMemory, m.id, true)
 		}
 		_ = socket.Unmap(bytes)
 		return nil, err
@@ -92,7 +92,7 @@ func (m *Memory) Release() {
 		m.c.memories.Lock()
 		m.c.memories.list = slices.DeleteFunc(m.c.memories.list, func(other *Memory) bool { return other == m })
 		m.c.memories.Unlock()
-		m.c.drop(wire.KindMemory, m.id)
+		m.c.release(wire.KindMemory, m.id, true)
 		_ = socket.Unmap(m.bytes)
 	})
 }

@@ -25,7 +25,7 @@ func (c *Client) newObject(kind wire.Kind) object { return object{c: c, kind: ki
 func (o *object) make(ctx context.Context, t wire.Type, m, reply wire.Message) error {
 	err := o.c.do(ctx, t, m, reply)
 	if err != nil && ctx.Err() != nil {
-		o.c.giveUp(o.kind, o.id)
+		o.c.release(o.kind, o.id, true)
 	}
 	return err
 }
@@ -47,6 +47,6 @@ func (o *object) ID() uint32 { return o.id }
 // Release ends the use of the object. It may be called again.
 func (o *object) Release() {
 	if !o.released.Swap(true) {
-		o.c.drop(o.kind, o.id)
+		o.c.release(o.kind, o.id, false)
 	}
 }

@@ -206,19 +206,20 @@ const readRest = time.Second
 // which the order counts are unanswered by one of ring and socket at a time: between the two there
 // is no order. It reports too whether a large one has to wait for others by the ring.
 func (c *Client) goesByRing(w *call, m wire.Message, size int) (byRing, waits bool) {
-	const head = 64 // more than a reply has before its operands
+	const head = 64   // more than a reply has before its operands
+	bySocket := false // as what is made so, or a release and the next one would have no order
 	switch m := m.(type) {
 	case *wire.Cancel:
 		return w.byRing, false // as what it ends
 	case *wire.Release:
-		if w.bySocket {
+		if bySocket = m.Kind != wire.KindBuffer && m.Kind != wire.KindTexture; bySocket && w.unused {
 			return false, false
 		}
 	case *wire.Copy:
 		w.room = m.To.Inline()
 	}
 	r := c.sending.ring
-	fits := r.Fits(size) && r.Fits(head+w.room)
+	fits := !bySocket && r.Fits(size) && r.Fits(head+w.room)
 	switch w.sent {
 	case wire.TypeProgram, wire.TypePlan, wire.TypeStatus: // whose replies may be large
 		return false, false
