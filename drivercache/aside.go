@@ -25,9 +25,13 @@ const (
 	asideTime = 48 * time.Hour
 )
 
+// rename is os.Rename, but in tests.
+var rename = os.Rename
+
 // SetAside moves the content of a driver's directory away, so that drivers which are
 // loaded from now on start with an empty cache. It replaces what was set aside before. A
-// driver that is loaded already may continue with the files that it has open.
+// driver that is loaded already may continue with the files that it has open. What cannot be
+// moved, as a folder of a container's image, is deleted.
 func SetAside(dir string) error {
 	dir = filepath.Clean(dir)
 	aside := dir + asideExt
@@ -40,12 +44,13 @@ func SetAside(dir string) error {
 			continue
 		}
 		from, to := filepath.Join(dir, folder.Name()), filepath.Join(aside, folder.Name())
-		if err = errors.Join(err, os.Rename(from, to)); err != nil {
-			continue
+		subs := osfile.List(from)
+		if rename(from, to) != nil {
+			err = errors.Join(err, os.RemoveAll(from))
 		}
-		err = os.Mkdir(from, 0o700)
+		err = errors.Join(err, os.Mkdir(from, 0o700))
 		// Drivers that are loaded make only the last folder of a path again.
-		for _, sub := range osfile.List(to) {
+		for _, sub := range subs {
 			if sub.IsDir() {
 				err = errors.Join(err, os.Mkdir(filepath.Join(from, sub.Name()), 0o700))
 			}
@@ -53,6 +58,7 @@ func SetAside(dir string) error {
 	}
 	now := time.Now()
 	if err = errors.Join(err, os.Chtimes(aside, now, now)); err != nil {
+		_ = os.RemoveAll(aside) // else AsideSince would say that it was done
 		return fmt.Errorf("drivercache: set aside: %w", err)
 	}
 	return nil

@@ -49,24 +49,31 @@ func TestPullThatWaits(t *testing.T) {
 	if err != nil || len(locks) != 1 {
 		t.Fatal(locks, err)
 	}
-	f, err := os.Open(locks[0])
-	must(t, err)
-	must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
-	said := make(chan string, 1)
-	o := reader(s.url)
-	o.Logger = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) { said <- string(line) }), nil))
-	var pulls sync.WaitGroup
-	pulls.Go(func() { pull(t, s.victim, o, mesaDriver) })
-	select {
-	case line := <-said:
-		if !strings.Contains(line, "another process pulls") || !strings.Contains(line, locks[0]) {
-			t.Error(line)
+	for lock, word := range map[string]string{
+		locks[0]: "the lock is " + locks[0] + ": fuser",
+		filepath.Join(s.victim.Path(), ".import.lock"): "another import is running",
+	} {
+		put(t, s.writer, mesaDriver, len(word))
+		push(t, s.writer, writer(s.url))
+		f, err := os.Open(lock)
+		must(t, err)
+		must(t, syscall.Flock(int(f.Fd()), syscall.LOCK_EX))
+		said := make(chan string, 1)
+		o := reader(s.url)
+		o.Logger = slog.New(slog.NewTextHandler(writerFunc(func(line []byte) { said <- string(line) }), nil))
+		var pulls sync.WaitGroup
+		pulls.Go(func() { pull(t, s.victim, o, mesaDriver) })
+		select {
+		case line := <-said:
+			if !strings.Contains(line, word) {
+				t.Error(line)
+			}
+		case <-time.After(time.Minute):
+			t.Error("it said nothing: ", word)
 		}
-	case <-time.After(time.Minute):
-		t.Error("it said nothing")
+		must(t, f.Close())
+		pulls.Wait()
 	}
-	must(t, f.Close())
-	pulls.Wait()
 }
 
 type writerFunc func(line []byte)

@@ -362,6 +362,9 @@ func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reade
 		Unrecorded: job.unrecorded,
 	}
 	report, err := pack.Import(from, r.dir, o)
+	if busy := err; errors.Is(busy, pack.ErrBusy) {
+		defer time.AfterFunc(lockPatience, func() { r.warn("the pull waits for another process", busy) }).Stop()
+	}
 	for errors.Is(err, pack.ErrBusy) && ctx.Err() == nil {
 		time.Sleep(lockPoll)
 		report, err = pack.Import(from, r.dir, o)

@@ -73,7 +73,7 @@ func (r *Remote) push(ctx context.Context, o PushOptions) (report PushReport, er
 		if err := p.run(ctx); err != nil {
 			return report, err
 		}
-		if err := r.compactMany(ctx, info.Digest); err != nil {
+		if err := ignoreMissing(r.compactMany(ctx, info.Digest)); err != nil {
 			r.warn("packs were not compacted; the next push does it", err)
 		}
 		r.endLease(info.Digest)

@@ -42,7 +42,7 @@ func TestConnectionsWithoutAHello(t *testing.T) {
 // once: the server closes none of them for another one, whose hello it has read already.
 func TestHellosOfABurst(t *testing.T) {
 	f := serve(t, server.Options{Sessions: 1000})
-	for range 40 {
+	for range 10 {
 		var burst []*raw
 		for range 200 {
 			r := f.raw()
