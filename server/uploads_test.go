@@ -39,6 +39,9 @@ func TestSameVersionUploadsNothing(t *testing.T) {
 		{1, 7, 0},   // it knows
 		{0, 7, 0},
 		{1, 8, 256}, // a new version
+		{0, 7, 256}, // the first client set it, and does not know of 8
+		{1, 8, 256},
+		{1, 8, 0},
 	} {
 		before := bytesIn()
 		uploaded, err := plans[c.plan].SetWeights(t.Context(), c.version, weights, nil)

@@ -4,9 +4,11 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/job"
@@ -18,6 +20,7 @@ type Plan struct {
 	object
 	created bool
 	info    job.PlanInfo
+	version atomic.Uint64 // that was seen last: another client may have set another one since
 }
 
 // OpenPlan makes or opens a plan: see job.Planner. One without a name ends with the session.
@@ -44,6 +47,7 @@ func (c *Client) OpenPlan(ctx context.Context, name string, exact bool, layers .
 		p.Release()
 		return nil, err
 	}
+	p.version.Store(p.info.Version)
 	return p, nil
 }
 
@@ -54,7 +58,11 @@ func (c *Client) DeletePlan(ctx context.Context, name string) error {
 
 // Info returns what the plan is. Version is the one that it had when it was opened, or that this
 // client has set since.
-func (p *Plan) Info() job.PlanInfo { return p.info }
+func (p *Plan) Info() job.PlanInfo {
+	info := p.info
+	info.Version = p.version.Load()
+	return info
+}
 
 // infoOf returns what a reply says of a plan.
 func infoOf(r *wire.PlanReply) (job.PlanInfo, error) {
@@ -87,15 +95,18 @@ func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []f
 	if p.released.Load() {
 		return false, job.ErrReleased
 	}
-	if version == p.info.Version && version != 0 {
-		return false, nil
+	m := wire.Weights{Plan: p.id, Version: version, Deadline: deadlineOf(ctx)}
+	var reply wire.WeightsReply
+	if version == p.version.Load() { // without weights: they are refused where another version is there
+		if err := p.c.do(ctx, wire.TypeWeights, &m, &reply); !errors.Is(err, job.ErrInvalid) {
+			return false, err
+		}
 	}
 	if len(weights) != p.info.Weights || len(bias) != p.info.Bias {
 		return false, fmt.Errorf("%w: %d weights and a bias of %d, the plan takes %d and %d",
 			job.ErrInvalid, len(weights), len(bias), p.info.Weights, p.info.Bias)
 	}
 	staging := &Pending{c: p.c}
-	m := wire.Weights{Plan: p.id, Version: version, Deadline: deadlineOf(ctx)}
 	if m.Weights, err = staging.input(ctx, raw.Bytes(weights)); err == nil && len(bias) > 0 {
 		m.Bias, err = staging.input(ctx, raw.Bytes(bias))
 	}
@@ -103,11 +114,10 @@ func (p *Plan) SetWeights(ctx context.Context, version uint64, weights, bias []f
 		staging.unstage(true)
 		return false, err
 	}
-	var reply wire.WeightsReply
 	err = p.c.do(ctx, wire.TypeWeights, &m, &reply)
 	staging.unstage(err == nil)
 	if err == nil {
-		p.info.Version = version
+		p.version.Store(version)
 	}
 	return reply.Uploaded, err
 }
