@@ -56,8 +56,7 @@ func SetAside(dir string) error {
 			}
 		}
 	}
-	now := time.Now()
-	if err = errors.Join(err, os.Chtimes(aside, now, now)); err != nil {
+	if err = errors.Join(err, os.Chtimes(aside, time.Now(), time.Now())); err != nil {
 		_ = os.RemoveAll(aside) // else AsideSince would say that it was done
 		return fmt.Errorf("drivercache: set aside: %w", err)
 	}
