@@ -21,6 +21,11 @@ func (o *Options) ChildCommand(ctx context.Context, dir string, command []string
 	if err != nil {
 		return nil, err
 	}
+	const running = "/proc/self/exe" // on Linux, whatever became of the file
+	own, _ := os.Stat(running)
+	if file, err := os.Stat(executable); own != nil && (err != nil || !os.SameFile(own, file)) {
+		executable = running
+	}
 	all := append(command, "--device", o.Device, "--api", o.API.String(),
 		"--driver-cache", o.DriverCache.String(), "--log-level", o.LogLevel.String(),
 		"--json="+strconv.FormatBool(o.JSON))

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -96,6 +97,38 @@ func TestForStoresLeavesOutUnknownDrivers(t *testing.T) {
 	})
 	if err != nil || !slices.Equal(visited, names[:1]) || !strings.Contains(messages.String(), names[1]) {
 		t.Errorf("%q, %v, %q", visited, err, messages.String())
+	}
+}
+
+// TestChildOfARemovedFile is of a process whose file was removed, as by an upgrade: its children are
+// of its own build.
+func TestChildOfARemovedFile(t *testing.T) {
+	if os.Getenv("REMOVED") == "" {
+		removed := filepath.Join(t.TempDir(), "removed")
+		own, err := os.ReadFile("/proc/self/exe")
+		if err != nil {
+			t.Skip("only Linux has the file of a process")
+		}
+		if err := os.WriteFile(removed, own, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.Command(removed, "-test.run", "^TestChildOfARemovedFile$")
+		cmd.Env = append(os.Environ(), "REMOVED="+removed)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	if err := os.Remove(os.Getenv("REMOVED")); err != nil {
+		t.Fatal(err)
+	}
+	child, err := (&Options{}).ChildCommand(t.Context(), "", []string{"-test.run=^$"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	child.Args = child.Args[:2]
+	if out, err := child.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 
