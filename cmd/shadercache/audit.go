@@ -153,7 +153,7 @@ func (a *audit) run(chosen []*shader.Source) error {
 			a.skip(src, now.errors[src.Key()].Error())
 		case err != nil:
 			a.skip(src, "it is not in the cache")
-		case bytes.Equal(a.comparable(had), now.binaries[src.Key()]):
+		case a.isSame(had.Payload, now.binaries[src.Key()]):
 			a.r.Same++
 		default:
 			differ = append(differ, src)
@@ -167,7 +167,7 @@ func (a *audit) run(chosen []*shader.Source) error {
 		return err
 	}
 	for _, src := range differ {
-		if bytes.Equal(now.binaries[src.Key()], again.binaries[src.Key()]) {
+		if a.isSame(now.binaries[src.Key()], again.binaries[src.Key()]) {
 			a.r.Differs = append(a.r.Differs, auditLine{src.Name(), src.Key().String(), "the driver makes another program binary"})
 		} else {
 			a.skip(src, "the driver makes other bytes each time")
@@ -176,12 +176,12 @@ func (a *audit) run(chosen []*shader.Source) error {
 	return nil
 }
 
-// comparable returns a program binary without what differs between processes.
-func (a *audit) comparable(b *binary.Blob) []byte {
+// isSame compares program binaries without what differs between processes.
+func (a *audit) isSame(x, y []byte) bool {
 	if strings.HasPrefix(a.driver.Vendor, "NVIDIA") {
-		return nvidia.ComparableBinary(b.Payload)
+		return bytes.Equal(nvidia.ComparableBinary(x), nvidia.ComparableBinary(y))
 	}
-	return mesa.ComparableBinary(b.Payload)
+	return mesa.SameBinary(x, y)
 }
 
 func (a *audit) skip(src *shader.Source, reason string) {
@@ -218,7 +218,7 @@ func (a *audit) compileAnew(sources []*shader.Source) (m made, err error) {
 		if err = errors.Join(p.err, err); err != nil {
 			m.errors[key] = err
 		} else {
-			m.binaries[key] = a.comparable(blob)
+			m.binaries[key] = blob.Payload
 		}
 	}
 	return m, nil

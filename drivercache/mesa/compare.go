@@ -7,8 +7,8 @@ import (
 )
 
 // number is the name that Mesa gives a program of GLSL: its number in the process
-// (st_glsl_to_nir.cpp), and what aligns the text.
-var number = regexp.MustCompile(`GLSL[0-9]+\x00*`)
+// (st_glsl_to_nir.cpp).
+var number = regexp.MustCompile(`GLSL[0-9]+\x00`)
 
 // The header of a program binary (program_binary.c): format, SHA-1 of the driver, size and
 // CRC of what follows.
@@ -17,13 +17,36 @@ const (
 	binaryHeader = 32
 )
 
-// ComparableBinary returns a copy of a program binary without what depends on the programs
-// that the process made before, so that those of two processes can be compared. That of
-// another driver is returned as it is.
-func ComparableBinary(payload []byte) []byte {
-	if len(payload) < binaryHeader || int(binary.LittleEndian.Uint32(payload[binarySize:])) != len(payload)-binaryHeader {
-		return payload
+// SameBinary reports whether two program binaries are the same but for what depends on the programs
+// that their processes made before. Those of another driver are compared as they are.
+func SameBinary(a, b []byte) bool {
+	if !isBinary(a) || !isBinary(b) || !bytes.Equal(a[:binarySize], b[:binarySize]) {
+		return bytes.Equal(a, b)
 	}
-	rest := number.ReplaceAll(payload[binaryHeader:], []byte("GLSL"))
-	return append(bytes.Clone(payload[:binarySize]), rest...)
+	a, b = a[binaryHeader:], b[binaryHeader:]
+	nameA, nameB := number.FindIndex(a), number.FindIndex(b)
+	if nameA == nil || nameB == nil {
+		return bytes.Equal(a, b)
+	}
+	return bytes.Equal(a[:nameA[0]], b[:nameB[0]]) && sameBehindName(a, b, nameA[1], nameB[1])
 }
+
+func isBinary(payload []byte) bool {
+	return len(payload) >= binaryHeader && int(binary.LittleEndian.Uint32(payload[binarySize:])) == len(payload)-binaryHeader
+}
+
+// sameBehindName compares what follows the names that end at endA and endB: a struct whose size is
+// not known but a multiple of 8, zeros up to a multiple of 4 of all, and the rest (nir_serialize.c).
+func sameBehindName(a, b []byte, endA, endB int) bool {
+	zerosA, zerosB := -endA&3, -endB&3
+	a, b = a[endA:], b[endB:]
+	for size := 0; size+max(zerosA, zerosB) <= min(len(a), len(b)) && bytes.Equal(a[:size], b[:size]); size += 8 {
+		restA, restB := a[size:], b[size:]
+		if isZero(restA[:zerosA]) && isZero(restB[:zerosB]) && bytes.Equal(restA[zerosA:], restB[zerosB:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func isZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }

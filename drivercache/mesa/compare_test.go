@@ -3,12 +3,20 @@ package mesa
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"testing"
 )
 
-// payload is a program binary with a name of a program in its content.
-func payload(name string, crc byte) []byte {
-	content := append([]byte("state\x01\x02"+name), 0, 0, 7)
+// payload is a program binary of a program with a name: a struct of 24 bytes, aligned numbers.
+func payload(name string, crc byte, numbers ...uint32) []byte {
+	content := append(append([]byte("state\x01\x02\x01"), name...), 0)
+	content = append(content, bytes.Repeat([]byte{0, 0, 7, 0, 0, 0}, 4)...)
+	for len(content)%4 != 0 {
+		content = append(content, 0)
+	}
+	for _, n := range numbers {
+		content = binary.LittleEndian.AppendUint32(content, n)
+	}
 	head := bytes.Repeat([]byte{crc}, binaryHeader)
 	copy(head, "formatsha1sha1sha1sha1sh")
 	binary.LittleEndian.PutUint32(head[binarySize:], uint32(len(content)))
@@ -16,16 +24,23 @@ func payload(name string, crc byte) []byte {
 }
 
 func TestBinariesOfTwoProcesses(t *testing.T) {
-	one := ComparableBinary(payload("GLSL3", 1))
-	if !bytes.Equal(one, ComparableBinary(payload("GLSL1744", 2))) {
-		t.Error("the number of the program is compared")
+	one := payload("GLSL3", 1, 1, 256, 0, 5)
+	for _, name := range []string{"GLSL3", "GLSL9", "GLSL12", "GLSL174", "GLSL1744", "GLSL17446"} {
+		if other := payload(name, 2, 1, 256, 0, 5); !SameBinary(one, other) || !SameBinary(other, one) {
+			t.Errorf("the number of program %s is compared", name)
+		}
+		for _, numbers := range [][]uint32{{1, 1, 0, 5}, {1, 256, 5, 0}, {1, 65536, 0, 5}, {256, 256, 0, 5}, {1, 0, 256, 5}, {1, 256, 0, 0, 5}, {1, 256, 0}} {
+			if SameBinary(one, payload(name, 1, numbers...)) {
+				t.Errorf("%s with %v is the same", name, numbers)
+			}
+		}
 	}
-	if bytes.Equal(one, ComparableBinary(append(payload("GLSL3", 1)[:binaryHeader], payload("GLSX3", 1)[binaryHeader:]...))) {
+	if SameBinary(one, payload("GLSX3", 1, 1, 256, 0, 5)) {
 		t.Error("another content is the same")
 	}
-	for _, other := range [][]byte{nil, []byte("short"), append(payload("GLSL3", 1), 0)} {
-		if !bytes.Equal(ComparableBinary(other), other) {
-			t.Errorf("%q is no binary of Mesa, and was changed", other)
+	for _, other := range [][]byte{nil, []byte("short"), append(slices.Clone(one), 0)} {
+		if !SameBinary(other, slices.Clone(other)) || SameBinary(other, one) {
+			t.Errorf("%q is no binary of Mesa", other)
 		}
 	}
 }
