@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,6 +41,11 @@ func TestOpenDirRefusesParentsOfOthers(t *testing.T) {
 	giveAway(t, others)
 	wantUnsafe(t, filepath.Join(others, "cache"), "can be replaced by "+ofOtherUser+", to whom "+others)
 	wantUnsafe(t, filepath.Join(others, "a", "cache"), "can be replaced by "+ofOtherUser)
+	if users, _ := os.ReadFile("/proc/self/uid_map"); slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"}) {
+		must(t, os.Chown(others, 65534, -1)) // a user as others are, where none is outside the namespace
+		wantUnsafe(t, filepath.Join(others, "cache"), "can be replaced by user 65534")
+		must(t, os.Chown(others, otherUser, -1))
+	}
 	link := filepath.Join(top, "link")
 	must(t, os.Symlink(filepath.Join(others, "a"), link))
 	wantUnsafe(t, filepath.Join(link, "cache"), "can be replaced by "+ofOtherUser)

@@ -40,9 +40,13 @@ var bodies = sync.Pool{New: func() any { return new(body) }}
 // maxKeptBody is the size of bodies that are reused.
 const maxKeptBody = 64 << 10
 
-// keepBody copies the body, so that it stays valid in the queue.
+// keepBody copies the body, so that it stays valid in the queue, to what is not much larger: the
+// backlog counts the body alone.
 func (t *task) keepBody() {
-	t.kept = bodies.Get().(*body)
+	if t.kept = bodies.Get().(*body); cap(t.kept.bytes) > 4*max(len(t.body), wire.MaxBacklog/wire.MaxTasks) {
+		bodies.Put(t.kept)
+		t.kept = new(body)
+	}
 	t.kept.bytes = append(t.kept.bytes[:0], t.body...)
 	t.body = t.kept.bytes
 }
@@ -65,6 +69,7 @@ func (t *task) free() {
 func (t *task) freeQueued() {
 	if t.answered.Load() && t.s.queue.remove(t) {
 		t.free()
+		t.s.flush() // handle may have left the replies before to what was behind them
 	}
 }
 

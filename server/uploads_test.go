@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // A version of weights or of a named buffer that the server has is not uploaded again, by
@@ -77,5 +78,26 @@ func TestSameVersionUploadsNothing(t *testing.T) {
 	b, err := third.OpenBuffer(t.Context(), "buffer")
 	if err != nil || b.Version() != 7 {
 		t.Errorf("version %d, %v", b.Version(), err)
+	}
+}
+
+// TestMemoryThatIsKeptMakesRoom writes data of more sizes than a session may have memories: those
+// that the client keeps for reuse are released where there is no other.
+func TestMemoryThatIsKeptMakesRoom(t *testing.T) {
+	f := serve(t, server.Options{Limits: wire.Limits{Objects: 3}})
+	c := f.dial()
+	b, err := c.NewBuffer(t.Context(), 8<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size := 128 << 10; size <= 8<<20; size *= 2 {
+		if _, err := b.Write(t.Context(), 0, make([]byte, size)); err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	if m, err := c.NewMemory(t.Context(), 4096); err != nil {
+		t.Error(err)
+	} else {
+		m.Release()
 	}
 }

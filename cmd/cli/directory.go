@@ -35,6 +35,13 @@ func (o *Options) Place() binary.Place {
 	return binary.Place{Dir: o.Dir, Filled: os.Getenv("SHADERCACHE_REMOTE") != ""}
 }
 
+// WarnOfPlace says where the cache directory is not the one that the environment names.
+func (o *Options) WarnOfPlace() {
+	if l := o.Place().Find(); o.Dir == "" && l.Private() {
+		o.Logger().Warn("a private place is used as the cache directory: --dir names another one", "directory", l.Dir.Path(), "reason", l.Err)
+	}
+}
+
 // OpenDirectory opens the cache directory for commands that change an existing one. A
 // missing directory is not made: dir is nil then.
 func (o *Options) OpenDirectory() (path string, dir *binary.Dir, err error) {
@@ -68,6 +75,7 @@ func (o *Options) openExisting(open func(path string) (*binary.Dir, error)) (pat
 	if path, err = o.Directory(); err != nil {
 		return "", nil, err
 	}
+	o.WarnOfPlace()
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return path, nil, nil
 	}

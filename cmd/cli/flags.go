@@ -93,8 +93,11 @@ func (v notEmpty) Set(text string) error {
 	if v.Type() == "stringSlice" {
 		items = strings.Split(text, ",")
 	}
-	if slices.Contains(items, "") {
+	switch {
+	case slices.Contains(items, ""):
 		return errors.New("it is empty")
+	case strings.ContainsAny(text, "\r\n"): // of a list the first line alone would count
+		return errors.New("it has more than one line")
 	}
 	return v.Value.Set(text)
 }

@@ -13,6 +13,18 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// A list of more than one line is refused: the first one alone would count.
+func TestListsHaveOneLine(t *testing.T) {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.StringSlice("keep", nil, "")
+	for text, want := range map[string]string{"a,b": "", "a\nb": "more than one line", "a,": "empty", "": "empty"} {
+		err := notEmpty{flags.Lookup("keep").Value}.Set(text)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 // Flags keep their value where a text is refused, and their String can be Set.
 func TestFlags(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -130,9 +130,7 @@ func (f filling) inChildren(
 
 // pool returns the pool of children that get the given argument.
 func (f filling) pool(argument string) *isolate.Pool {
-	if l := f.Place().Find(); l.Private() { // children get its path, and do not log it
-		f.Logger().Warn("a private place is used as the cache directory", "directory", l.Dir.Path(), "reason", l.Err)
-	}
+	f.WarnOfPlace() // children get its path, and do not log it
 	memory := int64(f.how.Memory)
 	if memory == 0 {
 		memory = -1

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -68,8 +69,11 @@ func replaceableIn(parent string) (reason, remedy string) {
 }
 
 // unmappedUser returns the owner that files of users outside the user namespace seem to
-// have.
+// have, and -1 where none is outside.
 var unmappedUser = sync.OnceValue(func() int {
+	if users, _ := os.ReadFile("/proc/self/uid_map"); slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"}) {
+		return -1
+	}
 	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")
 	if uid, parseErr := strconv.Atoi(strings.TrimSpace(string(text))); err == nil && parseErr == nil {
 		return uid

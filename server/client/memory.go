@@ -4,6 +4,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -61,7 +62,16 @@ func (m *Memory) operand(offset, size int) wire.Operand {
 	return wire.Operand{Place: wire.PlaceMemory, ID: m.id, Offset: uint64(offset), Size: uint64(size)}
 }
 
+// newMemory makes memory, where the quota wants it instead of what is kept for reuse.
 func (c *Client) newMemory(ctx context.Context, size int) (*Memory, error) {
+	m, err := c.askForMemory(ctx, size)
+	if errors.Is(err, job.ErrQuota) && c.staging.release() > 0 {
+		m, err = c.askForMemory(ctx, size)
+	}
+	return m, err
+}
+
+func (c *Client) askForMemory(ctx context.Context, size int) (*Memory, error) {
 	if size <= 0 {
 		return nil, fmt.Errorf("%w: memory of %d bytes", job.ErrInvalid, size)
 	}
@@ -144,7 +154,8 @@ func (c *Client) unstage(m *Memory) {
 	s.kept += len(m.bytes)
 }
 
-func (s *staging) release() {
+// release releases what is kept, and returns its bytes.
+func (s *staging) release() (bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, list := range s.free {
@@ -152,5 +163,6 @@ func (s *staging) release() {
 			m.Release()
 		}
 	}
-	s.free = nil
+	bytes, s.free, s.kept = s.kept, nil, 0
+	return bytes
 }
