@@ -15,27 +15,27 @@ import (
 
 // call is one request that waits for its reply.
 type call struct {
-	sent     wire.Type
-	request  uint64
-	done     chan struct{} // closed with err and reply
-	ended    atomic.Bool   // likewise, for a goroutine that spins
-	awaited  atomic.Bool   // a goroutine sleeps until done is closed, or may
-	reply    []byte
-	err      error
-	room     int                     // bytes of the operands that the reply has
-	byRing   bool                    // it was sent by the ring
-	unused   bool                    // no job that is unanswered uses what it releases
-	ordered  *int                    // counts it while it is unanswered: it takes effect in the order of sending
-	deliver  func(body []byte) error // called by the reader instead of a copy to reply
-	frame    *[]byte                 // until it is sent
-	weight   int64                   // of the client's backlog
-	backlog  *semaphore.Weighted     // of the client, where the call takes some
-	slots    chan struct{}           // likewise, of a slot
-	limit    time.Duration           // for the reply
-	due      time.Time               // when it has come at the latest
-	seen     uint64                  // Client.mu.replies when it was sent
-	late     bool                    // it has not come
-	waits    bool                    // nothing of it is written: see awaitTurn
+	sent    wire.Type
+	request uint64
+	done    chan struct{} // closed with err and reply
+	ended   atomic.Bool   // likewise, for a goroutine that spins
+	awaited atomic.Bool   // a goroutine sleeps until done is closed, or may
+	reply   []byte
+	err     error
+	room    int                     // bytes of the operands that the reply has
+	byRing  bool                    // it was sent by the ring
+	unused  bool                    // no job that is unanswered uses what it releases
+	ordered *int                    // counts it while it is unanswered: it takes effect in the order of sending
+	deliver func(body []byte) error // called by the reader instead of a copy to reply
+	frame   *[]byte                 // until it is sent
+	weight  int64                   // of the client's backlog
+	backlog *semaphore.Weighted     // of the client, where the call takes some
+	slots   chan struct{}           // likewise, of a slot
+	limit   time.Duration           // for the reply
+	due     time.Time               // when it has come at the latest
+	seen    uint64                  // Client.mu.replies when it was sent
+	late    bool                    // it has not come
+	waits   bool                    // nothing of it is written: see awaitTurn
 }
 
 // finish ends the call. body is valid until it returns.
