@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -129,6 +130,7 @@ func (p *splitPlan) each(fn func(i int, part job.Plan) error) error {
 func (p *splitPlan) Info() job.PlanInfo {
 	info := p.parts[0].Info()
 	info.Input, info.Output = p.rows*p.input, p.rows*p.output
+	info.Layers, info.Programs = slices.Clone(info.Layers), slices.Clone(info.Programs) // the part's own
 	for _, part := range p.parts[1:] {
 		other := part.Info()
 		if other.Version != info.Version {

@@ -46,9 +46,13 @@ func SetAside(dir string) error {
 		from, to := filepath.Join(dir, folder.Name()), filepath.Join(aside, folder.Name())
 		subs := osfile.List(from)
 		if rename(from, to) != nil {
-			err = errors.Join(err, os.RemoveAll(from))
+			for _, e := range osfile.List(from) { // it may be a volume, which stays
+				err = errors.Join(err, os.RemoveAll(filepath.Join(from, e.Name())))
+			}
 		}
-		err = errors.Join(err, os.Mkdir(from, 0o700))
+		if madeErr := os.Mkdir(from, 0o700); !errors.Is(madeErr, fs.ErrExist) {
+			err = errors.Join(err, madeErr)
+		}
 		// Drivers that are loaded make only the last folder of a path again.
 		for _, sub := range subs {
 			if sub.IsDir() {

@@ -130,7 +130,7 @@ func (r *Remote) compactPacks(ctx context.Context, old *fetched, parts []Pack, r
 	}
 	r.state.putItems(old.Fingerprint, made.SHA256, made.items)
 	if s := r.state.driver(old.Fingerprint); s.has(made.Pack) {
-		r.note(r.markInstalled(&head, made.SHA256))
+		r.note(r.markInstalled(&head, s.Forgotten, made.SHA256))
 	}
 	report.Heads, report.Packs, report.Bytes, report.Sequence = 1, report.Packs+1, report.Bytes+made.Size, head.Sequence
 	return nil

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -164,9 +165,26 @@ func TestReplaceIsLater(t *testing.T) {
 		must(t, err)
 		pull(t, s.victim, reads, mesaDriver)
 		wantPrograms(t, s.victim, mesaDriver, 1, 2, 3, 4)
+		replace := func(d *binary.Dir, ahead time.Duration) {
+			r := open(t, d, writes)
+			fleet.SetClock(r, func() time.Time { return time.Now().Add(ahead) })
+			_, err := r.Push(t.Context(), fleet.PushOptions{Replace: true})
+			must(t, err)
+		}
 		s.changeHead(func([]byte) []byte { return []byte("nothing of ours") })
-		_, err = open(t, other, writes).Push(t.Context(), fleet.PushOptions{Replace: true})
-		must(t, err)
+		replace(other, 0)
+
+		// Who has no key takes the number as far ahead as a clock may be, and a machine without
+		// memory whose clock is behind replaces what replaced it.
+		far := fmt.Appendf(nil, `"sequence":%d`, time.Now().Add(24*time.Hour-time.Minute).UnixMilli())
+		s.changeHead(func(b []byte) []byte { return regexp.MustCompile(`"sequence": ?[0-9]+`).ReplaceAll(b, far) })
+		replace(other, 0)
+		pull(t, s.victim, reads, mesaDriver)
+		third := openDir(t)
+		put(t, third, mesaDriver, 5)
+		replace(third, -2*time.Minute)
+		pull(t, s.victim, reads, mesaDriver)
+		wantPrograms(t, s.victim, mesaDriver, 1, 2, 3, 4, 5)
 	}
 }
 

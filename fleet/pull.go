@@ -140,7 +140,8 @@ type pullJob struct {
 	unrecorded bool // see pack.ImportOptions
 	hurried    bool // it does not count as an error that ctx ended
 
-	task uint64 // of the pull's region
+	task      uint64 // of the pull's region
+	forgotten uint64 // see markInstalled
 }
 
 // pullCounted is pullDriver, with the counters.
@@ -260,7 +261,8 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 	if len(missing) > 0 && !holds(r.dir, h.Driver) { // it does once one is installed: a next pull has to know which are
 		r.note(r.state.updateDriver(h.Fingerprint, (*driverState).forgetPacks))
 	}
-	r.noteCovered(h, missing)
+	job.forgotten = r.state.driver(h.Fingerprint).Forgotten
+	r.noteCovered(h, missing, job.forgotten)
 	report.Present = len(h.Packs) - len(missing)
 	fits, total, large := r.options.fit(missing, job.bounds.room)
 	if large != nil {
@@ -335,7 +337,7 @@ func (r *Remote) lacks(h *Head, again bool) []Pack {
 }
 
 // noteCovered remembers the packs that only replace installed ones.
-func (r *Remote) noteCovered(h *Head, missing []Pack) {
+func (r *Remote) noteCovered(h *Head, missing []Pack, forgotten uint64) {
 	if len(missing) == len(h.Packs) {
 		return
 	}
@@ -347,7 +349,7 @@ func (r *Remote) noteCovered(h *Head, missing []Pack) {
 		}
 	}
 	if len(covered) > 0 {
-		r.note(r.markInstalled(h, covered...))
+		r.note(r.markInstalled(h, forgotten, covered...))
 	}
 }
 
@@ -373,13 +375,17 @@ func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reade
 		return report, err
 	}
 	r.state.putItems(h.Fingerprint, p.SHA256, report.Items)
-	return report, r.markInstalled(h, p.SHA256)
+	return report, r.markInstalled(h, job.forgotten, p.SHA256)
 }
 
-// markInstalled remembers packs, and forgets those that the head does not list.
-func (r *Remote) markInstalled(h *Head, packs ...shader.Digest) error {
+// markInstalled remembers packs, and forgets those that the head does not list. It remembers none
+// where packs were forgotten since the caller began: what they brought may be deleted.
+func (r *Remote) markInstalled(h *Head, forgotten uint64, packs ...shader.Digest) error {
 	listed := h.digests()
 	return r.state.updateDriver(h.Fingerprint, func(s *driverState) {
+		if s.Forgotten != forgotten {
+			packs = nil
+		}
 		var keep []shader.Digest
 		for _, d := range append(s.Packs, packs...) {
 			if listed[d] || h.replaces(d) {

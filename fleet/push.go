@@ -148,6 +148,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // attempt adds what the present head lacks. It returns ErrChanged, wrapped, where another
 // writer changed the head meanwhile.
 func (p *pusher) attempt(ctx context.Context) error {
+	forgotten := p.r.state.driver(p.of).Forgotten
 	_, _, err := p.r.readKeys(ctx)
 	if err != nil {
 		return err
@@ -191,7 +192,7 @@ func (p *pusher) attempt(ctx context.Context) error {
 	p.report.DriverFiles += made.DriverFiles
 	p.report.Sequence = head.Sequence
 	p.r.state.putItems(p.of, made.SHA256, made.items)
-	p.r.note(p.r.markInstalled(&head, made.SHA256))
+	p.r.note(p.r.markInstalled(&head, forgotten, made.SHA256))
 	return nil
 }
 
@@ -221,6 +222,9 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 			empty.object = []byte{}
 			empty.Epoch, empty.Sequence = p.r.claimedNumber(object.Body, p.of)
 			err = object.Body.Close()
+		}
+		if valid, readErr := p.r.readToChange(ctx, p.of); readErr == nil { // signed by a key that counts
+			empty.Epoch, empty.Sequence = valid.Epoch, valid.Sequence
 		}
 		return empty, ignoreMissing(err)
 	}

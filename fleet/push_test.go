@@ -58,6 +58,28 @@ func TestPacksWithoutMachineCode(t *testing.T) {
 	}
 }
 
+// TestClearBesideAPull forgets what a pull has installed before the pull remembers that: what it
+// brought may be deleted, and the next one brings it.
+func TestClearBesideAPull(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	asked := false
+	s.store.get = func(_ context.Context, name string, _ *fleet.Object) (*fleet.Object, error) {
+		if strings.Contains(name, "/packs/") && !asked {
+			asked = true
+			must(t, fleet.ForgetPacks(s.victim))
+		}
+		return nil, nil
+	}
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	if r := pull(t, s.victim, reader(s.url), mesaDriver); r.Packs != 1 {
+		t.Errorf("after a clear beside a pull: %+v", r)
+	}
+	if r := pull(t, s.victim, reader(s.url), mesaDriver); r.Present != 1 {
+		t.Errorf("the third pull: %+v", r)
+	}
+}
+
 // Without compare-and-swap a writer that chose its number earlier may replace a head that
 // this machine wrote: the machine accepts the other head then. A machine that read what
 // was replaced does not, and neither accepts the head before.

@@ -63,14 +63,15 @@ type stateDir struct{ path string }
 
 // driverState is what is known of a driver's head.
 type driverState struct {
-	Epoch    uint64          `json:"epoch,omitempty"` // the highest of a signed head
-	Sequence uint64          `json:"sequence"`        // the highest of that epoch; 0 = none was seen
-	Head     shader.Digest   `json:"head"`            // of the bytes of that head
-	Before   *uint64         `json:"before"`          // that head was written here without compare-and-swap, after this number; nil: it was read
-	Packs    []shader.Digest `json:"packs"`           // installed, or made here
-	Checked  time.Time       `json:"checked"`         // the last answer of the remote
-	Missing  bool            `json:"missing"`         // that answer: there is no head
-	Saves    time.Duration   `json:"saves_ns"`        // what the packs of that head save: see Pack
+	Epoch     uint64          `json:"epoch,omitempty"`     // the highest of a signed head
+	Sequence  uint64          `json:"sequence"`            // the highest of that epoch; 0 = none was seen
+	Head      shader.Digest   `json:"head"`                // of the bytes of that head
+	Before    *uint64         `json:"before"`              // that head was written here without compare-and-swap, after this number; nil: it was read
+	Packs     []shader.Digest `json:"packs"`               // installed, or made here
+	Forgotten uint64          `json:"forgotten,omitempty"` // how often they were forgotten: see markInstalled
+	Checked   time.Time       `json:"checked"`             // the last answer of the remote
+	Missing   bool            `json:"missing"`             // that answer: there is no head
+	Saves     time.Duration   `json:"saves_ns"`            // what the packs of that head save: see Pack
 }
 
 // has reports whether a pack is installed, or all packs that it replaces.
@@ -84,7 +85,7 @@ func (s *driverState) has(p Pack) bool {
 
 func (s *driverState) hasDigest(d shader.Digest) bool { return slices.Contains(s.Packs, d) }
 
-func (s *driverState) forgetPacks() { s.Packs = nil }
+func (s *driverState) forgetPacks() { s.Packs, s.Forgotten = nil, s.Forgotten+1 }
 
 // read decodes a JSON file, and leaves v as it is where there is none that can be read.
 func (d stateDir) read(name string, v any) {

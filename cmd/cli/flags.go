@@ -89,14 +89,14 @@ type notEmpty struct{ pflag.Value }
 
 // Set is called for each time that the flag is given.
 func (v notEmpty) Set(text string) error {
-	items := []string{text}
-	if v.Type() == "stringSlice" {
+	list, items := v.Type() == "stringSlice", []string{text}
+	if list {
 		items = strings.Split(text, ",")
 	}
 	switch {
 	case slices.Contains(items, ""):
 		return errors.New("it is empty")
-	case strings.ContainsAny(text, "\r\n"): // of a list the first line alone would count
+	case list && strings.ContainsAny(text, "\r\n"): // the first line alone would count
 		return errors.New("it has more than one line")
 	}
 	return v.Value.Set(text)
