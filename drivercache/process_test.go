@@ -78,12 +78,15 @@ func addRecord(slot, text string) {
 // openSlotFile opens a file of a slot to append to it, and makes it with its header.
 func openSlotFile(path string) *os.File {
 	_ = os.MkdirAll(filepath.Dir(path), 0o700)
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	// In one step: a slot without its header, of a process that is killed, is refused for good.
+	if _, err := os.Lstat(path); err != nil {
+		made := fmt.Sprintf("%s.%d", os.Getenv(driverEnvironment), os.Getpid())
+		_ = os.WriteFile(made, slotHeader(), 0o600)
+		_ = os.Rename(made, path)
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		panic(err)
-	}
-	if info, err := f.Stat(); err == nil && info.Size() == 0 {
-		_, _ = f.Write(slotHeader())
 	}
 	return f
 }
