@@ -4,6 +4,7 @@ package server_test
 
 import (
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/shadercache/shadercache/conv2d"
@@ -99,5 +100,32 @@ func TestMemoryThatIsKeptMakesRoom(t *testing.T) {
 		t.Error(err)
 	} else {
 		m.Release()
+	}
+}
+
+// TestKeptMemoryMakesRoomForAll has goroutines that meet the quota together: what one of them
+// releases makes room for the others too.
+func TestKeptMemoryMakesRoomForAll(t *testing.T) {
+	f := serve(t, server.Options{Limits: wire.Limits{Objects: 16}})
+	c := f.dial()
+	b, err := c.NewBuffer(t.Context(), 2<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(goroutines, size int) {
+		var all sync.WaitGroup
+		for range goroutines {
+			all.Go(func() {
+				if _, err := b.Write(t.Context(), 0, make([]byte, size)); err != nil {
+					t.Errorf("%d bytes: %v", size, err)
+				}
+			})
+		}
+		all.Wait()
+	}
+	for range 5 {
+		write(16, 128<<10)
+		write(4, 1<<20)
+		write(4, 2<<20)
 	}
 }

@@ -24,11 +24,31 @@ func SameBinary(a, b []byte) bool {
 		return bytes.Equal(a, b)
 	}
 	a, b = a[binaryHeader:], b[binaryHeader:]
-	nameA, nameB := number.FindIndex(a), number.FindIndex(b)
-	if nameA == nil || nameB == nil {
-		return bytes.Equal(a, b)
+	namesB := number.FindAllIndex(b, -1)
+	for i, nameA := range number.FindAllIndex(a, -1) {
+		if i == len(namesB) || nameA[0] != namesB[i][0] {
+			return false
+		}
+		if nameB := namesB[i]; !bytes.Equal(a[nameA[0]:nameA[1]], b[nameB[0]:nameB[1]]) { // others are words of the program
+			return sameBeforeName(a[:nameA[0]], b[:nameB[0]], len(a)-len(b)) && sameBehindName(a, b, nameA[1], nameB[1])
+		}
 	}
-	return bytes.Equal(a[:nameA[0]], b[:nameB[0]]) && sameBehindName(a, b, nameA[1], nameB[1])
+	return bytes.Equal(a, b)
+}
+
+// sizesBefore is the bytes before a name in which sizes of what has it are.
+const sizesBefore = 24
+
+// sameBeforeName compares what is before a name. more is how much longer a is, and its sizes larger.
+func sameBeforeName(a, b []byte, more int) bool {
+	start := max(0, len(a)-sizesBefore)
+	for at := start; at+4 <= len(a); at += 4 {
+		x, y := binary.LittleEndian.Uint32(a[at:]), binary.LittleEndian.Uint32(b[at:])
+		if x != y && x-y != uint32(more) {
+			return false
+		}
+	}
+	return bytes.Equal(a[:start], b[:start])
 }
 
 func isBinary(payload []byte) bool {

@@ -364,6 +364,12 @@ func TestWhatIsMadeByTheSocketIsReleasedByIt(t *testing.T) {
 		c.mu.inRing, c.mu.inSocket = 0, 0
 		c.mu.Unlock()
 	}
+	c.mu.Lock() // a job is not: the release does not wait for it
+	c.mu.inRing = 1
+	c.mu.Unlock()
+	if c.release(wire.KindProgram, 99, false); !theirs.Ready() {
+		t.Error("a release behind a job is not in the ring")
+	}
 }
 
 // TestReplyToNoRequest ends the session: else a server that answers only such would count as one

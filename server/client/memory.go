@@ -9,6 +9,7 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/job"
@@ -64,11 +65,16 @@ func (m *Memory) operand(offset, size int) wire.Operand {
 
 // newMemory makes memory, where the quota wants it instead of what is kept for reuse.
 func (c *Client) newMemory(ctx context.Context, size int) (*Memory, error) {
-	m, err := c.askForMemory(ctx, size)
-	if errors.Is(err, job.ErrQuota) && c.staging.release() > 0 {
-		m, err = c.askForMemory(ctx, size)
+	for {
+		before := c.staging.releases.Load()
+		m, err := c.askForMemory(ctx, size)
+		if !errors.Is(err, job.ErrQuota) {
+			return m, err
+		}
+		if c.staging.release(); c.staging.releases.Load() == before { // by no other goroutine either
+			return nil, err
+		}
 	}
-	return m, err
 }
 
 func (c *Client) askForMemory(ctx context.Context, size int) (*Memory, error) {
@@ -117,6 +123,8 @@ type staging struct {
 	mu   sync.Mutex
 	free map[int][]*Memory
 	kept int
+
+	releases atomic.Uint64 // of something that was kept
 }
 
 // maxStaged is the bytes of shared memory that are kept for reuse.
@@ -154,15 +162,17 @@ func (c *Client) unstage(m *Memory) {
 	s.kept += len(m.bytes)
 }
 
-// release releases what is kept, and returns its bytes.
-func (s *staging) release() (bytes int) {
+// release releases what is kept.
+func (s *staging) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.kept > 0 {
+		s.releases.Add(1)
+	}
 	for _, list := range s.free {
 		for _, m := range list {
 			m.Release()
 		}
 	}
-	bytes, s.free, s.kept = s.kept, nil, 0
-	return bytes
+	s.free, s.kept = nil, 0
 }

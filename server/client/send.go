@@ -219,7 +219,7 @@ func (c *Client) goesByRing(w *call, m wire.Message, size int) (byRing, waits bo
 		w.room = m.To.Inline()
 	}
 	r := c.sending.ring
-	fits := !bySocket && r.Fits(size) && r.Fits(head+w.room)
+	fits := r.Fits(size) && r.Fits(head+w.room)
 	switch w.sent {
 	case wire.TypeProgram, wire.TypePlan, wire.TypeStatus: // whose replies may be large
 		return false, false
@@ -230,7 +230,7 @@ func (c *Client) goesByRing(w *call, m wire.Message, size int) (byRing, waits bo
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case fits && c.mu.inSocket == 0:
+	case fits && c.mu.inSocket == 0 && (!bySocket || c.mu.inRing > 0): // where it would wait it goes by the ring
 		w.ordered = &c.mu.inRing
 	case c.mu.inRing == 0:
 		w.ordered = &c.mu.inSocket
