@@ -35,9 +35,10 @@ func (o *Options) Place() binary.Place {
 	return binary.Place{Dir: o.Dir, Filled: os.Getenv("SHADERCACHE_REMOTE") != ""}
 }
 
-// WarnOfPlace says where the cache directory is not the one that the environment names.
+// WarnOfPlace says once where the cache directory is not the one that the environment names.
 func (o *Options) WarnOfPlace() {
-	if l := o.Place().Find(); o.Dir == "" && l.Private() {
+	if l := o.Place().Find(); o.Dir == "" && l.Private() && !o.placeSaid {
+		o.placeSaid = true
 		o.Logger().Warn("a private place is used as the cache directory: --dir names another one", "directory", l.Dir.Path(), "reason", l.Err)
 	}
 }

@@ -30,6 +30,7 @@ type Options struct {
 	// Results are what commands print with --json.
 	Results      []JSONResult
 	helpComplete bool // see CompleteHelp
+	placeSaid    bool // see WarnOfPlace
 }
 
 // ContextKind is a flag with the kind of context that a command opens.
