@@ -41,7 +41,10 @@ const sizesBefore = 24
 
 // sameBeforeName compares what is before a name. more is how much longer a is, and its sizes larger.
 func sameBeforeName(a, b []byte, more int) bool {
-	start := max(0, len(a)-sizesBefore)
+	start := len(a) - sizesBefore
+	if start < 0 {
+		return bytes.Equal(a, b)
+	}
 	for at := start; at+4 <= len(a); at += 4 {
 		x, y := binary.LittleEndian.Uint32(a[at:]), binary.LittleEndian.Uint32(b[at:])
 		if x != y && x-y != uint32(more) {
