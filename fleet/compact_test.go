@@ -176,7 +176,7 @@ func TestReplaceIsLater(t *testing.T) {
 
 		// Who has no key takes the number as far ahead as a clock may be, and a machine without
 		// memory whose clock is behind replaces what replaced it.
-		far := fmt.Appendf(nil, `"sequence":%d`, time.Now().Add(24*time.Hour-time.Minute).UnixMilli())
+		far := fmt.Appendf(nil, `"sequence": %d`, time.Now().Add(24*time.Hour-time.Minute).UnixMilli())
 		s.changeHead(func(b []byte) []byte { return regexp.MustCompile(`"sequence": ?[0-9]+`).ReplaceAll(b, far) })
 		replace(other, 0)
 		pull(t, s.victim, reads, mesaDriver)
