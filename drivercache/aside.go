@@ -46,7 +46,7 @@ func SetAside(dir string) error {
 		from, to := filepath.Join(dir, folder.Name()), filepath.Join(aside, folder.Name())
 		subs := osfile.List(from)
 		if rename(from, to) != nil {
-			for _, e := range osfile.List(from) { // it may be a volume, which stays
+			for _, e := range subs { // from may be a volume, which stays
 				err = errors.Join(err, os.RemoveAll(filepath.Join(from, e.Name())))
 			}
 		}

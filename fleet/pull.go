@@ -262,7 +262,7 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 		r.note(r.state.updateDriver(h.Fingerprint, (*driverState).forgetPacks))
 	}
 	job.forgotten = r.state.driver(h.Fingerprint).Forgotten
-	r.noteCovered(h, missing, job.forgotten)
+	r.noteCovered(h, missing)
 	report.Present = len(h.Packs) - len(missing)
 	fits, total, large := r.options.fit(missing, job.bounds.room)
 	if large != nil {
@@ -337,7 +337,7 @@ func (r *Remote) lacks(h *Head, again bool) []Pack {
 }
 
 // noteCovered remembers the packs that only replace installed ones.
-func (r *Remote) noteCovered(h *Head, missing []Pack, forgotten uint64) {
+func (r *Remote) noteCovered(h *Head, missing []Pack) {
 	if len(missing) == len(h.Packs) {
 		return
 	}
@@ -349,7 +349,7 @@ func (r *Remote) noteCovered(h *Head, missing []Pack, forgotten uint64) {
 		}
 	}
 	if len(covered) > 0 {
-		r.note(r.markInstalled(h, forgotten, covered...))
+		r.note(r.markInstalled(h, s.Forgotten, covered...))
 	}
 }
 

@@ -148,7 +148,7 @@ func (c *Client) newID(kind wire.Kind) uint32 {
 }
 
 // release releases an object on the server, without waiting. Where no job that uses it is unanswered
-// it need not wait for those before it: see goesByRing.
+// it need not be behind those before it: see goesByRing.
 func (c *Client) release(kind wire.Kind, id uint32, unused bool) {
 	c.startLater(&call{sent: wire.TypeRelease, unused: unused}, &wire.Release{Kind: kind, ID: id})
 }

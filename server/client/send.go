@@ -207,7 +207,7 @@ const readRest = time.Second
 // is no order. It reports too whether a large one has to wait for others by the ring.
 func (c *Client) goesByRing(w *call, m wire.Message, size int) (byRing, waits bool) {
 	const head = 64   // more than a reply has before its operands
-	bySocket := false // as what is made so, or a release and the next one would have no order
+	bySocket := false // as what is made so, where no job is in the ring: else the two have no order
 	switch m := m.(type) {
 	case *wire.Cancel:
 		return w.byRing, false // as what it ends
@@ -230,7 +230,7 @@ func (c *Client) goesByRing(w *call, m wire.Message, size int) (byRing, waits bo
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case fits && c.mu.inSocket == 0 && (!bySocket || c.mu.inRing > 0): // where it would wait it goes by the ring
+	case fits && c.mu.inSocket == 0 && (!bySocket || c.mu.inRing > 0): // to wait for those in it would hold up cancels
 		w.ordered = &c.mu.inRing
 	case c.mu.inRing == 0:
 		w.ordered = &c.mu.inSocket
