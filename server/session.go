@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -108,10 +107,6 @@ func (s *session) serve() {
 func (s *session) hello() (request uint64, err error) {
 	h, body, err := s.conn.NextHello()
 	s.server.lobby.Leave(s.conn.Unix())
-	if errors.Is(err, os.ErrDeadlineExceeded) { // the hello may have come as the lobby gave it up
-		_ = s.conn.SetReadDeadline(time.Now().Add(socket.RestTime))
-		h, body, err = s.conn.NextHello()
-	}
 	if err != nil {
 		return 0, err
 	}

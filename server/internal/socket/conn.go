@@ -81,7 +81,7 @@ func ReadHello(u *net.UnixConn) (frame []byte, hello wire.Hello, err error) {
 		return nil, hello, err
 	}
 	defer c.CloseFiles()
-	if err := c.fill(wire.HeaderSize); err != nil {
+	if err := c.fillHello(); err != nil {
 		return nil, hello, err
 	}
 	h, err := wire.ParseHeader(c.in)
@@ -153,13 +153,24 @@ func (c *Conn) Next() (h wire.Header, body []byte, err error) {
 
 // NextHello is Next for the first frame, which is not read where it is larger than a hello can be.
 func (c *Conn) NextHello() (h wire.Header, body []byte, err error) {
-	if err := c.fill(wire.HeaderSize); err != nil {
+	if err := c.fillHello(); err != nil {
 		return h, nil, err
 	}
 	if h, err := wire.ParseHeader(c.in[c.from:c.to]); err == nil && h.Size > wire.MaxHello-wire.HeaderSize {
 		return h, nil, fmt.Errorf("%w: a hello of %d bytes", wire.ErrMalformed, h.Size)
 	}
 	return c.Next()
+}
+
+// fillHello is fill for the header of a hello, which may have come, with the rest, as a lobby gave
+// the connection up.
+func (c *Conn) fillHello() error {
+	err := c.fill(wire.HeaderSize)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		_ = c.unix.SetReadDeadline(time.Now().Add(restTime))
+		err = c.fill(wire.HeaderSize)
+	}
+	return err
 }
 
 // HasFrame reports whether Next would return without reading.

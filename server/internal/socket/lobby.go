@@ -14,8 +14,8 @@ import (
 // maxLobby is the number of connections that may wait for their hello at a time.
 const maxLobby = 64
 
-// RestTime is the time to read a hello that has come.
-const RestTime = 100 * time.Millisecond
+// restTime is the time to read a hello that has come.
+const restTime = 100 * time.Millisecond
 
 // Lobby has the connections whose hello has not come: few, so that those that never send one
 // keep no others out. Its methods may be called from any goroutine.
@@ -40,7 +40,7 @@ func (l *Lobby) Enter(u *net.UnixConn) {
 			giveUp(l.waiting[at])
 		} else {
 			at = 0
-			_ = l.waiting[at].SetReadDeadline(time.Now().Add(RestTime))
+			_ = l.waiting[at].SetReadDeadline(time.Now().Add(restTime))
 		}
 		l.waiting = slices.Delete(l.waiting, at, at+1)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/server/internal/socket"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // connected returns both ends of a connection.
@@ -84,4 +85,40 @@ func TestLobby(t *testing.T) {
 	wantGivenUp(65)
 	enter()
 	wantGivenUp(66)
+}
+
+// A hello that came as the lobby gave its connection up is read: of clients that start together on
+// a busy machine many have not sent theirs when they are accepted.
+func TestHelloOfOneThatLeftTheLobby(t *testing.T) {
+	l, err := socket.Listen(filepath.Join(privateDir(t), "s", "socket"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	lobby := socket.NewLobby()
+	var ours, theirs []*net.UnixConn
+	for range 66 { // the first two leave
+		a, b := connected(t, l)
+		lobby.Enter(a)
+		ours, theirs = append(ours, a), append(theirs, b)
+	}
+	frame, err := wire.AppendFrame(nil, wire.TypeHello, 1, &wire.Hello{Client: []byte("late")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 2 {
+		if _, err := theirs[i].Write(frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, hello, err := socket.ReadHello(ours[0]); err != nil || string(hello.Client) != "late" {
+		t.Errorf("ReadHello: %q, %v", hello.Client, err)
+	}
+	c, err := socket.NewConn(ours[1], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h, _, err := c.NextHello(); err != nil || h.Type != wire.TypeHello {
+		t.Errorf("NextHello: %v, %v", h.Type, err)
+	}
 }
