@@ -58,7 +58,7 @@ func (s *session) failed(t wire.Type, reply *wire.Error) {
 		return
 	}
 	s.server.failures.add(FailedRequest{
-		Time: time.Now(), Session: s.id, Client: s.client(), Request: t.String(),
+		Time: time.Now(), Session: s.id, Client: s.client, Request: t.String(),
 		Error: reply.Code.String(), Message: shortened(reply.Message, maxFailureMessage),
 	})
 }

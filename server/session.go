@@ -22,7 +22,8 @@ type session struct {
 	server *Server
 	conn   *socket.Conn
 	out    *outbox
-	id     uint64 // from its hello
+	id     uint64
+	client string // from its hello
 
 	ctx     context.Context // ends with the session
 	cancel  context.CancelFunc
@@ -40,7 +41,6 @@ type session struct {
 
 	mu struct {
 		sync.Mutex
-		client     string
 		unanswered map[uint64]*task
 		jobs       int // of the unanswered, those that are timed
 		requests   uint64
@@ -86,7 +86,7 @@ func (s *session) serve() {
 	rest.Go(s.complete)
 	s.welcome(request)
 	err = s.read()
-	s.server.options.Logger.Debug("session ends", "session", s.id, "client", s.client(), "reason", err)
+	s.server.options.Logger.Debug("session ends", "session", s.id, "client", s.client, "reason", err)
 	if errors.Is(err, wire.ErrMalformed) {
 		s.abort(asReply(err, wire.CodeMalformed))
 	}
@@ -130,7 +130,7 @@ func (s *session) hello() (request uint64, err error) {
 	if err := s.server.options.Device.check(string(m.Device)); err != nil {
 		return 0, asReply(err, wire.CodeNotFound)
 	}
-	s.mu.client = string(m.Client)
+	s.client = string(m.Client)
 	if refusal := s.server.admit(s); refusal != nil {
 		return 0, refusal
 	}
@@ -155,7 +155,7 @@ func (s *session) welcome(request uint64) {
 	if !s.conn.HasFrame() {
 		s.out.flush()
 	}
-	s.server.options.Logger.Debug("session begins", "session", s.id, "client", s.client())
+	s.server.options.Logger.Debug("session begins", "session", s.id, "client", s.client)
 }
 
 // read passes requests to handle until the connection ends.
@@ -370,10 +370,4 @@ func (s *session) abort(reason *wire.Error) {
 	s.out.put(wire.TypeError, 0, reason)
 	s.out.drain(abortTime)
 	s.cancel()
-}
-
-func (s *session) client() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.client
 }

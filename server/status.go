@@ -105,7 +105,7 @@ func (s *session) status() SessionStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return SessionStatus{
-		ID: s.id, Client: s.mu.client, Requests: s.mu.requests, Unanswered: len(s.mu.unanswered),
+		ID: s.id, Client: s.client, Requests: s.mu.requests, Unanswered: len(s.mu.unanswered),
 		Objects: s.objects.total.Load(), Bytes: s.objects.bytes.Load(),
 	}
 }

@@ -64,7 +64,7 @@ func (j *jobTimes) report(t *task, bytes jobBytes) {
 	j.tracer.Event(trace.Event{
 		Lane: trace.Server, Task: job, Name: trace.Serve, Program: t.program, Begin: j.at[jobReceived], Took: j.at[jobReplied].Sub(j.at[jobReceived]),
 		Attrs: []trace.Attr{
-			trace.String("client", t.s.client()), trace.Int("session", int64(t.s.id)), trace.Int("request", int64(t.header.Request)),
+			trace.String("client", t.s.client), trace.Int("session", int64(t.s.id)), trace.Int("request", int64(t.header.Request)),
 			trace.Int("bytes_in", int64(bytes.in)), trace.Int("bytes_out", int64(bytes.out)), trace.Int("bytes_copied", int64(bytes.copied)),
 		},
 	})
