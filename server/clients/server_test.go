@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
 // Both clients run everything that they offer against the real server, with real results.
@@ -22,12 +23,23 @@ func TestClientsComputeRight(t *testing.T) {
 	// One after the other: the second finds what the first named.
 	for _, language := range []string{"c", "python"} {
 		steps(t, programs[language], path,
-			"open", "broken compile", "load", "find", "run", "memory", "many", "large", "params", "textures", "texture invalid", "counters", "cancel",
+			"open", "broken compile", "load", "find", "run", "memory", "many", "large", "params", "textures", "texture invalid", "counters", "cancel", "late",
 			"buffer", "write", "read", "conflict conflict", "read", "gemm", "conv2d", "status", "forked forked", "run",
 			"deadline deadline", "oversize usage", "run")
 	}
 	steps(t, programs["python"], path, "open", "load", "types", "find", "device", "resized", "crowded usage", "interrupted", "run", "network")
 	steps(t, programs["c"], path, "open", "quiet", "buffer", "read", "gemm", "delete", "delete-plan", "delete not found")
+}
+
+// What the client in Python keeps for reuse gives way to memory that a program asks for.
+func TestPythonGivesUpWhatItKeeps(t *testing.T) {
+	t.Parallel()
+	programs, err := checks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := serve(t, server.Options{Limits: wire.Limits{Memory: 4 << 20}})
+	steps(t, programs["python"], path, "open", "load", "memory", "whole", "memory", "status")
 }
 
 // A client that is closed ends its session, also while a process that was forked lives.

@@ -976,23 +976,23 @@ static int shc__closed(shc_client *c) {
     return shc__end(c, SHC_CLOSED);
 }
 
-/* Waits until the socket has one of the events. Returns them, 0 after an error. */
+/* Waits until the socket has one of the events. Returns them, 0 after an error. What has come
+ * counts, also where the caller asks for it late. */
 static int shc__poll(shc_client *c, short events, uint64_t until) {
     for (;;) {
         struct pollfd p;
-        uint64_t now = shc__now(), left;
+        uint64_t now = shc__now(), left = now < until ? (until - now) / 1000000u + 1 : 0;
         int n;
-        if (now >= until) {
-            shc__timed_out(c);
-            return 0;
-        }
-        left = (until - now) / 1000000u + 1;
         p.fd = c->fd;
         p.events = events;
         p.revents = 0;
         n = poll(&p, 1, left > INT_MAX ? INT_MAX : (int)left);
         if (n > 0) {
             return p.revents;
+        }
+        if (n == 0 && left == 0) {
+            shc__timed_out(c);
+            return 0;
         }
         if (n < 0 && errno != EINTR) {
             shc__system(c, "poll");

@@ -79,6 +79,7 @@ _TIMEOUT = 60.0  # seconds
 _COMPILE_TIMEOUT = 660.0  # likewise: a server compiles for at most 10 minutes
 _LONGEST_WAIT = 1e6  # likewise: what every system call takes
 _GRACE = 5.0  # seconds beyond a deadline until a server counts as dead
+_MAX_SPARE = 256 << 20  # bytes of shared memory that are kept for reuse
 
 _HEADER = Struct("<IHHQ")
 _RANGE = Struct("<BIQQ")
@@ -593,7 +594,14 @@ class Memory(_Object):
             from mmap import mmap
 
             self._map = mmap(fd, size)
-            client._call(_MEMORY, [pack("<IQ", self.id, size)], descriptor=fd)
+            try:
+                client._call(_MEMORY, [pack("<IQ", self.id, size)], descriptor=fd)
+            except QuotaExceeded:
+                if not client._spare:
+                    raise
+                while client._spare:
+                    client._spare.pop().release()
+                client._call(_MEMORY, [pack("<IQ", self.id, size)], descriptor=fd)
         finally:
             os.close(fd)
         self.view = memoryview(self._map)
@@ -1475,7 +1483,8 @@ class Client:
 
     def _give_back(self, memory: Memory, reuse: bool) -> None:
         if self._end is None:
-            if reuse and len(self._spare) < 4:
+            kept = sum(m.size for m in self._spare) + memory.size
+            if reuse and len(self._spare) < 4 and kept <= _MAX_SPARE:
                 self._spare.append(memory)
             else:
                 self._dropped.append(memory.id)
@@ -1612,14 +1621,12 @@ class Client:
             self._fill(until)
 
     def _fill(self, until: float) -> None:
-        """Reads what the socket has, and waits for at least one byte."""
-        left = until - monotonic()
-        if left <= 0:
-            raise self._timed_out()
+        """Reads what the socket has, and waits for at least one byte. What has come counts,
+        also where the caller asks for it late."""
         try:
-            self._socket.settimeout(min(left, _LONGEST_WAIT))
+            self._socket.settimeout(max(0, min(until - monotonic(), _LONGEST_WAIT)))
             n = self._socket.recv_into(memoryview(self._in)[self._have :])
-        except (_socket.timeout, TimeoutError):
+        except (_socket.timeout, TimeoutError, BlockingIOError):
             raise self._timed_out() from None
         except ConnectionError:
             n = 0

@@ -4,6 +4,7 @@
     check.py SOCKET STEP...
 """
 import os
+import select
 import signal
 import sys
 import time
@@ -183,6 +184,19 @@ class Check:
 
     def deadline(self) -> None:
         self._submit(floats(COUNT, 1), poisoned(COUNT), deadline=1e-9).result()
+
+    def late(self) -> None:
+        """Asks for a result after its time, which came within it."""
+        values, results = floats(COUNT, 1), poisoned(COUNT)
+        job = self._submit(values, results)
+        select.select([self._gpu._socket.fileno()], [], [], 60)
+        job.until = 0
+        job.result()
+        want(results == double(values))
+
+    def whole(self) -> None:
+        """Takes all memory that there may be, some of which is kept for reuse."""
+        self._gpu.memory(self._gpu.limits["memory"]).release()
 
     def cancel(self) -> None:
         job = self._submit(floats(COUNT, 1), poisoned(COUNT))
