@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -42,7 +43,7 @@ func (s *session) copy(t *task) error {
 // fn, and answers with what it returns. A request that is answered before fn changes nothing,
 // and no deadline answers after it: memory is not written after the reply.
 func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used ...interface{ Wait(context.Context) error }) error {
-	weight, err := s.server.turns.acquire(t.ctx, n, n)
+	weight, err := s.server.turns.acquire(t.ctx, n, n, true)
 	if err != nil {
 		return err
 	}
@@ -53,6 +54,9 @@ func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used
 		if err := each.Wait(t.ctx); err != nil {
 			return err
 		}
+	}
+	if err := s.server.awaitThread(t.ctx); err != nil {
+		return err
 	}
 	if !t.claim() {
 		return nil
@@ -65,6 +69,22 @@ func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used
 	}
 	t.out.flush()
 	return nil
+}
+
+// awaitThread waits until ctx ends while the GPU's thread compiles, or runs a kernel as some drivers
+// do: a request that is claimed before would be answered at no deadline meanwhile.
+func (s *Server) awaitThread(ctx context.Context) error {
+	if !s.context.Compiling() && s.executor.Queued() == 0 {
+		return nil
+	}
+	free := make(chan struct{})
+	s.context.Post(func(*glctx.GL) { close(free) })
+	select {
+	case <-free:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // copySource is what a copy to a buffer reads: bytes of the client, or a range of a buffer.

@@ -37,6 +37,12 @@ func (s *Server) LimitTogether(bytes int64) {
 
 // TakeLarge takes the memory that large operands may have together, until release.
 func (s *Server) TakeLarge(ctx context.Context) (release func(), err error) {
-	weight, err := s.large.acquire(ctx, int(s.large.capacity), 0)
+	weight, err := s.large.acquire(ctx, int(s.large.capacity), 0, true)
 	return func() { s.large.release(weight) }, err
+}
+
+// TakeTurns takes all turns but one of a small job, until release.
+func (s *Server) TakeTurns(ctx context.Context) (release func(), err error) {
+	weight, err := s.turns.acquire(ctx, int(s.turns.capacity-s.turns.least), 0, true)
+	return func() { s.turns.release(weight) }, err
 }

@@ -132,7 +132,7 @@ func (s *session) submit(r *running) error {
 // locked: no other session's job or copy is between the change of one, in the executor's
 // order, and that of its version.
 func (s *session) submitLocked(r *running) (err error) {
-	if r.weight, err = s.server.turns.acquire(s.ctx, r.in, r.out); err != nil {
+	if r.weight, err = s.server.turns.acquire(s.ctx, r.in, r.out, r.task.isQueued()); err != nil {
 		return err
 	}
 	r.task.times.mark(jobGranted)
@@ -153,7 +153,7 @@ func (s *session) submitLocked(r *running) (err error) {
 }
 
 // errBusy is the error of a job that the goroutine that reads requests cannot submit without
-// waiting for other sessions.
+// waiting for other sessions, or for the GPU's thread: that may compile for one.
 var errBusy = errors.New("server: the job has to wait")
 
 // passOn has complete answer a job.
@@ -243,6 +243,10 @@ func (s *session) prepare(r *running) error {
 	return r.bindInPlace(&s.server.limits)
 }
 
+// maxDirect is the most bytes that the goroutine that reads requests copies for a job: no operand
+// of it needs memory of its own, which the GPU's thread makes.
+const maxDirect = 64<<10 - 1
+
 // moveLarge gives the large operands of a job that does not fit into a slot memory of its own. It
 // waits until all sessions together have no more of it than the device has room for.
 func (s *session) moveLarge(r *running, j *job.Job) error {
@@ -250,11 +254,12 @@ func (s *session) moveLarge(r *running, j *job.Job) error {
 	if limit := max(s.server.options.Limits.Memory, 2*wire.MaxBody); uint64(r.in)+uint64(r.out) > limit {
 		return reject(wire.CodeQuota, "a job that copies %d bytes in and %d out: %d are possible together", r.in, r.out, limit)
 	}
-	if n := r.in + r.out; n > 2*wire.MaxBody {
-		if !r.task.isQueued() {
-			return errBusy
-		}
-		large, err := s.server.large.acquire(s.ctx, n, 0)
+	n := r.in + r.out
+	if n > maxDirect && !r.task.isQueued() {
+		return errBusy
+	}
+	if n > 2*wire.MaxBody {
+		large, err := s.server.large.acquire(s.ctx, n, 0, true)
 		if err != nil {
 			return err
 		}

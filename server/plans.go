@@ -201,6 +201,9 @@ func (s *session) weights(t *task) error {
 	case m.Version == 0:
 		return reject(wire.CodeInvalid, "weights need a version that is not 0")
 	}
+	if err := s.server.awaitThread(t.ctx); err != nil {
+		return err
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !t.claim() {
@@ -345,6 +348,9 @@ func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input
 	if input != nil && len(input) != 4*p.input || output != nil && len(output) != 4*p.output {
 		return reject(wire.CodeInvalid, "%d bytes in and %d out, the plan takes %d and makes %d",
 			len(input), len(output), 4*p.input, 4*p.output)
+	}
+	if !inPlace && !r.task.isQueued() {
+		return errBusy
 	}
 	from, err := s.runMemory(r, &m.Input, input, false, inPlace)
 	if err != nil {

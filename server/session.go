@@ -285,7 +285,7 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	t := &task{s: s, out: out, header: h, body: b}
 	s.mu.unanswered[h.Request] = t
 	s.mu.requests++
-	if !timed || h.Type == wire.TypeCopy {
+	if !timed || h.Type == wire.TypeCopy || h.Type == wire.TypeWeights {
 		t.ctx, t.cancel = context.WithCancel(s.ctx)
 	}
 	if !timed {

@@ -28,7 +28,7 @@ type task struct {
 	program  string         // of a job, for its trace
 	named    *shader.Source // what a name stands for from the reply on; nil: as before
 
-	ctx    context.Context // ends with the request or the session; nil for timed ones but copies
+	ctx    context.Context // ends with the request or the session; nil for jobs and runs
 	cancel context.CancelFunc
 }
 

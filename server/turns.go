@@ -21,11 +21,17 @@ func newTurns(jobs, bytes int) *turns {
 	return &turns{free: semaphore.NewWeighted(int64(bytes)), capacity: int64(bytes), least: int64(bytes / jobs)}
 }
 
-// acquire waits for a turn for a job with that many bytes in and out, and returns what
-// release has to be called with.
-func (t *turns) acquire(ctx context.Context, in, out int) (weight int64, err error) {
+// acquire takes a turn for a job with that many bytes in and out, and returns what release has to
+// be called with. It waits for the turn, or returns errBusy.
+func (t *turns) acquire(ctx context.Context, in, out int, waits bool) (weight int64, err error) {
 	weight = min(max(int64(in), int64(out), t.least), t.capacity)
-	return weight, t.free.Acquire(ctx, weight)
+	if waits {
+		return weight, t.free.Acquire(ctx, weight)
+	}
+	if !t.free.TryAcquire(weight) {
+		return 0, errBusy
+	}
+	return weight, nil
 }
 
 // isFree reports whether a small job would get a turn at once.

@@ -1,0 +1,91 @@
+//go:build linux
+
+package server_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/server"
+	"github.com/shadercache/shadercache/server/internal/wire"
+)
+
+// While the GPU's thread compiles for another session, or runs a kernel in a call, requests are
+// answered at their deadline, and cancels are read.
+func TestDeadlinesWhileTheThreadIsBusy(t *testing.T) {
+	const size = 150 << 10 // what a slot of 256 KiB has no room for
+	f := serve(t, server.Options{})
+	f.counter("counter")
+	inline := func(n int) wire.Operand {
+		return wire.Operand{Place: wire.PlaceInline, Size: uint64(n), Data: make([]byte, n)}
+	}
+	out := func(n int) wire.Operand { return wire.Operand{Place: wire.PlaceInline, Size: uint64(n)} }
+	other := f.raw()
+	other.openCounter()
+	var sessions []*raw // of one request each, for which the next would wait
+	for range 5 {
+		r := f.raw()
+		r.openCounter()
+		r.share(4, 1, 2*size+4)
+		r.pipeline(5,
+			rawRequest(wire.TypePlan, &wire.Plan{ID: 1, Flags: wire.Create, Spec: []byte("gemm:2x2x2")}),
+			rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 2, Flags: wire.Create, Size: 16}),
+			rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 1, Weights: inline(16)}),
+			rawRequest(wire.TypeProgram, &wire.Program{ID: 2, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
+		r.answers(4)
+		sessions = append(sessions, r)
+	}
+
+	free := make(chan struct{})
+	release := sync.OnceFunc(func() { close(free) })
+	t.Cleanup(release)
+	busy := make(chan struct{})
+	f.gpu.Context.Post(func(*glctx.GL) { close(busy); <-free })
+	<-busy
+	other.pipeline(10, rawRequest(wire.TypeJob, rawCount(1, 1, 0)))
+	eventually(t, "the GPU has a job", func() bool { return f.gpu.Executor.Queued() > 0 })
+	d := uint64(20 * time.Millisecond)
+	large := validJob(size/4, 1)
+	large.Program, large.Deadline = rawProgram(2), d
+	large.In[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: 4, Size: size}
+	large.Out[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: size + 4, Size: size}
+	for i, each := range []request{
+		rawRequest(wire.TypeCopy, &wire.Copy{Deadline: d, From: inline(16), To: bufferOperand(2, 16)}),
+		rawRequest(wire.TypeCopy, &wire.Copy{Deadline: d, From: bufferOperand(2, 16), To: out(16)}),
+		rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 2, Deadline: d, Weights: inline(16)}),
+		rawRequest(wire.TypeRun, &wire.Run{Plan: 1, Deadline: d, Input: inline(16), Output: bufferOperand(2, 16)}),
+		rawRequest(wire.TypeJob, large),
+	} {
+		r := sessions[i]
+		r.pipeline(10, each, rawRequest(wire.TypeCancel, &wire.Cancel{Request: 999}))
+		if got := r.answers(2); got[10].Code != wire.CodeDeadline || got[11].Type != wire.TypeCancel|wire.ReplyBit {
+			t.Errorf("%v: %v, cancel: %v", each.Type, got[10].Code, got[11].Type)
+		}
+	}
+	release()
+	other.answers(1)
+	for _, r := range sessions {
+		r.pipeline(20, rawRequest(wire.TypeStatus, &wire.Empty{}))
+		r.want(wire.TypeStatus|wire.ReplyBit, 20)
+	}
+}
+
+// A job that has to wait for other sessions' turns does not hold up what is behind it.
+func TestRequestsBehindATurn(t *testing.T) {
+	f := serve(t, server.Options{})
+	r := f.rawSession()
+	r.pipeline(2, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
+	r.want(wire.TypeProgram|wire.ReplyBit, 2)
+	release, err := f.TakeTurns(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(release)
+	t.Cleanup(release)
+	r.pipeline(10, rawRequest(wire.TypeJob, validJob(4<<10, 1)), rawRequest(wire.TypeCancel, &wire.Cancel{Request: 999}))
+	r.want(wire.TypeCancel|wire.ReplyBit, 11)
+	release()
+	r.want(wire.TypeJob|wire.ReplyBit, 10)
+}
