@@ -11,11 +11,16 @@ import "C"
 import (
 	"cmp"
 	"encoding/hex"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // driverBuild returns the ELF build ids of the driver of a context, or "" where they are
@@ -36,7 +41,36 @@ func driverBuild(f binary.Fingerprint) string {
 		ids = append(ids, hex.EncodeToString(bytesOf(b.id[:b.bytes])))
 	}
 	slices.Sort(ids)
-	return strings.Join(slices.Compact(ids), " ")
+	ids = slices.Compact(ids)
+	if strings.HasPrefix(f.Renderer, "llvmpipe") {
+		ids = append(ids, cpuBuild())
+	}
+	return strings.Join(ids, " ")
+}
+
+// cpuBuild returns a hash of what llvmpipe tells machines apart by: the number of CPUs, also of
+// those that the process may use, and what they can (lp_screen.c). It refuses binaries of others.
+func cpuBuild() string {
+	h := shader.NewFieldHash()
+	var may unix.CPUSet
+	_ = unix.SchedGetaffinity(0, &may)
+	all, _ := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*")
+	h.Number(uint64(may.Count()))
+	h.Number(uint64(len(all)))
+	info := make([]byte, 8<<10) // of the first: all of them take long on a large machine
+	if f, err := os.Open("/proc/cpuinfo"); err == nil {
+		n, _ := f.Read(info)
+		info = info[:n]
+		f.Close()
+	}
+	first, _, _ := strings.Cut(string(info), "\n\n")
+	for line := range strings.Lines(first) {
+		switch name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) {
+		case "vendor_id", "cpu family", "clflush size", "flags", "CPU implementer", "CPU part", "Features":
+			h.Text(value)
+		}
+	}
+	return h.Digest().Short()
 }
 
 // vulkanDrivers has what the names of Mesa's drivers of Vulkan begin with, by the driver's

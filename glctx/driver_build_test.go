@@ -11,9 +11,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
@@ -92,6 +95,37 @@ func TestAnotherBuildOfADriverIsAnotherDriver(t *testing.T) {
 	}
 	wantIn(t, run(), "compiled 0, loaded 1, rejected 0")
 	wantIn(t, run("LIBGL_DRIVERS_PATH="+drivers), "compiled 0, loaded 1, rejected 0")
+}
+
+// llvmpipe refuses binaries of another number of CPUs: that is another driver.
+func TestAnotherNumberOfCPUsIsAnotherDriver(t *testing.T) {
+	runtime.LockOSThread() // which starts the children
+	defer runtime.UnlockOSThread()
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	if all.Count() == 1 || !strings.HasPrefix(gltest.Open(t).Info().GPU, "llvmpipe") {
+		t.Skip("one CPU, or a driver to which they are nothing")
+	}
+	for cpu := 0; one.Count() == 0; cpu++ {
+		if all.IsSet(cpu) {
+			one.Set(cpu)
+		}
+	}
+	dir := t.TempDir()
+	for _, want := range []string{"compiled 1, loaded 0, rejected 0", "compiled 0, loaded 1, rejected 0"} {
+		for _, cpus := range []unix.CPUSet{all, one} {
+			if err := unix.SchedSetaffinity(0, &cpus); err != nil {
+				t.Fatal(err)
+			}
+			got := childOf(t, "TestBuildChild", buildChildDir+"="+dir)
+			if err := unix.SchedSetaffinity(0, &all); err != nil {
+				t.Fatal(err)
+			}
+			wantIn(t, got, want)
+		}
+	}
 }
 
 // Another kernel is the same driver, though AMD's has it in its name; another chip is not,
