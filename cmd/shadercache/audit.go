@@ -199,6 +199,7 @@ func (a *audit) compileAnew(sources []*shader.Source) (m made, err error) {
 	if err != nil {
 		return m, err
 	}
+	_ = os.Unsetenv("SHADERCACHE_UPSTREAM") // the children would load from it what they are to compile
 	r := &preloadResult{begin: time.Now()}
 	for _, src := range sources {
 		r.Programs = append(r.Programs, preloadLine{Name: src.Name(), Key: src.Key().String(), source: src})
