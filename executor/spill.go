@@ -30,7 +30,7 @@ type lateOutput struct {
 // makes: inputs are copied there now, outputs from there by Deliver. It returns the job to
 // submit: j, or a copy of it. It returns errors of Submit.
 func (s *Spill) Move(ctx context.Context, e *Executor, j *job.Job, newMemory func(size int) (*Memory, error)) (*job.Job, error) {
-	if e.hasRoom(j) {
+	if e.HasRoom(j) {
 		return j, nil
 	}
 	if err := job.Check(j, &e.info.Limits); err != nil {
@@ -57,9 +57,9 @@ func (s *Spill) Move(ctx context.Context, e *Executor, j *job.Job, newMemory fun
 	return to, s.moveTexels(ctx, to, newMemory)
 }
 
-// hasRoom reports whether a job fits into a slot: half of one leaves room for the padding of
-// small operands.
-func (e *Executor) hasRoom(j *job.Job) bool {
+// HasRoom reports whether a job fits into a slot, so that Move makes no memory for it: half of
+// one leaves room for the padding of small operands.
+func (e *Executor) HasRoom(j *job.Job) bool {
 	in, out := 0, 0
 	for i := range j.Count() {
 		in += len(j.At(i).Params)

@@ -243,10 +243,6 @@ func (s *session) prepare(r *running) error {
 	return r.bindInPlace(&s.server.limits)
 }
 
-// maxDirect is the most bytes that the goroutine that reads requests copies for a job: no operand
-// of it needs memory of its own, which the GPU's thread makes.
-const maxDirect = 64<<10 - 1
-
 // moveLarge gives the large operands of a job that does not fit into a slot memory of its own. It
 // waits until all sessions together have no more of it than the device has room for.
 func (s *session) moveLarge(r *running, j *job.Job) error {
@@ -255,7 +251,7 @@ func (s *session) moveLarge(r *running, j *job.Job) error {
 		return reject(wire.CodeQuota, "a job that copies %d bytes in and %d out: %d are possible together", r.in, r.out, limit)
 	}
 	n := r.in + r.out
-	if n > maxDirect && !r.task.isQueued() {
+	if (n > 2*wire.MaxBody || !s.server.executor.HasRoom(j)) && !r.task.isQueued() {
 		return errBusy
 	}
 	if n > 2*wire.MaxBody {
