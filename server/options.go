@@ -37,7 +37,7 @@ type Options struct {
 	CompileTime time.Duration
 
 	// ReadTime is the time in which a client has to send its hello, and in which a client
-	// that does not read its replies has to begin. Default: 10 s.
+	// has to begin to read its replies when there is no room for more. Default: 10 s.
 	ReadTime time.Duration
 
 	// CopyMemory copies operands in shared memory also where the driver could use the

@@ -4,6 +4,7 @@ package server
 
 import (
 	"errors"
+	"os"
 	"sync"
 	"time"
 
@@ -26,10 +27,11 @@ type stream interface {
 // the stream takes them, else by a goroutine, so that no other goroutine waits for the
 // client.
 type outbox struct {
-	stream   stream
-	readTime time.Duration // after which a client that reads nothing is given up
-	failed   func(error)   // called, with mu held, where the stream cannot be written
-	wake     chan struct{} // starts the writer
+	stream    stream
+	readTime  time.Duration // in which there has to be room again
+	writeTime time.Duration // in which the stream has to take what is pending
+	failed    func(error)   // called, with mu held, where the stream cannot be written
+	wake      chan struct{} // starts the writer
 
 	mu struct {
 		sync.Mutex
@@ -43,8 +45,8 @@ type outbox struct {
 	}
 }
 
-func newOutbox(to stream, readTime time.Duration, failed func(error)) *outbox {
-	o := &outbox{stream: to, readTime: readTime, failed: failed, wake: make(chan struct{}, 1)}
+func newOutbox(to stream, readTime, writeTime time.Duration, failed func(error)) *outbox {
+	o := &outbox{stream: to, readTime: readTime, writeTime: writeTime, failed: failed, wake: make(chan struct{}, 1)}
 	o.mu.room = sync.NewCond(&o.mu.Mutex)
 	return o
 }
@@ -56,6 +58,7 @@ func (o *outbox) expect(n int) bool {
 	defer o.mu.Unlock()
 	if o.isFull(n) {
 		o.flushLocked()
+		defer time.AfterFunc(o.readTime, o.giveUp).Stop()
 	}
 	for o.isFull(n) {
 		o.mu.room.Wait()
@@ -63,6 +66,13 @@ func (o *outbox) expect(n int) bool {
 	}
 	o.mu.expected += n
 	return !o.mu.closed
+}
+
+// giveUp ends the outbox of a client that does not read.
+func (o *outbox) giveUp() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failLocked(os.ErrDeadlineExceeded)
 }
 
 // isFull reports whether there is no room for a reply of n bytes. mu is held.
@@ -114,8 +124,7 @@ func (o *outbox) flushLocked() {
 	}
 	n, err := o.stream.TryWrite(o.mu.pending)
 	if err != nil {
-		o.closeLocked()
-		o.failed(err)
+		o.failLocked(err)
 		return
 	}
 	o.mu.pending = append(o.mu.pending[:0], o.mu.pending[n:]...)
@@ -146,17 +155,23 @@ func (o *outbox) writeOnce() bool {
 	o.mu.pending, o.mu.written = o.mu.spare[:0], len(frames)
 	o.mu.Unlock()
 
-	err := o.stream.WriteWithin(frames, o.readTime)
+	err := o.stream.WriteWithin(frames, o.writeTime)
 
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.spare, o.mu.written = frames[:0], 0
-	if err != nil && !o.mu.closed {
-		o.closeLocked()
-		o.failed(err)
+	if err != nil {
+		o.failLocked(err)
 	}
 	o.mu.room.Broadcast()
 	return true
+}
+
+func (o *outbox) failLocked(err error) {
+	if !o.mu.closed {
+		o.closeLocked()
+		o.failed(err)
+	}
 }
 
 // drain waits until everything is written, at most for limit, and closes the outbox and

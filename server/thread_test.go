@@ -89,3 +89,22 @@ func TestRequestsBehindATurn(t *testing.T) {
 	release()
 	r.want(wire.TypeJob|wire.ReplyBit, 10)
 }
+
+// A client that is busy reads the replies later, as many as the outbox has room for.
+func TestRepliesThatAreReadLate(t *testing.T) {
+	const replies = 40 // of 64 KiB: more than a socket takes, less than an outbox
+	f := serve(t, server.Options{ReadTime: 50 * time.Millisecond})
+	r := f.rawSession()
+	r.pipeline(2, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
+	r.want(wire.TypeProgram|wire.ReplyBit, 2)
+	for i := range uint64(replies) {
+		r.pipeline(10+i, rawRequest(wire.TypeJob, validJob(16<<10, 1)))
+	}
+	eventually(t, "all are answered", func() bool { s := f.sessionOf(r); return s.Requests == 1+replies && s.Unanswered == 0 })
+	time.Sleep(200 * time.Millisecond) // the client's own work
+	for request, a := range r.answers(replies) {
+		if a.Type != wire.TypeJob|wire.ReplyBit {
+			t.Errorf("request %d: %v", request, a.Type)
+		}
+	}
+}
