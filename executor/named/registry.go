@@ -64,7 +64,8 @@ func NewRegistry[T resource](what string, limit int64, idleFor time.Duration, ot
 }
 
 // Open returns the object of a name, for one more user. Where there is none and create is
-// not nil it makes one of size bytes; other callers wait for it. Leave ends the use.
+// not nil it makes one of size bytes; other callers wait for it, and where it failed ask for
+// themselves. Leave ends the use.
 func (r *Registry[T]) Open(name string, fresh bool, size int64, create func() (T, error)) (n *Object[T], created bool, err error) {
 	r.mu.Lock()
 	n, found := r.mu.byName[name]
@@ -92,18 +93,23 @@ func (r *Registry[T]) Open(name string, fresh bool, size int64, create func() (T
 		<-n.made
 		if n.err != nil {
 			r.Leave(n)
-			return nil, false, n.err
+			return r.Open(name, fresh, size, create)
 		}
 		return n, false, nil
 	}
 	if n.err = r.claim(n); n.err == nil {
 		n.Value, n.err = create()
 	}
-	close(n.made)
 	if n.err != nil {
 		r.mu.Lock()
 		r.mu.bytes -= size
+		if r.mu.byName[name] == n {
+			r.forget(name)
+		}
 		r.mu.Unlock()
+	}
+	close(n.made)
+	if n.err != nil {
 		r.Leave(n)
 		return nil, false, n.err
 	}

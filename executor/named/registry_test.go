@@ -1,10 +1,14 @@
 package named
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"testing"
 	"time"
+
+	"github.com/shadercache/shadercache/job"
 )
 
 // nothing is a named object that takes no bytes.
@@ -113,4 +117,56 @@ func TestANameThatIsDeletedWhileItIsMade(t *testing.T) {
 	if len(c.owned) > 0 {
 		t.Errorf("%v is still a name of this process", c.owned)
 	}
+}
+
+// TestOneThatFailsIsNotTheErrorOfOthers: who waited for it makes its own, or finds none.
+func TestOneThatFailsIsNotTheErrorOfOthers(t *testing.T) {
+	r := NewRegistry[nothing]("nothing", 1, time.Hour, nil)
+	defer r.Close()
+	begun, fail, first := make(chan struct{}), make(chan struct{}), make(chan error)
+	mine := errors.New("of the first alone")
+	go func() {
+		_, _, err := r.Open("name", false, 1, func() (nothing, error) { close(begun); <-fail; return nothing{}, mine })
+		first <- err
+	}()
+	<-begun
+	type result struct {
+		created bool
+		err     error
+	}
+	others := make(chan result)
+	for _, create := range []func() (nothing, error){nil, func() (nothing, error) { return nothing{}, nil }} {
+		go func() {
+			n, created, err := r.Open("name", false, 0, create)
+			if err == nil {
+				r.Leave(n)
+			}
+			others <- result{created, err}
+		}()
+	}
+	for r.users("name") < 3 {
+		runtime.Gosched()
+	}
+	close(fail)
+	if err := <-first; err != mine {
+		t.Errorf("the first: %v", err)
+	}
+	made := 0
+	for range 2 {
+		o := <-others
+		if o.created {
+			made++
+		} else if o.err != nil && !errors.Is(o.err, job.ErrNotFound) {
+			t.Errorf("another: %v", o.err)
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d were made", made)
+	}
+}
+
+func (r *Registry[T]) users(name string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.byName[name].users
 }
