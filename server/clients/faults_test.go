@@ -74,6 +74,7 @@ var faults = []fault{
 	{"no answer to a call", at(wire.TypeStatus, func(net.Conn, wire.Header, []byte) error { return nil }), []string{"open", "impatient", "status timeout", "load timeout"}},
 	{"byte by byte", drip(0), []string{"open", "load", "gemm", "status"}},
 	{"it goes on", goesOn, []string{"open", "load", "run", "gemm", "status"}},
+	{"it goes on for long", at(wire.TypeJob, goesOnForLong), []string{"open", "load", "late", "status"}},
 	{"descriptors with each answer", drip(1), []string{"open", "load", "run", "gemm", "status"}},
 }
 
@@ -155,6 +156,17 @@ func goesOn(conn net.Conn, h wire.Header, right []byte) (bool, error) {
 	wake, _ := wire.AppendFrame(nil, wire.TypeWake, 0, &wire.Empty{})
 	_, err := conn.Write(append(append(wake, wake...), right...))
 	return true, err
+}
+
+// goesOnForLong says that the server goes on, and answers later.
+func goesOnForLong(conn net.Conn, _ wire.Header, right []byte) error {
+	wake, _ := wire.AppendFrame(nil, wire.TypeWake, 0, &wire.Empty{})
+	if _, err := conn.Write(wake); err != nil {
+		return err
+	}
+	time.Sleep(300 * time.Millisecond)
+	_, err := conn.Write(right)
+	return err
 }
 
 // A server that has stopped costs a job its deadline and five seconds.

@@ -512,6 +512,7 @@ struct shc_client {
 
     unsigned char *in; /* bytes received: taken ones, then those to come */
     size_t in_taken, in_size, in_space;
+    uint64_t alive; /* monotonic time until which the server said that it goes on */
 
     shc__pending *pending;
     size_t pending_count, pending_space;
@@ -981,7 +982,8 @@ static int shc__closed(shc_client *c) {
 static int shc__poll(shc_client *c, short events, uint64_t until) {
     for (;;) {
         struct pollfd p;
-        uint64_t now = shc__now(), left = now < until ? (until - now) / 1000000u + 1 : 0;
+        uint64_t now = shc__now(), end = until > c->alive ? until : c->alive;
+        uint64_t left = now < end ? (end - now) / 1000000u + 1 : 0;
         int n;
         p.fd = c->fd;
         p.events = events;
@@ -1067,6 +1069,9 @@ static int shc__next(shc_client *c, shc__frame *f, int *whole) {
         f->body = r.next;
         f->size = size;
         c->in_taken += SHC__HEADER + size;
+        if (f->type == SHC__WAKE) {
+            c->alive = shc__later(10u * (uint64_t)SHC__SECOND); /* it says so every 3 s */
+        }
     } while (f->type == SHC__WAKE && f->request == 0);
     *whole = 1;
     return SHC_OK;

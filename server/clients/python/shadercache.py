@@ -30,6 +30,7 @@ SPDX-License-Identifier: Apache-2.0
 # The time of an import is a part of every start: socket, typing, dataclasses, enum and
 # ctypes cost more than a job, so that this file does without, or imports late.
 import os
+from sys import byteorder
 from time import monotonic, sleep
 
 try:
@@ -267,16 +268,18 @@ def _element(data: "Data") -> str:
         return ""
     view = _view(data)
     letter = view.format.lstrip("@=<>!")
-    kind = {"f": "float", "d": "float", "e": "float", "?": "bool", "B": "", "b": "", "c": ""}.get(
+    kind = {"f": "float", "d": "float", "e": "float", "Zd": "complex", "?": "bool"}.get(
         letter, "uint" if letter in "HILQN" else "int" if letter in "hilqn" else ""
     )
-    return f"{kind}{8 * view.itemsize}" if kind else ""
+    swapped = view.itemsize > 1 and view.format[0] in ("<" if byteorder == "big" else ">!")
+    return f"{kind}{8 * view.itemsize}{' of another byte order' * swapped}" if kind else ""
 
 
 def _check_elements(what: str, data: "Data", programs: "list[Program]") -> None:
     """Refuses elements that no program can have: Python's floats and ints have 64 bits."""
     kind = _element(data)
-    if kind == "bool8" or kind.endswith("64") and not any(p._is_wide() for p in programs):
+    wide = kind.endswith(("64", "128")) and not any(p._is_wide() for p in programs)
+    if kind == "bool8" or kind.endswith("order") or wide:
         names = ", ".join(f'"{p.name}"' for p in programs)
         raise _usage(
             f"{what} is {kind}, and no block of the program {names} has elements of that type",
@@ -1162,6 +1165,7 @@ class Client:
         self._arrays: "dict[int, tuple[int, int, _Object]]" = {}  # address, size of those of empty
         self._dropped: "list[int]" = []  # arrays that were collected
         self._greeted = False
+        self._alive = 0.0  # until when the server said that it goes on
         self._socket = _connect(path, self._timeout)
         try:
             hello = pack("<IHH", 0x43444853, PROTOCOL_VERSION, PROTOCOL_VERSION) + _text(name)
@@ -1503,6 +1507,9 @@ class Client:
     def _later(self) -> float:
         return monotonic() + self._timeout
 
+    def _left(self, until: float) -> float:
+        return max(0, min(max(until, self._alive) - monotonic(), _LONGEST_WAIT))
+
     def _until(self, deadline: "float | None") -> float:
         longest = self.limits["longest"] / 1e9
         seconds = self.limits["deadline"] / 1e9 if deadline is None else deadline
@@ -1595,7 +1602,7 @@ class Client:
 
         poll = select.poll()
         poll.register(self._socket.fileno(), select.POLLIN | select.POLLOUT)
-        events = poll.poll(max(0, min(until - monotonic(), _LONGEST_WAIT)) * 1000)
+        events = poll.poll(self._left(until) * 1000)
         if not events:
             raise self._timed_out()
         if events[0][1] & select.POLLIN and not self._take():
@@ -1624,7 +1631,7 @@ class Client:
         """Reads what the socket has, and waits for at least one byte. What has come counts,
         also where the caller asks for it late."""
         try:
-            self._socket.settimeout(max(0, min(until - monotonic(), _LONGEST_WAIT)))
+            self._socket.settimeout(self._left(until))
             n = self._socket.recv_into(memoryview(self._in)[self._have :])
         except (_socket.timeout, TimeoutError, BlockingIOError):
             raise self._timed_out() from None
@@ -1675,6 +1682,7 @@ class Client:
 
     def _complete(self, type: int, request: int, body: memoryview) -> None:
         if type == _WAKE and request == 0:
+            self._alive = monotonic() + 10  # it says so every 3 s
             return
         future = self._pending.get(request)
         try:

@@ -3,6 +3,7 @@
 
     check.py SOCKET STEP...
 """
+import ctypes
 import os
 import select
 import signal
@@ -380,6 +381,9 @@ class Check:
 
         refused(lambda: program.run(1, inputs={0: wide}, outputs={1: 256}), "input 0 is float64", "check-double", "float32")
         refused(lambda: program.run(1, inputs={0: values}, outputs={1: wide}), "output 1 is float64")
+        swapped = (ctypes.c_float.__ctype_be__ * 6)()  # as on disk in many formats
+        refused(lambda: program.run(1, inputs={0: swapped}, outputs={1: 24}), "input 0 is float32 of another byte order")
+        refused(lambda: gemm.set_weights(swapped), "24 bytes of type float32 of another byte order", "6 float32")
         refused(lambda: program.run(1, inputs={0: array("q", [1])}, outputs={1: 4}), "int64")
         refused(lambda: program.run(1, inputs={0: [1.0, 2.0]}, outputs={1: 8}), "a list", "array.array")
         refused(lambda: program.dispatch(1, params=wide), "params is float64")
