@@ -28,7 +28,7 @@ func (d *Dir) DeletePrograms(keys []shader.Key, o PruneOptions) (PruneReport, er
 			touched[it.store.name] = true
 		}
 	}
-	p.dropRecords(d.DriverDir())
+	p.finishDriver(d.DriverDir())
 	for _, key := range keys {
 		p.deleteIfThere(sources.path(d.path, key))
 		for _, s := range stores {
@@ -59,7 +59,7 @@ func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
 	for _, part := range drivercache.Items(d.DriverDir()) {
 		p.deleteDriverItem(&part)
 	}
-	p.dropRecords(d.DriverDir())
+	p.finishDriver(d.DriverDir())
 	for key := range sources.files(d.path) {
 		p.deleteIfThere(sources.path(d.path, key))
 	}

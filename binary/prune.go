@@ -106,7 +106,7 @@ func (d *Dir) Prune(o PruneOptions) (PruneReport, error) {
 			touched[it.store.name] = true
 		}
 	}
-	p.dropRecords(d.DriverDir())
+	p.finishDriver(d.DriverDir())
 	p.sweep(d, chosen)
 	p.sweepSources(d, all)
 	if !p.DryRun {
@@ -252,7 +252,7 @@ func (p *pruning) deleteCheck(s *Store, key shader.Key) {
 }
 
 // deleteDriverItem deletes the files of an item of the driver, and notes a record for
-// dropRecords.
+// finishDriver.
 func (p *pruning) deleteDriverItem(it *drivercache.Item) {
 	if it.Paths == nil {
 		p.records = append(p.records, it.Entry)
@@ -269,8 +269,9 @@ func (p *pruning) deleteDriverItem(it *drivercache.Item) {
 	}
 }
 
-// dropRecords deletes the records of NVIDIA's slots that deleteDriverItem noted.
-func (p *pruning) dropRecords(driverDir string) {
+// finishDriver deletes the records of NVIDIA's slots that deleteDriverItem noted, and has Mesa know
+// what was deleted.
+func (p *pruning) finishDriver(driverDir string) {
 	if p.DryRun {
 		return
 	}
@@ -279,7 +280,7 @@ func (p *pruning) dropRecords(driverDir string) {
 		p.report.DriverInUse = true
 		err = nil
 	}
-	if err != nil {
+	if err = errors.Join(err, drivercache.Recount(driverDir)); err != nil {
 		p.errs = append(p.errs, err)
 	}
 }
