@@ -188,6 +188,24 @@ func TestReplaceIsLater(t *testing.T) {
 	}
 }
 
+// Who has nothing to send replaces what is there by nothing.
+func TestReplaceWithNothing(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	if len(s.head().Packs) == 0 {
+		t.Fatal("there is nothing to replace")
+	}
+	empty := openDir(t)
+	store, err := empty.Store(mesaDriver)
+	must(t, err)
+	must(t, errors.Join(store.Identify(), store.Close()))
+	report, err := open(t, empty, writer(s.url)).Push(t.Context(), fleet.PushOptions{Replace: true})
+	must(t, err)
+	if report.Heads != 1 || len(s.head().Packs) != 0 {
+		t.Errorf("%+v, and %d packs are left", report, len(s.head().Packs))
+	}
+}
+
 // A reader that has read a head whose packs are gone reads the new one.
 func TestPacksThatAreCompactedMeanwhile(t *testing.T) {
 	t.Parallel()

@@ -197,11 +197,11 @@ func (p *pusher) attempt(ctx context.Context) error {
 }
 
 // dropLost writes a head without the packs that are lost, if there are any, one with a newer list
-// of keys, or one that only ends later.
+// of keys, one that only ends later, or an empty one in place of another.
 func (p *pusher) dropLost(ctx context.Context, old *fetched, h *Head) error {
 	line, _ := cutKeys(old.object)
 	newer := old.keys != nil && !bytes.Equal(line, old.keys.line)
-	if len(h.Packs) == len(old.Packs) && !newer && !(p.options.Refresh && old.object != nil) {
+	if len(h.Packs) == len(old.Packs) && !newer && !((p.options.Refresh || p.options.Replace) && old.object != nil) {
 		return nil
 	}
 	if err := p.r.writeHead(ctx, old, h); err != nil {
