@@ -179,6 +179,9 @@ func (s *Spill) add(size int, newMemory func(int) (*Memory, error)) (*Memory, er
 	return m, err
 }
 
+// Delivers reports whether Deliver copies outputs.
+func (s *Spill) Delivers() bool { return len(s.late) > 0 }
+
 // Deliver copies outputs of a job that is done, and then calls their Read functions.
 func (s *Spill) Deliver(ctx context.Context) error {
 	for i := range s.late {

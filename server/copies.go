@@ -55,7 +55,7 @@ func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used
 			return err
 		}
 	}
-	if err := s.server.awaitThread(t.ctx); err != nil {
+	if err := s.server.awaitThread(t.ctx, false); err != nil {
 		return err
 	}
 	if !t.claim() {
@@ -72,9 +72,10 @@ func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used
 }
 
 // awaitThread waits until ctx ends while the GPU's thread compiles, or runs a kernel as some drivers
-// do: a request that is claimed before would be answered at no deadline meanwhile.
-func (s *Server) awaitThread(ctx context.Context) error {
-	if !s.context.Compiling() && s.executor.Queued() == 0 {
+// do: a request that is claimed before would be answered at no deadline meanwhile. Unless always is
+// set it takes the thread for free where neither is known.
+func (s *Server) awaitThread(ctx context.Context, always bool) error {
+	if !always && !s.context.Compiling() && s.executor.Queued() == 0 {
 		return nil
 	}
 	free := make(chan struct{})

@@ -196,6 +196,9 @@ func (s *session) completeJob(r *running) {
 	took := s.pace.took(r.start, time.Since(s.server.started))
 	s.pace.leave(took)
 	s.server.counts.busyNanos.Add(uint64(max(0, took)))
+	if r.pending.Spill.Delivers() {
+		_ = s.server.awaitThread(s.ctx, true)
+	}
 	r.task.expireIfLate()
 	if r.task.claim() {
 		s.finish(r)

@@ -201,7 +201,7 @@ func (s *session) weights(t *task) error {
 	case m.Version == 0:
 		return reject(wire.CodeInvalid, "weights need a version that is not 0")
 	}
-	if err := s.server.awaitThread(t.ctx); err != nil {
+	if err := s.server.awaitThread(t.ctx, false); err != nil {
 		return err
 	}
 	p.mu.Lock()

@@ -108,3 +108,35 @@ func TestRepliesThatAreReadLate(t *testing.T) {
 		}
 	}
 }
+
+// A job that is done, and whose outputs have to be copied on the GPU's thread, is answered at its
+// deadline while that is busy.
+func TestDeadlineOfAJobThatIsDone(t *testing.T) {
+	const size = 150 << 10 // what a slot of 256 KiB has no room for
+	f := serve(t, server.Options{})
+	r := f.rawSession()
+	r.share(2, 1, 2*size+4)
+	r.pipeline(3, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
+	r.want(wire.TypeProgram|wire.ReplyBit, 3)
+	j := validJob(size/4, 1)
+	j.Deadline = uint64(300 * time.Millisecond)
+	j.In[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: 4, Size: size}
+	j.Out[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: size + 4, Size: size}
+	free := make(chan struct{})
+	release := sync.OnceFunc(func() { close(free) })
+	t.Cleanup(release)
+	var busy func(*glctx.GL)
+	busy = func(*glctx.GL) { // from the moment in which the job is done
+		if f.gpu.Executor.Stats().Jobs == 1 && f.gpu.Executor.Queued() == 0 {
+			<-free
+			return
+		}
+		f.gpu.Context.Post(busy)
+	}
+	f.gpu.Context.Post(busy)
+	r.pipeline(10, rawRequest(wire.TypeJob, j))
+	r.wantError(10, wire.CodeDeadline)
+	release()
+	r.pipeline(20, rawRequest(wire.TypeStatus, &wire.Empty{}))
+	r.want(wire.TypeStatus|wire.ReplyBit, 20)
+}
