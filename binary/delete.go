@@ -1,7 +1,6 @@
 package binary
 
 import (
-	"crypto/sha256"
 	"os"
 	"path/filepath"
 	"slices"
@@ -54,7 +53,6 @@ func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
 	if err != nil {
 		return PruneReport{}, err
 	}
-	p.OtherThan = []shader.Digest{sha256.Sum256(nil)} // of no driver
 	p.deleteOthers(stores)
 	for _, part := range drivercache.Items(d.DriverDir()) {
 		p.deleteDriverItem(&part)

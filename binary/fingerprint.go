@@ -62,6 +62,22 @@ func (f Fingerprint) Digest() shader.Digest {
 	return h.Digest()
 }
 
+// SameDriver reports whether two fingerprints are of one driver and GPU, for contexts of whatever
+// kind: OpenGL ES, a compatibility profile, a debug context.
+func (f Fingerprint) SameDriver(other Fingerprint) bool {
+	return f.Vendor == other.Vendor && f.Renderer == other.Renderer && f.DriverBuild == other.DriverBuild &&
+		f.PointerBits == other.PointerBits && driverVersion(f.Version) == driverVersion(other.Version)
+}
+
+// driverVersion returns GL_VERSION without the version of OpenGL and the profile.
+func driverVersion(version string) string {
+	_, rest, _ := strings.Cut(strings.TrimPrefix(version, "OpenGL ES "), " ")
+	if profile, after, found := strings.Cut(rest, " Profile) "); found && strings.HasPrefix(profile, "(") {
+		return after
+	}
+	return rest
+}
+
 // Label returns a name for people, such as NVIDIA_H200 or llvmpipe. It is not unique.
 func (f Fingerprint) Label() string {
 	name := f.gpu()

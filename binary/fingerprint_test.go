@@ -157,3 +157,47 @@ func TestCounters(t *testing.T) {
 		t.Errorf("hit rate %v of nothing, want 0", rate)
 	}
 }
+
+// Contexts of another kind have another fingerprint and the same driver.
+func TestSameDriver(t *testing.T) {
+	version := func(versions ...string) (list []Fingerprint) {
+		for _, v := range versions {
+			f := testFingerprint
+			f.Version = v
+			list = append(list, f)
+		}
+		return list
+	}
+	mesa := version("4.5 (Core Profile) Mesa 22.3.6", "4.5 (Compatibility Profile) Mesa 22.3.6", "OpenGL ES 3.2 Mesa 22.3.6")
+	mesa[1].Profile, mesa[2].Flags = 2, 1
+	nvidia := version("4.6.0 NVIDIA 580.159.04", "OpenGL ES 3.2 NVIDIA 580.159.04")
+	build := mesa[0]
+	build.DriverBuild += "x"
+	gpu := mesa[0]
+	gpu.Renderer += "x"
+	drivers := [][]Fingerprint{mesa, nvidia, version("4.5 (Core Profile) Mesa 22.3.7"), version("4.6.0 NVIDIA 580.159.05"), {build}, {gpu}}
+	for i, some := range drivers {
+		for k, others := range drivers {
+			for _, a := range some {
+				for _, b := range others {
+					if a.SameDriver(b) != (i == k) {
+						t.Errorf("%q and %q: %v", a.Version, b.Version, a.SameDriver(b))
+					}
+				}
+			}
+		}
+	}
+}
+
+// --other-drivers keeps what contexts of another kind use.
+func TestPruneKeepsOtherKindsOfContexts(t *testing.T) {
+	d := openTestDir(t)
+	es := testFingerprint
+	es.Profile++
+	for _, f := range []Fingerprint{testFingerprint, es, otherFingerprint} {
+		must(t, openTestStore(t, d, f).Identify())
+	}
+	if r, err := d.Prune(PruneOptions{OtherThan: []Fingerprint{testFingerprint}}); err != nil || r.Fingerprints != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

@@ -38,9 +38,10 @@ type PruneOptions struct {
 	MaxBytes int64
 	// MaxFiles bounds the number of those files; 0 = no limit.
 	MaxFiles int
-	// OtherThan deletes the stores of all fingerprints but these; without any it deletes
-	// none. Files in their directories that this package did not make stay.
-	OtherThan []shader.Digest
+	// OtherThan deletes the stores of all drivers but those of these fingerprints, for contexts
+	// of whatever kind; without any it deletes none. Files in their directories that this
+	// package did not make stay.
+	OtherThan []Fingerprint
 	// DryRun deletes nothing and reports what would be deleted.
 	DryRun bool
 	// Deleted is called by Prune with the path of each file that it deletes or, in a dry
@@ -178,7 +179,9 @@ func (p *pruning) err() error {
 }
 
 // isOther reports whether a store belongs to another driver than those of OtherThan.
-func (p *pruning) isOther(s *Store) bool { return !slices.Contains(p.OtherThan, s.digest) }
+func (p *pruning) isOther(s *Store) bool {
+	return !slices.ContainsFunc(p.OtherThan, func(f Fingerprint) bool { return f.Digest() == s.digest || f.SameDriver(s.fingerprint) })
+}
 
 // deleteOthers deletes the stores of all fingerprints but OtherThan.
 func (p *pruning) deleteOthers(all []*Store) {

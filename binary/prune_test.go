@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/internal/osfile"
-	"github.com/shadercache/shadercache/shader"
 )
 
 const day = 24 * time.Hour
@@ -77,7 +76,6 @@ func left(d *Dir) string {
 const everything = "nv8 mesa7 other6 5 mesa4 nv3 2 1 index marker"
 
 func TestPrune(t *testing.T) {
-	digest := testFingerprint.Digest()
 	_, s := pruneFixture(t)
 	var size [5]int64
 	for n := 1; n <= 4; n++ {
@@ -112,9 +110,9 @@ func TestPrune(t *testing.T) {
 			PruneReport{Programs: 4, Bytes: blobs, DriverFiles: 6, DriverBytes: 700}, "index marker"},
 		{"age and bytes", PruneOptions{MaxAge: 7*day + time.Hour, MaxBytes: blobs + 350},
 			PruneReport{Programs: 1, Bytes: size[4], DriverFiles: 2, DriverBytes: 300}, "mesa7 5 mesa4 nv3 2 1 index marker"},
-		{"other", PruneOptions{OtherThan: []shader.Digest{digest}},
+		{"other", PruneOptions{OtherThan: []Fingerprint{testFingerprint}},
 			PruneReport{Programs: 1, Bytes: size[4], Fingerprints: 1}, "nv8 mesa7 5 mesa4 nv3 2 1 index marker"},
-		{"other and age", PruneOptions{OtherThan: []shader.Digest{digest}, MaxAge: 4*day + time.Hour},
+		{"other and age", PruneOptions{OtherThan: []Fingerprint{testFingerprint}, MaxAge: 4*day + time.Hour},
 			PruneReport{Programs: 2, Bytes: size[4] + size[2], DriverFiles: 3, DriverBytes: 350, Fingerprints: 1}, "mesa4 nv3 2 1 index marker"},
 	}
 	for _, test := range tests {
@@ -181,8 +179,7 @@ func TestPruneCountsWhatDriverBytesReturns(t *testing.T) {
 func TestPruneKeepsLifetimeOfDeletedFingerprints(t *testing.T) {
 	d := openTestDir(t)
 	must(t, openTestStore(t, d, otherFingerprint).Record(nil, Counters{Compiles: 3}))
-	digest := testFingerprint.Digest()
-	report, err := d.Prune(PruneOptions{OtherThan: []shader.Digest{digest}})
+	report, err := d.Prune(PruneOptions{OtherThan: []Fingerprint{testFingerprint}})
 	if report.Fingerprints != 1 || err != nil {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -202,8 +199,7 @@ func TestPruneLeavesUnknownFiles(t *testing.T) {
 	writeTestFile(t, filepath.Join(outside, "file"), []byte("mine"), old)
 	must(t, os.Symlink(outside, filepath.Join(d.DriverDir(), "link")))
 	must(t, os.Symlink(outside, filepath.Join(d.path, "link-12345678")))
-	digest := shader.Digest{1}
-	if _, err := d.Prune(PruneOptions{MaxAge: 1, MaxBytes: 1, OtherThan: []shader.Digest{digest}}); err != nil {
+	if _, err := d.Prune(PruneOptions{MaxAge: 1, MaxBytes: 1, OtherThan: []Fingerprint{{Vendor: "none"}}}); err != nil {
 		t.Error(err)
 	}
 	files := filesBelow(d.path)
@@ -302,13 +298,12 @@ func TestPruneDeletesOwnFilesOnly(t *testing.T) {
 	}
 	temporary := filepath.Join(d.path, "sources", key[:2], "."+key+sourceExt+"77")
 	writeTestFile(t, temporary, nil, old)
-	digest := testFingerprint.Digest()
 	before := filesBelow(d.path)
 	var reports [2]PruneReport
 	var named [2][]string
 	for i, dry := range []bool{true, false} {
 		var err error
-		reports[i], err = d.Prune(PruneOptions{OtherThan: []shader.Digest{digest}, DryRun: dry, Deleted: func(path string) {
+		reports[i], err = d.Prune(PruneOptions{OtherThan: []Fingerprint{testFingerprint}, DryRun: dry, Deleted: func(path string) {
 			name, err := filepath.Rel(d.path, path)
 			must(t, err)
 			named[i] = append(named[i], filepath.ToSlash(name))

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/shadercache/shadercache/shader"
 )
 
 func testTuning(problem string) Tuning {
@@ -141,15 +139,13 @@ func TestTuningsAreDeletedWithTheirDriver(t *testing.T) {
 	must(t, os.WriteFile(left, nil, 0o600))
 	old := start.Add(-2 * temporaryAge)
 	must(t, os.Chtimes(left, old, old))
-	digest := testFingerprint.Digest()
-	if r, err := d.Prune(PruneOptions{OtherThan: []shader.Digest{digest}, MaxBytes: 1, MaxAge: time.Nanosecond}); err != nil || r.Leftovers != 1 {
+	if r, err := d.Prune(PruneOptions{OtherThan: []Fingerprint{testFingerprint}, MaxBytes: 1, MaxAge: time.Nanosecond}); err != nil || r.Leftovers != 1 {
 		t.Errorf("pruned %+v, %v", r, err)
 	}
 	if _, err := s.Tuning("p"); err != nil {
 		t.Errorf("a driver that stays lost its tuning: %v", err)
 	}
-	digest = otherFingerprint.Digest()
-	if r, err := d.Prune(PruneOptions{OtherThan: []shader.Digest{digest}}); err != nil || r.Fingerprints != 1 {
+	if r, err := d.Prune(PruneOptions{OtherThan: []Fingerprint{otherFingerprint}}); err != nil || r.Fingerprints != 1 {
 		t.Errorf("pruned %+v, %v", r, err)
 	}
 	if _, err := s.Tuning("p"); !errors.Is(err, ErrNotFound) {

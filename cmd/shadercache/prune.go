@@ -121,12 +121,8 @@ func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult
 			return nil, err
 		}
 	} else {
-		drivers, err := o.CurrentFingerprints()
-		if err != nil {
+		if po.OtherThan, err = o.CurrentFingerprints(); err != nil {
 			return nil, err
-		}
-		for _, d := range drivers {
-			po.OtherThan = append(po.OtherThan, d.Digest())
 		}
 	}
 	if po.DryRun {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -89,8 +90,10 @@ func (o *options) keptHeads(heads []fleet.Head, names []string) (keep []shader.D
 			if err != nil {
 				return nil, err
 			}
-			for _, d := range drivers {
-				keep = append(keep, d.Digest())
+			for _, h := range heads {
+				if slices.ContainsFunc(drivers, h.Driver.SameDriver) {
+					keep = append(keep, h.Fingerprint)
+				}
 			}
 			continue
 		}
