@@ -58,9 +58,12 @@ func (o *outbox) expect(n int) bool {
 	defer o.mu.Unlock()
 	if o.isFull(n) {
 		o.flushLocked()
-		defer time.AfterFunc(o.readTime, o.giveUp).Stop()
 	}
-	for o.isFull(n) {
+	for limited := false; o.isFull(n); {
+		if !limited && o.unwritten() > maxUnread { // not only replies that are still to come
+			limited = true
+			defer time.AfterFunc(o.readTime, o.giveUp).Stop()
+		}
 		o.mu.room.Wait()
 		o.flushLocked() // another goroutine has put replies that nothing writes yet
 	}
@@ -72,7 +75,9 @@ func (o *outbox) expect(n int) bool {
 func (o *outbox) giveUp() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.failLocked(os.ErrDeadlineExceeded)
+	if o.unwritten() > maxUnread {
+		o.failLocked(os.ErrDeadlineExceeded)
+	}
 }
 
 // isFull reports whether there is no room for a reply of n bytes. mu is held.

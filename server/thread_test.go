@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/internal/wire"
@@ -105,6 +106,36 @@ func TestRepliesThatAreReadLate(t *testing.T) {
 	for request, a := range r.answers(replies) {
 		if a.Type != wire.TypeJob|wire.ReplyBit {
 			t.Errorf("request %d: %v", request, a.Type)
+		}
+	}
+}
+
+// Jobs that run for long, and whose replies leave no room for others, are no fault of the client.
+func TestRoomForRepliesOfLongJobs(t *testing.T) {
+	f := serveGPU(t, server.Options{ReadTime: 50 * time.Millisecond}, executor.Options{SlotBytes: 2 << 20})
+	r := f.rawSession()
+	r.pipeline(2, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
+	r.want(wire.TypeProgram|wire.ReplyBit, 2)
+	for i := range uint64(200) { // short ones, so that many may be on the GPU
+		r.pipeline(1000+i, rawRequest(wire.TypeJob, validJob(16, 1)))
+		r.want(wire.TypeJob|wire.ReplyBit, 1000+i)
+	}
+	free := make(chan struct{})
+	release := sync.OnceFunc(func() { close(free) })
+	t.Cleanup(release)
+	f.gpu.Context.Post(func(*glctx.GL) { <-free })
+	const jobs = 8 // of 900 KB: more than an outbox has room for
+	j := validJob(16, 1)
+	j.Out[0].Operand.Size = 900_000
+	for i := range uint64(jobs) {
+		r.pipeline(10+i, rawRequest(wire.TypeJob, j))
+	}
+	r.pipeline(30, rawRequest(wire.TypeStatus, &wire.Empty{}))
+	time.Sleep(200 * time.Millisecond) // the time of the jobs
+	release()
+	for request, a := range r.answers(jobs + 1) {
+		if a.Type == wire.TypeError {
+			t.Errorf("request %d: %v", request, a.Code)
 		}
 	}
 }
