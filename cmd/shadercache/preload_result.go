@@ -271,7 +271,7 @@ func (r *preloadResult) labels() func(preloadLine) string {
 func (r *preloadResult) printSummary(w io.Writer) {
 	fmt.Fprintf(w, "%s: %d compiled, %d from disk", cli.Plural(r.counts.programs, "program"), r.counts.compiled, r.counts.disk)
 	if r.counts.resident > 0 {
-		fmt.Fprintf(w, ", %d listed twice", r.counts.resident)
+		fmt.Fprintf(w, ", %d %s", r.counts.resident, map[bool]string{false: "listed twice", true: "resident before"}[r.Server])
 	}
 	if r.counts.refused > 0 {
 		fmt.Fprintf(w, ", %d refused as when they were recorded", r.counts.refused)
