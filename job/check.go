@@ -57,10 +57,16 @@ func Check(j *Job, l *Limits) error {
 		return err
 	}
 	for i := range j.Count() {
-		p := j.At(i).Program
-		of := p.Interface()
+		d := j.At(i)
+		if d.Host != nil {
+			if err := c.Host(i); err != nil {
+				return fmt.Errorf("%w: %s on the host: %w", ErrInvalid, d.Host.Name, err)
+			}
+			continue
+		}
+		of := d.Program.Interface()
 		if err := c.Dispatch(i, &of); err != nil {
-			return fmt.Errorf("%w: program %s: %w", ErrInvalid, p.Name(), err)
+			return fmt.Errorf("%w: program %s: %w", ErrInvalid, d.Program.Name(), err)
 		}
 	}
 	return c.End()

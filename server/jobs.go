@@ -197,6 +197,7 @@ func (s *session) completeJob(r *running) {
 	s.pace.leave(took)
 	s.server.counts.busyNanos.Add(uint64(max(0, took)))
 	if r.pending.Spill.Delivers() {
+		r.task.out.flush() // replies before do not wait
 		_ = s.server.awaitThread(s.ctx, true)
 	}
 	r.task.expireIfLate()

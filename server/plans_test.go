@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"slices"
@@ -102,9 +103,14 @@ func TestNetworksKeepTheirWeights(t *testing.T) {
 func poisoned(n int) []float32 { return slices.Repeat([]float32{float32(math.NaN())}, n) }
 
 // TestPlansOfEverySize has inputs and outputs inline, in shared memory, and larger than a
-// slot of the executor.
+// slot of the executor, in place and copied.
 func TestPlansOfEverySize(t *testing.T) {
-	f := serve(t, server.Options{})
+	for _, copied := range []bool{false, true} {
+		t.Run(fmt.Sprint("copied ", copied), func(t *testing.T) { testPlans(t, serve(t, server.Options{CopyMemory: copied})) })
+	}
+}
+
+func testPlans(t *testing.T, f *fixture) {
 	c := f.dial()
 	shapes := []string{"gemm:400x300x200"} // a software driver takes seconds to compile each
 	if os.Getenv("SHADERCACHE_SOAK") == "1" {
