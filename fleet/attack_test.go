@@ -379,6 +379,31 @@ func TestCredentialsAreInNoError(t *testing.T) {
 	}
 }
 
+// What answers with the credentials that it was sent is no head, and is not shown.
+func TestAnAnswerThatIsNoHeadIsNotShown(t *testing.T) {
+	t.Parallel()
+	const sent = "Bearer t0ken"
+	m, url := newMemory(t)
+	m.get = func(context.Context, string, *fleet.Object) (*fleet.Object, error) {
+		return &fleet.Object{Body: io.NopCloser(strings.NewReader(sent)), Size: int64(len(sent))}, nil
+	}
+	d := openDir(t)
+	r := open(t, d, reader(url))
+	_, err := r.Pull(context.Background(), fleet.PullOptions{Current: &mesaDriver})
+	report := r.Start(context.Background(), mesaDriver)
+	s := r.Status(context.Background(), &mesaDriver)
+	must(t, r.Close())
+	text := fmt.Sprintf("%v %+v %+v %v %v", err, report, s, report.Err, s.Err)
+	if err == nil || strings.Contains(text, "t0k") {
+		t.Error(text)
+	}
+	for _, name := range files(t, d.Path()) {
+		if strings.Contains(string(readFile(t, d, name)), "t0k") {
+			t.Errorf("it is in %s", name)
+		}
+	}
+}
+
 // endless is a body that never ends.
 type endless struct{}
 

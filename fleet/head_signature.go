@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,8 +121,8 @@ func keyIDs(keys []ed25519.PublicKey) string {
 	return strings.Join(ids, ", ")
 }
 
-// describeBytes returns the start of an object that is no head, for a message. A captive
-// portal answers with a web page.
+// describeBytes returns what an object is that is no head, for a message. A captive portal
+// answers with a web page; and some answer with what they were sent, such as credentials.
 func describeBytes(object []byte) string {
 	start := bytes.ToLower(bytes.TrimSpace(object[:min(len(object), 512)]))
 	switch {
@@ -130,7 +131,7 @@ func describeBytes(object []byte) string {
 	case bytes.HasPrefix(start, []byte("<!doctype html")) || bytes.HasPrefix(start, []byte("<html")):
 		return "it is a web page, of a login or a proxy"
 	}
-	return "it starts with " + printable(string(object[:min(len(object), 24)]))
+	return fmt.Sprintf("it has %d bytes of something else", len(object))
 }
 
 // printable returns a text for a message: quoted, since an object may hold anything.
