@@ -22,7 +22,7 @@ const fingerprintSchema = 1
 //	DriverUUID  GL_DRIVER_UUID_EXT, else ""             changes with the driver build, but not on llvmpipe
 //	DriverBuild ELF build ids of the driver, for Mesa   two builds of a version refuse each other's binaries;
 //	                                                    for zink also those of Mesa's drivers of Vulkan,
-//	                                                    for llvmpipe also a hash of the CPUs
+//	                                                    for LLVM also its own, for llvmpipe a hash of the CPUs
 //	Profile     GL_CONTEXT_PROFILE_MASK                 code differs by profile
 //	Flags       GL_CONTEXT_FLAGS                        debug and robust contexts generate other code
 //	Formats     GL_PROGRAM_BINARY_FORMATS, sorted       what the driver can load

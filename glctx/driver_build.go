@@ -33,11 +33,11 @@ func driverBuild(f binary.Fingerprint) string {
 	if !strings.Contains(f.Version, "Mesa") {
 		return ""
 	}
-	below := C.CString(belowZink(f.Renderer))
-	defer C.free(unsafe.Pointer(below))
+	other := C.CString(otherLibrary(f.Renderer))
+	defer C.free(unsafe.Pointer(other))
 	var builds [C.SC_BUILDS]C.struct_sc_build
 	var ids []string
-	for _, b := range builds[:C.sc_mesa_builds(&builds[0], below)] {
+	for _, b := range builds[:C.sc_mesa_builds(&builds[0], other)] {
 		ids = append(ids, hex.EncodeToString(bytesOf(b.id[:b.bytes])))
 	}
 	slices.Sort(ids)
@@ -84,10 +84,14 @@ var vulkanDrivers = map[string]string{
 	"MESA_V3DV":              "libvulkan_broadcom",
 }
 
-// belowZink returns what the name of the library below zink begins with, "libvulkan_" where
-// the driver is another one, and "" where the driver is not zink.
-func belowZink(renderer string) string {
+// otherLibrary returns what the name of a library begins with whose build counts too: the one
+// below zink, "libvulkan_" where that is another one; LLVM where it makes the machine code; "" for
+// none.
+func otherLibrary(renderer string) string {
 	if !strings.HasPrefix(renderer, "zink ") {
+		if strings.Contains(renderer, "LLVM") {
+			return "libLLVM"
+		}
 		return ""
 	}
 	driver := strings.TrimRight(renderer[strings.LastIndexByte(renderer, '(')+1:], ")")
