@@ -24,11 +24,11 @@ func (s *session) handle() {
 }
 
 // canStart reports whether the goroutine that read a request performs it at once, without
-// the queue, which saves waking handle: a small job that need not wait for a turn, where no
-// request is in the queue. Then none of the stream is before it.
+// the queue, which saves waking handle: a small job, where the session may have one more on the
+// GPU and no request is in the queue. Then none of the stream is before it.
 func (s *session) canStart(t *task) bool {
 	small := (t.header.Type == wire.TypeJob || t.header.Type == wire.TypeRun) && len(t.body) <= maxKeptBody
-	return small && s.queue.size() == 0 && s.pace.hasRoom() && s.server.turns.isFree()
+	return small && s.queue.size() == 0 && s.pace.hasRoom()
 }
 
 // take performs a request, unless it is answered or its session has ended, and frees it. It

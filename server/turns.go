@@ -34,13 +34,4 @@ func (t *turns) acquire(ctx context.Context, in, out int, waits bool) (weight in
 	return weight, nil
 }
 
-// isFree reports whether a small job would get a turn at once.
-func (t *turns) isFree() bool {
-	if !t.free.TryAcquire(t.least) {
-		return false
-	}
-	t.free.Release(t.least)
-	return true
-}
-
 func (t *turns) release(weight int64) { t.free.Release(weight) }
