@@ -30,18 +30,28 @@ func (d *deadlines) cover(t time.Time) {
 	}
 }
 
-// expire answers the requests whose deadline has passed. The timer calls it.
+// expire answers the requests whose deadline has passed. Of those that are being performed, which no
+// deadline ends, the client hears that the server goes on. The timer calls it.
 func (s *session) expire() {
+	performed := false
 	for _, t := range s.expired(time.Now()) {
-		t.expire()
+		performed = !t.expire() || performed
+	}
+	if performed && s.ctx.Err() == nil {
+		_ = s.wakeClient()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mu.deadlines.cover(time.Now().Add(goesOnTime))
 	}
 }
 
-// expire answers the request, if it is unanswered.
-func (t *task) expire() {
-	if t.end(wire.CodeDeadline, "the deadline passed") {
+// expire answers the request, if it is unanswered, and reports whether it was.
+func (t *task) expire() bool {
+	ended := t.end(wire.CodeDeadline, "the deadline passed")
+	if ended {
 		t.s.server.counts.deadlines.Add(1)
 	}
+	return ended
 }
 
 // expireIfLate answers a request whose deadline has passed, where the timer is late.

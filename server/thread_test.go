@@ -171,3 +171,23 @@ func TestDeadlineOfAJobThatIsDone(t *testing.T) {
 	r.pipeline(20, rawRequest(wire.TypeStatus, &wire.Empty{}))
 	r.want(wire.TypeStatus|wire.ReplyBit, 20)
 }
+
+// A copy that has begun is ended by no deadline; its client hears that the server goes on.
+func TestACopyThatTakesLong(t *testing.T) {
+	f := serve(t, server.Options{})
+	r := f.rawSession()
+	r.pipeline(2, rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 2, Flags: wire.Create, Size: 16}))
+	r.want(wire.TypeBuffer|wire.ReplyBit, 2)
+	free := make(chan struct{})
+	release := sync.OnceFunc(func() { close(free) })
+	t.Cleanup(release)
+	f.gpu.Context.Post(func(*glctx.GL) { <-free })
+	r.pipeline(10, rawRequest(wire.TypeCopy, &wire.Copy{
+		Deadline: uint64(20 * time.Millisecond), From: bufferOperand(2, 16), To: wire.Operand{Place: wire.PlaceInline, Size: 16},
+	}))
+	for range 2 {
+		r.want(wire.TypeWake, 0)
+	}
+	release()
+	r.want(wire.TypeCopy|wire.ReplyBit, 10)
+}

@@ -513,6 +513,7 @@ struct shc_client {
     unsigned char *in; /* bytes received: taken ones, then those to come */
     size_t in_taken, in_size, in_space;
     uint64_t alive; /* monotonic time until which the server said that it goes on */
+    uint64_t span;  /* the longest that a request was given, in nanoseconds */
 
     shc__pending *pending;
     size_t pending_count, pending_space;
@@ -946,16 +947,18 @@ static uint64_t shc__later(uint64_t nanoseconds) {
 }
 
 /* Returns when a request with this deadline is given up. */
-static uint64_t shc__until(const shc_client *c, uint64_t deadline) {
+static uint64_t shc__until(shc_client *c, uint64_t deadline) {
     if (deadline == 0) {
         deadline = c->info.deadline_ns;
     }
     if (deadline > c->info.longest_ns) {
         deadline = c->info.longest_ns;
     }
-    return shc__later(deadline > UINT64_MAX - 5u * (uint64_t)SHC__SECOND
-                          ? UINT64_MAX
-                          : deadline + 5u * (uint64_t)SHC__SECOND);
+    deadline = deadline > UINT64_MAX - 5u * (uint64_t)SHC__SECOND
+                   ? UINT64_MAX
+                   : deadline + 5u * (uint64_t)SHC__SECOND;
+    c->span = deadline > c->span ? deadline : c->span;
+    return shc__later(deadline);
 }
 
 static int shc__timed_out(shc_client *c) {
@@ -1070,7 +1073,9 @@ static int shc__next(shc_client *c, shc__frame *f, int *whole) {
         f->size = size;
         c->in_taken += SHC__HEADER + size;
         if (f->type == SHC__WAKE) {
-            c->alive = shc__later(10u * (uint64_t)SHC__SECOND); /* it says so every 3 s */
+            /* It says so every 3 s; what it has not received has its deadline then. */
+            uint64_t least = 10u * (uint64_t)SHC__SECOND;
+            c->alive = shc__later(c->span > least ? c->span : least);
         }
     } while (f->type == SHC__WAKE && f->request == 0);
     *whole = 1;

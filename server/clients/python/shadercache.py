@@ -268,11 +268,13 @@ def _element(data: "Data") -> str:
         return ""
     view = _view(data)
     letter = view.format.lstrip("@=<>!")
-    kind = {"f": "float", "d": "float", "e": "float", "Zd": "complex", "?": "bool"}.get(
+    kind = {"f": "float", "d": "float", "e": "float", "g": "float", "Zd": "complex", "?": "bool"}.get(
         letter, "uint" if letter in "HILQN" else "int" if letter in "hilqn" else ""
     )
-    swapped = view.itemsize > 1 and view.format[0] in ("<" if byteorder == "big" else ">!")
-    return f"{kind}{8 * view.itemsize}{' of another byte order' * swapped}" if kind else ""
+    name = f"{kind}{8 * view.itemsize}" if kind else ""
+    if view.itemsize > 1 and view.format[0] in ("<" if byteorder == "big" else ">!"):
+        return f"{name or view.format} of another byte order"
+    return name
 
 
 def _check_elements(what: str, data: "Data", programs: "list[Program]") -> None:
@@ -1166,6 +1168,7 @@ class Client:
         self._dropped: "list[int]" = []  # arrays that were collected
         self._greeted = False
         self._alive = 0.0  # until when the server said that it goes on
+        self._span = 0.0  # the longest time that a request was given
         self._socket = _connect(path, self._timeout)
         try:
             hello = pack("<IHH", 0x43444853, PROTOCOL_VERSION, PROTOCOL_VERSION) + _text(name)
@@ -1513,7 +1516,9 @@ class Client:
     def _until(self, deadline: "float | None") -> float:
         longest = self.limits["longest"] / 1e9
         seconds = self.limits["deadline"] / 1e9 if deadline is None else deadline
-        return monotonic() + min(seconds, longest) + _GRACE
+        span = min(seconds, longest) + _GRACE
+        self._span = max(self._span, span)
+        return monotonic() + span
 
     def _call(
         self,
@@ -1682,7 +1687,8 @@ class Client:
 
     def _complete(self, type: int, request: int, body: memoryview) -> None:
         if type == _WAKE and request == 0:
-            self._alive = monotonic() + 10  # it says so every 3 s
+            # It says so every 3 s; what it has not received has its deadline then.
+            self._alive = monotonic() + max(10, self._span)
             return
         future = self._pending.get(request)
         try:
