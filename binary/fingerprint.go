@@ -22,7 +22,7 @@ const fingerprintSchema = 1
 //	DriverUUID  GL_DRIVER_UUID_EXT, else ""             changes with the driver build, but not on llvmpipe
 //	DriverBuild ELF build ids of the driver, for Mesa   two builds of a version refuse each other's binaries;
 //	                                                    for zink also those of Mesa's drivers of Vulkan,
-//	                                                    for LLVM also its own, for llvmpipe a hash of the CPUs
+//	                                                    for llvmpipe also, last, a hash of the CPUs
 //	Profile     GL_CONTEXT_PROFILE_MASK                 code differs by profile
 //	Flags       GL_CONTEXT_FLAGS                        debug and robust contexts generate other code
 //	Formats     GL_PROGRAM_BINARY_FORMATS, sorted       what the driver can load
@@ -63,9 +63,11 @@ func (f Fingerprint) Digest() shader.Digest {
 }
 
 // SameDriver reports whether two fingerprints are of one driver and GPU, for contexts of whatever
-// kind: OpenGL ES, a compatibility profile, a debug context.
+// kind: OpenGL ES, a compatibility profile, a debug context; llvmpipe also on other CPUs.
 func (f Fingerprint) SameDriver(other Fingerprint) bool {
-	return f.Vendor == other.Vendor && f.Renderer == other.Renderer && f.DriverBuild == other.DriverBuild &&
+	build, _, _ := strings.Cut(f.DriverBuild, " ") // before the CPUs
+	otherBuild, _, _ := strings.Cut(other.DriverBuild, " ")
+	return f.Vendor == other.Vendor && f.Renderer == other.Renderer && build == otherBuild &&
 		f.PointerBits == other.PointerBits && driverVersion(f.Version) == driverVersion(other.Version)
 }
 

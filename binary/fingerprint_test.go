@@ -175,6 +175,9 @@ func TestSameDriver(t *testing.T) {
 	build.DriverBuild += "x"
 	gpu := mesa[0]
 	gpu.Renderer += "x"
+	cpus := mesa[0]
+	cpus.DriverBuild += " of other CPUs"
+	mesa = append(mesa, cpus)
 	drivers := [][]Fingerprint{mesa, nvidia, version("4.5 (Core Profile) Mesa 22.3.7"), version("4.6.0 NVIDIA 580.159.05"), {build}, {gpu}}
 	for i, some := range drivers {
 		for k, others := range drivers {

@@ -11,12 +11,15 @@ import "C"
 import (
 	"cmp"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"unsafe"
 
+	"golang.org/x/sys/cpu"
 	"golang.org/x/sys/unix"
 
 	"github.com/shadercache/shadercache/binary"
@@ -33,11 +36,11 @@ func driverBuild(f binary.Fingerprint) string {
 	if !strings.Contains(f.Version, "Mesa") {
 		return ""
 	}
-	other := C.CString(otherLibrary(f.Renderer))
-	defer C.free(unsafe.Pointer(other))
+	below := C.CString(belowZink(f.Renderer))
+	defer C.free(unsafe.Pointer(below))
 	var builds [C.SC_BUILDS]C.struct_sc_build
 	var ids []string
-	for _, b := range builds[:C.sc_mesa_builds(&builds[0], other)] {
+	for _, b := range builds[:C.sc_mesa_builds(&builds[0], below)] {
 		ids = append(ids, hex.EncodeToString(bytesOf(b.id[:b.bytes])))
 	}
 	slices.Sort(ids)
@@ -49,14 +52,15 @@ func driverBuild(f binary.Fingerprint) string {
 }
 
 // cpuBuild returns a hash of what llvmpipe tells machines apart by: the number of CPUs, also of
-// those that the process may use, and what they can (lp_screen.c). It refuses binaries of others.
-func cpuBuild() string {
+// those that the process may use, and what they can (util_cpu_caps, which Mesa asks for once). It
+// refuses binaries of others.
+var cpuBuild = sync.OnceValue(func() string {
 	h := shader.NewFieldHash()
 	var may unix.CPUSet
-	_ = unix.SchedGetaffinity(0, &may)
+	_ = unix.SchedGetaffinity(os.Getpid(), &may)
 	all, _ := filepath.Glob("/sys/devices/system/cpu/cpu[0-9]*")
 	h.Number(uint64(may.Count()))
-	h.Number(uint64(len(all)))
+	h.Number(uint64(max(len(all), may.Count())))
 	info := make([]byte, 8<<10) // of the first: all of them take long on a large machine
 	if f, err := os.Open("/proc/cpuinfo"); err == nil {
 		n, _ := f.Read(info)
@@ -66,12 +70,13 @@ func cpuBuild() string {
 	first, _, _ := strings.Cut(string(info), "\n\n")
 	for line := range strings.Lines(first) {
 		switch name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) {
-		case "vendor_id", "cpu family", "clflush size", "flags", "CPU implementer", "CPU part", "Features":
-			h.Text(value)
+		case "vendor_id", "cpu family", "clflush size", "CPU implementer", "CPU part":
+			h.Text(strings.TrimSpace(value))
 		}
 	}
+	h.Text(fmt.Sprint(cpu.X86, cpu.ARM64)) // unlike the file's flags, whatever the kernel
 	return h.Digest().Short()
-}
+})
 
 // vulkanDrivers has what the names of Mesa's drivers of Vulkan begin with, by the driver's
 // name in zink's renderer.
@@ -84,14 +89,10 @@ var vulkanDrivers = map[string]string{
 	"MESA_V3DV":              "libvulkan_broadcom",
 }
 
-// otherLibrary returns what the name of a library begins with whose build counts too: the one
-// below zink, "libvulkan_" where that is another one; LLVM where it makes the machine code; "" for
-// none.
-func otherLibrary(renderer string) string {
+// belowZink returns what the name of the library below zink begins with, "libvulkan_" where
+// the driver is another one, and "" where the driver is not zink.
+func belowZink(renderer string) string {
 	if !strings.HasPrefix(renderer, "zink ") {
-		if strings.Contains(renderer, "LLVM") {
-			return "libLLVM"
-		}
 		return ""
 	}
 	driver := strings.TrimRight(renderer[strings.LastIndexByte(renderer, '(')+1:], ")")
