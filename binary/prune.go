@@ -283,9 +283,10 @@ func (p *pruning) finishDriver(driverDir string) {
 		p.report.DriverInUse = true
 		err = nil
 	}
-	if err = errors.Join(err, drivercache.Recount(driverDir)); err != nil {
+	if err != nil {
 		p.errs = append(p.errs, err)
 	}
+	drivercache.Recount(driverDir)
 }
 
 // sweep deletes leftovers of interrupted writes, imports and transfers, and files that were rejected

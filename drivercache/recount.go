@@ -2,7 +2,6 @@ package drivercache
 
 import (
 	"encoding/binary"
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,23 +11,22 @@ import (
 
 // Recount sets the bytes that Mesa's index has for its files to what is there. Mesa adds what it
 // writes, and takes away only what it deletes itself: after other deletions it would at last delete
-// a file for each one that it writes. What a process writes meanwhile may be counted or not.
-func Recount(dir string) error {
+// a file for each one that it writes. What a process writes meanwhile may be counted or not. An
+// index that cannot be written stays as it is.
+func Recount(dir string) {
 	folder := filepath.Join(dir, mesa.Folder, mesa.ItemsFolder)
 	index := filepath.Join(folder, mesa.Index)
 	var bytes uint64
 	if info, err := os.Lstat(index); err != nil || !info.Mode().IsRegular() || info.Size() < 8 {
-		return nil // nothing counts
+		return // nothing counts
 	}
 	walk(folder, func(path string, info fs.FileInfo) {
 		if mesa.IsEntryFile(filepath.Base(path)) {
 			bytes += uint64(info.Size()+4095) &^ 4095 // what most volumes take for it
 		}
 	})
-	f, err := os.OpenFile(index, os.O_WRONLY, 0)
-	if err != nil {
-		return err
+	if f, err := os.OpenFile(index, os.O_WRONLY, 0); err == nil {
+		_, _ = f.WriteAt(binary.NativeEndian.AppendUint64(nil, bytes), 0)
+		f.Close()
 	}
-	_, err = f.WriteAt(binary.NativeEndian.AppendUint64(nil, bytes), 0)
-	return errors.Join(err, f.Close())
 }

@@ -25,14 +25,14 @@ func TestRecount(t *testing.T) {
 		must(os.WriteFile(path, make([]byte, size), 0o600))
 		return path
 	}
-	must(Recount(dir)) // without an index
+	Recount(dir) // without an index
 	write("5e/"+strings.Repeat("0", 38), 1)
 	write("5e/"+strings.Repeat("1", 38), 4097)
 	write("5e/"+strings.Repeat("2", 38)+".tmp", 1)
 	write("marker", 1)
 	index := write("index", 64)
 	must(os.WriteFile(index, binary.NativeEndian.AppendUint64(nil, 1<<30), 0o600))
-	must(Recount(dir))
+	Recount(dir)
 	data, err := os.ReadFile(index)
 	must(err)
 	if n := binary.NativeEndian.Uint64(data); n != 3*4096 {
@@ -41,7 +41,7 @@ func TestRecount(t *testing.T) {
 	other := write("other", 8)
 	must(os.Remove(index))
 	must(os.Symlink(other, index))
-	must(Recount(dir))
+	Recount(dir)
 	if data, _ := os.ReadFile(other); string(data) != strings.Repeat("\x00", 8) {
 		t.Errorf("a link was written through: %q", data)
 	}

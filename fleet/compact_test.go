@@ -188,7 +188,7 @@ func TestReplaceIsLater(t *testing.T) {
 	}
 }
 
-// Who has nothing to send replaces what is there by nothing.
+// Who has nothing to send replaces what is there by nothing where the driver is named.
 func TestReplaceWithNothing(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -199,7 +199,11 @@ func TestReplaceWithNothing(t *testing.T) {
 	store, err := empty.Store(mesaDriver)
 	must(t, err)
 	must(t, errors.Join(store.Identify(), store.Close()))
-	report, err := open(t, empty, writer(s.url)).Push(t.Context(), fleet.PushOptions{Replace: true})
+	r := open(t, empty, writer(s.url))
+	if _, err := r.Push(t.Context(), fleet.PushOptions{Replace: true}); err == nil || len(s.head().Packs) == 0 {
+		t.Errorf("without its name: %v, and %d packs are left", err, len(s.head().Packs))
+	}
+	report, err := r.Push(t.Context(), fleet.PushOptions{Replace: true, Fingerprints: []shader.Digest{mesaDriver.Digest()}})
 	must(t, err)
 	if report.Heads != 1 || len(s.head().Packs) != 0 {
 		t.Errorf("%+v, and %d packs are left", report, len(s.head().Packs))

@@ -197,8 +197,11 @@ func (p *pusher) attempt(ctx context.Context) error {
 }
 
 // dropLost writes a head without the packs that are lost, if there are any, one with a newer list
-// of keys, one that only ends later, or an empty one in place of another.
+// of keys, one that only ends later, or, of a driver that is named, an empty one in place of another.
 func (p *pusher) dropLost(ctx context.Context, old *fetched, h *Head) error {
+	if p.options.Replace && old.object != nil && len(p.options.Fingerprints) == 0 {
+		return fmt.Errorf("there is nothing to send for driver %s, which the remote has: --fingerprint %s replaces it by nothing", p.driver.DirName(), p.of.Short())
+	}
 	line, _ := cutKeys(old.object)
 	newer := old.keys != nil && !bytes.Equal(line, old.keys.line)
 	if len(h.Packs) == len(old.Packs) && !newer && !((p.options.Refresh || p.options.Replace) && old.object != nil) {

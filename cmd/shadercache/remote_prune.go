@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -76,7 +77,8 @@ func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFl
 		if po.Keep, err = o.keptHeads(heads, f.Keep); err != nil {
 			return err
 		}
-		r.PruneReport, r.failed = from.Prune(ctx, po)
+		report, err := from.Prune(ctx, po)
+		r.PruneReport, r.failed = report, cmp.Or(err, r.failed)
 		return nil
 	})
 	return r, err
@@ -89,6 +91,9 @@ func (o *options) keptHeads(heads []fleet.Head, names []string) (keep []shader.D
 			drivers, err := o.CurrentFingerprints()
 			if err != nil {
 				return nil, err
+			}
+			for _, d := range drivers {
+				keep = append(keep, d.Digest()) // also where its head was not read
 			}
 			for _, h := range heads {
 				if slices.ContainsFunc(drivers, h.Driver.SameDriver) {
