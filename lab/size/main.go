@@ -27,7 +27,7 @@ var budgets = []struct {
 	most int
 	of   func(*tree) int
 }{
-	{"lines of code of the product", 70_294, func(t *tree) int { return t.lines(product) }},      // [64000]
+	{"lines of code of the product", 70_299, func(t *tree) int { return t.lines(product) }},      // [64000]
 	{"  of its core", 23_999, func(t *tree) int { return t.lines(core) }},                        // [24000]
 	{"  of cmd/", 13_372, func(t *tree) int { return t.lines(below("cmd")) }},                    // [9000]
 	{"  of internal/", 500, func(t *tree) int { return t.lines(below("internal")) }},             //

@@ -81,12 +81,12 @@ func ReadHello(u *net.UnixConn) (frame []byte, hello wire.Hello, err error) {
 		return nil, hello, err
 	}
 	defer c.CloseFiles()
-	if err := c.fillHello(); err != nil {
+	if err := c.fillHello(wire.HeaderSize); err != nil {
 		return nil, hello, err
 	}
 	h, err := wire.ParseHeader(c.in)
 	if err == nil && h.Type == wire.TypeHello && h.Size <= wire.MaxHello-wire.HeaderSize {
-		if err := c.fill(wire.HeaderSize + int(h.Size)); err != nil {
+		if err := c.fillHello(wire.HeaderSize + int(h.Size)); err != nil {
 			return nil, hello, err
 		}
 		if hello.Decode(c.in[wire.HeaderSize:]) != nil {
@@ -153,22 +153,26 @@ func (c *Conn) Next() (h wire.Header, body []byte, err error) {
 
 // NextHello is Next for the first frame, which is not read where it is larger than a hello can be.
 func (c *Conn) NextHello() (h wire.Header, body []byte, err error) {
-	if err := c.fillHello(); err != nil {
+	if err := c.fillHello(wire.HeaderSize); err != nil {
 		return h, nil, err
 	}
-	if h, err := wire.ParseHeader(c.in[c.from:c.to]); err == nil && h.Size > wire.MaxHello-wire.HeaderSize {
+	if h, err = wire.ParseHeader(c.in[c.from:c.to]); err == nil && h.Size > wire.MaxHello-wire.HeaderSize {
 		return h, nil, fmt.Errorf("%w: a hello of %d bytes", wire.ErrMalformed, h.Size)
+	} else if err == nil {
+		err = c.fillHello(wire.HeaderSize + int(h.Size))
+	}
+	if err != nil {
+		return h, nil, err
 	}
 	return c.Next()
 }
 
-// fillHello is fill for the header of a hello, which may have come, with the rest, as a lobby gave
-// the connection up.
-func (c *Conn) fillHello() error {
-	err := c.fill(wire.HeaderSize)
+// fillHello is fill for a hello, which may have come as a lobby gave the connection up.
+func (c *Conn) fillHello(n int) error {
+	err := c.fill(n)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		_ = c.unix.SetReadDeadline(time.Now().Add(restTime))
-		err = c.fill(wire.HeaderSize)
+		err = c.fill(n)
 	}
 	return err
 }
