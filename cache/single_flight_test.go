@@ -113,8 +113,9 @@ func TestADeviceLoadsWhatAnotherCompiles(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		defer h.Release()
-		first <- h.Origin()
+		origin := h.Origin()
+		h.Release() // before the test ends, and the cache with it
+		first <- origin
 	}()
 	<-started
 	second := make(chan job.Origin, 1)
@@ -124,8 +125,9 @@ func TestADeviceLoadsWhatAnotherCompiles(t *testing.T) {
 			t.Error(err)
 			return
 		}
-		defer h.Release()
-		second <- h.Origin()
+		origin := h.Origin()
+		h.Release() // before the test ends, and the cache with it
+		second <- origin
 	}()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
