@@ -17,9 +17,9 @@ const maxUnread = 4 << 20
 
 // stream carries frames to a client: its socket, or a ring.
 type stream interface {
-	TryWrite(frames []byte) (int, error)                  // what it takes without waiting
-	WriteWithin(frames []byte, limit time.Duration) error // all, at most for limit
-	Fits(n int) bool                                      // reports whether it takes a frame of n bytes
+	TryWrite(frames []byte) (int, error) // what it takes without waiting
+	WriteAll(frames []byte) error        // waits for room until Close: a client that is busy reads later
+	Fits(n int) bool                     // reports whether it takes a frame of n bytes
 	Close() error
 }
 
@@ -27,11 +27,10 @@ type stream interface {
 // the stream takes them, else by a goroutine, so that no other goroutine waits for the
 // client.
 type outbox struct {
-	stream    stream
-	readTime  time.Duration // in which there has to be room again
-	writeTime time.Duration // in which the stream has to take what is pending
-	failed    func(error)   // called, with mu held, where the stream cannot be written
-	wake      chan struct{} // starts the writer
+	stream   stream
+	readTime time.Duration // in which there has to be room again
+	failed   func(error)   // called, with mu held, where the stream cannot be written
+	wake     chan struct{} // starts the writer
 
 	mu struct {
 		sync.Mutex
@@ -45,8 +44,8 @@ type outbox struct {
 	}
 }
 
-func newOutbox(to stream, readTime, writeTime time.Duration, failed func(error)) *outbox {
-	o := &outbox{stream: to, readTime: readTime, writeTime: writeTime, failed: failed, wake: make(chan struct{}, 1)}
+func newOutbox(to stream, readTime time.Duration, failed func(error)) *outbox {
+	o := &outbox{stream: to, readTime: readTime, failed: failed, wake: make(chan struct{}, 1)}
 	o.mu.room = sync.NewCond(&o.mu.Mutex)
 	return o
 }
@@ -160,7 +159,7 @@ func (o *outbox) writeOnce() bool {
 	o.mu.pending, o.mu.written = o.mu.spare[:0], len(frames)
 	o.mu.Unlock()
 
-	err := o.stream.WriteWithin(frames, o.writeTime)
+	err := o.stream.WriteAll(frames)
 
 	o.mu.Lock()
 	defer o.mu.Unlock()

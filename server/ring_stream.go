@@ -48,7 +48,7 @@ func (s *session) openRing(t *task, b []byte) (wire.Message, error) {
 		return nil, err
 	}
 	unread := func(err error) { go s.abort(asReply(fmt.Errorf("the ring of replies: %w", err), wire.CodeQuota)) }
-	r := &ringStream{made, newOutbox(made, s.server.options.ReadTime, s.server.options.ReadTime, unread), memory}
+	r := &ringStream{made, newOutbox(made, s.server.options.ReadTime, unread), memory}
 	s.mu.ring = r
 	s.reading.Go(func() { s.readRing(r) })
 	s.reading.Go(r.out.write)

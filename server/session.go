@@ -53,15 +53,14 @@ type session struct {
 }
 
 const (
-	maxRunning   = 1024 // jobs that are submitted and not completed
-	abortTime    = time.Second
-	longestWrite = 24 * time.Hour  // a client that is busy reads later, and as long as there is room no one waits for it
-	goesOnTime   = 3 * time.Second // less than clients wait, and few in 10 minutes for one that reads none
+	maxRunning = 1024 // jobs that are submitted and not completed
+	abortTime  = time.Second
+	goesOnTime = 3 * time.Second // less than clients wait, and few in 10 minutes for one that reads none
 )
 
 func newSession(server *Server, conn *socket.Conn) *session {
 	s := &session{
-		server: server, conn: conn, out: newOutbox(conn, server.options.ReadTime, longestWrite, func(error) {}),
+		server: server, conn: conn, out: newOutbox(conn, server.options.ReadTime, func(error) {}),
 		queue: newQueue(), running: make(chan *running, maxRunning),
 		backlog: semaphore.NewWeighted(wire.MaxBacklog), pace: newPace(&server.lastDone), objects: newObjects(server),
 	}

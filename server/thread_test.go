@@ -110,6 +110,22 @@ func TestRepliesThatAreReadLate(t *testing.T) {
 	}
 }
 
+// The same of a ring, which has room for less.
+func TestRepliesThatAreReadLateFromARing(t *testing.T) {
+	const replies = 200
+	f := serve(t, server.Options{ReadTime: 50 * time.Millisecond})
+	r := f.rawSession()
+	made := r.ring()
+	for request := range uint64(replies) {
+		made.put(frame(wire.TypeStatus, 3+request, &wire.Empty{}))
+	}
+	eventually(t, "all are answered", func() bool { s := f.sessionOf(r); return s.Requests == 1+replies && s.Unanswered == 0 })
+	time.Sleep(200 * time.Millisecond) // the client's own work
+	for request := range uint64(replies) {
+		made.want(wire.TypeStatus|wire.ReplyBit, 3+request)
+	}
+}
+
 // Jobs that run for long, and whose replies leave no room for others, are no fault of the client.
 func TestRoomForRepliesOfLongJobs(t *testing.T) {
 	f := serveGPU(t, server.Options{ReadTime: 50 * time.Millisecond}, executor.Options{SlotBytes: 2 << 20})

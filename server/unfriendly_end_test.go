@@ -78,8 +78,11 @@ func TestARingThatIsNotRead(t *testing.T) {
 	status := func(n uint64) []byte { return frame(wire.TypeStatus, n, &wire.Empty{}) }
 	for name, attack := range map[string]func(made *rawRing) wire.Code{
 		"nothing is read": func(made *rawRing) wire.Code {
-			for i := range uint64(ring.MinSize / wire.HeaderSize) {
-				made.put(status(10 + i))
+			for n := uint64(10); len(f.Status().Sessions) == 2; n++ { // until more than 4 MiB wait
+				made.put(status(n))
+				eventually(t, "the server has read it, or ended the session", func() bool {
+					return made.word(ringHead) == made.word(ringTail) || len(f.Status().Sessions) == 1
+				})
 			}
 			return wire.CodeQuota
 		},

@@ -161,7 +161,7 @@ func (c *Client) sendRest(w *call, rest []byte, waits bool, files []*os.File) {
 	}
 	var err error
 	if w.byRing {
-		err = c.sending.ring.WriteWithin(rest, longestTime)
+		err = c.sending.ring.WriteAll(rest)
 	} else {
 		err = c.conn.Write(rest, files...)
 	}

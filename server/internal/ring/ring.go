@@ -249,16 +249,12 @@ const (
 	maxPollTime = 5 * time.Millisecond
 )
 
-// WriteWithin writes all frames. It waits while there is no room, at most for limit.
-func (r *Ring) WriteWithin(frames []byte, limit time.Duration) error {
-	pause := pollTime
-	for start := time.Now(); ; time.Sleep(pause) {
+// WriteAll writes all frames. It waits while there is no room, until Close.
+func (r *Ring) WriteAll(frames []byte) error {
+	for pause := pollTime; ; time.Sleep(pause) {
 		n, err := r.TryWrite(frames)
 		if frames = frames[n:]; err != nil || len(frames) == 0 {
 			return err
-		}
-		if time.Since(start) > limit {
-			return os.ErrDeadlineExceeded
 		}
 		if pause = min(2*pause, maxPollTime); n > 0 {
 			pause = pollTime

@@ -222,8 +222,7 @@ func (c *Conn) TakeFiles(t wire.Type) ([]int, error) {
 // does not read, without a limit.
 func (c *Conn) Write(frames []byte, files ...*os.File) error {
 	if len(files) == 0 {
-		_, err := c.unix.Write(frames)
-		return err
+		return c.WriteAll(frames)
 	}
 	fds := make([]int, len(files))
 	for i, f := range files {
@@ -253,13 +252,10 @@ func (c *Conn) TryWrite(frames []byte) (n int, err error) {
 	return 0, err
 }
 
-// WriteWithin is Write without files that waits at most for limit.
-func (c *Conn) WriteWithin(frames []byte, limit time.Duration) error {
-	if err := c.unix.SetWriteDeadline(time.Now().Add(limit)); err != nil {
-		return err
-	}
-	err := c.Write(frames)
-	return errors.Join(err, c.unix.SetWriteDeadline(time.Time{}))
+// WriteAll is Write without files.
+func (c *Conn) WriteAll(frames []byte) error {
+	_, err := c.unix.Write(frames)
+	return err
 }
 
 // Fits reports whether a frame of n bytes can be written at all: always.
