@@ -113,7 +113,7 @@ func TestPreloadOfGraphics(t *testing.T) {
 func TestExecReport(t *testing.T) {
 	t.Parallel()
 	cache := filepath.Join(t.TempDir(), "cache")
-	for script, want := range map[string]int{"exit 7": 7, "kill -9 $$": 137, `test "$1" = "two words"`: 0, "kill -TERM $PPID; sleep 20": 143} {
+	for script, want := range map[string]int{"exit 7": 7, "kill -9 $$": 137, `test "$1" = "two words"`: 0, "kill -TERM $PPID; exec sleep 20": 143} {
 		out, code := runWith(t, cache, "exec", "--report", "--", "sh", "-c", script, "sh", "two words")
 		if code != want || !strings.Contains(out, "the driver read 0 of its entries and added 0") {
 			t.Errorf("%s: exit code %d, not %d\n%s", script, code, want, out)
