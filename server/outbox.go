@@ -40,6 +40,7 @@ type outbox struct {
 		expected int // bytes of replies that requests will have
 		written  int // bytes that the writer is writing
 		writing  bool
+		wakes    bool // pending has a frame that wakes the client
 		closed   bool
 	}
 }
@@ -97,13 +98,15 @@ func (o *outbox) unexpect(n int) {
 func (o *outbox) unwritten() int { return len(o.mu.pending) + o.mu.written }
 
 // put appends a frame, or an error where that is too large, and reports whether it appended the
-// frame. flush, or the writer, writes it.
+// frame. flush, or the writer, writes it. One that wakes the client it does not append behind another.
 func (o *outbox) put(t wire.Type, request uint64, m wire.Message) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.mu.closed {
+	wakes := t == wire.TypeWake && request == 0
+	if o.mu.closed || wakes && o.mu.wakes {
 		return false
 	}
+	o.mu.wakes = o.mu.wakes || wakes
 	frames, err := wire.AppendFrame(o.mu.pending, t, request, m)
 	if err == nil && !o.stream.Fits(len(frames)-len(o.mu.pending)) {
 		err = errors.New("the reply is larger than the ring: use memory, or send the request by the socket")
@@ -132,6 +135,7 @@ func (o *outbox) flushLocked() {
 		return
 	}
 	o.mu.pending = append(o.mu.pending[:0], o.mu.pending[n:]...)
+	o.mu.wakes = o.mu.wakes && n == 0
 	if len(o.mu.pending) > 0 {
 		o.mu.writing = true
 		o.wake <- struct{}{}
@@ -156,7 +160,7 @@ func (o *outbox) writeOnce() bool {
 		return false
 	}
 	frames := o.mu.pending
-	o.mu.pending, o.mu.written = o.mu.spare[:0], len(frames)
+	o.mu.pending, o.mu.written, o.mu.wakes = o.mu.spare[:0], len(frames), false
 	o.mu.Unlock()
 
 	err := o.stream.WriteAll(frames)

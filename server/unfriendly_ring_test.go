@@ -75,6 +75,31 @@ func TestRingsThatBlock(t *testing.T) {
 	}
 }
 
+// TestWakesThatAreNotRead has the server wake a client that does not read its socket: what waits
+// there does not grow.
+func TestWakesThatAreNotRead(t *testing.T) {
+	f := serve(t, server.Options{})
+	r := f.rawSession()
+	made := r.ring()
+	const requests = 5000
+	for request := range uint64(requests) {
+		made.setWaiting(ringReplies, 1)
+		made.put(frame(wire.TypeStatus, 3+request, &wire.Empty{}))
+		made.want(wire.TypeStatus|wire.ReplyBit, 3+request)
+	}
+	r.send(frame(wire.TypeStatus, 2*requests, &wire.Empty{}))
+	wakes := 0
+	for h := (wire.Header{}); h.Request == 0; wakes++ {
+		var err error
+		if h, _, err = r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if t.Logf("%d wakes", wakes); wakes >= requests {
+		t.Errorf("%d wakes for %d requests", wakes, requests)
+	}
+}
+
 // TestWakesWithoutARing wake nobody, and hold up no welcome. One with a body is malformed.
 func TestWakesWithoutARing(t *testing.T) {
 	f := serve(t, server.Options{})
