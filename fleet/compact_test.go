@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"maps"
 	"net/url"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -200,9 +202,18 @@ func TestReplaceWithNothing(t *testing.T) {
 	must(t, err)
 	must(t, errors.Join(store.Identify(), store.Close()))
 	r := open(t, empty, writer(s.url))
-	if _, err := r.Push(t.Context(), fleet.PushOptions{Replace: true}); err == nil || len(s.head().Packs) == 0 {
-		t.Errorf("without its name: %v, and %d packs are left", err, len(s.head().Packs))
+	before := s.head()
+	wantRefused := func() {
+		t.Helper()
+		if _, err := r.Push(t.Context(), fleet.PushOptions{Replace: true}); err == nil || s.head().Sequence != before.Sequence {
+			t.Errorf("without its name: %v, and %d packs are left", err, len(s.head().Packs))
+		}
 	}
+	wantRefused()
+	file := "driver/mesa/mesa_shader_cache/01/0123"
+	writeFile(t, empty, file, []byte("code of another driver"))
+	wantRefused()
+	must(t, os.Remove(filepath.Join(empty.Path(), file)))
 	report, err := r.Push(t.Context(), fleet.PushOptions{Replace: true, Fingerprints: []shader.Digest{mesaDriver.Digest()}})
 	must(t, err)
 	if report.Heads != 1 || len(s.head().Packs) != 0 {

@@ -163,13 +163,19 @@ func (p *pusher) attempt(ctx context.Context) error {
 		return err
 	}
 	made, err := p.makePack(ctx, known)
-	if errors.Is(err, pack.ErrEmpty) {
+	if err == nil {
+		defer made.close()
+	}
+	empty := errors.Is(err, pack.ErrEmpty)
+	if p.options.Replace && len(p.options.Fingerprints) == 0 && old.object != nil && (empty || err == nil && made.Programs == 0) {
+		return fmt.Errorf("there is no program to send for driver %s, which the remote has: --fingerprint %s replaces it all the same", p.driver.DirName(), p.of.Short())
+	}
+	if empty {
 		return p.dropLost(ctx, old, &head)
 	}
 	if err != nil {
 		return err
 	}
-	defer made.close()
 	if head.digests()[made.SHA256] { // what is known of it here was damaged
 		p.r.state.putItems(p.of, made.SHA256, made.items)
 		return p.dropLost(ctx, old, &head)
@@ -199,9 +205,6 @@ func (p *pusher) attempt(ctx context.Context) error {
 // dropLost writes a head without the packs that are lost, if there are any, one with a newer list
 // of keys, one that only ends later, or, of a driver that is named, an empty one in place of another.
 func (p *pusher) dropLost(ctx context.Context, old *fetched, h *Head) error {
-	if p.options.Replace && old.object != nil && len(p.options.Fingerprints) == 0 {
-		return fmt.Errorf("there is nothing to send for driver %s, which the remote has: --fingerprint %s replaces it by nothing", p.driver.DirName(), p.of.Short())
-	}
 	line, _ := cutKeys(old.object)
 	newer := old.keys != nil && !bytes.Equal(line, old.keys.line)
 	if len(h.Packs) == len(old.Packs) && !newer && !((p.options.Refresh || p.options.Replace) && old.object != nil) {
