@@ -18,7 +18,6 @@ import (
 //	user and password of the URL
 //	AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN
 //	AWS_SHARED_CREDENTIALS_FILE, else ~/.aws/credentials, with AWS_PROFILE
-//	~/.mc/config.json, of MinIO's client
 //	the role of a container, or of an instance
 //
 // Without any, requests are anonymous: enough for a bucket that all may read.
@@ -37,7 +36,6 @@ func findCredentials(u *url.URL, getenv func(string) string, secrets *secret.Tex
 	}
 	chain := []credentials.Provider{
 		&credentials.FileAWSCredentials{Filename: getenv("AWS_SHARED_CREDENTIALS_FILE"), Profile: getenv("AWS_PROFILE")},
-		&credentials.FileMinioClient{},
 	}
 	if hasRole(getenv, amazonVendor) {
 		chain = append(chain, role(getenv))

@@ -48,7 +48,7 @@ func open(u *url.URL, agent string, getenv func(string) string) (*backend, error
 	}
 	aws := filepath.Join(getenv("HOME"), ".aws")
 	if err = secret.CheckFiles(getenv("AWS_SHARED_CREDENTIALS_FILE"), getenv("AWS_CONFIG_FILE"),
-		filepath.Join(aws, "credentials"), filepath.Join(aws, "config"), filepath.Join(getenv("HOME"), ".mc", "config.json")); err != nil {
+		filepath.Join(aws, "credentials"), filepath.Join(aws, "config")); err != nil {
 		return nil, err
 	}
 	b := &backend{transport: transport, bucket: u.Host, prefix: strings.Trim(u.Path, "/")}
