@@ -242,22 +242,22 @@ func (r *Ring) TryWrite(frames []byte) (n int, err error) {
 	return n, err
 }
 
-// pollTime is the time between the first two looks of a writer for room. It doubles up to
-// maxPollTime, so that a reader that never reads costs little.
+// pollTime is the time between the first looks of a writer for room. It grows with the time that
+// the reader has read nothing, which may be hours and costs little then.
 const (
 	pollTime    = 50 * time.Microsecond
-	maxPollTime = 5 * time.Millisecond
+	maxPollTime = 50 * time.Millisecond
 )
 
 // WriteAll writes all frames. It waits while there is no room, until Close.
 func (r *Ring) WriteAll(frames []byte) error {
-	for pause := pollTime; ; time.Sleep(pause) {
+	for read := time.Now(); ; time.Sleep(min(pollTime+time.Since(read)/8, maxPollTime)) {
 		n, err := r.TryWrite(frames)
 		if frames = frames[n:]; err != nil || len(frames) == 0 {
 			return err
 		}
-		if pause = min(2*pause, maxPollTime); n > 0 {
-			pause = pollTime
+		if n > 0 {
+			read = time.Now()
 		}
 	}
 }
