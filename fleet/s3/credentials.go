@@ -1,6 +1,7 @@
 package s3
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"net/url"
@@ -46,14 +47,16 @@ func findCredentials(u *url.URL, getenv func(string) string, secrets *secret.Tex
 // amazonVendor is the file that names the maker of this machine.
 const amazonVendor = "/sys/class/dmi/id/sys_vendor"
 
+// namesRole reports whether the environment names who gives the credentials of a role.
+func namesRole(getenv func(string) string) bool {
+	return cmp.Or(getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"), getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"), getenv("AWS_WEB_IDENTITY_TOKEN_FILE")) != ""
+}
+
 // hasRole reports whether this machine may have a metadata service. Elsewhere its address
 // does not answer, and each start would wait for that.
 func hasRole(getenv func(string) string, vendorFile string) bool {
-	for _, name := range []string{"AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-		"AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_EC2_METADATA_SERVICE_ENDPOINT"} {
-		if getenv(name) != "" {
-			return true
-		}
+	if namesRole(getenv) || getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT") != "" {
+		return true
 	}
 	if strings.EqualFold(getenv("AWS_EC2_METADATA_DISABLED"), "true") {
 		return false
@@ -66,16 +69,13 @@ func hasRole(getenv func(string) string, vendorFile string) bool {
 // next to it.
 const roleTimeout = time.Second
 
+// role asks who the environment names, which the library reads itself, else the metadata service.
 func role(getenv func(string) string) *credentials.IAM {
-	iam := &credentials.IAM{
-		Endpoint: getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT"),
-		Client: &http.Client{Timeout: roleTimeout, Transport: &http.Transport{
-			DialContext: (&net.Dialer{Timeout: roleTimeout / 4}).DialContext,
-		}},
+	iam := &credentials.IAM{Client: &http.Client{Timeout: roleTimeout, Transport: &http.Transport{
+		DialContext: (&net.Dialer{Timeout: roleTimeout / 4}).DialContext,
+	}}}
+	if !namesRole(getenv) {
+		iam.Endpoint = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT")
 	}
-	iam.Container.AuthorizationToken = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN")
-	iam.Container.AuthorizationTokenFile = getenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE")
-	iam.Container.CredentialsFullURI = getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI")
-	iam.Container.CredentialsRelativeURI = getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI")
 	return iam
 }

@@ -123,3 +123,31 @@ func TestRoleThatDoesNotWork(t *testing.T) {
 		}
 	}
 }
+
+// The role of a container comes from whom the environment names, with the token that it has, also
+// where it names a metadata service.
+func TestRoleOfAContainer(t *testing.T) {
+	s := servers.StartS3(t)
+	const token = "token-of-the-container"
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != token || r.URL.Path != "/role" {
+			http.Error(w, "no token", http.StatusUnauthorized)
+			return
+		}
+		json.NewEncoder(w).Encode(map[string]string{
+			"AccessKeyId": s.AccessKey, "SecretAccessKey": s.SecretKey, "Expiration": time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
+		})
+	}))
+	t.Cleanup(server.Close)
+	env := map[string]string{
+		"AWS_CONTAINER_CREDENTIALS_FULL_URI": server.URL + "/role", "AWS_CONTAINER_AUTHORIZATION_TOKEN": token,
+		"AWS_EC2_METADATA_SERVICE_ENDPOINT": server.URL, "AWS_SHARED_CREDENTIALS_FILE": t.TempDir() + "/none",
+	}
+	for name, value := range env {
+		t.Setenv(name, value) // which the library reads
+	}
+	b := openWith(t, s.URL, env)
+	if _, err := b.Get(t.Context(), "v1/0123/head", 0); !errors.Is(err, fleet.ErrNotFound) {
+		t.Errorf("%v, not ErrNotFound", err)
+	}
+}
