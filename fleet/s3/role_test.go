@@ -3,6 +3,7 @@ package s3
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -118,6 +119,9 @@ func TestRoleThatDoesNotWork(t *testing.T) {
 			"AWS_EC2_METADATA_SERVICE_ENDPOINT": server.URL, "AWS_SHARED_CREDENTIALS_FILE": t.TempDir() + "/none",
 		})
 		_, err := b.Get(t.Context(), "v1/0123/head", 0)
+		if service.broken && !strings.Contains(fmt.Sprint(err), "AWS_ACCESS_KEY_ID") {
+			t.Errorf("no hint: %v", err)
+		}
 		if !errors.Is(err, fleet.ErrDenied) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), metadataToken) {
 			t.Errorf("%s: %v, not ErrDenied", name, err)
 		}
