@@ -283,7 +283,8 @@ func TestPrune(t *testing.T) {
 	}
 	pull(t, s.victim, reader(s.url), mesaDriver)
 	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
-	if r := prune(fleet.PruneOptions{Age: time.Hour, Keep: []shader.Digest{mesaDriver.Digest()}}); len(r.Heads) != 1 || r.Heads[0].Fingerprint != nvidiaDriver.Digest() || len(r.Names) != 2 {
+	isMesa := func(h *fleet.Head) bool { return h.Fingerprint == mesaDriver.Digest() }
+	if r := prune(fleet.PruneOptions{Age: time.Hour, Keep: isMesa}); len(r.Heads) != 1 || r.Heads[0].Fingerprint != nvidiaDriver.Digest() || len(r.Names) != 2 {
 		t.Errorf("old heads: %+v", r)
 	}
 	// A driver that comes back has a head with a higher number.

@@ -12,8 +12,8 @@ import (
 
 // PruneOptions select what Prune deletes.
 type PruneOptions struct {
-	Age    time.Duration   // of heads, since their last change; 0 = no head is deleted
-	Keep   []shader.Digest // drivers
+	Age    time.Duration    // of heads, since their last change; 0 = no head is deleted
+	Keep   func(*Head) bool // reports those that are not deleted; nil: none of them
 	DryRun bool
 }
 
@@ -128,7 +128,7 @@ func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info,
 		}
 	}
 	expired := map[shader.Digest]bool{} // packs of a head that is deleted
-	if head != nil && o.Age > 0 && r.now().Sub(head.Time) > o.Age && !slices.Contains(o.Keep, of) {
+	if head != nil && o.Age > 0 && r.now().Sub(head.Time) > o.Age && (o.Keep == nil || !o.Keep(head.Head)) {
 		expired = head.digests()
 		if list, err = r.deleteHead(ctx, head.Head, list, o, report); err != nil {
 			return err

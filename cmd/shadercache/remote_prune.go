@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/shader"
@@ -74,7 +75,7 @@ func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFl
 			return err
 		}
 		po := fleet.PruneOptions{Age: time.Duration(f.MaxAge), DryRun: f.DryRun}
-		if po.Keep, err = o.keptHeads(heads, f.Keep); err != nil {
+		if po.Keep, err = o.keeps(heads, f.Keep); err != nil {
 			return err
 		}
 		report, err := from.Prune(ctx, po)
@@ -84,31 +85,24 @@ func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFl
 	return r, err
 }
 
-// keptHeads returns the fingerprints that names choose.
-func (o *options) keptHeads(heads []fleet.Head, names []string) (keep []shader.Digest, err error) {
+// keeps returns what names choose, by the head that prune reads: another may not have been read before.
+func (o *options) keeps(heads []fleet.Head, names []string) (func(*fleet.Head) bool, error) {
+	var current []binary.Fingerprint
 	for _, name := range names {
+		var err error
 		if name == "current" {
-			drivers, err := o.CurrentFingerprints()
-			if err != nil {
-				return nil, err
-			}
-			for _, d := range drivers {
-				keep = append(keep, d.Digest()) // also where its head was not read
-			}
-			for _, h := range heads {
-				if slices.ContainsFunc(drivers, h.Driver.SameDriver) {
-					keep = append(keep, h.Fingerprint)
-				}
-			}
-			continue
+			current, err = o.CurrentFingerprints()
+		} else {
+			_, err = chosenHeads(heads, name)
 		}
-		found, err := chosenHeads(heads, name)
 		if err != nil {
 			return nil, err
 		}
-		keep = append(keep, found...)
 	}
-	return keep, nil
+	return func(h *fleet.Head) bool {
+		isNamed := func(name string) bool { return strings.HasPrefix(h.Fingerprint.String(), name) }
+		return slices.ContainsFunc(current, h.Driver.SameDriver) || slices.ContainsFunc(names, isNamed)
+	}, nil
 }
 
 // chosenHeads returns the fingerprints that begin with digits.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/fleet"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // keyPair returns options of a writer and of a reader of one URL.
@@ -75,7 +74,7 @@ func Prune(t *testing.T, url string) {
 		t.Errorf("prune of what is new: %+v, %v", report, err)
 	}
 	time.Sleep(time.Second) // the time of a head is in seconds
-	o := fleet.PruneOptions{Age: time.Nanosecond, Keep: []shader.Digest{newer.Digest()}}
+	o := fleet.PruneOptions{Age: time.Nanosecond, Keep: func(h *fleet.Head) bool { return h.Fingerprint == newer.Digest() }}
 	if report, err := w.Prune(t.Context(), o); err != nil || len(report.Heads) != 1 || report.Heads[0].Fingerprint != driver.Digest() {
 		t.Errorf("prune: %+v, %v", report, err)
 	}
