@@ -43,7 +43,7 @@ func (s *session) copy(t *task) error {
 // fn, and answers with what it returns. A request that is answered before fn changes nothing,
 // and no deadline answers after it: memory is not written after the reply.
 func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used ...interface{ Wait(context.Context) error }) error {
-	weight, err := s.server.turns.acquire(t.ctx, n, n, true)
+	weight, err := s.server.turns.acquire(t.context(), n, n, true)
 	if err != nil {
 		return err
 	}
@@ -51,11 +51,11 @@ func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used
 	s.server.watch.begin(onThread)
 	defer s.server.watch.end(onThread, true)
 	for _, each := range used {
-		if err := each.Wait(t.ctx); err != nil {
+		if err := each.Wait(t.context()); err != nil {
 			return err
 		}
 	}
-	if err := s.server.awaitThread(t.ctx, false); err != nil {
+	if err := s.server.awaitThread(t.context(), false); err != nil {
 		return err
 	}
 	if !t.claim() {
@@ -206,12 +206,12 @@ func (s *session) download(from *openBuffer, offset int, dst []byte, to *wire.Op
 	return from.Memory.DownloadInPieces(s.ctx, offset, dst)
 }
 
-// pinned returns the pinned memory of an operand in bounds, or nil.
+// pinned returns the pinned memory of an operand, or nil.
 func (s *session) pinned(o *wire.Operand) *executor.Memory {
-	if o.Place != wire.PlaceMemory {
-		return nil
+	if m := s.objects.memories[o.ID]; o.Place == wire.PlaceMemory && m != nil {
+		return m.pinned
 	}
-	return s.objects.memories[o.ID].pinned
+	return nil
 }
 
 func sizesDiffer(from, to int) error {

@@ -39,9 +39,6 @@ func (s *session) take(t *task) bool {
 	if s.ctx.Err() == nil && !t.answered.Load() && !s.perform(t) {
 		return false
 	}
-	if t.cancel != nil && s.ctx.Err() != nil {
-		t.cancel()
-	}
 	t.free()
 	return true
 }

@@ -132,7 +132,10 @@ func (s *session) submit(r *running) error {
 // locked: no other session's job or copy is between the change of one, in the executor's
 // order, and that of its version.
 func (s *session) submitLocked(r *running) (err error) {
-	if r.weight, err = s.server.turns.acquire(s.ctx, r.in, r.out, r.task.isQueued()); err != nil {
+	if r.weight, err = s.server.turns.acquire(s.ctx, r.in, r.out, false); err == errBusy && r.task.isQueued() {
+		r.weight, err = s.server.turns.acquire(r.task.context(), r.in, r.out, true)
+	}
+	if err != nil {
 		return err
 	}
 	r.task.times.mark(jobGranted)
@@ -147,9 +150,8 @@ func (s *session) submitLocked(r *running) (err error) {
 	}
 	if err != nil {
 		s.server.turns.release(r.weight)
-		return err
 	}
-	return nil
+	return err
 }
 
 // errBusy is the error of a job that the goroutine that reads requests cannot submit without
@@ -254,12 +256,17 @@ func (s *session) moveLarge(r *running, j *job.Job) error {
 	if limit := max(s.server.options.Limits.Memory, 2*wire.MaxBody); uint64(r.in)+uint64(r.out) > limit {
 		return reject(wire.CodeQuota, "a job that copies %d bytes in and %d out: %d are possible together", r.in, r.out, limit)
 	}
-	n := r.in + r.out
-	if (n > 2*wire.MaxBody || !s.server.executor.HasRoom(j)) && !r.task.isQueued() {
+	n, fits := r.in+r.out, s.server.executor.HasRoom(j)
+	if (n > 2*wire.MaxBody || !fits) && !r.task.isQueued() {
 		return errBusy
 	}
+	if !fits { // those behind it wait no longer than it
+		if err := s.server.awaitThread(r.task.context(), false); err != nil {
+			return err
+		}
+	}
 	if n > 2*wire.MaxBody {
-		large, err := s.server.large.acquire(s.ctx, n, 0, true)
+		large, err := s.server.large.acquire(r.task.context(), n, 0, true)
 		if err != nil {
 			return err
 		}

@@ -100,7 +100,7 @@ func (s *session) plan(t *task, b []byte) (wire.Message, error) {
 	if err := admit(o, o.plans, wire.KindPlan, m.ID); err != nil {
 		return nil, err
 	}
-	opened, created, err := s.openPlan(t.ctx, &m)
+	opened, created, err := s.openPlan(t.context(), &m)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +201,7 @@ func (s *session) weights(t *task) error {
 	case m.Version == 0:
 		return reject(wire.CodeInvalid, "weights need a version that is not 0")
 	}
-	if err := s.server.awaitThread(t.ctx, false); err != nil {
+	if err := s.server.awaitThread(t.context(), false); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -271,9 +271,15 @@ func (s *session) submitRun(r *running) error {
 	if err := s.enter(r, inline); err != nil {
 		return err
 	}
+	makes := (m.Input.Place == wire.PlaceBuffer) != (m.Output.Place == wire.PlaceBuffer) && !s.canRunInPlace(&m)
+	if makes && r.task.isQueued() {
+		if err := s.server.awaitThread(r.task.context(), false); err != nil { // likewise, and before the lock
+			return err
+		}
+	}
 	if r.task.isQueued() {
 		p.mu.RLock()
-	} else if !p.mu.TryRLock() {
+	} else if makes || !p.mu.TryRLock() {
 		return errBusy
 	}
 	defer p.mu.RUnlock()
@@ -333,7 +339,7 @@ func (s *session) canRunInPlace(m *wire.Run) bool {
 	for _, o := range []*wire.Operand{&m.Input, &m.Output} {
 		switch {
 		case o.Place == wire.PlaceBuffer:
-		case o.Place == wire.PlaceMemory && o.Offset == 0 && s.objects.memories[o.ID].pinned != nil:
+		case o.Offset == 0 && s.pinned(o) != nil:
 			pinned++
 		default:
 			return false
@@ -348,9 +354,6 @@ func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input
 	if input != nil && len(input) != 4*p.input || output != nil && len(output) != 4*p.output {
 		return reject(wire.CodeInvalid, "%d bytes in and %d out, the plan takes %d and makes %d",
 			len(input), len(output), 4*p.input, 4*p.output)
-	}
-	if !inPlace && !r.task.isQueued() {
-		return errBusy
 	}
 	from, err := s.runMemory(r, &m.Input, input, false, inPlace)
 	if err != nil {

@@ -69,7 +69,7 @@ func (s *session) program(t *task, b []byte) (wire.Message, error) {
 		return nil, err
 	}
 	s.server.watch.begin(compiling)
-	program, err := s.server.device.Get(t.ctx, source)
+	program, err := s.server.device.Get(t.context(), source)
 	s.server.watch.end(compiling, true)
 	if err != nil {
 		return nil, err

@@ -285,9 +285,6 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	t := &task{s: s, out: out, header: h, body: b}
 	s.mu.unanswered[h.Request] = t
 	s.mu.requests++
-	if !timed || h.Type == wire.TypeCopy || h.Type == wire.TypeWeights {
-		t.ctx, t.cancel = context.WithCancel(s.ctx)
-	}
 	if !timed {
 		return t, nil
 	}
@@ -304,6 +301,9 @@ func (s *session) settle(t *task, typ wire.Type, m wire.Message) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.mu.unanswered, t.header.Request)
+	if t.ends != nil {
+		t.ends()
+	}
 	if t.header.Type.IsTimed() {
 		s.mu.jobs--
 	}

@@ -28,8 +28,21 @@ type task struct {
 	program  string         // of a job, for its trace
 	named    *shader.Source // what a name stands for from the reply on; nil: as before
 
-	ctx    context.Context // ends with the request or the session; nil for jobs and runs
-	cancel context.CancelFunc
+	waits context.Context // see context; guarded, with ends, by session.mu
+	ends  context.CancelFunc
+}
+
+// context ends with the request or the session: for what waits.
+func (t *task) context() context.Context {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	if t.waits == nil {
+		t.waits, t.ends = context.WithCancel(t.s.ctx)
+		if t.s.mu.unanswered[t.header.Request] != t {
+			t.ends()
+		}
+	}
+	return t.waits
 }
 
 // body is storage of the bytes of a request, reused.
@@ -78,7 +91,7 @@ func (t *task) claim() bool { return !t.answered.Swap(true) }
 
 // reply answers a request that the caller has claimed, and reports false where m is too large
 // and an error was the answer.
-func (t *task) reply(m wire.Message) bool { return t.send(t.header.Type|wire.ReplyBit, m) }
+func (t *task) reply(m wire.Message) bool { return t.s.settle(t, t.header.Type|wire.ReplyBit, m) }
 
 // fail answers a request that the caller has claimed with an error.
 func (t *task) fail(err error, otherwise wire.Code) {
@@ -87,14 +100,7 @@ func (t *task) fail(err error, otherwise wire.Code) {
 	if isLost(err) {
 		t.s.server.lose(err.Error())
 	}
-	t.send(wire.TypeError, reply)
-}
-
-func (t *task) send(typ wire.Type, m wire.Message) bool {
-	if t.cancel != nil {
-		t.cancel()
-	}
-	return t.s.settle(t, typ, m)
+	t.s.settle(t, wire.TypeError, reply)
 }
 
 // checkReply returns an error where a reply of size bytes cannot be sent: before the request

@@ -14,7 +14,7 @@ import (
 )
 
 // While the GPU's thread compiles for another session, or runs a kernel in a call, requests are
-// answered at their deadline, and cancels are read.
+// answered at their deadline, cancels are read, and what is behind such a request does not wait.
 func TestDeadlinesWhileTheThreadIsBusy(t *testing.T) {
 	const size = 150 << 10 // what a slot of 256 KiB has no room for
 	f := serve(t, server.Options{})
@@ -65,12 +65,12 @@ func TestDeadlinesWhileTheThreadIsBusy(t *testing.T) {
 			t.Errorf("%v: %v, cancel: %v", each.Type, got[10].Code, got[11].Type)
 		}
 	}
-	release()
-	other.answers(1)
 	for _, r := range sessions {
 		r.pipeline(20, rawRequest(wire.TypeStatus, &wire.Empty{}))
 		r.want(wire.TypeStatus|wire.ReplyBit, 20)
 	}
+	release()
+	other.answers(1)
 }
 
 // A job that has to wait for other sessions' turns does not hold up what is behind it.
