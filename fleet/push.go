@@ -235,8 +235,10 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 		return empty, ignoreMissing(err)
 	}
 	old, err := p.r.readToChange(ctx, p.of)
-	if errors.Is(err, ErrNotFound) {
-		return empty, nil
+	if errors.Is(err, ErrNotFound) { // once may be the store's fault, and would cost all packs of the fleet
+		if old, err = p.r.readToChange(ctx, p.of); errors.Is(err, ErrNotFound) {
+			return empty, nil
+		}
 	}
 	return old, err
 }

@@ -114,6 +114,26 @@ func TestOwnHeadsMayBeReplaced(t *testing.T) {
 	}
 }
 
+// A store that answers once that there is no head costs none of its packs, also where it has no
+// compare-and-swap and the machine that pushes no memory.
+func TestAHeadThatIsMissingOnce(t *testing.T) {
+	t.Parallel()
+	s, other := newScene(t), openDir(t)
+	put(t, other, mesaDriver, 3)
+	s.store.abilities.CompareAndSwap = false
+	missing := true
+	s.store.get = func(_ context.Context, name string, _ *fleet.Object) (*fleet.Object, error) {
+		if name == mesaHead && missing {
+			missing = false
+			return nil, fleet.ErrNotFound
+		}
+		return nil, nil
+	}
+	push(t, other, writer(s.url))
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
+}
+
 // Machine code without a program names no driver: Push says so, and sends it once one is named.
 func TestPushOfMachineCodeWithoutADriver(t *testing.T) {
 	t.Parallel()
