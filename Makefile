@@ -18,8 +18,8 @@ RACED    := cache devices executor glctx job server trace
 PACKAGES  = $(GO) list $(TAGS) ./...
 # A program with the race detector sleeps for a second before it ends: 80 test binaries
 # would. Tests wait for disks and for processes that they start, so that as many packages at
-# a time as there are CPUs, and as many tests of each, leave some of them idle. Beside others' work
-# that takes twice as long.
+# a time as there are CPUs, and as many tests of each, leave some of them idle, and take twice as
+# long beside others' work.
 RACE     := GORACE=atexit_sleep_ms=0
 AT_ONCE  := -p $$(($$(nproc) + 1)) -parallel $$((3 * $$(nproc)))
 # Tests write and sync thousands of small files, which waits for a disk: to memory, where
