@@ -78,14 +78,19 @@ func (s *Server) awaitThread(ctx context.Context, always bool) error {
 	if !always && !s.context.Compiling() && s.executor.Queued() == 0 {
 		return nil
 	}
-	free := make(chan struct{})
-	s.context.Post(func(*glctx.GL) { close(free) })
-	select {
-	case <-free:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	for range 3 { // a compile is several calls, and more than one client may have one
+		compiles := make(chan bool, 1)
+		s.context.Post(func(*glctx.GL) { compiles <- s.context.Compiling() })
+		select {
+		case again := <-compiles:
+			if !again {
+				return nil
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
+	return nil
 }
 
 // copySource is what a copy to a buffer reads: bytes of the client, or a range of a buffer.

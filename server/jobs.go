@@ -101,9 +101,11 @@ func (s *session) enter(r *running, inline int) error {
 	}
 	r.unread = inline
 	r.task.times.mark(jobChecked)
-	s.pace.enter()
-	r.entered = true
-	return nil
+	err := s.pace.enter(r.task)
+	if r.entered = err == nil; !r.entered {
+		r.task.out.unexpect(inline)
+	}
+	return err
 }
 
 // submit gives a job to the executor, and then to the goroutine that answers it.

@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,15 +37,28 @@ func newPace(last *atomic.Int64) *pace {
 	return p
 }
 
-// enter waits until the session may submit one more job. Jobs end whether or not their
-// session does, so it returns.
-func (p *pace) enter() {
+// enter waits until the session may submit one more job, or the request ends.
+func (p *pace) enter(t *task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.isFull() {
+		ctx := t.context()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		stop := context.AfterFunc(ctx, p.signal)
 		p.mu.room.Wait()
+		stop()
 	}
 	p.mu.jobs++
+	return nil
+}
+
+// signal has enter look again.
+func (p *pace) signal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.room.Signal()
 }
 
 // isFull reports whether the session has to wait. mu is held.

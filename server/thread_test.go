@@ -73,6 +73,28 @@ func TestDeadlinesWhileTheThreadIsBusy(t *testing.T) {
 	other.answers(1)
 }
 
+// Jobs that were answered, and are on the GPU still, hold up no request behind those that wait for
+// them and were answered, too.
+func TestRequestsBehindJobsThatEnded(t *testing.T) {
+	f := serve(t, server.Options{})
+	r := f.rawSession()
+	r.pipeline(2, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
+	r.want(wire.TypeProgram|wire.ReplyBit, 2)
+	free := make(chan struct{})
+	release := sync.OnceFunc(func() { close(free) })
+	t.Cleanup(release)
+	f.gpu.Context.Post(func(*glctx.GL) { <-free })
+	const jobs = 4 // more than a new session may have there
+	for i := range uint64(jobs) {
+		j := validJob(16, 1)
+		j.Deadline = uint64(20 * time.Millisecond)
+		r.pipeline(10+i, rawRequest(wire.TypeJob, j))
+		r.wantError(10+i, wire.CodeDeadline)
+	}
+	r.pipeline(20, rawRequest(wire.TypeStatus, &wire.Empty{}))
+	r.want(wire.TypeStatus|wire.ReplyBit, 20)
+}
+
 // A job that has to wait for other sessions' turns does not hold up what is behind it.
 func TestRequestsBehindATurn(t *testing.T) {
 	f := serve(t, server.Options{})
