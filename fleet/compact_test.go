@@ -213,8 +213,14 @@ func TestReplaceWithNothing(t *testing.T) {
 	file := "driver/mesa/mesa_shader_cache/01/0123"
 	writeFile(t, empty, file, []byte("code of another driver"))
 	wantRefused()
+	of, url := []shader.Digest{mesaDriver.Digest()}, fileURL(t) // of a cache that exec alone filled
+	for _, o := range []fleet.PushOptions{{}, {Replace: true}, {Replace: true, Fingerprints: of}} {
+		if report, err := open(t, empty, writer(url)).Push(t.Context(), o); err != nil || report.DriverFiles != 1 {
+			t.Errorf("machine code alone, %+v: %+v, %v", o, report, err)
+		}
+	}
 	must(t, os.Remove(filepath.Join(empty.Path(), file)))
-	report, err := r.Push(t.Context(), fleet.PushOptions{Replace: true, Fingerprints: []shader.Digest{mesaDriver.Digest()}})
+	report, err := r.Push(t.Context(), fleet.PushOptions{Replace: true, Fingerprints: of})
 	must(t, err)
 	if report.Heads != 1 || len(s.head().Packs) != 0 {
 		t.Errorf("%+v, and %d packs are left", report, len(s.head().Packs))

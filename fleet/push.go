@@ -69,7 +69,7 @@ func (r *Remote) push(ctx context.Context, o PushOptions) (report PushReport, er
 		if len(o.Fingerprints) > 0 && !slices.Contains(o.Fingerprints, info.Digest) || info.Fingerprint.Digest() != info.Digest {
 			continue
 		}
-		p := pusher{r: r, options: o, driver: info.Fingerprint, of: info.Digest, report: &report}
+		p := pusher{r: r, options: o, driver: info.Fingerprint, of: info.Digest, beside: len(infos) > 1, report: &report}
 		if err := p.run(ctx); err != nil {
 			return report, err
 		}
@@ -99,8 +99,10 @@ type pusher struct {
 	options PushOptions
 	driver  binary.Fingerprint
 	of      shader.Digest
+	beside  bool // other drivers are in the directory, of which the machine code may be
 	report  *PushReport
 
+	had     int           // programs of the head that is replaced, where it can be read
 	written shader.Digest // the pack that was written last
 	lost    int           // how often the store did not have it then
 }
@@ -167,8 +169,9 @@ func (p *pusher) attempt(ctx context.Context) error {
 		defer made.close()
 	}
 	empty := errors.Is(err, pack.ErrEmpty)
-	if p.options.Replace && len(p.options.Fingerprints) == 0 && old.object != nil && (empty || err == nil && made.Programs == 0) {
-		return fmt.Errorf("there is no program to send for driver %s, which the remote has: --fingerprint %s replaces it all the same", p.driver.DirName(), p.of.Short())
+	loses := empty || err == nil && made.Programs == 0 && (p.beside || p.had > 0)
+	if p.options.Replace && len(p.options.Fingerprints) == 0 && old.object != nil && loses {
+		return fmt.Errorf("there is no program to send for driver %s, which the remote has: --fingerprint chooses the drivers to replace, also this one as %s", p.driver.DirName(), p.of.Short())
 	}
 	if empty {
 		return p.dropLost(ctx, old, &head)
@@ -230,6 +233,7 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 			err = object.Body.Close()
 		}
 		if valid, readErr := p.r.readToChange(ctx, p.of); readErr == nil { // signed by a key that counts
+			empty.tag, empty.object, p.had = valid.tag, []byte{}, valid.Programs()
 			empty.Epoch, empty.Sequence = valid.Epoch, valid.Sequence
 		}
 		return empty, ignoreMissing(err)

@@ -71,9 +71,11 @@ const roleTimeout = time.Second
 
 // role asks who the environment names, which the library reads itself, else the metadata service.
 func role(getenv func(string) string) *credentials.IAM {
-	iam := &credentials.IAM{Client: &http.Client{Timeout: roleTimeout, Transport: &http.Transport{
-		DialContext: (&net.Dialer{Timeout: roleTimeout / 4}).DialContext,
-	}}}
+	iam := &credentials.IAM{Client: &http.Client{
+		Timeout:       roleTimeout,
+		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: roleTimeout / 4}).DialContext},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token is not for others
+	}}
 	if !namesRole(getenv) {
 		iam.Endpoint = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT")
 	}

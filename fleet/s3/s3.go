@@ -205,18 +205,20 @@ func explain(response *http.Response) error {
 		return fmt.Errorf("%w: status %d, the bucket is elsewhere (hint: is the region right?)", fleet.ErrProtocol, response.StatusCode)
 	}
 	data, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBytes))
-	found := errorCode.FindSubmatch(data)
-	if found == nil {
-		return nil
+	if found := errorCode.FindSubmatch(data); found != nil && codes[string(found[1])] != nil {
+		return codes[string(found[1])]
 	}
-	return codes[string(found[1])]
+	if response.StatusCode == http.StatusUnauthorized || response.StatusCode == http.StatusForbidden {
+		return fmt.Errorf("%w: status %d (hint: credentials come from the URL, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role)",
+			fleet.ErrDenied, response.StatusCode)
+	}
+	return nil
 }
 
 // codes are those whose status says less, or something else.
 var codes = map[string]error{
 	"ConditionalRequestConflict":   fleet.ErrChanged,
 	"NotImplemented":               fmt.Errorf("%w: %w", fleet.ErrProtocol, errors.ErrUnsupported),
-	"AccessDenied":                 fmt.Errorf("%w (hint: credentials come from the URL, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or a role)", fleet.ErrDenied),
 	"NoSuchBucket":                 fmt.Errorf("%w: no such bucket", fleet.ErrNotFound),
 	"RequestTimeTooSkewed":         fmt.Errorf("%w: the clocks of this machine and the store differ (hint: set the clock)", fleet.ErrDenied),
 	"SignatureDoesNotMatch":        fmt.Errorf("%w: the secret key is wrong", fleet.ErrDenied),
