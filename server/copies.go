@@ -21,11 +21,15 @@ func (s *session) copy(t *task) error {
 	if err := t.checkReply(8 + 4 + unread); err != nil {
 		return err
 	}
-	// Before locks and turns: other sessions do not wait for a client that does not read.
+	// Before locks and turns: other sessions do not wait for a client that does not read, nor for
+	// what cannot begin.
 	if !t.out.expect(unread) {
 		return nil
 	}
 	defer t.out.unexpect(unread)
+	if err := s.server.awaitThread(t.context(), false); err != nil {
+		return err
+	}
 	switch {
 	case m.From.Place == wire.PlaceNone || m.To.Place == wire.PlaceNone:
 		return reject(wire.CodeInvalid, "the copy has nothing to copy from, or to")

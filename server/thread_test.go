@@ -26,7 +26,7 @@ func TestDeadlinesWhileTheThreadIsBusy(t *testing.T) {
 	other := f.raw()
 	other.openCounter()
 	var sessions []*raw // of one request each, for which the next would wait
-	for range 5 {
+	for range 6 {
 		r := f.raw()
 		r.openCounter()
 		r.share(4, 1, 2*size+4)
@@ -45,7 +45,7 @@ func TestDeadlinesWhileTheThreadIsBusy(t *testing.T) {
 	busy := make(chan struct{})
 	f.gpu.Context.Post(func(*glctx.GL) { close(busy); <-free })
 	<-busy
-	other.pipeline(10, rawRequest(wire.TypeJob, rawCount(1, 1, 0)))
+	other.pipeline(10, rawRequest(wire.TypeJob, rawCount(1, 1, 0)), other.waiting())
 	eventually(t, "the GPU has a job", func() bool { return f.gpu.Executor.Queued() > 0 })
 	d := uint64(20 * time.Millisecond)
 	large := validJob(size/4, 1)
@@ -58,6 +58,7 @@ func TestDeadlinesWhileTheThreadIsBusy(t *testing.T) {
 		rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 2, Deadline: d, Weights: inline(16)}),
 		rawRequest(wire.TypeRun, &wire.Run{Plan: 1, Deadline: d, Input: inline(16), Output: bufferOperand(2, 16)}),
 		rawRequest(wire.TypeJob, large),
+		rawRequest(wire.TypeCopy, &wire.Copy{Deadline: d, From: inline(4), To: bufferOperand(1, 4)}), // behind the other's
 	} {
 		r := sessions[i]
 		r.pipeline(10, each, rawRequest(wire.TypeCancel, &wire.Cancel{Request: 999}))
@@ -70,7 +71,7 @@ func TestDeadlinesWhileTheThreadIsBusy(t *testing.T) {
 		r.want(wire.TypeStatus|wire.ReplyBit, 20)
 	}
 	release()
-	other.answers(1)
+	other.answers(2)
 }
 
 // Jobs that were answered, and are on the GPU still, hold up no request behind those that wait for
