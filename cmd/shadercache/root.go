@@ -53,6 +53,5 @@ func newRoot(o *options) *cobra.Command {
 		Long:    rootUsage,
 		Example: "  shadercache preload kernels/ && shadercache stats",
 	}, o.commands()...)
-	o.addMoved(root)
 	return root
 }
