@@ -84,7 +84,9 @@ func TestRequestsBehindJobsThatEnded(t *testing.T) {
 	free := make(chan struct{})
 	release := sync.OnceFunc(func() { close(free) })
 	t.Cleanup(release)
-	f.gpu.Context.Post(func(*glctx.GL) { <-free })
+	busy := make(chan struct{})
+	f.gpu.Context.Post(func(*glctx.GL) { close(busy); <-free })
+	<-busy
 	const jobs = 4 // more than a new session may have there
 	for i := range uint64(jobs) {
 		j := validJob(16, 1)
