@@ -13,6 +13,16 @@ import (
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
+// busyThread has the GPU's thread wait until release, at most to the end of the test.
+func (f *fixture) busyThread() (release func()) {
+	busy, free := make(chan struct{}), make(chan struct{})
+	release = sync.OnceFunc(func() { close(free) })
+	f.t.Cleanup(release)
+	f.gpu.Context.Post(func(*glctx.GL) { close(busy); <-free })
+	<-busy
+	return release
+}
+
 // While the GPU's thread compiles for another session, or runs a kernel in a call, requests are
 // answered at their deadline, cancels are read, and what is behind such a request does not wait.
 func TestDeadlinesWhileTheThreadIsBusy(t *testing.T) {
@@ -39,12 +49,7 @@ func TestDeadlinesWhileTheThreadIsBusy(t *testing.T) {
 		sessions = append(sessions, r)
 	}
 
-	free := make(chan struct{})
-	release := sync.OnceFunc(func() { close(free) })
-	t.Cleanup(release)
-	busy := make(chan struct{})
-	f.gpu.Context.Post(func(*glctx.GL) { close(busy); <-free })
-	<-busy
+	release := f.busyThread()
 	other.pipeline(10, rawRequest(wire.TypeJob, rawCount(1, 1, 0)), other.waiting())
 	eventually(t, "the GPU has a job", func() bool { return f.gpu.Executor.Queued() > 0 })
 	d := uint64(20 * time.Millisecond)
@@ -81,12 +86,7 @@ func TestRequestsBehindJobsThatEnded(t *testing.T) {
 	r := f.rawSession()
 	r.pipeline(2, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
 	r.want(wire.TypeProgram|wire.ReplyBit, 2)
-	free := make(chan struct{})
-	release := sync.OnceFunc(func() { close(free) })
-	t.Cleanup(release)
-	busy := make(chan struct{})
-	f.gpu.Context.Post(func(*glctx.GL) { close(busy); <-free })
-	<-busy
+	f.busyThread()
 	const jobs = 4 // more than a new session may have there
 	for i := range uint64(jobs) {
 		j := validJob(16, 1)
@@ -161,10 +161,7 @@ func TestRoomForRepliesOfLongJobs(t *testing.T) {
 		r.pipeline(1000+i, rawRequest(wire.TypeJob, validJob(16, 1)))
 		r.want(wire.TypeJob|wire.ReplyBit, 1000+i)
 	}
-	free := make(chan struct{})
-	release := sync.OnceFunc(func() { close(free) })
-	t.Cleanup(release)
-	f.gpu.Context.Post(func(*glctx.GL) { <-free })
+	release := f.busyThread()
 	const jobs = 8 // of 900 KB: more than an outbox has room for
 	j := validJob(16, 1)
 	j.Out[0].Operand.Size = 900_000
@@ -219,10 +216,7 @@ func TestACopyThatTakesLong(t *testing.T) {
 	r := f.rawSession()
 	r.pipeline(2, rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 2, Flags: wire.Create, Size: 16}))
 	r.want(wire.TypeBuffer|wire.ReplyBit, 2)
-	free := make(chan struct{})
-	release := sync.OnceFunc(func() { close(free) })
-	t.Cleanup(release)
-	f.gpu.Context.Post(func(*glctx.GL) { <-free })
+	release := f.busyThread()
 	r.pipeline(10, rawRequest(wire.TypeCopy, &wire.Copy{
 		Deadline: uint64(20 * time.Millisecond), From: bufferOperand(2, 16), To: wire.Operand{Place: wire.PlaceInline, Size: 16},
 	}))
