@@ -90,7 +90,7 @@ func (s *session) readRing(r *ringStream) {
 			continue
 		case errors.Is(err, wire.ErrMalformed):
 			go s.abort(asReply(err, wire.CodeMalformed))
-		case !errors.Is(err, io.EOF):
+		case !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe): // what closes the ring says why
 			s.out.close()
 		}
 		return
