@@ -162,9 +162,6 @@ func (h *Head) dropRetired(now time.Time) {
 		return listed[old.SHA256] || now.Sub(old.Time) > grace
 	})
 	h.Retired = h.Retired[max(0, len(h.Retired)-maxPacks):]
-	if len(h.Retired) == 0 {
-		h.Retired = nil
-	}
 }
 
 // mergePacks exports the content of several packs as one, with their sources.

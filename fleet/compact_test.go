@@ -219,6 +219,30 @@ func TestReplaceWithNothing(t *testing.T) {
 			t.Errorf("machine code alone, %+v: %+v, %v", o, report, err)
 		}
 	}
+	reads := 0 // of which a second one would fail
+	s.store.get = func(_ context.Context, name string, _ *fleet.Object) (*fleet.Object, error) {
+		if name != mesaHead {
+			return nil, nil
+		}
+		if reads++; reads > 1 {
+			return nil, errors.New("a server error")
+		}
+		return nil, nil
+	}
+	alone := openDir(t) // with machine code of this driver
+	store, err = alone.Store(mesaDriver)
+	must(t, errors.Join(err, store.Identify(), store.Close()))
+	writeFile(t, alone, file, []byte("code"))
+	_, err = open(t, alone, writer(s.url)).Push(t.Context(), fleet.PushOptions{Replace: true})
+	if s.store.get = nil; err == nil || s.head().Sequence != before.Sequence {
+		t.Errorf("where one reading fails: %v", err)
+	}
+	other := writer(s.url) // who does not know the key of the present head
+	_, other.SignKey = keyPair(2)
+	_, err = open(t, alone, other).Push(t.Context(), fleet.PushOptions{Replace: true})
+	if object := s.object(mesaHead); err == nil || !bytes.Contains(object, []byte(before.Packs[0].SHA256.String())) {
+		t.Errorf("over another key: %v", err)
+	}
 	must(t, os.Remove(filepath.Join(empty.Path(), file)))
 	report, err := r.Push(t.Context(), fleet.PushOptions{Replace: true, Fingerprints: of})
 	must(t, err)

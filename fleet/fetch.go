@@ -55,7 +55,7 @@ type small struct {
 	clock time.Time
 }
 
-// readSmall reads an object of at most limit bytes.
+// readSmall reads an object of at most limit bytes. Of one that it refuses it returns the tag.
 func (r *Remote) readSmall(ctx context.Context, name string, limit int64) (small, error) {
 	object, err := r.backend.Get(ctx, name, 0)
 	if err != nil {
@@ -63,14 +63,14 @@ func (r *Remote) readSmall(ctx context.Context, name string, limit int64) (small
 	}
 	defer object.Body.Close()
 	if object.Size > limit {
-		return small{}, refuse(classDamaged, "%s has %d bytes, and at most %d are possible", name, object.Size, limit)
+		return small{tag: object.Tag, clock: object.Clock}, refuse(classDamaged, "%s has %d bytes, and at most %d are possible", name, object.Size, limit)
 	}
 	data, err := io.ReadAll(io.LimitReader(object.Body, limit+1))
 	switch {
 	case err != nil:
 		return small{}, fmt.Errorf("%w: %s ended early: %w", ErrUnreachable, name, err)
 	case int64(len(data)) > limit:
-		return small{}, refuse(classDamaged, "%s has more than %d bytes", name, limit)
+		return small{tag: object.Tag, clock: object.Clock}, refuse(classDamaged, "%s has more than %d bytes", name, limit)
 	case object.Size >= 0 && int64(len(data)) != object.Size:
 		return small{}, fmt.Errorf("%w: %s ended after %d of %d bytes", ErrUnreachable, name, len(data), object.Size)
 	}

@@ -69,7 +69,7 @@ func (r *Remote) push(ctx context.Context, o PushOptions) (report PushReport, er
 		if len(o.Fingerprints) > 0 && !slices.Contains(o.Fingerprints, info.Digest) || info.Fingerprint.Digest() != info.Digest {
 			continue
 		}
-		p := pusher{r: r, options: o, driver: info.Fingerprint, of: info.Digest, beside: len(infos) > 1, report: &report}
+		p := pusher{r: r, options: o, driver: info.Fingerprint, of: info.Digest, report: &report}
 		if err := p.run(ctx); err != nil {
 			return report, err
 		}
@@ -99,10 +99,9 @@ type pusher struct {
 	options PushOptions
 	driver  binary.Fingerprint
 	of      shader.Digest
-	beside  bool // other drivers are in the directory, of which the machine code may be
 	report  *PushReport
 
-	had     int           // programs of the head that is replaced, where it can be read
+	had     int           // programs of the head that is replaced
 	written shader.Digest // the pack that was written last
 	lost    int           // how often the store did not have it then
 }
@@ -169,7 +168,7 @@ func (p *pusher) attempt(ctx context.Context) error {
 		defer made.close()
 	}
 	empty := errors.Is(err, pack.ErrEmpty)
-	loses := empty || err == nil && made.Programs == 0 && (p.beside || p.had > 0)
+	loses := empty || err == nil && made.Programs == 0 && p.had > 0
 	if p.options.Replace && len(p.options.Fingerprints) == 0 && old.object != nil && loses {
 		return fmt.Errorf("there is no program to send for driver %s, which the remote has: --fingerprint chooses the drivers to replace, also this one as %s", p.driver.DirName(), p.of.Short())
 	}
@@ -225,16 +224,11 @@ func (p *pusher) dropLost(ctx context.Context, old *fetched, h *Head) error {
 func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 	empty := &fetched{Head: &Head{Schema: headSchema, Fingerprint: p.of, Driver: p.driver, Packs: []Pack{}}}
 	if p.options.Replace {
-		object, err := p.r.backend.Get(ctx, headName(p.of), 0)
-		if err == nil {
-			empty.tag, empty.clock = object.Tag, object.Clock
-			empty.object = []byte{}
-			empty.Epoch, empty.Sequence = p.r.claimedNumber(object.Body, p.of)
-			err = object.Body.Close()
-		}
-		if valid, readErr := p.r.readToChange(ctx, p.of); readErr == nil { // signed by a key that counts
-			empty.tag, empty.object, p.had = valid.tag, []byte{}, valid.Programs()
-			empty.Epoch, empty.Sequence = valid.Epoch, valid.Sequence
+		object, err := p.r.readSmall(ctx, headName(p.of), maxHeadBytes)
+		if err == nil || errors.Is(err, ErrRefused) {
+			h := p.r.claimedHead(object, p.of)
+			empty.tag, empty.clock, empty.object, err = object.tag, object.clock, []byte{}, nil
+			empty.Epoch, empty.Sequence, p.had = h.Epoch, h.Sequence, h.Programs()
 		}
 		return empty, ignoreMissing(err)
 	}
@@ -247,21 +241,25 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 	return old, err
 }
 
-// claimedNumber returns the number of a head that is replaced, whoever wrote it: readers may have
-// seen it. One that no clock or list of keys has is not taken, as later ones would have to be above it.
-func (r *Remote) claimedNumber(object io.Reader, of shader.Digest) (epoch, sequence uint64) {
-	data, err := io.ReadAll(io.LimitReader(object, maxHeadBytes))
-	if err != nil {
-		return 0, 0
+// claimedHead returns a head that is replaced, whoever wrote it, and an empty one for what is none:
+// readers may have seen its number. One that is not signed by a key that counts, and that no clock or
+// list of keys has, is not taken, as later ones would have to be above it.
+func (r *Remote) claimedHead(object small, of shader.Digest) *Head {
+	seen := r.state.driver(of)
+	if valid, err := r.openHead(object, of, seen); err == nil && r.checkToChange(valid) == nil {
+		return valid.Head
 	}
-	_, signed := cutKeys(data)
+	_, signed := cutKeys(object.data)
 	_, content, _ := bytes.Cut(signed, []byte("\n"))
 	h, err := decodeHead(content, of)
-	if err != nil || h.Sequence > uint64(r.now().Add(maxClockError).UnixMilli()) {
-		return 0, 0
+	if err != nil {
+		return &Head{}
 	}
-	keys := cmp.Or(r.seenKeys(), &KeyList{})
-	return min(h.Epoch, max(keys.Epoch, r.state.driver(of).Epoch)), h.Sequence
+	h.Epoch = min(h.Epoch, max(cmp.Or(r.seenKeys(), &KeyList{}).Epoch, seen.Epoch))
+	if h.Sequence > uint64(r.now().Add(maxClockError).UnixMilli()) {
+		h.Epoch, h.Sequence = 0, 0
+	}
+	return h
 }
 
 // known returns what the packs of a head have, and what must not be pushed. It takes packs

@@ -13,13 +13,21 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// readToChange is readOldHead for those that write the next one. What a machine accepts for itself is
-// too little: readers of a signed head refuse an unsigned one, and take one with a signature as word
-// for all its packs.
+// readToChange is readOldHead for those that write the next one.
 func (r *Remote) readToChange(ctx context.Context, of shader.Digest) (*fetched, error) {
 	old, err := r.readOldHead(ctx, of)
-	if err != nil || !r.options.Unsigned {
-		return old, err
+	if err != nil {
+		return nil, err
+	}
+	return old, r.checkToChange(old)
+}
+
+// checkToChange refuses a head that the next one must not be based on. What a machine accepts for itself
+// is too little: readers of a signed head refuse an unsigned one, and take one with a signature as word
+// for all its packs.
+func (r *Remote) checkToChange(old *fetched) (err error) {
+	if !r.options.Unsigned {
+		return nil
 	}
 	_, signed := cutKeys(old.object)
 	line, _, _ := strings.Cut(string(signed), "\n")
@@ -29,9 +37,9 @@ func (r *Remote) readToChange(ctx context.Context, of shader.Digest) (*fetched, 
 		err = refuse(classSignature, "the head is signed by key %s: push with --sign", printable(strings.Fields(line)[2]))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("head of driver %s: %w", of.Short(), err)
+		return fmt.Errorf("head of driver %s: %w", old.Fingerprint.Short(), err)
 	}
-	return old, nil
+	return nil
 }
 
 // writeHead signs and writes a head with the next number, if old is still the present one.
