@@ -17,7 +17,7 @@ only, with one message.
 
 Results go to standard output, messages and progress to standard error. With
 --json the result is one JSON object, and each error or warning is one on a line
-of its own, with a schema number and a code that does not change.
+of its own, with a schema number; an error's has a code that does not change.
 
 Exit codes:
   0  success
