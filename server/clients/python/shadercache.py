@@ -1482,7 +1482,14 @@ class Client:
                 return Range(memory, _PLACE_MEMORY, address - start, size)
         return None
 
+    def _check_process(self) -> None:
+        if self._pid != os.getpid():
+            raise Error(
+                "forked", "this client belongs to the process that opened it", "connect after fork"
+            )
+
     def _borrow(self, size: int) -> Memory:
+        self._check_process()  # which shares the memory with what it forked
         for i, memory in enumerate(self._spare):
             if memory.size >= size:
                 return self._spare.pop(i)
@@ -1546,10 +1553,7 @@ class Client:
         staging: "Any",
         descriptor: int = -1,
     ) -> Future:
-        if self._pid != os.getpid():
-            raise Error(
-                "forked", "this client belongs to the process that opened it", "connect after fork"
-            )
+        self._check_process()
         if self._end is not None:
             raise self._end.with_traceback(None)  # else each raise would add to it
         if self._dropped:
@@ -1625,10 +1629,7 @@ class Client:
 
     def _receive(self, until: float) -> None:
         """Waits for the next frame and completes its request."""
-        if self._pid != os.getpid():
-            raise Error(
-                "forked", "this client belongs to the process that opened it", "connect after fork"
-            )
+        self._check_process()
         while self._end is None and not self._take():
             self._fill(until)
 

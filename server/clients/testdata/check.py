@@ -461,10 +461,14 @@ class Check:
         want(isinstance(self._gpu.status(), dict))
 
     def forked(self) -> None:
+        staged = self._gpu.buffer(1 << 20)
+        staged.write(bytes(1 << 20))
+        before = [bytes(m.view) for m in self._gpu._spare]
         child = os.fork()
         if child == 0:
-            os._exit(self._in_child())
+            os._exit(self._in_child(staged))
         _, status = os.waitpid(child, 0)
+        want(before and [bytes(m.view) for m in self._gpu._spare] == before)  # the next job's inputs
         if os.WEXITSTATUS(status) == 1:
             raise shadercache.Error("forked", "as it has to be")
         want(False)
@@ -487,13 +491,14 @@ class Check:
             os.waitpid(child, 0)
         raise self._refused
 
-    def _in_child(self) -> int:
-        try:
-            self.run()
-            return 2
-        except shadercache.Error as e:
-            if e.name != "forked":
+    def _in_child(self, staged: shadercache.Buffer) -> int:
+        for use in (self.run, lambda: staged.write(bytes([9]) * (1 << 20))):
+            try:
+                use()
                 return 2
+            except shadercache.Error as e:
+                if e.name != "forked":
+                    return 2
         try:
             self.open()
             self.load()
