@@ -567,6 +567,12 @@ func TestPushKeepsThePacksOfOthers(t *testing.T) {
 			if !errors.Is(err, c.err) || c.err == nil && err != nil {
 				t.Errorf("got %v", err)
 			}
+			if name == "newer" {
+				_, err = open(t, openDir(t), reader(s.url)).Pull(t.Context(), fleet.PullOptions{Current: &mesaDriver})
+				if refused, ok := errors.AsType[*fleet.RefusedError](err); !ok || refused.Class != "newer" {
+					t.Errorf("a pull: %v", err)
+				}
+			}
 			if after := s.head().Packs; after[0].SHA256 != before.SHA256 {
 				t.Errorf("the pack of another machine is not in the head: %+v", after)
 			}

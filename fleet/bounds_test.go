@@ -6,10 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shadercache/shadercache/shader"
@@ -36,6 +39,44 @@ func TestHeadsThatNoWriterMakes(t *testing.T) {
 		}
 	}
 }
+
+// TestPacksThatAreOpenedAhead: large ones are not, since stores close what is not read for long.
+func TestPacksThatAreOpenedAhead(t *testing.T) {
+	for _, c := range []struct {
+		sizes []int64
+		most  int // that are open at a time
+	}{
+		{[]int64{1, 1, 1, 1, 1, 1}, parallelPacks},
+		{[]int64{aheadBytes / 2, aheadBytes / 2, aheadBytes / 2, 1}, 2},
+		{[]int64{64 * aheadBytes, 1, 4 * aheadBytes, 1}, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var packs []Pack
+			for _, size := range c.sizes {
+				packs = append(packs, Pack{Size: size})
+			}
+			var now, most atomic.Int64
+			open := func(context.Context, Pack) (io.Closer, error) {
+				now.Add(1)
+				return closer(func() { now.Add(-1) }), nil
+			}
+			used := 0
+			err := openPacks(t.Context(), packs, open, func(p Pack, _ io.Closer, err error) error {
+				synctest.Wait() // until all are open that will be
+				most.Store(max(most.Load(), now.Load()))
+				used++
+				return err
+			})
+			if err != nil || used != len(packs) || int(most.Load()) != c.most {
+				t.Errorf("%v: %d were used, at most %d of them open at a time, not %d: %v", c.sizes, used, most.Load(), c.most, err)
+			}
+		})
+	}
+}
+
+type closer func()
+
+func (c closer) Close() error { c(); return nil }
 
 // A new head continues after those that were seen, and is as late as the clock, since later ones
 // may have been there that this writer does not know.

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -55,38 +54,29 @@ func (d stateDir) appendCounters(c Counters) (size int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	unlock, err := d.lock(ctx, countersLock, false)
-	if err != nil {
-		return 0, err
-	}
-	defer unlock()
-	f, err := os.OpenFile(filepath.Join(d.path, countersName), os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o600)
-	if err != nil {
-		return 0, err
-	}
-	_, err = f.Write(append(line, '\n'))
-	if info, statErr := f.Stat(); statErr == nil {
-		size = info.Size()
-	}
-	return size, errors.Join(err, f.Close())
+	err = d.locked(lockWait, countersLock, false, func() error {
+		f, err := os.OpenFile(filepath.Join(d.path, countersName), os.O_WRONLY|os.O_CREATE|os.O_APPEND|syscall.O_NONBLOCK, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(append(line, '\n'))
+		if info, statErr := f.Stat(); statErr == nil {
+			size = info.Size()
+		}
+		return errors.Join(err, f.Close())
+	})
+	return size, err
 }
 
 // foldCounters replaces the lines of counters.jsonl by one.
 func (d stateDir) foldCounters() error {
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	unlock, err := d.lock(ctx, countersLock, true)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	line, err := json.Marshal(d.counters())
-	if err != nil {
-		return err
-	}
-	return d.write(countersName, append(line, '\n'))
+	return d.locked(lockWait, countersLock, true, func() error {
+		line, err := json.Marshal(d.counters())
+		if err != nil {
+			return err
+		}
+		return d.write(countersName, append(line, '\n'))
+	})
 }
 
 // counters returns the sum of all lines. One that is damaged does not count.

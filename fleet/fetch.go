@@ -2,9 +2,12 @@ package fleet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/shadercache/shadercache/shader"
 )
@@ -25,7 +28,7 @@ func (f *fetched) signed() bool { return f.signer != "" }
 // readHead fetches the head of a driver, for those that use its packs. It returns an error
 // that matches ErrNotFound where there is none.
 func (r *Remote) readHead(ctx context.Context, of shader.Digest) (*fetched, error) {
-	f, err := r.readOldHead(ctx, of)
+	f, err := r.fetchHead(ctx, of, r.readSmall)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +40,11 @@ func (r *Remote) readHead(ctx context.Context, of shader.Digest) (*fetched, erro
 
 // readOldHead is readHead for those that write the next one, or look: it may have ended.
 func (r *Remote) readOldHead(ctx context.Context, of shader.Digest) (*fetched, error) {
-	small, err := r.readSmall(ctx, headName(of), maxHeadBytes)
+	return r.fetchHead(ctx, of, r.readListed)
+}
+
+func (r *Remote) fetchHead(ctx context.Context, of shader.Digest, read func(context.Context, string, int64) (small, error)) (*fetched, error) {
+	small, err := read(ctx, headName(of), maxHeadBytes)
 	var f *fetched
 	if err == nil {
 		f, err = r.openHead(small, of, r.state.driver(of))
@@ -77,6 +84,16 @@ func (r *Remote) readSmall(ctx context.Context, name string, limit int64) (small
 	return small{data, object.Tag, object.Clock}, nil
 }
 
+// readListed is readSmall for what a store has listed, or a writer is about to replace: that it is not
+// there may be the store's fault, once, and would cost all packs of the fleet.
+func (r *Remote) readListed(ctx context.Context, name string, limit int64) (small, error) {
+	object, err := r.readSmall(ctx, name, limit)
+	if errors.Is(err, ErrNotFound) {
+		object, err = r.readSmall(ctx, name, limit)
+	}
+	return object, err
+}
+
 // openPack opens a pack of a head.
 func (r *Remote) openPack(ctx context.Context, of shader.Digest, p Pack) (io.ReadCloser, error) {
 	object, err := r.backend.Get(ctx, packName(of, p.SHA256), 0)
@@ -90,14 +107,19 @@ func (r *Remote) openPack(ctx context.Context, of shader.Digest, p Pack) (io.Rea
 	return object.Body, nil
 }
 
-// parallelPacks is the number of packs that a pull requests at once: with 40 ms a request,
-// ten packs one after the other would take 400 ms.
-const parallelPacks = 4
+// parallelPacks is the most packs that are requested at once: with 40 ms a request, ten packs one
+// after the other would take 400 ms. A store closes what is not read for long, such as nginx after a
+// minute, so packs that have more than aheadBytes together are not.
+const (
+	parallelPacks = 4
+	aheadBytes    = 8 << 20
+)
 
 // openedPack is the result of opening a pack.
 type openedPack[Body io.Closer] struct {
-	body Body
-	err  error
+	body   Body
+	err    error
+	weight int64 // that it has of aheadBytes
 }
 
 // openPacks opens packs ahead of their use, a few at a time, and passes them to use in
@@ -106,21 +128,20 @@ func openPacks[Body io.Closer](ctx context.Context, packs []Pack, open func(cont
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	opened := make([]chan openedPack[Body], len(packs))
-	free := make(chan struct{}, parallelPacks)
+	room := semaphore.NewWeighted(aheadBytes)
 	for i := range packs {
 		opened[i] = make(chan openedPack[Body], 1)
 	}
 	go func() {
 		for i, p := range packs {
-			select {
-			case free <- struct{}{}:
-			case <-ctx.Done():
-				opened[i] <- openedPack[Body]{err: ctx.Err()}
+			weight := min(max(p.Size, aheadBytes/parallelPacks), aheadBytes)
+			if err := room.Acquire(ctx, weight); err != nil {
+				opened[i] <- openedPack[Body]{err: err}
 				continue
 			}
 			go func() {
 				body, err := open(ctx, p)
-				opened[i] <- openedPack[Body]{body, err}
+				opened[i] <- openedPack[Body]{body, err, weight}
 			}()
 		}
 	}()
@@ -133,10 +154,7 @@ func openPacks[Body io.Closer](ctx context.Context, packs []Pack, open func(cont
 		if o.err == nil {
 			_ = o.body.Close()
 		}
-		select {
-		case <-free:
-		default:
-		}
+		room.Release(o.weight)
 		if err != nil {
 			go closeRest(opened[i+1:])
 			return err

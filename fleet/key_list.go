@@ -260,7 +260,7 @@ func (r *Remote) keysOfHeads(ctx context.Context, list *KeyList) (*KeyList, erro
 		return list, nil
 	}
 	for _, of := range drivers {
-		object, err := r.readSmall(ctx, headName(of), maxHeadBytes)
+		object, err := r.readListed(ctx, headName(of), maxHeadBytes)
 		if err = ignoreMissing(err); err != nil { // a prune was faster
 			return nil, err
 		}
@@ -283,7 +283,7 @@ func (r *Remote) laterKeys(object []byte, than *KeyList) (later *KeyList, signed
 // putKeysInto replaces the list that a head begins with, but for that of a later change, which
 // may have revoked a key meanwhile. The head stays as it is signed.
 func (r *Remote) putKeysInto(ctx context.Context, of shader.Digest, list *KeyList) error {
-	object, err := r.readSmall(ctx, headName(of), maxHeadBytes)
+	object, err := r.readListed(ctx, headName(of), maxHeadBytes)
 	if err != nil {
 		return ignoreMissing(err)
 	}

@@ -111,7 +111,10 @@ func (l *lease) write(ctx context.Context, b Backend, o PutOptions) error {
 		return err
 	}
 	o.Size = int64(len(data))
-	l.tag, err = b.Put(ctx, leaseName(l.of), bytes.NewReader(data), o)
+	tag, err := b.Put(ctx, leaseName(l.of), bytes.NewReader(data), o)
+	if err == nil { // else the next one is written in place of that before, if it is there
+		l.tag = tag
+	}
 	return err
 }
 

@@ -22,20 +22,43 @@ func TestLeaseTimeOfAnObjectIsBounded(t *testing.T) {
 	}
 }
 
-// A process whose lease another one has taken over leaves it to that.
+// A process whose lease another one has taken over leaves it to that, also where the renewal before
+// failed: the next one is on the condition of the last that was written.
 func TestLeaseThatWasTakenOver(t *testing.T) {
 	t.Parallel()
-	m, url := newMemory(t)
-	r := open(t, openDir(t), writer(url))
-	if report := r.Start(t.Context(), mesaDriver); report.Outcome != fleet.Leased {
-		t.Fatalf("start: %+v", report)
-	}
-	name := fleet.LeaseName(mesaDriver.Digest())
-	m.mu.Lock()
-	m.objects[name] = memoryObject{data: []byte(`{"holder":"another"}`), tag: "another"}
-	m.mu.Unlock()
-	must(t, r.Close())
-	if got := string(m.copyObjects()[name]); got != `{"holder":"another"}` {
-		t.Errorf("the lease is %q", got)
+	for _, failing := range []bool{false, true} {
+		m, url := newMemory(t)
+		name := fleet.LeaseName(mesaDriver.Digest())
+		o, renewals, failed := writer(url), 0, make(chan struct{})
+		if failing {
+			o.LeaseTime = 30 * time.Millisecond
+			m.put = func(n string) error {
+				if n != name {
+					return nil
+				}
+				switch renewals++; renewals {
+				case 1: // the lease is taken
+					return nil
+				case 2:
+					close(failed)
+				}
+				return fleet.ErrUnreachable
+			}
+		}
+		r := open(t, openDir(t), o)
+		if report := r.Start(t.Context(), mesaDriver); report.Outcome != fleet.Leased {
+			t.Fatalf("start: %+v", report)
+		}
+		if failing {
+			<-failed
+		}
+		m.mu.Lock()
+		m.put = nil
+		m.objects[name] = memoryObject{data: []byte(`{"holder":"another"}`), tag: "another"}
+		m.mu.Unlock()
+		must(t, r.Close())
+		if got := string(m.copyObjects()[name]); got != `{"holder":"another"}` {
+			t.Errorf("after a failed renewal %v: the lease is %q", failing, got)
+		}
 	}
 }

@@ -89,6 +89,9 @@ func (r *Remote) pull(ctx context.Context, o PullOptions) (report PullReport, er
 	}
 	for _, of := range drivers {
 		one, err := r.pullCounted(ctx, of, job)
+		if o.AnyDriver && errors.Is(err, ErrNotFound) && one.Heads == 0 { // it is listed: once may be the store's fault
+			one, err = r.pullCounted(ctx, of, job)
+		}
 		report.add(one)
 		class := classify(err)
 		isHead := errors.Is(err, ErrNotFound) || one.Heads == 0 && errors.Is(err, ErrRefused) && class != classRollback
@@ -279,6 +282,8 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 			endPack(&region, p)
 			report.Bytes = counted.fetched
 			switch {
+			case errors.Is(err, pack.ErrNewer):
+				err = fmt.Errorf("%w: %w", refuse(classNewer, "pack %s is of a later version: update shadercache here", p.SHA256.Short()), err)
 			case errors.Is(err, pack.ErrRefused):
 				err = fmt.Errorf("%w: %w", refuse(classDamaged, "pack %s is damaged in the store: push --replace, where its programs are, mends it", p.SHA256.Short()), err)
 			case err != nil && !errors.Is(err, ErrRefused):

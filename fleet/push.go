@@ -224,7 +224,7 @@ func (p *pusher) dropLost(ctx context.Context, old *fetched, h *Head) error {
 func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 	empty := &fetched{Head: &Head{Schema: headSchema, Fingerprint: p.of, Driver: p.driver, Packs: []Pack{}}}
 	if p.options.Replace {
-		object, err := p.r.readSmall(ctx, headName(p.of), maxHeadBytes)
+		object, err := p.r.readListed(ctx, headName(p.of), maxHeadBytes)
 		if err == nil || errors.Is(err, ErrRefused) {
 			h := p.r.claimedHead(object, p.of)
 			empty.tag, empty.clock, empty.object, err = object.tag, object.clock, []byte{}, nil
@@ -233,10 +233,8 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 		return empty, ignoreMissing(err)
 	}
 	old, err := p.r.readToChange(ctx, p.of)
-	if errors.Is(err, ErrNotFound) { // once may be the store's fault, and would cost all packs of the fleet
-		if old, err = p.r.readToChange(ctx, p.of); errors.Is(err, ErrNotFound) {
-			return empty, nil
-		}
+	if errors.Is(err, ErrNotFound) {
+		return empty, nil
 	}
 	return old, err
 }

@@ -119,18 +119,25 @@ func (d stateDir) update(name string, v any, change func()) error {
 
 // updateWithin is update with another limit of the time that it waits.
 func (d stateDir) updateWithin(wait time.Duration, name string, v any, change func()) error {
+	return d.locked(wait, lockName, true, func() error {
+		d.read(name, v)
+		change()
+		data, err := json.MarshalIndent(v, "", " ")
+		if err != nil {
+			return err
+		}
+		return d.write(name, append(data, '\n'))
+	})
+}
+
+// locked calls do with a lock, for which it waits no longer than wait.
+func (d stateDir) locked(wait time.Duration, name string, alone bool, do func() error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), wait)
 	defer cancel()
-	unlock, err := d.lock(ctx, lockName, true)
-	if err != nil {
-		return fmt.Errorf("remote: %w", err)
-	}
-	defer unlock()
-	d.read(name, v)
-	change()
-	data, err := json.MarshalIndent(v, "", " ")
+	unlock, err := d.lock(ctx, name, alone)
 	if err == nil {
-		err = d.write(name, append(data, '\n'))
+		defer unlock()
+		err = do()
 	}
 	if err != nil {
 		return fmt.Errorf("remote: %w", err)

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -36,13 +37,11 @@ func (r *Remote) Status(ctx context.Context, driver *binary.Fingerprint) Status 
 	if r.backend == nil {
 		return s
 	}
-	if driver == nil {
-		driver = &binary.Fingerprint{}
-	}
+	driver = cmp.Or(driver, &binary.Fingerprint{})
 	ctx, end := r.patient(ctx)
 	defer end()
 	start := time.Now()
-	head, err := r.readOldHead(ctx, driver.Digest())
+	head, err := r.fetchHead(ctx, driver.Digest(), r.readSmall)
 	s.Latency = time.Since(start)
 	switch {
 	case err == nil:

@@ -8,10 +8,6 @@ import (
 
 // endPull ends the region of a pull with what it brought.
 func endPull(region *trace.Region, report PullReport, err error) {
-	if !region.IsOn() {
-		region.End()
-		return
-	}
 	attrs := []trace.Attr{trace.Int("packs", int64(report.Packs)), trace.Int("bytes", report.Bytes),
 		trace.Int("programs", int64(report.Programs))}
 	switch {
@@ -25,9 +21,5 @@ func endPull(region *trace.Region, report PullReport, err error) {
 
 // endPack ends the region of a pack.
 func endPack(region *trace.Region, p Pack) {
-	if region.IsOn() {
-		region.End(trace.String("pack", p.SHA256.Short()), trace.Int("bytes", p.Size))
-	} else {
-		region.End()
-	}
+	region.End(trace.String("pack", p.SHA256.Short()), trace.Int("bytes", p.Size))
 }

@@ -444,6 +444,31 @@ func TestListOfBeforeAChange(t *testing.T) {
 	}
 }
 
+// TestRevocationWhereAHeadIsMissingOnce: a store that says once that it has no head does not keep the list
+// of before in it.
+func TestRevocationWhereAHeadIsMissingOnce(t *testing.T) {
+	t.Parallel()
+	for nth := range 3 {
+		f := newFleet(inMemory(t))
+		f.change(add(2))
+		reads := 0
+		f.store.get = func(_ context.Context, name string, _ *fleet.Object) (*fleet.Object, error) {
+			if name != mesaHead {
+				return nil, nil
+			}
+			if reads++; reads-1 == nth {
+				return nil, fleet.ErrNotFound
+			}
+			return nil, nil
+		}
+		f.change(revoke(1))
+		f.store.get = nil
+		if err := f.pulls(openDir(t)); !errors.Is(err, fleet.ErrRefused) {
+			t.Errorf("reading %d failed: a pull of what the revoked key has signed: %v", nth, err)
+		}
+	}
+}
+
 // TestPushAfterALossOfTheStore: a writer that has seen a later list than that of a remote that was
 // made anew puts it into the head.
 func TestPushAfterALossOfTheStore(t *testing.T) {

@@ -77,10 +77,7 @@ func (j *startJob) left() time.Duration {
 // would take longer than that at the rate of those pulls are not waited for.
 func (o Options) packWaitAt(packs []Pack, before Counters) time.Duration {
 	wait := o.PackWait(saves(packs))
-	var size int64
-	for _, p := range packs {
-		size += p.Size
-	}
+	size := (&Head{Packs: packs}).Bytes()
 	if o.Budget == 0 && before.Bytes > 0 && float64(before.Time)*float64(size) > float64(wait)*float64(before.Bytes) {
 		return 0
 	}

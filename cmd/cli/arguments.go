@@ -34,14 +34,15 @@ func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 func OneArgument(message string) cobra.PositionalArgs { return Arguments(1, message) }
 
 // Arguments returns a usage error unless there are n arguments.
-func Arguments(n int, message string) cobra.PositionalArgs { return countArguments(n, n, message) }
+func Arguments(n int, message string) cobra.PositionalArgs { return CountArguments(n, n, message) }
 
 // MinimumArguments returns a usage error for fewer than n arguments.
 func MinimumArguments(n int, message string) cobra.PositionalArgs {
-	return countArguments(n, math.MaxInt, message)
+	return CountArguments(n, math.MaxInt, message)
 }
 
-func countArguments(least, most int, message string) cobra.PositionalArgs {
+// CountArguments returns a usage error for fewer or more arguments.
+func CountArguments(least, most int, message string) cobra.PositionalArgs {
 	return UsageArgs(func(_ *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
 			return errors.New(message)

@@ -78,7 +78,7 @@ func (o *options) remoteKeysCommand() cli.Command {
 			o.changeKeysCommand("add KEY.pub", "Let a key sign", addKey),
 			o.changeKeysCommand("revoke KEY.pub", "Refuse what a key signs and has signed; its name in the list will do", revokeKey),
 			o.changeKeysCommand("leaked KEY.pub", "Revoke a key, and refuse all packs of before, which it may have pushed", leakedKey),
-			o.changeKeysCommand("renew", "Let the list be valid for longer", func(*fleet.KeyList, []string) error { return nil }),
+			o.changeKeysCommand("renew", "Let the list be valid for longer", renewKeys),
 		},
 	}
 }
@@ -116,7 +116,7 @@ func (o *options) changeKeysCommand(use, short string, change func(l *fleet.KeyL
 	return cli.Command{
 		Use: use + " --root ROOT [URL]", Short: short, Long: short + ".\n\n" + remoteKeysUsage,
 		Example: "  shadercache remote keys " + use + " --root root.key https://cache.example.com/app",
-		Args:    cli.UsageArgs(func(_ *cobra.Command, args []string) error { return countKeys(args, keys) }),
+		Args:    cli.CountArguments(keys, keys+1, "name "+cli.Plural(keys, "key")+", and the URL, if $SHADERCACHE_REMOTE has it not"),
 		Flags:   &f, Result: &remoteKeysResult{}, Unused: cli.GPUFlags,
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
 			root, err := pack.ReadRootKey(f.Root)
@@ -130,13 +130,6 @@ func (o *options) changeKeysCommand(use, short string, change func(l *fleet.KeyL
 			return o.changeKeys(ro, root, func(l *fleet.KeyList) error { return change(l, args) })
 		},
 	}
-}
-
-func countKeys(args []string, keys int) error {
-	if len(args) < keys || len(args) > keys+1 {
-		return fmt.Errorf("there are %d arguments; name %s and the URL, if $SHADERCACHE_REMOTE has it not", len(args), cli.Plural(keys, "key"))
-	}
-	return nil
 }
 
 func (o *options) changeKeys(ro fleet.Options, root ed25519.PrivateKey, change func(*fleet.KeyList) error) (cli.Result, error) {
@@ -166,6 +159,14 @@ func addKey(l *fleet.KeyList, args []string) error {
 		l.Keys = append(l.Keys, fleet.ListedKey{Key: key, Added: time.Now().UTC().Truncate(time.Second)})
 	case !k.Revoked.IsZero():
 		return fmt.Errorf("key %s was revoked: make another one", k.ID())
+	}
+	return nil
+}
+
+// renewKeys changes the time alone. An empty list would keep from readers what is signed without one.
+func renewKeys(l *fleet.KeyList, _ []string) error {
+	if l.Epoch == 0 {
+		return cli.Hint(errors.New("the remote has no list of keys to renew"), "check the URL; shadercache remote keys add makes a list")
 	}
 	return nil
 }
