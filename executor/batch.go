@@ -86,7 +86,7 @@ type output struct {
 	span         // in the slot's mapped memory
 	to    []byte // destination, where read and picture are nil
 	read  func([]byte)
-	moved []byte // argument of read, after the result was moved
+	moved []byte // the result, after it was moved out of the slot
 
 	picture draw.Image
 	format  texel.Format // of picture's texels

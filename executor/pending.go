@@ -201,28 +201,26 @@ func (b *batch) deliver(index int, moved bool) error {
 	defer b.e.hostAccess.end()
 	for i := range job.outputs {
 		out := &b.outputs[job.firstOutput+i]
-		switch {
-		case !moved:
-			if err := out.deliver(b.slot.down.Data); err != nil {
-				return err
-			}
-		case out.read != nil:
-			out.read(out.moved)
+		data := out.moved
+		if !moved {
+			data = out.of(b.slot.down.Data)
+		}
+		if err := out.deliver(data); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// deliver delivers one output from a slot's mapped memory. It fails for a picture whose
-// bounds have changed since Submit.
-func (out *output) deliver(mapped []byte) error {
+// deliver delivers one output. It fails for a picture whose bounds have changed since Submit.
+func (out *output) deliver(data []byte) error {
 	switch {
 	case out.read != nil:
-		out.read(out.of(mapped))
+		out.read(data)
 	case out.picture != nil:
-		return texel.DecodePicture(out.picture, out.format, out.of(mapped))
+		return texel.DecodePicture(out.picture, out.format, data)
 	default:
-		hostCopy(out.to, out.of(mapped))
+		hostCopy(out.to, data)
 	}
 	return nil
 }

@@ -123,8 +123,8 @@ func (e *Executor) makeRoom() {
 	}
 }
 
-// moveResults copies results that their owners have not claimed out of the slot, and
-// returns their number. Executor.mu is held.
+// moveResults copies results that their owners have not claimed out of the slot, for Wait to
+// deliver, and returns their number. Executor.mu is held.
 func (b *batch) moveResults() (n uint64) {
 	for i := range b.jobs {
 		job := &b.jobs[i]
@@ -133,11 +133,7 @@ func (b *batch) moveResults() (n uint64) {
 		}
 		for k := range job.outputs {
 			out := &b.outputs[job.firstOutput+k]
-			if out.read != nil {
-				out.moved = bytes.Clone(out.of(b.slot.down.Data))
-			} else if err := out.deliver(b.slot.down.Data); err != nil {
-				job.err = err
-			}
+			out.moved = bytes.Clone(out.of(b.slot.down.Data))
 		}
 		b.movedOwners++
 		b.held.Add(-1)
