@@ -22,12 +22,20 @@ import (
 func (e *Executor) Submit(ctx context.Context, j job.Job) (*Pending, error) {
 	// One call only, so that Submit is inlined and the compiler can put the
 	// Pending on the caller's stack.
-	return e.submit(ctx, &j, new(Pending))
+	return e.submitUnlessEnded(ctx, &j, new(Pending))
+}
+
+func (e *Executor) submitUnlessEnded(ctx context.Context, j *job.Job, p *Pending) (*Pending, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return e.submit(ctx, j, p)
 }
 
 // SubmitInto is Submit for callers that keep many jobs pending without
 // allocations: it uses the caller's p, which is zero, waited for or released. It
-// panics where p is still pending.
+// panics where p is still pending. Where ctx has ended it does not wait, and submits
+// the job where there is room now.
 func (e *Executor) SubmitInto(ctx context.Context, j *job.Job, p *Pending) error {
 	if p.batch != nil {
 		panic("executor: SubmitInto was given a Pending that is neither waited for nor released")
@@ -49,9 +57,6 @@ func (e *Executor) submit(ctx context.Context, j *job.Job, p *Pending) (*Pending
 
 // submitJob is submit within the region of a task.
 func (e *Executor) submitJob(ctx context.Context, j *job.Job, p *Pending, task uint64) (*Pending, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	l := layouts.Get().(*layout)
 	defer l.release()
 	if err := e.checkJob(j, l); err != nil {

@@ -27,7 +27,7 @@ func (s *Server) newMemory(size int) (*executor.Memory, error) {
 }
 
 // buffer makes or opens a buffer.
-func (s *session) buffer(body []byte) (wire.Message, error) {
+func (s *session) buffer(t *task, body []byte) (wire.Message, error) {
 	var m wire.Buffer
 	if err := m.Decode(body); err != nil {
 		return nil, err
@@ -42,7 +42,9 @@ func (s *session) buffer(body []byte) (wire.Message, error) {
 	}
 	o.buffers[m.ID] = b
 	o.total.Add(1)
-	b.RLock()
+	if err := b.RLock(t.context()); err != nil {
+		return nil, errors.Join(err, o.drop(wire.KindBuffer, m.ID))
+	}
 	defer b.RUnlock()
 	return &wire.BufferReply{Size: uint64(b.Size()), Version: b.Version, Created: b.use.Created()}, nil
 }

@@ -23,7 +23,7 @@ func (s *session) copy(t *task) error {
 	}
 	// Before locks and turns: other sessions do not wait for a client that does not read, nor for
 	// what cannot begin.
-	if !t.out.expect(unread) {
+	if !t.out.expect(unread, t.context) {
 		return nil
 	}
 	defer t.out.unexpect(unread)
@@ -43,17 +43,22 @@ func (s *session) copy(t *task) error {
 	return reject(wire.CodeInvalid, "neither side of the copy is a buffer or a texture")
 }
 
-// inTurn waits for a turn to copy n bytes and for the jobs before that use the objects, calls
-// fn, and answers with what it returns. A request that is answered before fn changes nothing,
+// inTurn waits for a turn to copy n bytes, then for lock and for the jobs before that use the objects,
+// calls fn, and answers with what it returns. A request that is answered before fn changes nothing,
 // and no deadline answers after it: memory is not written after the reply.
-func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used ...interface{ Wait(context.Context) error }) error {
-	weight, err := s.server.turns.acquire(t.context(), n, n, true)
+func (s *session) inTurn(t *task, n int, lock lock, fn func() (wire.CopyReply, error), used ...interface{ Wait(context.Context) error }) error {
+	weight, err := s.server.turns.acquire(t.context(), n, n)
 	if err != nil {
 		return err
 	}
 	defer s.server.turns.release(weight)
+	if err := lock.take(t.context()); err != nil {
+		return err
+	}
+	defer lock.give()
+	done := false
 	s.server.watch.begin(onThread)
-	defer s.server.watch.end(onThread, true)
+	defer func() { s.server.watch.end(onThread, done) }()
 	for _, each := range used {
 		if err := each.Wait(t.context()); err != nil {
 			return err
@@ -66,13 +71,19 @@ func (s *session) inTurn(t *task, n int, fn func() (wire.CopyReply, error), used
 		return nil
 	}
 	reply, err := fn()
-	if err != nil {
+	if done = err == nil; !done {
 		t.fail(err, wire.CodeInternal)
 	} else {
 		t.reply(&reply)
 	}
 	t.out.flush()
 	return nil
+}
+
+// lock is the lock of a buffer, for a reader or for a change.
+type lock struct {
+	take func(context.Context) error
+	give func()
 }
 
 // awaitThread waits until ctx ends while the GPU's thread compiles, or runs a kernel as some drivers
@@ -139,14 +150,12 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 			return reject(wire.CodeInvalid, "a buffer cannot be copied to itself")
 		}
 	}
-	to.Lock()
-	defer to.Unlock()
-	if m.Check {
-		if err := to.Expect(m.Expect); err != nil {
-			return err
+	return s.inTurn(t, n, lock{to.Lock, to.Unlock}, func() (reply wire.CopyReply, err error) {
+		if m.Check {
+			if err := to.Expect(m.Expect); err != nil {
+				return reply, err
+			}
 		}
-	}
-	return s.inTurn(t, n, func() (reply wire.CopyReply, err error) {
 		to.Version++ // also where the driver fails: which bytes it has written is unknown
 		if from.buffer != nil {
 			err = to.Memory.CopyFrom(s.ctx, offset, from.buffer.Memory, from.offset, n)
@@ -178,9 +187,7 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	if err != nil {
 		return err
 	}
-	from.RLock()
-	defer from.RUnlock()
-	return s.inTurn(t, n, func() (reply wire.CopyReply, err error) {
+	return s.inTurn(t, n, lock{from.RLock, from.RUnlock}, func() (reply wire.CopyReply, err error) {
 		if m.To.Place == wire.PlaceInline {
 			reply.Data = dst
 		}

@@ -13,7 +13,9 @@ func (s *Server) LockBuffer(name string) (unlock func()) {
 	if err != nil {
 		panic(err)
 	}
-	n.Value.Lock()
+	if err := n.Value.Lock(context.Background()); err != nil {
+		panic(err)
+	}
 	return func() {
 		n.Value.Unlock()
 		s.buffers.Leave(n)
@@ -37,12 +39,12 @@ func (s *Server) LimitTogether(bytes int64) {
 
 // TakeLarge takes the memory that large operands may have together, until release.
 func (s *Server) TakeLarge(ctx context.Context) (release func(), err error) {
-	weight, err := s.large.acquire(ctx, int(s.large.capacity), 0, true)
+	weight, err := s.large.acquire(ctx, int(s.large.capacity), 0)
 	return func() { s.large.release(weight) }, err
 }
 
 // TakeTurns takes all turns but one of a small job, until release.
 func (s *Server) TakeTurns(ctx context.Context) (release func(), err error) {
-	weight, err := s.turns.acquire(ctx, int(s.turns.capacity-s.turns.least), 0, true)
+	weight, err := s.turns.acquire(ctx, int(s.turns.capacity-s.turns.least), 0)
 	return func() { s.turns.release(weight) }, err
 }

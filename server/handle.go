@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 
@@ -51,7 +52,7 @@ func (s *session) perform(t *task) bool {
 			s.flush() // replies before do not wait for the device
 		}
 		err := s.start(t)
-		if err == errBusy {
+		if !t.isQueued() && errors.Is(err, context.Canceled) {
 			return false
 		}
 		if err != nil && t.claim() {
@@ -60,7 +61,7 @@ func (s *session) perform(t *task) bool {
 		}
 		return true
 	}
-	if t.out.expect(0) { // waits while the client does not read
+	if t.out.expect(0, s.context) { // waits while the client does not read
 		s.answerInOrder(t)
 	}
 	return true
@@ -79,6 +80,9 @@ func (s *session) answerInOrder(t *task) {
 	kind, makes := made[t.header.Type]
 	if !makes && !t.claim() {
 		return
+	}
+	if makes {
+		s.flush() // replies before do not wait for the device
 	}
 	reply, err := s.answer(t)
 	answers := !makes || t.claim()
@@ -105,7 +109,7 @@ func (s *session) answer(t *task) (wire.Message, error) {
 	case wire.TypeMemory:
 		return s.memory(t, b)
 	case wire.TypeBuffer:
-		return s.buffer(b)
+		return s.buffer(t, b)
 	case wire.TypePlan:
 		return s.plan(t, b)
 	case wire.TypeTexture:

@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -96,8 +97,8 @@ func (s *session) submitJob(r *running) error {
 // enter waits until the session may have one more job, whose reply has inline bytes. It comes
 // before locks and turns: other sessions do not wait for a client that does not read.
 func (s *session) enter(r *running, inline int) error {
-	if !r.task.out.expect(inline) {
-		return context.Canceled // the session has ended
+	if !r.task.out.expect(inline, r.task.patience) {
+		return context.Canceled
 	}
 	r.unread = inline
 	r.task.times.mark(jobChecked)
@@ -110,11 +111,10 @@ func (s *session) enter(r *running, inline int) error {
 
 // submit gives a job to the executor, and then to the goroutine that answers it.
 func (s *session) submit(r *running) error {
-	if !r.pending.Writes.Lock(r.task.isQueued()) { // the goroutine that reads requests does not wait
-		return errBusy
+	err := s.submitBefore(atOnce, r) // most do not wait, and need no context of their own
+	if errors.Is(err, context.Canceled) && r.task.isQueued() {
+		err = s.submitBefore(r.task.context(), r)
 	}
-	err := s.submitLocked(r)
-	r.pending.Writes.Unlock()
 	if err != nil {
 		return err
 	}
@@ -130,25 +130,16 @@ func (s *session) submit(r *running) error {
 	return nil
 }
 
-// submitLocked waits for a turn and gives the executor a job. The buffers that it writes are
-// locked: no other session's job or copy is between the change of one, in the executor's
-// order, and that of its version.
-func (s *session) submitLocked(r *running) (err error) {
-	if r.weight, err = s.server.turns.acquire(s.ctx, r.in, r.out, false); err == errBusy && r.task.isQueued() {
-		r.weight, err = s.server.turns.acquire(r.task.context(), r.in, r.out, true)
-	}
-	if err != nil {
+// submitBefore waits, until ctx ends, for a turn, then for the buffers that the job writes, which are
+// locked: no other session's job or copy is between the change of one, in the executor's order, and
+// that of its version. Then it gives the executor the job.
+func (s *session) submitBefore(ctx context.Context, r *running) (err error) {
+	if r.weight, err = s.server.turns.acquire(ctx, r.in, r.out); err != nil {
 		return err
 	}
-	r.task.times.mark(jobGranted)
-	r.start = time.Since(s.server.started)
-	if r.task.answered.Load() {
-		err = context.Canceled
-	} else {
-		s.server.watch.begin(onGPU)
-		if err = r.pending.Start(s.ctx); err != nil {
-			s.server.watch.end(onGPU, false)
-		}
+	if err = r.pending.Writes.Lock(ctx); err == nil {
+		err = s.submitLocked(ctx, r)
+		r.pending.Writes.Unlock()
 	}
 	if err != nil {
 		s.server.turns.release(r.weight)
@@ -156,9 +147,31 @@ func (s *session) submitLocked(r *running) (err error) {
 	return err
 }
 
+// submitLocked waits for room in a slot, and gives the executor the job.
+func (s *session) submitLocked(ctx context.Context, r *running) error {
+	r.task.times.mark(jobGranted)
+	r.start = time.Since(s.server.started)
+	if r.task.answered.Load() {
+		return context.Canceled
+	}
+	s.server.watch.begin(onGPU)
+	err := r.pending.Start(ctx)
+	if err != nil {
+		s.server.watch.end(onGPU, false)
+	}
+	return err
+}
+
+// atOnce is the context of what does not wait: it has ended.
+var atOnce = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
 // errBusy is the error of a job that the goroutine that reads requests cannot submit without
 // waiting for other sessions, or for the GPU's thread: that may compile for one.
-var errBusy = errors.New("server: the job has to wait")
+var errBusy = fmt.Errorf("server: the job has to wait: %w", context.Canceled)
 
 // passOn has complete answer a job.
 func (s *session) passOn(r *running) {
@@ -268,7 +281,7 @@ func (s *session) moveLarge(r *running, j *job.Job) error {
 		}
 	}
 	if n > 2*wire.MaxBody {
-		large, err := s.server.large.acquire(r.task.context(), n, 0, true)
+		large, err := s.server.large.acquire(r.task.context(), n, 0)
 		if err != nil {
 			return err
 		}

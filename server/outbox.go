@@ -3,6 +3,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"os"
 	"sync"
@@ -52,14 +53,30 @@ func newOutbox(to stream, readTime time.Duration, failed func(error)) *outbox {
 }
 
 // expect waits until there is room for a reply of n bytes, and has what is put written
-// meanwhile. It reports false when the outbox is closed. unexpect, with the same n, ends it.
-func (o *outbox) expect(n int) bool {
+// meanwhile. It reports false when the outbox is closed, or the context of patience ends, which it
+// asks for where it waits. unexpect, with the same n, ends it.
+func (o *outbox) expect(n int, patience func() context.Context) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.isFull(n) {
 		o.flushLocked()
 	}
-	for limited := false; o.isFull(n); {
+	if o.isFull(n) {
+		o.mu.Unlock() // patience may lock the session, which is locked where replies are put
+		ctx := patience()
+		o.mu.Lock()
+		defer context.AfterFunc(ctx, o.signal)()
+		if o.await(ctx, n); ctx.Err() != nil {
+			return false
+		}
+	}
+	o.mu.expected += n
+	return !o.mu.closed
+}
+
+// await waits until there is room for a reply of n bytes, or ctx ends. mu is held.
+func (o *outbox) await(ctx context.Context, n int) {
+	for limited := false; o.isFull(n) && ctx.Err() == nil; {
 		if !limited && o.unwritten() > maxUnread { // not only replies that are still to come
 			limited = true
 			defer time.AfterFunc(o.readTime, o.giveUp).Stop()
@@ -67,8 +84,13 @@ func (o *outbox) expect(n int) bool {
 		o.mu.room.Wait()
 		o.flushLocked() // another goroutine has put replies that nothing writes yet
 	}
-	o.mu.expected += n
-	return !o.mu.closed
+}
+
+// signal has expect look again.
+func (o *outbox) signal() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.room.Broadcast()
 }
 
 // giveUp ends the outbox of a client that does not read.

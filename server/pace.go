@@ -42,7 +42,7 @@ func (p *pace) enter(t *task) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for p.isFull() {
-		ctx := t.context()
+		ctx := t.patience()
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

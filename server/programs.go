@@ -70,7 +70,7 @@ func (s *session) program(t *task, b []byte) (wire.Message, error) {
 	}
 	s.server.watch.begin(compiling)
 	program, err := s.server.device.Get(t.context(), source)
-	s.server.watch.end(compiling, true)
+	s.server.watch.end(compiling, isMade(program, err))
 	if err != nil {
 		return nil, err
 	}

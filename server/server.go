@@ -194,13 +194,25 @@ func (s *Server) refusal() (refusal *wire.Error) {
 		refusal = lost.reply()
 	case s.mu.draining:
 		refusal = reject(wire.CodeDraining, "the server shuts down")
-	case len(s.mu.sessions) >= s.options.Sessions:
+	case s.isFull():
 		refusal = reject(wire.CodeQuota, "the server has %d sessions already", len(s.mu.sessions))
 	default:
 		return nil
 	}
 	s.counts.refused.Add(1)
 	return refusal
+}
+
+// isFull reports whether there is no place for one more session. Those that have ended, and have work on
+// the GPU still, take places of their own: they may wait for the compile of another one. mu is held.
+func (s *Server) isFull() bool {
+	places := s.options.Sessions
+	for each := range s.mu.sessions {
+		if each.ctx.Err() == nil {
+			places--
+		}
+	}
+	return places <= 0 || len(s.mu.sessions) >= 4*s.options.Sessions
 }
 
 // end removes a connection, and its session, whose objects are released.

@@ -189,7 +189,7 @@ func (s *session) read() error {
 // receive accepts one request, whose body is valid until it returns. Where it fails the caller
 // closes the files.
 func (s *session) receive(out *outbox, h wire.Header, b []byte, files []int) error {
-	if !out.expect(0) { // waits while the client does not read
+	if !out.expect(0, s.context) { // waits while the client does not read
 		return io.ErrClosedPipe
 	}
 	if h.Type <= wire.TypeHello || h.Type > wire.TypeTexture || h.Request == 0 {
@@ -294,6 +294,9 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	t.deadline = s.mu.deadlines.add(time.Duration(min(deadline, limits.Longest)))
 	return t, nil
 }
+
+// context ends with the session.
+func (s *session) context() context.Context { return s.ctx }
 
 // settle removes a request and puts its reply: in one step, so that drain, which ends the
 // session when nothing is unanswered, comes after the reply. It returns what put does.

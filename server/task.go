@@ -45,6 +45,15 @@ func (t *task) context() context.Context {
 	return t.waits
 }
 
+// patience is the context of what a job waits for: for the goroutine that reads requests, which does
+// not wait, one that has ended.
+func (t *task) patience() context.Context {
+	if t.isQueued() {
+		return t.context()
+	}
+	return atOnce
+}
+
 // body is storage of the bytes of a request, reused.
 type body struct{ bytes []byte }
 

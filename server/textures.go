@@ -99,7 +99,8 @@ func (s *session) copyTexels(t *task, m *wire.Copy) error {
 		return err
 	}
 	n := len(data) // which the device compares with the region
-	return s.inTurn(t, n, func() (reply wire.CopyReply, err error) {
+	none := lock{func(context.Context) error { return nil }, func() {}}
+	return s.inTurn(t, n, none, func() (reply wire.CopyReply, err error) {
 		s.server.counts.bytesCopied.Add(uint64(n))
 		if writes {
 			s.server.counts.bytesIn.Add(uint64(n))

@@ -84,8 +84,7 @@ func TestDeadlinesWhileTheThreadIsBusy(t *testing.T) {
 func TestRequestsBehindJobsThatEnded(t *testing.T) {
 	f := serve(t, server.Options{})
 	r := f.rawSession()
-	r.pipeline(2, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
-	r.want(wire.TypeProgram|wire.ReplyBit, 2)
+	r.affine(2, 1)
 	f.busyThread()
 	const jobs = 4 // more than a new session may have there
 	for i := range uint64(jobs) {
@@ -102,8 +101,7 @@ func TestRequestsBehindJobsThatEnded(t *testing.T) {
 func TestRequestsBehindATurn(t *testing.T) {
 	f := serve(t, server.Options{})
 	r := f.rawSession()
-	r.pipeline(2, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
-	r.want(wire.TypeProgram|wire.ReplyBit, 2)
+	r.affine(2, 1)
 	release, err := f.TakeTurns(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -116,13 +114,149 @@ func TestRequestsBehindATurn(t *testing.T) {
 	r.want(wire.TypeJob|wire.ReplyBit, 10)
 }
 
+// affine makes the program affine in a session, with an id.
+func (r *raw) affine(request uint64, id uint32) {
+	r.t.Helper()
+	r.pipeline(request, rawRequest(wire.TypeProgram, &wire.Program{ID: id, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
+	r.want(wire.TypeProgram|wire.ReplyBit, request)
+}
+
+// Replies do not wait for a request behind them that waits for the GPU's thread.
+func TestRepliesBeforeARequestThatWaits(t *testing.T) {
+	f := serve(t, server.Options{})
+	r := f.rawSession()
+	r.affine(3, 1)
+	f.busyThread()
+	made := rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 2, Flags: wire.Create, Size: 16})
+	r.pipeline(10, rawRequest(wire.TypeStatus, &wire.Empty{}), rawRequest(wire.TypeRelease, &wire.Release{Kind: wire.KindProgram, ID: 1}), made)
+	r.want(wire.TypeStatus|wire.ReplyBit, 10)
+	r.want(wire.TypeRelease|wire.ReplyBit, 11)
+	first := f.raw()
+	first.send(hello, frame(made.Type, 2, made.Message))
+	first.want(wire.TypeHello|wire.ReplyBit, 1)
+}
+
+// A job whose reply has no room beside those of others, which are answered and on the GPU still, holds
+// up nothing behind it.
+func TestJobsWithoutRoomForTheirReply(t *testing.T) {
+	f := serveGPU(t, server.Options{}, executor.Options{})
+	r := f.rawSession()
+	r.affine(2, 1)
+	for i := range uint64(300) { // which shows that they are short
+		r.pipeline(1000+i, rawRequest(wire.TypeJob, validJob(16, 1)))
+		r.want(wire.TypeJob|wire.ReplyBit, 1000+i)
+	}
+	f.busyThread()
+	const jobs = 9 // of which 8 have room
+	for i := range uint64(jobs) {
+		j := validJob(16, 1)
+		j.Deadline, j.Out[0].Operand.Size = uint64(300*time.Millisecond), 520_000
+		r.pipeline(10+i, rawRequest(wire.TypeJob, j))
+	}
+	for request, a := range r.answers(jobs) {
+		if a.Code != wire.CodeDeadline {
+			t.Errorf("%d: %v %v", request, a.Type, a.Code)
+		}
+	}
+	r.pipeline(30, rawRequest(wire.TypeCancel, &wire.Cancel{Request: 999}), rawRequest(wire.TypeStatus, &wire.Empty{}))
+	if got := r.answers(2); got[30].Type != wire.TypeCancel|wire.ReplyBit || got[31].Type != wire.TypeStatus|wire.ReplyBit {
+		t.Errorf("behind them: %v", got)
+	}
+}
+
+// Where the jobs of others leave no room in a slot, a job holds up neither what is behind it nor, once it
+// was answered, who opens the buffer that it writes; and it does not run then.
+func TestJobsWithoutRoomInASlot(t *testing.T) {
+	f := serve(t, server.Options{})
+	f.counter("counter")
+	var others []*raw
+	for range 5 {
+		r := f.rawSession()
+		r.affine(3, 1)
+		others = append(others, r)
+	}
+	r, opens := f.raw(), f.rawSession()
+	r.openCounter()
+	release := f.busyThread()
+	large := validJob(16, 1)
+	large.Out[0].Operand.Size = 90_000
+	for i := range 9 { // two in each slot, and one without room
+		others[i/2].pipeline(20+uint64(i), rawRequest(wire.TypeJob, large))
+	}
+	eventually(t, "the slots are full", func() bool { return f.gpu.Executor.Queued() == 8 && f.gpu.Executor.Stats().Blocked > 0 })
+	r.pipeline(10, rawRequest(wire.TypeJob, rawCount(1, 1, 100*time.Millisecond)), rawRequest(wire.TypeCancel, &wire.Cancel{Request: 999}))
+	r.want(wire.TypeCancel|wire.ReplyBit, 11)
+	r.wantError(10, wire.CodeDeadline)
+	opens.pipeline(10, rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Name: []byte("counter")}))
+	opens.want(wire.TypeBuffer|wire.ReplyBit, 10)
+	release()
+	opens.pipeline(11, rawRequest(wire.TypeCopy, &wire.Copy{From: bufferOperand(1, 4), To: wire.Operand{Place: wire.PlaceInline, Size: 4}}))
+	var m wire.CopyReply
+	if err := m.Decode(opens.want(wire.TypeCopy|wire.ReplyBit, 11)); err != nil || m.Version != 0 || m.Data[0] != 0 {
+		t.Errorf("after a job that was answered before it began: version %d, %v, %v", m.Version, m.Data, err)
+	}
+}
+
+// A job that waits for its turn has no buffer locked.
+func TestBuffersOfAJobThatWaitsForItsTurn(t *testing.T) {
+	f := serve(t, server.Options{})
+	f.counter("counter")
+	r, copies := f.raw(), f.raw()
+	r.openCounter()
+	r.affine(4, 2)
+	copies.openCounter()
+	release, err := f.TakeTurns(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(release)
+	t.Cleanup(release)
+	j := validJob(4<<10, 2) // needs more than is left
+	j.Job.Then = append(j.Job.Then, rawCount(1, 1, 0).Dispatch)
+	r.pipeline(10, rawRequest(wire.TypeJob, j), rawRequest(wire.TypeCancel, &wire.Cancel{Request: 999}))
+	r.want(wire.TypeCancel|wire.ReplyBit, 11)
+	copies.pipeline(10, rawRequest(wire.TypeCopy, &wire.Copy{
+		Deadline: uint64(100 * time.Millisecond), From: bufferOperand(1, 4), To: wire.Operand{Place: wire.PlaceInline, Size: 4},
+	}), rawRequest(wire.TypeStatus, &wire.Empty{}))
+	copies.wantError(10, wire.CodeDeadline)
+	copies.want(wire.TypeStatus|wire.ReplyBit, 11)
+	opens := f.rawSession()
+	opens.pipeline(10, rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Name: []byte("counter")}))
+	opens.want(wire.TypeBuffer|wire.ReplyBit, 10)
+	release()
+	r.want(wire.TypeJob|wire.ReplyBit, 10)
+}
+
+// A session that has ended leaves its place to others, whatever its jobs wait for.
+func TestPlacesOfSessionsThatEnded(t *testing.T) {
+	f := serve(t, server.Options{Sessions: 2})
+	stays := f.rawSession()
+	stays.affine(3, 1) // which is resident from then on
+	release := f.busyThread()
+	for i := range 5 {
+		var r *raw
+		eventually(t, "there is a place", func() bool {
+			r = f.raw()
+			_ = r.Write(hello) // it may be refused before
+			h, _, err := r.Next()
+			return err == nil && h.Type == wire.TypeHello|wire.ReplyBit
+		})
+		r.affine(3, 1)
+		r.pipeline(10, rawRequest(wire.TypeJob, validJob(16, 1)))
+		eventually(t, "the GPU has the job", func() bool { return f.gpu.Executor.Queued() > i })
+		r.Close()
+	}
+	release()
+	stays.pipeline(2, rawRequest(wire.TypeStatus, &wire.Empty{}))
+	stays.want(wire.TypeStatus|wire.ReplyBit, 2)
+}
+
 // A client that is busy reads the replies later, as many as the outbox has room for.
 func TestRepliesThatAreReadLate(t *testing.T) {
 	const replies = 40 // of 64 KiB: more than a socket takes, less than an outbox
 	f := serve(t, server.Options{ReadTime: 50 * time.Millisecond})
 	r := f.rawSession()
-	r.pipeline(2, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
-	r.want(wire.TypeProgram|wire.ReplyBit, 2)
+	r.affine(2, 1)
 	for i := range uint64(replies) {
 		r.pipeline(10+i, rawRequest(wire.TypeJob, validJob(16<<10, 1)))
 	}
@@ -155,8 +289,7 @@ func TestRepliesThatAreReadLateFromARing(t *testing.T) {
 func TestRoomForRepliesOfLongJobs(t *testing.T) {
 	f := serveGPU(t, server.Options{ReadTime: 50 * time.Millisecond}, executor.Options{SlotBytes: 2 << 20})
 	r := f.rawSession()
-	r.pipeline(2, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
-	r.want(wire.TypeProgram|wire.ReplyBit, 2)
+	r.affine(2, 1)
 	for i := range uint64(200) { // short ones, so that many may be on the GPU
 		r.pipeline(1000+i, rawRequest(wire.TypeJob, validJob(16, 1)))
 		r.want(wire.TypeJob|wire.ReplyBit, 1000+i)

@@ -22,16 +22,13 @@ func newTurns(jobs, bytes int) *turns {
 }
 
 // acquire takes a turn for a job with that many bytes in and out, and returns what release has to
-// be called with. It waits for the turn, or returns errBusy.
-func (t *turns) acquire(ctx context.Context, in, out int, waits bool) (weight int64, err error) {
+// be called with. It waits for the turn until ctx ends.
+func (t *turns) acquire(ctx context.Context, in, out int) (weight int64, err error) {
 	weight = min(max(int64(in), int64(out), t.least), t.capacity)
-	if waits {
-		return weight, t.free.Acquire(ctx, weight)
-	}
 	if !t.free.TryAcquire(weight) {
-		return 0, errBusy
+		err = t.free.Acquire(ctx, weight)
 	}
-	return weight, nil
+	return weight, err
 }
 
 func (t *turns) release(weight int64) { t.free.Release(weight) }

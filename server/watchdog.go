@@ -4,17 +4,20 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
 // watchdog notices that the GPU makes no progress. Work that waits for the GPU or its thread
 // is between begin and end. While the GPU has work only the end of such work is progress:
-// memory can be made, and programs found and compiled, beside a kernel that does not end.
+// memory can be made, and programs found and compiled, beside a kernel that does not end. What ends
+// without the GPU or its thread is none: programs that are resident, and what was not done.
 type watchdog struct {
 	hang, compile time.Duration
 	lost          func(reason string)
@@ -78,7 +81,7 @@ func (w *watchdog) end(kind work, done bool) {
 	if kind == compiling && w.mu.working[compiling] == 0 {
 		w.mu.compiled += time.Since(w.mu.since)
 	}
-	if kind == onGPU && done || w.mu.working[onGPU] == 0 {
+	if done && (kind == onGPU || w.mu.working[onGPU] == 0) {
 		w.advance()
 	}
 }
@@ -140,6 +143,12 @@ type watched struct {
 // Get gets a program.
 func (w watched) Get(ctx context.Context, source *shader.Source) (h *cache.Handle, err error) {
 	w.watch.begin(compiling)
-	defer w.watch.end(compiling, true)
-	return w.Cache.Get(ctx, source)
+	h, err = w.Cache.Get(ctx, source)
+	w.watch.end(compiling, isMade(h, err))
+	return h, err
+}
+
+// isMade reports whether the GPU's thread has done something for a program.
+func isMade(p job.Program, err error) bool {
+	return err == nil && p.Origin() != job.Resident || errors.As(err, new(*shader.CompileError))
 }

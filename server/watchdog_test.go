@@ -46,8 +46,10 @@ func TestWhatIsProgress(t *testing.T) {
 			w.mu.due = w.mu.due.Add(-2 * pauseTime)
 			w.mu.Unlock()
 		}},
-		"memory is not made": {hang, func(w *watchdog) { w.begin(onThread) }},
-		"nothing":            {0, func(w *watchdog) { every(w, 9, time.Hour, time.Second, onGPU, true) }},
+		"a call does not end, and programs are resident":    {hang, func(w *watchdog) { w.begin(onThread); every(w, 99, time.Second, 0, compiling, false) }},
+		"a compile does not end, and programs are resident": {compile, func(w *watchdog) { w.begin(compiling); every(w, 999, time.Second, 0, compiling, false) }},
+		"memory is not made":                                {hang, func(w *watchdog) { w.begin(onThread) }},
+		"nothing":                                           {0, func(w *watchdog) { every(w, 9, time.Hour, time.Second, onGPU, true) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

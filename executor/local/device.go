@@ -171,7 +171,7 @@ func (d *Device) NewMapped(size int, written bool) (job.Buffer, []byte, error) {
 	return d.use(named.NewBuffer(memory, d.Executor.Context())), mapping, nil
 }
 
-func (d *Device) NamedBuffer(_ context.Context, name string, size int) (job.Buffer, error) {
+func (d *Device) NamedBuffer(ctx context.Context, name string, size int) (job.Buffer, error) {
 	if name == "" {
 		return nil, fmt.Errorf("%w: a named buffer without a name", job.ErrInvalid)
 	}
@@ -180,7 +180,10 @@ func (d *Device) NamedBuffer(_ context.Context, name string, size int) (job.Buff
 		return nil, err
 	}
 	b := opened.(*ownBuffer)
-	b.RLock()
+	if err := b.RLock(ctx); err != nil {
+		b.Release()
+		return nil, err
+	}
 	defer b.RUnlock()
 	b.opened = b.Buffer.Version
 	return b, nil
@@ -253,7 +256,9 @@ func (b *ownBuffer) write(ctx context.Context, offset int, data []byte, next uin
 	if err := b.check(offset, len(data)); err != nil {
 		return 0, err
 	}
-	b.Lock()
+	if err := b.Lock(ctx); err != nil {
+		return 0, err
+	}
 	defer b.Unlock()
 	if err := expect(); err != nil {
 		return 0, err
@@ -272,7 +277,9 @@ func (b *ownBuffer) Read(ctx context.Context, offset int, dst []byte) (uint64, e
 	if err := b.check(offset, len(dst)); err != nil {
 		return 0, err
 	}
-	b.RLock()
+	if err := b.RLock(ctx); err != nil {
+		return 0, err
+	}
 	defer b.RUnlock()
 	if err := b.Memory.DownloadInPieces(ctx, offset, dst); err != nil {
 		return 0, deviceError(err)

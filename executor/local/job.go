@@ -46,10 +46,15 @@ func (d *Device) SubmitJob(ctx context.Context, j job.Job, writes ...*named.Buff
 // submit prepares and starts a job, unless its check failed with err.
 func (p *Pending) submit(ctx context.Context, d *Device, j *job.Job, err error) (job.Pending, error) {
 	if err == nil {
+		err = ctx.Err()
+	}
+	if err == nil {
 		err = d.Prepare(ctx, j, p)
 	}
 	if err == nil {
-		p.Writes.Lock(true)
+		err = p.Writes.Lock(ctx)
+	}
+	if err == nil {
 		err = p.Start(ctx)
 		p.Writes.Unlock()
 	}
@@ -109,13 +114,13 @@ func (d *Device) Prepare(ctx context.Context, j *job.Job, p *Pending) (err error
 
 // Start submits a job that was prepared, and counts its writes. Writes is locked: nothing else
 // changes a buffer between the change of its bytes, in the executor's order, and that of its
-// version.
+// version. It waits for room in a slot as Executor.SubmitInto does, and may be called again where ctx
+// has ended.
 func (p *Pending) Start(ctx context.Context) error {
-	err := p.device.Executor.SubmitInto(ctx, p.job, &p.Pending)
-	p.job = nil
-	if err != nil {
+	if err := p.device.Executor.SubmitInto(ctx, p.job, &p.Pending); err != nil {
 		return jobError(err)
 	}
+	p.job = nil
 	p.Writes.Raise()
 	return nil
 }

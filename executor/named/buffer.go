@@ -4,10 +4,12 @@ package named
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
@@ -22,36 +24,39 @@ type Buffer struct {
 
 	context *glctx.Context
 	number  uint64 // buffers are locked in this order
-	mu      sync.RWMutex
+	lock    *semaphore.Weighted
 }
+
+// whole is what has to be acquired of a lock for a change; a reader has 1.
+const whole = 1 << 30
 
 var buffers atomic.Uint64
 
 // NewBuffer returns a buffer, which has the memory from then on.
 func NewBuffer(m *executor.Memory, c *glctx.Context) *Buffer {
-	return &Buffer{Memory: m, context: c, number: buffers.Add(1)}
+	return &Buffer{Memory: m, context: c, number: buffers.Add(1), lock: semaphore.NewWeighted(whole)}
 }
 
 // Bytes and Free are for a Registry.
 func (b *Buffer) Bytes() int64 { return int64(b.Size()) }
 func (b *Buffer) Free()        { b.Memory.Release() }
 
-// Lock locks the buffer for a change. The GL thread runs what it has to meanwhile.
-func (b *Buffer) Lock() {
-	if !b.mu.TryLock() {
-		b.context.PollWhile(b.mu.Lock)
-	}
-}
+// Lock locks the buffer for a change, unless ctx ends before it is free. The GL thread runs what it
+// has to meanwhile.
+func (b *Buffer) Lock(ctx context.Context) error { return b.acquire(ctx, whole) }
 
 // RLock locks the buffer for a reader, likewise.
-func (b *Buffer) RLock() {
-	if !b.mu.TryRLock() {
-		b.context.PollWhile(b.mu.RLock)
+func (b *Buffer) RLock(ctx context.Context) error { return b.acquire(ctx, 1) }
+
+func (b *Buffer) acquire(ctx context.Context, n int64) (err error) {
+	if !b.lock.TryAcquire(n) {
+		b.context.PollWhile(func() { err = b.lock.Acquire(ctx, n) })
 	}
+	return err
 }
 
-func (b *Buffer) Unlock()  { b.mu.Unlock() }
-func (b *Buffer) RUnlock() { b.mu.RUnlock() }
+func (b *Buffer) Unlock()  { b.lock.Release(whole) }
+func (b *Buffer) RUnlock() { b.lock.Release(1) }
 
 // Expect returns ErrConflict where the buffer has another version. It is locked.
 func (b *Buffer) Expect(version uint64) error {
@@ -64,20 +69,17 @@ func (b *Buffer) Expect(version uint64) error {
 // Writes are buffers that one job writes.
 type Writes []*Buffer
 
-// Lock locks them, each once and in the order of their numbers, and reports whether it did:
-// without wait it does not where another one has a lock.
-func (w *Writes) Lock(wait bool) bool {
+// Lock locks them, each once and in the order of their numbers, unless ctx ends: then it locks none.
+func (w *Writes) Lock(ctx context.Context) error {
 	slices.SortFunc(*w, func(a, b *Buffer) int { return cmp.Compare(a.number, b.number) })
 	*w = slices.Compact(*w)
 	for i, b := range *w {
-		if wait {
-			b.Lock()
-		} else if !b.mu.TryLock() {
+		if err := b.Lock(ctx); err != nil {
 			(*w)[:i].Unlock()
-			return false
+			return err
 		}
 	}
-	return true
+	return nil
 }
 
 // Raise counts a write of each. They are locked, and the executor has the job.
