@@ -46,11 +46,16 @@ func (l *layout) barriersOf(j *job.Job, c *command) (kinds uint32) {
 	if len(l.images)+len(l.textures)+len(j.TextureInputs)+len(j.TextureOutputs) > 0 {
 		kinds = glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate
 	}
-	for i := range l.binds[:c.binds] {
-		if l.binds[i].zero {
+	first := 0 // the recorder has those of the commands before
+	if n := len(l.commands); n > 1 {
+		first = l.commands[n-2].binds
+	}
+	for i := range l.binds[first:c.binds] {
+		bound := &l.binds[first+i]
+		if bound.zero {
 			kinds |= glctx.BarrierUpdate
 		}
-		switch l.binds[i].from {
+		switch bound.from {
 		case slotCounters:
 			kinds |= glctx.BarrierCounters | glctx.BarrierUpdate
 		case deviceCounters:

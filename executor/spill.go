@@ -38,9 +38,11 @@ func (s *Spill) Move(ctx context.Context, e *Executor, j *job.Job, newMemory fun
 	}
 	to := j.Clone()
 	to.Inputs, to.Outputs = nil, nil
+	// What is left takes no more than half of a slot together.
+	large := min(largeOperand, e.options.SlotBytes/2/(1+len(j.Inputs)+len(j.Outputs)+len(j.TextureInputs)+len(j.TextureOutputs)))
 	for i := range j.Inputs {
 		in := &j.Inputs[i]
-		if operandSize(in.Data, in.Size) < largeOperand {
+		if operandSize(in.Data, in.Size) < large {
 			to.Inputs = append(to.Inputs, *in)
 		} else if err := s.moveInput(ctx, to, in, newMemory); err != nil {
 			return nil, err
@@ -48,13 +50,13 @@ func (s *Spill) Move(ctx context.Context, e *Executor, j *job.Job, newMemory fun
 	}
 	for i := range j.Outputs {
 		out := &j.Outputs[i]
-		if operandSize(out.To, out.Size) < largeOperand {
+		if operandSize(out.To, out.Size) < large {
 			to.Outputs = append(to.Outputs, *out)
 		} else if err := s.moveOutput(to, out, newMemory); err != nil {
 			return nil, err
 		}
 	}
-	return to, s.moveTexels(ctx, to, newMemory)
+	return to, s.moveTexels(ctx, to, large, newMemory)
 }
 
 // HasRoom reports whether a job fits into a slot, so that Move makes no memory for it: half of
@@ -116,11 +118,11 @@ func (s *Spill) moveOutput(j *job.Job, out *job.Output, newMemory func(int) (*Me
 }
 
 // moveTexels moves the large texels of a job that is its own.
-func (s *Spill) moveTexels(ctx context.Context, j *job.Job, newMemory func(int) (*Memory, error)) error {
+func (s *Spill) moveTexels(ctx context.Context, j *job.Job, large int, newMemory func(int) (*Memory, error)) error {
 	for i := range j.TextureInputs {
 		in := &j.TextureInputs[i]
 		region, n, err := in.Place()
-		if err != nil || n < largeOperand || in.Buffer != nil {
+		if err != nil || n < large || in.Buffer != nil {
 			continue
 		}
 		data, err := in.Bytes()
@@ -136,7 +138,7 @@ func (s *Spill) moveTexels(ctx context.Context, j *job.Job, newMemory func(int) 
 	for i := range j.TextureOutputs {
 		out := &j.TextureOutputs[i]
 		region, n, err := out.Place()
-		if err != nil || n < largeOperand || out.Buffer != nil {
+		if err != nil || n < large || out.Buffer != nil {
 			continue
 		}
 		to, read, err := out.Bytes()

@@ -22,14 +22,7 @@ import (
 func (e *Executor) Submit(ctx context.Context, j job.Job) (*Pending, error) {
 	// One call only, so that Submit is inlined and the compiler can put the
 	// Pending on the caller's stack.
-	return e.submitUnlessEnded(ctx, &j, new(Pending))
-}
-
-func (e *Executor) submitUnlessEnded(ctx context.Context, j *job.Job, p *Pending) (*Pending, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return e.submit(ctx, j, p)
+	return e.submit(ctx, &j, new(Pending), false)
 }
 
 // SubmitInto is Submit for callers that keep many jobs pending without
@@ -41,12 +34,15 @@ func (e *Executor) SubmitInto(ctx context.Context, j *job.Job, p *Pending) error
 		panic("executor: SubmitInto was given a Pending that is neither waited for nor released")
 	}
 	*p = Pending{}
-	_, err := e.submit(ctx, j, p)
+	_, err := e.submit(ctx, j, p, true)
 	return err
 }
 
-// submit fills p in and returns it.
-func (e *Executor) submit(ctx context.Context, j *job.Job, p *Pending) (*Pending, error) {
+// submit fills p in and returns it. late submits after the end of ctx, too.
+func (e *Executor) submit(ctx context.Context, j *job.Job, p *Pending, late bool) (*Pending, error) {
+	if err := ctx.Err(); err != nil && !late {
+		return nil, err
+	}
 	if trace.IsOn(e.options.Tracer) {
 		region := trace.Begin(e.options.Tracer, trace.Executor, 0, trace.Submit)
 		defer region.End()

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -31,7 +32,7 @@ type Pending struct {
 func (d *Device) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
 	p := new(Pending)
 	p.deadline, _ = ctx.Deadline()
-	return p.submit(ctx, d, j, d.Check(j, p))
+	return p.submit(ctx, d, j, cmp.Or(ctx.Err(), d.Check(j, p)))
 }
 
 // SubmitJob submits a job with memory of the executor, as [Device] submits one: a deadline of ctx is
@@ -40,14 +41,11 @@ func (d *Device) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
 func (d *Device) SubmitJob(ctx context.Context, j job.Job, writes ...*named.Buffer) (job.Pending, error) {
 	p := &Pending{Writes: writes}
 	p.deadline, _ = ctx.Deadline()
-	return p.submit(ctx, d, &j, d.err())
+	return p.submit(ctx, d, &j, cmp.Or(ctx.Err(), d.err()))
 }
 
 // submit prepares and starts a job, unless its check failed with err.
 func (p *Pending) submit(ctx context.Context, d *Device, j *job.Job, err error) (job.Pending, error) {
-	if err == nil {
-		err = ctx.Err()
-	}
 	if err == nil {
 		err = d.Prepare(ctx, j, p)
 	}

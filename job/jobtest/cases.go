@@ -82,6 +82,21 @@ func results() (list []testCase) {
 			}
 			r.same(out, in)
 		}},
+		{name: "many inputs, which are large together alone", do: func(r *run) {
+			const n, each = 3_750, 10 // words, and inputs of a program
+			out, sum := poisoned(n), uint32(0)
+			j := &job.Job{Outputs: []job.Output{{Binding: 0, To: bytesOf(out)}}}
+			for _, first := range []int{1, 1 + each} {
+				j.Then = append(j.Then, job.Dispatch{Program: r.get(summed(first, each)), Groups: groups(n)})
+				for k := range each {
+					sum += uint32(first + k)
+					j.Inputs = append(j.Inputs, job.Input{Binding: uint32(first + k), Data: bytesOf(slices.Repeat([]uint32{uint32(first + k)}, n))})
+				}
+			}
+			j.Dispatch, j.Then = j.Then[0], j.Then[1:]
+			r.do(j)
+			r.same(out, slices.Repeat([]uint32{sum}, n))
+		}},
 		{name: "a hundred jobs at a time", do: func(r *run) {
 			p := r.get(scaled)
 			var pending []job.Pending

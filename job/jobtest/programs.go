@@ -1,6 +1,7 @@
 package jobtest
 
 import (
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -173,4 +174,18 @@ func (r *run) slowJob(turns int32) (*job.Job, []uint32) {
 		Dispatch: job.Dispatch{Program: r.get(slow), Groups: groups(len(out)), Uniforms: []job.Uniform{job.Int("turns", turns)}},
 		Outputs:  []job.Output{{Binding: 0, To: bytesOf(out)}},
 	}, out
+}
+
+// summed adds the words of several inputs, from the binding first on, to the output at 0, whose words are 0
+// before the first.
+func summed(first, inputs int) *shader.Source {
+	text, sum := "layout(local_size_x = 64) in;\nlayout(std430, binding = 0) buffer Out { uint sum[]; };\n", "0u"
+	if first > 1 {
+		sum = "sum[i]"
+	}
+	for k := first; k < first+inputs; k++ {
+		text += fmt.Sprintf("layout(std430, binding = %d) readonly buffer In%d { uint in%d[]; };\n", k, k, k)
+		sum += fmt.Sprintf(" + in%d[i]", k)
+	}
+	return shader.MustSource(fmt.Sprintf("summed%d", first), text+"void main() { uint i = gl_GlobalInvocationID.x; if (i < sum.length()) sum[i] = "+sum+"; }", nil)
 }
