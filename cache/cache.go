@@ -49,7 +49,7 @@ type Cache struct {
 		counters    pendingCounters
 		flights     map[shader.Key]*flight
 		failures    *simplelru.LRU[shader.Key, *shader.CompileError] // the latest
-		checked     map[shader.Key]bool                              // blobs whose program passed the check
+		checked     map[shader.Key]shader.Digest                     // payloads whose program passed the check
 		wrong       map[shader.Key]bool                              // programs of which a blob gave a wrong answer
 		unstored    int                                              // tasks and blobs that the store has not finished
 		queue       []task                                           // for the store
@@ -89,7 +89,7 @@ func New(dev Device, o Options) (*Cache, error) {
 	c.mu.resident = newResidency(&c.index, o.MaxPrograms, o.MaxBytes)
 	c.mu.evicted = newEvictedBlobs(o.KeepEvictedBytes)
 	c.mu.failures = newLRU[*shader.CompileError](maxFailures)
-	c.mu.checked = map[shader.Key]bool{}
+	c.mu.checked = map[shader.Key]shader.Digest{}
 	c.mu.wrong = map[shader.Key]bool{}
 	c.mu.flights = map[shader.Key]*flight{}
 	c.mu.warned = map[string]bool{}

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 
 	"github.com/shadercache/shadercache/binary"
@@ -118,21 +119,20 @@ func (c *Cache) runCheck(ctx context.Context, run shader.Check, id uint32) error
 }
 
 func (c *Cache) isChecked(blob *binary.Blob) bool {
+	sum := sha256.Sum256(blob.Payload)
 	c.mu.Lock()
-	known := c.mu.checked[blob.Key]
+	known := c.mu.checked[blob.Key] == sum
 	c.mu.Unlock()
-	if known {
-		return true
-	}
-	return c.store.Checked(blob)
+	return known || c.store.Checked(blob)
 }
 
-// setChecked records that a blob passed the check. In memory the key is enough:
-// the blob of a key changes only after discardBlob, which deletes the record.
+// setChecked records that a blob passed the check, by its payload: another process may
+// replace the blob of a key, or a pull after a prune.
 func (c *Cache) setChecked(blob *binary.Blob) {
+	sum := sha256.Sum256(blob.Payload)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.checked[blob.Key] = true
+	c.mu.checked[blob.Key] = sum
 	c.addTask(task{what: "writing a check", do: func() error { return c.store.PutChecked(blob) }})
 }
 

@@ -111,3 +111,42 @@ func TestBinaryThatMiscomputesIsReplaced(t *testing.T) {
 		t.Error("the binary was not rejected")
 	}
 }
+
+// The binary of a program passes its check, the program is evicted, and another process
+// puts another binary in its place.
+func TestBinaryOfAnotherProcessIsChecked(t *testing.T) {
+	dir := t.TempDir()
+	f := openStart(t, dir, cache.Options{})
+	f.wantOrigin(source("a"), job.Compiled)
+	f.close()
+
+	f = openStart(t, dir, cache.Options{MaxPrograms: 1, KeepEvictedBytes: -1})
+	runs := 0
+	src := source("a").WithCheck(func(_ context.Context, program uint32) error {
+		runs++
+		return f.dev.Answer(program)
+	})
+	for range 2 { // the second time it is known to be checked
+		f.wantOrigin(src, job.Disk)
+		f.origin(source("b"))
+		f.flush()
+	}
+	if runs != 1 {
+		t.Errorf("%d runs of the check, want 1", runs)
+	}
+
+	blob, err := f.cache.Store().Get(src.Key())
+	if err != nil {
+		t.Fatal(err)
+	}
+	blob.Payload[len(blob.Payload)-1]++
+	if err := f.cache.Store().Put(blob); err != nil {
+		t.Fatal(err)
+	}
+	f.dev.MiscomputeBinaries(true)
+	h := f.get(src)
+	defer h.Release()
+	if err := f.dev.Answer(h.Program()); err != nil || runs != 3 {
+		t.Errorf("%v, %v; %d runs of the check, want 3: of the other binary, and of what was compiled in its place", h.Origin(), err, runs)
+	}
+}
