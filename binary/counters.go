@@ -167,7 +167,7 @@ func (d *Dir) counters() (map[string]Counters, error) {
 	all := d.readStats().Fingerprints
 	for _, s := range stores {
 		var known contents
-		x, err := index.Open(s.path, true)
+		x, err := index.Open(s.path, true, index.Wait)
 		if err == nil {
 			err = known.load(x, false)
 			x.Close()

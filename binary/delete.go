@@ -19,12 +19,10 @@ func (d *Dir) DeletePrograms(keys []shader.Key, o PruneOptions) (PruneReport, er
 	if err != nil {
 		return PruneReport{}, err
 	}
-	touched := map[string]bool{}
 	items := d.pruneItems(stores)
 	for _, it := range items.list {
 		if it.store != nil && slices.Contains(keys, it.key) {
 			p.deleteItem(items.release(it))
-			touched[it.store.name] = true
 		}
 	}
 	p.finishDriver(d.DriverDir())
@@ -36,11 +34,7 @@ func (d *Dir) DeletePrograms(keys []shader.Key, o PruneOptions) (PruneReport, er
 			p.deleteIfThere(answers.path(s.path, key))
 		}
 	}
-	for _, s := range stores {
-		if touched[s.name] && !p.DryRun && s.isIdentified() {
-			_ = s.record(pendingRecord{}, true) // where the index is busy, the next Record reconciles it
-		}
-	}
+	p.reconcile(stores)
 	return p.report, p.err()
 }
 
@@ -79,7 +73,8 @@ func (d *Dir) startDeleting(o PruneOptions) (*pruning, []*Store, error) {
 		return nil, nil, ErrReadOnly
 	}
 	stores, err := d.stores()
-	return &pruning{PruneOptions: PruneOptions{DryRun: o.DryRun, Deleted: o.Deleted, Now: d.now()}}, stores, err
+	options := PruneOptions{DryRun: o.DryRun, Deleted: o.Deleted, Now: d.now()}
+	return &pruning{PruneOptions: options, touched: map[*Store]bool{}}, stores, err
 }
 
 // deleteIfThere deletes a regular file and counts it as a leftover.

@@ -69,16 +69,14 @@ func findEntry(x *index.File, key shader.Key) (e Entry, ok bool) {
 	return e, ok
 }
 
-// statistics is what a store holds about its programs: a copy of the index, and what is
-// pending.
+// statistics is what a store holds about its programs: the index, and what is pending.
 type statistics struct {
 	known   *index.File
 	pending map[shader.Key][]Use
 }
 
-// openStatistics reads the statistics; the caller closes them.
-func (s *Store) openStatistics() *statistics {
-	known := index.OpenCopy(s.path)
+// statisticsOf reads the statistics, which the caller closes, with an index or a copy of it.
+func (s *Store) statisticsOf(known *index.File) *statistics {
 	var c contents
 	_ = known.Load(c.decode, nil)
 	_, pending := s.readPending(c.merged)

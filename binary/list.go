@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -15,7 +16,7 @@ import (
 // hits and load times are 0 and the last use is the file's time.
 func (s *Store) All() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		known := s.openStatistics()
+		known := s.statisticsOf(index.OpenCopy(s.path))
 		defer known.Close()
 		for key, file := range s.blobFiles() {
 			h, fileBytes, err := s.readHeader(key)

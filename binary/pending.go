@@ -33,8 +33,6 @@ var largeIndex int64 = 1 << 20
 
 // pendingRecord is one file.
 type pendingRecord struct {
-	name string
-
 	Uses     []Use        `json:"uses,omitempty"`
 	Written  []shader.Key `json:"written,omitempty"` // blobs that are new
 	Counters Counters     `json:"counters"`
@@ -76,7 +74,6 @@ func (s *Store) readPending(merged []string) (names []string, list []pendingReco
 	names = s.pendingNames()
 	for _, name := range names {
 		if r, err := pendingKind(name).read(s.file(pendingName)); err == nil && !slices.Contains(merged, name) {
-			r.name = name
 			list = append(list, r)
 		}
 	}

@@ -82,7 +82,9 @@ func (r *PruneReport) Add(other PruneReport) {
 // Prune deletes programs of every fingerprint, and files of the driver's own cache, by
 // age and size. A process that uses a program is not affected: it has read the file, and
 // the next start compiles the program again. Prune continues after files that it cannot
-// delete, and returns those errors with the report.
+// delete, and returns those errors with the report. Where the index of a store is busy for
+// 5 s, or cannot be read, the last uses are not known: age and size delete nothing then, and
+// Prune returns that error.
 func (d *Dir) Prune(o PruneOptions) (PruneReport, error) {
 	all, err := d.stores()
 	switch {
@@ -91,7 +93,7 @@ func (d *Dir) Prune(o PruneOptions) (PruneReport, error) {
 	case d.readOnly:
 		return PruneReport{}, ErrReadOnly
 	}
-	p := &pruning{PruneOptions: o}
+	p := &pruning{PruneOptions: o, touched: map[*Store]bool{}}
 	if p.Now.IsZero() {
 		p.Now = d.now()
 	}
@@ -100,26 +102,25 @@ func (d *Dir) Prune(o PruneOptions) (PruneReport, error) {
 		p.deleteOthers(all)
 		chosen = slices.DeleteFunc(slices.Clone(all), p.isOther)
 	}
-	touched := map[string]bool{}
-	for it := range p.selectItems(d.pruneItems(chosen)) {
+	items := &pruneItems{}
+	if o.isLimited() {
+		items = d.pruneItems(chosen)
+	}
+	if items.err != nil {
+		p.errs, items.list = append(p.errs, fmt.Errorf("last uses are not known: %w", items.err)), nil
+	}
+	for it := range p.selectItems(items) {
 		p.deleteItem(it)
-		if it.store != nil {
-			touched[it.store.name] = true
-		}
 	}
 	p.finishDriver(d.DriverDir())
 	p.sweep(d, chosen)
 	p.sweepSources(d, all)
-	if !p.DryRun {
-		for _, s := range chosen {
-			if touched[s.name] && s.isIdentified() {
-				// Where the index is busy, the next Record reconciles it.
-				_ = s.record(pendingRecord{}, true)
-			}
-		}
-	}
+	p.reconcile(chosen)
 	return p.report, p.err()
 }
+
+// isLimited reports whether the options limit what stays.
+func (o PruneOptions) isLimited() bool { return o.MaxBytes > 0 || o.MaxFiles > 0 || o.MaxAge > 0 }
 
 var trims = whole[time.Time]{name: lastTrimName, limit: 64}
 
@@ -129,7 +130,7 @@ var trims = whole[time.Time]{name: lastTrimName, limit: 64}
 // the time of the last trim; a time in the future is ignored.
 func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
 	o = d.withLimits(o)
-	if o.MaxBytes <= 0 && o.MaxFiles <= 0 && o.MaxAge <= 0 {
+	if !o.isLimited() {
 		return PruneReport{}, false, nil
 	}
 	if o.Now.IsZero() {
@@ -167,7 +168,8 @@ type pruning struct {
 	PruneOptions
 	all     bool // also what a pull or an import would complete
 	report  PruneReport
-	records []string // of NVIDIA's slots, to delete
+	touched map[*Store]bool // those of deleteItem
+	records []string        // of NVIDIA's slots, to delete
 	errs    []error
 }
 
@@ -231,6 +233,7 @@ func (p *pruning) deleteFile(dir storeDir, e fs.DirEntry) {
 // deleteItem deletes one item and counts its files.
 func (p *pruning) deleteItem(it pruneItem) {
 	if it.store != nil {
+		p.touched[it.store] = true
 		path := it.store.blobPath(it.key)
 		if info, err := os.Lstat(path); err == nil && p.delete(path) {
 			p.report.Programs++
@@ -240,6 +243,15 @@ func (p *pruning) deleteItem(it pruneItem) {
 	}
 	for _, part := range it.driver {
 		p.deleteDriverItem(part)
+	}
+}
+
+// reconcile makes the indexes of stores agree with what deleteItem left.
+func (p *pruning) reconcile(stores []*Store) {
+	for _, s := range stores {
+		if p.touched[s] && !p.DryRun && s.isIdentified() {
+			_ = s.record(pendingRecord{}, true) // where the index is busy, the next Record reconciles it
+		}
 	}
 }
 

@@ -3,12 +3,15 @@ package binary
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"io/fs"
 	"iter"
 	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -57,6 +60,7 @@ type pruneItems struct {
 	list  []pruneItem // the least recently used first
 	bytes int64
 	files int
+	err   error // of indexes that cannot be read now: last uses and entries may be wrong
 
 	owned  map[string][]*drivercache.Item // items of entries that programs use, by name
 	claims map[string]int                 // programs that use an entry
@@ -67,7 +71,7 @@ func (d *Dir) pruneItems(stores []*Store) *pruneItems {
 	items := &pruneItems{owned: map[string][]*drivercache.Item{}, claims: map[string]int{}}
 	var unknown, known []int64 // last uses of programs, by whether their entries are known
 	for _, s := range stores {
-		for it := range s.pruneItems() {
+		err := s.pruneItems(func(it pruneItem) {
 			for name := range strings.FieldsSeq(it.entries) {
 				items.claims[name]++
 			}
@@ -77,7 +81,8 @@ func (d *Dir) pruneItems(stores []*Store) *pruneItems {
 				known = append(known, it.lastUse)
 			}
 			items.add(it)
-		}
+		})
+		items.err = cmp.Or(items.err, err)
 	}
 	items.addDriver(drivercache.Items(d.DriverDir()), unknown, known)
 	slices.SortStableFunc(items.list, func(a, b pruneItem) int { return a.compareUse(&b) })
@@ -138,26 +143,31 @@ func spread(items []pruneItem, programs []int64) {
 	}
 }
 
-// pruneItems yields the programs of one store.
-func (s *Store) pruneItems() iter.Seq[pruneItem] {
-	return func(yield func(pruneItem) bool) {
-		known := s.openStatistics()
-		defer known.Close()
-		for key, file := range s.blobFiles() {
-			info, err := file.Info()
-			if err != nil {
-				continue
-			}
-			e := known.find(key)
-			e.usedBy(info.ModTime())
-			used := e.LastUse.UnixNano()
-			if !yield(pruneItem{
-				lastUse: used, used: used, bytes: info.Size(), files: 1, store: s, key: key, entries: e.DriverEntries,
-			}) {
-				return
-			}
-		}
+// pruneWait is how long a prune waits for the index of a store, which it needs: a merge takes
+// three syncs, on a busy volume a second.
+const pruneWait = 5 * time.Second
+
+// pruneItems calls add with the programs of one store. It reads the index itself: a copy needs
+// room, which a prune may be for. The error is that of an index that is there and that cannot
+// be read now. One that is damaged counts as missing: what it had is lost.
+func (s *Store) pruneItems(add func(pruneItem)) error {
+	x, wrong := index.Open(s.path, true, pruneWait)
+	if errors.Is(wrong, fs.ErrNotExist) || errors.Is(wrong, ErrDamaged) {
+		wrong = nil
 	}
+	known := s.statisticsOf(x)
+	defer known.Close()
+	for key, file := range s.blobFiles() {
+		info, err := file.Info()
+		if err != nil {
+			continue
+		}
+		e := known.find(key)
+		e.usedBy(info.ModTime())
+		used := e.LastUse.UnixNano()
+		add(pruneItem{lastUse: used, used: used, bytes: info.Size(), files: 1, store: s, key: key, entries: e.DriverEntries})
+	}
+	return wrong
 }
 
 // selectItems yields the items that exceed MaxAge, and those that have to be deleted to

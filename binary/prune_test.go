@@ -342,6 +342,18 @@ func TestPruneOfAMissingDirectory(t *testing.T) {
 	}
 }
 
+// A prune needs no room for the last uses of programs, which may be far later than the times
+// of their files.
+func TestPruneWithoutATemporaryDirectory(t *testing.T) {
+	d, s := pruneFixture(t)
+	must(t, s.Record([]Use{{Key: testKey(2), LastUse: start, Hits: 1}}, Counters{Compiles: 1}))
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	t.Setenv("TMP", os.Getenv("TMPDIR"))
+	if report, err := d.Prune(PruneOptions{MaxAge: 4 * day}); report.Programs != 1 || err != nil {
+		t.Errorf("%+v, %v; want to delete program 4 alone", report, err)
+	}
+}
+
 func TestPruneWhileInUse(t *testing.T) {
 	d := openTestDir(t)
 	s := openTestStore(t, d, testFingerprint)

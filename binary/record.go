@@ -175,7 +175,7 @@ func (s *Store) find(x *index.File, known *contents, records []pendingRecord, re
 func (s *Store) openIndex(whole bool) (x *index.File, known *contents, err error) {
 	open := func() error {
 		known = &contents{}
-		if x, err = index.Open(s.path, false); err != nil {
+		if x, err = index.Open(s.path, false, index.Wait); err != nil {
 			return err
 		}
 		return known.load(x, whole)

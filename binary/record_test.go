@@ -178,11 +178,17 @@ func testBusyIndex(t *testing.T) {
 	if c := lifetime(t, d); c.DiskHits != 2 {
 		t.Errorf("lifetime %+v, want 1 disk hit from cache_stats.json and 1 that is pending", c)
 	}
-	if report, err := s.Dir().Prune(PruneOptions{MaxBytes: 1}); report.Programs != 2 || err != nil {
+	if report, err := d.Prune(PruneOptions{MaxBytes: 1}); report.Programs != 0 || !errors.Is(err, index.ErrBusy) {
 		t.Errorf("Prune: %+v, %v", report, err)
 	}
+	if report, err := d.Prune(PruneOptions{OtherThan: []Fingerprint{otherFingerprint}, DryRun: true}); report.Programs != 2 || err != nil {
+		t.Errorf("Prune without a limit: %+v, %v", report, err)
+	}
 
-	must(t, held.Close())
+	time.AfterFunc(pruneWait/2, func() { _ = held.Close() })
+	if report, err := d.Prune(PruneOptions{MaxBytes: 1}); report.Programs != 2 || err != nil {
+		t.Errorf("Prune after the wait: %+v, %v", report, err)
+	}
 	merge(t, s, nil, Counters{DiskHits: 1})
 	if c := s.readIndex(); len(c.programs) != 0 || c.lifetime.DiskHits != 3 {
 		t.Errorf("the index has %+v", c)
@@ -330,7 +336,7 @@ func (s *Store) readIndex() *contents {
 
 // loadIndex returns the content of the index.
 func (s *Store) loadIndex() (*contents, error) {
-	x, err := index.Open(s.path, true)
+	x, err := index.Open(s.path, true, index.Wait)
 	if err != nil {
 		return nil, err
 	}

@@ -36,7 +36,7 @@ import (
 // of stores in any number of processes share a directory. The cost of opening a store,
 // of Get and of Put does not depend on the number of programs: they neither list a
 // directory nor open the index. The index may be busy, damaged or missing; only
-// statistics depend on it.
+// statistics depend on it, and what a prune deletes.
 //
 // Methods may be called from any goroutine.
 type Store struct {

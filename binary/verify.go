@@ -172,7 +172,7 @@ func countGood[T any](v *verifying, folder string, records iter.Seq2[T, error]) 
 }
 
 func (v *verifying) index(s *Store) {
-	x, err := index.Open(s.path, true)
+	x, err := index.Open(s.path, true, index.Wait)
 	if err == nil {
 		defer x.Close()
 	}

@@ -11,7 +11,7 @@ import (
 // a name: its reader does not keep writers from the index. It returns nil, which is empty,
 // where there is no index, or where it is busy or damaged.
 func OpenCopy(dir string) *File {
-	x, err := Open(dir, true)
+	x, err := Open(dir, true, Wait)
 	if err != nil {
 		return nil
 	}

@@ -50,10 +50,10 @@ const (
 const (
 	// Schema is the version of the file's content.
 	Schema = "1"
-	// openWait is how long Open waits for another process, whose transaction takes a
-	// few milliseconds. bbolt itself asks every 50 ms only, which processes that end
-	// together would wait for one after the other.
-	openWait = 100 * time.Millisecond
+	// Wait is how long Open waits for another process where its caller can go on without the
+	// index: a transaction takes a few milliseconds. bbolt itself asks every 50 ms only, which
+	// processes that end together would wait for one after the other.
+	Wait     = 100 * time.Millisecond
 	openPoll = 2 * time.Millisecond
 )
 
@@ -69,7 +69,7 @@ var (
 // Errors of this package, which are those of package binary too.
 var (
 	// ErrBusy is returned by Open when another process holds the index for longer than Open
-	// waits.
+	// is to wait.
 	ErrBusy    = errors.New("binary: index is busy")
 	ErrDamaged = errors.New("binary: damaged")
 )
@@ -109,8 +109,8 @@ var errReplaced = errors.New("index was replaced")
 
 // Open opens the index in a store's directory. Where it is missing, Open makes it, or
 // returns fs.ErrNotExist, wrapped, if readOnly.
-func Open(dir string, readOnly bool) (*File, error) {
-	for deadline := time.Now().Add(openWait); ; time.Sleep(openPoll) {
+func Open(dir string, readOnly bool, wait time.Duration) (*File, error) {
+	for deadline := time.Now().Add(wait); ; time.Sleep(openPoll) {
 		x := &File{path: filepath.Join(dir, Name), sumPath: filepath.Join(dir, SumName)}
 		err := x.openOnce(readOnly)
 		if err == nil {

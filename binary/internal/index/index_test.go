@@ -28,7 +28,7 @@ func must(t *testing.T, err error) {
 
 func openFile(t *testing.T, dir string, readOnly bool) *File {
 	t.Helper()
-	x, err := Open(dir, readOnly)
+	x, err := Open(dir, readOnly, Wait)
 	must(t, err)
 	t.Cleanup(x.Close)
 	return x
@@ -63,7 +63,7 @@ func isDamage(err error) bool {
 
 func TestSaveAndLoad(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := Open(dir, true); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Open(dir, true, Wait); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing index: %v", err)
 	}
 	x := openFile(t, dir, false)
@@ -142,16 +142,16 @@ func TestBusy(t *testing.T) {
 		save(t, dir, "counters", "")
 		held := openFile(t, dir, false)
 		at := time.Now()
-		if _, err := Open(dir, false); !errors.Is(err, ErrBusy) {
+		if _, err := Open(dir, false, Wait); !errors.Is(err, ErrBusy) {
 			t.Errorf("got %v, want ErrBusy", err)
 		}
-		if waited := time.Since(at); waited < openWait || waited > openWait+2*openPoll {
-			t.Errorf("Open waited %v, want %v", waited, openWait)
+		if waited := time.Since(at); waited < Wait || waited > Wait+2*openPoll {
+			t.Errorf("Open waited %v, want %v", waited, Wait)
 		}
 		if c := OpenCopy(dir); c != nil {
 			t.Error("a busy index was copied")
 		}
-		time.AfterFunc(openWait/2, held.Close)
+		time.AfterFunc(Wait/2, held.Close)
 		if counters, _ := content(t, dir); counters != "counters" {
 			t.Errorf("after the wait: %q", counters)
 		}
@@ -206,7 +206,7 @@ func TestTooManySums(t *testing.T) {
 	sum, err := os.ReadFile(path)
 	must(t, err)
 	must(t, os.WriteFile(path, bytes.Repeat(sum, maxSums+1), 0o600))
-	if _, err := Open(dir, true); !isDamage(err) {
+	if _, err := Open(dir, true, Wait); !isDamage(err) {
 		t.Errorf("got %v, want damage", err)
 	}
 }
