@@ -35,11 +35,16 @@ type Entry struct {
 
 func compareKeys(a, b shader.Key) int { return bytes.Compare(a[:], b[:]) }
 
-// describe sets what the header of a blob holds. It keeps a name and a compile time that
-// the index has.
-func (e *Entry) describe(h *header, fileBytes int64) {
+// describeEntry sets what the header of a program's blob holds. It keeps a name and a compile
+// time that the index has. After an error e is as it was.
+func (s *Store) describeEntry(e *Entry, key shader.Key) error {
+	h, fileBytes, err := s.readHeader(key)
+	if err != nil {
+		return err
+	}
 	e.Key, e.Bytes, e.RawBytes, e.Created = h.Key, fileBytes, int64(h.rawBytes), h.Created
 	e.Name, e.CompileNanos = cmp.Or(e.Name, h.Name), cmp.Or(e.CompileNanos, h.CompileNanos)
+	return nil
 }
 
 // Use is what one process measured about one program since its last Record. The store

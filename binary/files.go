@@ -46,15 +46,7 @@ func (s *Store) blobFiles() iter.Seq2[shader.Key, fs.DirEntry] {
 // readHeader reads and checks the header of a key's blob, and does not read the payload.
 // fileBytes is the size of the file.
 func (s *Store) readHeader(key shader.Key) (h *header, fileBytes int64, err error) {
-	path := s.blobPath(key)
-	info, err := os.Lstat(path)
-	if err != nil {
-		return nil, 0, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, damaged("is not a regular file")
-	}
-	f, err := os.Open(path)
+	f, info, err := openRegular(s.blobPath(key))
 	if err != nil {
 		return nil, 0, err
 	}
@@ -76,16 +68,22 @@ func (s *Store) readHeader(key shader.Key) (h *header, fileBytes int64, err erro
 	return h, info.Size(), nil
 }
 
-// readRegular reads a file of at most limit bytes. It returns an error that matches ErrDamaged for a
-// larger file, and for anything that is not a regular file, such as a directory or a
-// link.
-func readRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
+// openRegular opens a file to read it. It returns an error that matches ErrDamaged for anything
+// that is not a regular file, such as a directory or a link.
+func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	f, info, err := osfile.OpenRegular(path, os.Lstat, os.OpenFile)
-	switch {
-	case err != nil:
+	if err == nil && f == nil {
+		err = damaged("is not a regular file")
+	}
+	return f, info, err
+}
+
+// readRegular reads what openRegular opens, of at most limit bytes. It returns an error that
+// matches ErrDamaged for a larger file.
+func readRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {
+	f, info, err := openRegular(path)
+	if err != nil {
 		return nil, info, err
-	case f == nil:
-		return nil, info, damaged("is not a regular file")
 	}
 	defer f.Close()
 	if info.Size() > limit {

@@ -19,15 +19,13 @@ func (s *Store) All() iter.Seq2[Entry, error] {
 		known := s.statisticsOf(index.OpenCopy(s.path))
 		defer known.Close()
 		for key, file := range s.blobFiles() {
-			h, fileBytes, err := s.readHeader(key)
-			if err != nil {
+			e := known.find(key)
+			if err := s.describeEntry(&e, key); err != nil {
 				if !yield(Entry{Key: key}, err) {
 					return
 				}
 				continue
 			}
-			e := known.find(key)
-			e.describe(h, fileBytes)
 			e.usedBy(fileTime(file))
 			if !yield(e, nil) {
 				return
@@ -71,12 +69,7 @@ func (s *Store) Keys() iter.Seq[shader.Key] {
 
 // Describe returns what the file of a program says of it, without statistics. It returns
 // ErrNotFound, or an error that matches ErrDamaged.
-func (s *Store) Describe(key shader.Key) (Entry, error) {
-	h, fileBytes, err := s.readHeader(key)
-	if err != nil {
-		return Entry{}, err
-	}
-	var e Entry
-	e.describe(h, fileBytes)
-	return e, nil
+func (s *Store) Describe(key shader.Key) (e Entry, err error) {
+	err = s.describeEntry(&e, key)
+	return e, err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -69,10 +68,7 @@ func (s *Store) writeManifest(c *contents) error {
 // manifestFingerprint returns the fingerprint in manifest.json, which is before the
 // programs. It returns another one, or zero, where the manifest is damaged or missing.
 func (s *Store) manifestFingerprint() Fingerprint {
-	if info, err := os.Lstat(s.file(manifestName)); err != nil || !info.Mode().IsRegular() {
-		return Fingerprint{}
-	}
-	f, err := os.Open(s.file(manifestName))
+	f, _, err := openRegular(s.file(manifestName))
 	if err != nil {
 		return Fingerprint{}
 	}

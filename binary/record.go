@@ -156,11 +156,9 @@ func (s *Store) find(x *index.File, known *contents, records []pendingRecord, re
 			continue
 		}
 		if _, again := rewritten[key]; !ok || again {
-			h, fileBytes, err := s.readHeader(key)
-			if err != nil {
+			if s.describeEntry(&e, key) != nil {
 				continue
 			}
-			e.describe(h, fileBytes)
 			e.usedBy(info.ModTime())
 			changed[key] = e
 		}
@@ -210,11 +208,9 @@ func (s *Store) reconcile(known *contents, rewritten map[shader.Key]struct{}) (c
 		if _, again := rewritten[key]; ok && !again {
 			continue
 		}
-		h, fileBytes, err := s.readHeader(key)
-		if err != nil {
+		if s.describeEntry(&e, key) != nil {
 			continue
 		}
-		e.describe(h, fileBytes)
 		e.usedBy(fileTime(file))
 		known.programs[key], changed[key] = e, e
 	}
