@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -71,10 +72,13 @@ func (k perKey[T]) path(root string, key shader.Key) string {
 
 // read reads the record of a key. A *damagedError has the path.
 func (k perKey[T]) read(root string, key shader.Key) (v T, info fs.FileInfo, err error) {
-	path := k.path(root, key)
-	data, info, err := readRegular(path, k.limit)
+	return readDecoded(k.path(root, key), k.limit, func(data []byte) (T, error) { return k.decode(key, data) })
+}
+
+func readDecoded[T any](path string, limit int64, decode func(data []byte) (T, error)) (v T, info fs.FileInfo, err error) {
+	data, info, err := readRegular(path, limit)
 	if err == nil {
-		v, err = k.decode(key, data)
+		v, err = decode(data)
 	}
 	if bad, ok := errors.AsType[*damagedError](err); ok {
 		bad.Path = path
@@ -150,7 +154,8 @@ type appended[T any] struct {
 
 func (a appended[T]) path(d *Dir) string { return filepath.Join(d.path, a.name) }
 
-// add appends a record in one write, so that processes that end together lose nothing.
+// add appends a record in one write, so that processes that end together lose nothing. Where a
+// process that was killed, or a full volume, cut the last line, add ends it before.
 func (a appended[T]) add(d *Dir, v T) error {
 	if info, err := os.Lstat(a.path(d)); err == nil && !info.Mode().IsRegular() {
 		return damaged("is not a regular file") // opening a FIFO might block
@@ -159,11 +164,18 @@ func (a appended[T]) add(d *Dir, v T) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(a.path(d), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(a.path(d), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	last := []byte{'\n'}
+	if _, err := f.Seek(-1, io.SeekEnd); err == nil { // else it is empty
+		_, _ = f.Read(last)
+	}
+	if last[0] != '\n' {
+		line = append([]byte{'\n'}, line...)
+	}
 	if _, err := f.Write(append(line, '\n')); err != nil {
 		return err
 	}
@@ -213,20 +225,13 @@ type whole[T any] struct {
 
 // read reads the file in a directory. A *damagedError has the path.
 func (w whole[T]) read(root string) (v T, err error) {
-	path := filepath.Join(root, w.name)
-	data, _, err := readRegular(path, w.limit)
-	if err == nil {
-		if wrong := json.Unmarshal(data, &v); wrong != nil {
-			err = damaged("%v", wrong)
+	v, _, err = readDecoded(filepath.Join(root, w.name), w.limit, func(data []byte) (v T, err error) {
+		if err := json.Unmarshal(data, &v); err != nil {
+			var none T
+			return none, damaged("%v", err)
 		}
-	}
-	if err != nil {
-		var none T
-		v = none
-	}
-	if bad, ok := errors.AsType[*damagedError](err); ok {
-		bad.Path = path
-	}
+		return v, nil
+	})
 	return v, err
 }
 

@@ -63,6 +63,21 @@ func mustRead(t *testing.T, path string) []byte {
 	return data
 }
 
+// A line that was cut, as by a kill within a large write or on a full volume, takes no other
+// record with it.
+func TestCutLine(t *testing.T) {
+	d := openTestDir(t)
+	for n, program := range []string{"cut", "next", "and one"} {
+		must(t, d.AppendRun(Run{Time: start, Program: program}))
+		if n == 0 {
+			must(t, os.Truncate(runs.path(d), int64(len(mustRead(t, runs.path(d))))-5))
+		}
+	}
+	if all := d.Runs(time.Time{}); len(all) != 2 || all[0].Program != "next" || all[1].Program != "and one" {
+		t.Errorf("%+v, want the two that were not cut", all)
+	}
+}
+
 // A file that another process shortens is not shortened: what that one writes would be lost.
 func TestNobodyElseShortens(t *testing.T) {
 	d := openTestDir(t)
