@@ -270,7 +270,8 @@ func (p *pusher) known(ctx context.Context, h *Head) (map[pack.Item]struct{}, er
 		if errors.Is(err, pack.ErrNewer) {
 			return nil, fmt.Errorf("others can read it: update shadercache here: %w", err)
 		}
-		if isLost(err) { // once may be the network's fault
+		if isLost(err) { // once may be the network's fault, or that of a server that starts anew
+			_ = pause(ctx, time.Second/4)
 			items, err = p.r.packItems(ctx, h, listed)
 		}
 		if isLost(err) {

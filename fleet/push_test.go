@@ -203,6 +203,27 @@ func TestLostPacksArePushedAgain(t *testing.T) {
 	startRegistryOf(t, true)(t).pushesAgain(lost) // as after its garbage collection
 }
 
+// A connection that is reset before the first byte of a pack says nothing about the pack, also where
+// this machine knows what it has, and need not fetch it.
+func TestPushWhereAPackIsReset(t *testing.T) {
+	t.Parallel()
+	s, ci := newScene(t), openDir(t)
+	put(t, ci, mesaDriver, 3)
+	push(t, ci, writer(s.url)) // it knows the first pack then
+	put(t, ci, mesaDriver, 4)
+	before, first := s.object(mesaHead), s.head().Packs[0].SHA256.String()
+	s.store.get = func(_ context.Context, name string, o *fleet.Object) (*fleet.Object, error) {
+		if strings.Contains(name, first) {
+			o.Body = &cutBody{o.Body, 0}
+		}
+		return o, nil
+	}
+	_, err := open(t, ci, writer(s.url)).Push(t.Context(), fleet.PushOptions{})
+	if !errors.Is(err, fleet.ErrUnreachable) || !bytes.Equal(s.object(mesaHead), before) {
+		t.Errorf("%v; the head has %d packs", err, len(s.head().Packs))
+	}
+}
+
 func (s *scene) pushesAgain(lose func(*scene)) {
 	s.Helper()
 	s.filled()

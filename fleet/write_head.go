@@ -173,7 +173,7 @@ func (r *Remote) hasPack(ctx context.Context, of shader.Digest, p Pack) error {
 		return err
 	}
 	defer body.Close()
-	if _, err = io.ReadFull(body, make([]byte, 1)); err != nil && ctx.Err() == nil {
+	if _, err = io.ReadFull(body, make([]byte, 1)); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("pack %s: %w: nothing of it arrives: %w", p.SHA256.Short(), ErrNotFound, err)
 	}
 	return err
