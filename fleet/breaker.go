@@ -50,7 +50,7 @@ const failWait = 20 * time.Millisecond
 // fail opens the breaker.
 func (r *Remote) fail(class string, cause error) {
 	var b breaker
-	r.note(r.state.updateWithin(failWait, breakerName, &b, func() {
+	r.note(r.state.update(failWait, breakerName, &b, func() {
 		if b.isOpen(r.now()) && b.Class == class {
 			return // another process of the same moment, or the same start
 		}
@@ -65,5 +65,5 @@ func (r *Remote) succeed() {
 		return
 	}
 	var b breaker
-	r.note(r.state.update(breakerName, &b, func() { b = breaker{} }))
+	r.note(r.state.update(lockWait, breakerName, &b, func() { b = breaker{} }))
 }

@@ -27,14 +27,14 @@ const (
 )
 
 // Compact makes one pack of all packs of a driver.
-func (r *Remote) Compact(ctx context.Context, fingerprint shader.Digest) (PushReport, error) {
-	ctx, end := r.patient(ctx)
+func (r *Remote) Compact(ctx context.Context, fingerprint shader.Digest) (report PushReport, err error) {
+	ctx, end := r.begin(ctx, "compact", &err)
 	defer end()
-	report, err := r.compact(ctx, fingerprint, func(h *Head) []Pack { return h.Packs })
+	report, err = r.compact(ctx, fingerprint, func(h *Head) []Pack { return h.Packs })
 	if err == nil {
 		r.succeed()
 	}
-	return report, r.about("compact", err)
+	return report, err
 }
 
 // compactMany compacts small packs where a head has many.

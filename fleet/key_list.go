@@ -188,27 +188,26 @@ const keysLifetime = 400 * 24 * time.Hour
 
 // Keys returns the list of keys of the remote, which is empty and of epoch 0 where it has
 // none. For others a root key has to be known.
-func (r *Remote) Keys(ctx context.Context) (*KeyList, error) {
-	ctx, end := r.patient(ctx)
+func (r *Remote) Keys(ctx context.Context) (list *KeyList, err error) {
+	ctx, end := r.begin(ctx, "keys of", &err)
 	defer end()
-	list, _, err := r.readKeys(ctx)
-	return list, r.about("keys of", err)
+	list, _, err = r.readKeys(ctx)
+	return list, err
 }
 
 // ChangeKeys changes the list of keys, with the private half of a known root key, and writes
 // it into each head: from then on readers refuse what a revoked key has signed. change is
 // called again where another writer was faster. Where the store cannot list, the error
 // matches errors.ErrUnsupported, and each head has the new list after its next push.
-func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change func(*KeyList) error) (*KeyList, error) {
-	ctx, end := r.patient(ctx)
+func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change func(*KeyList) error) (list *KeyList, err error) {
+	ctx, end := r.begin(ctx, "keys of", &err)
 	defer end()
-	var list *KeyList
-	err := retryChanged(ctx, func() (err error) {
+	err = retryChanged(ctx, func() (err error) {
 		list, err = r.changeKeys(ctx, root, change)
 		return err
 	})
 	if err != nil {
-		return nil, r.about("keys of", err)
+		return nil, err
 	}
 	infos, err := r.backend.List(ctx, "v1/")
 	switch {
@@ -220,7 +219,7 @@ func (r *Remote) ChangeKeys(ctx context.Context, root ed25519.PrivateKey, change
 	for _, of := range driversOf(infos) {
 		err = errors.Join(err, retryChanged(ctx, func() error { return r.putKeysInto(ctx, of, list) }))
 	}
-	return list, r.about("keys of", err)
+	return list, err
 }
 
 func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change func(*KeyList) error) (*KeyList, error) {

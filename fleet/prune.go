@@ -27,14 +27,9 @@ type PruneReport struct {
 // Heads returns the heads of the remote, the newest first, with the error of those that are
 // refused. It returns an error that matches errors.ErrUnsupported where the store cannot
 // list.
-func (r *Remote) Heads(ctx context.Context) ([]Head, error) {
-	ctx, end := r.patient(ctx)
+func (r *Remote) Heads(ctx context.Context) (heads []Head, err error) {
+	ctx, end := r.begin(ctx, "list", &err)
 	defer end()
-	heads, err := r.heads(ctx)
-	return heads, r.about("list", err)
-}
-
-func (r *Remote) heads(ctx context.Context) (heads []Head, err error) {
 	drivers, err := r.listDrivers(ctx)
 	if err != nil {
 		return nil, err
@@ -83,24 +78,16 @@ func parseName(name string) (of shader.Digest, rest string, ok bool) {
 // Prune deletes the heads that are older than age, but for those of Keep, with their packs,
 // and packs that no head has listed for a day. A head that cannot be read, or is refused,
 // stays with its packs.
-func (r *Remote) Prune(ctx context.Context, o PruneOptions) (PruneReport, error) {
-	ctx, end := r.patient(ctx)
+func (r *Remote) Prune(ctx context.Context, o PruneOptions) (report PruneReport, err error) {
+	ctx, end := r.begin(ctx, "prune", &err)
 	defer end()
-	report := PruneReport{Heads: []Head{}, Names: []string{}}
-	err := errOff
-	if r.backend != nil {
-		err = r.prune(ctx, o, &report)
+	report = PruneReport{Heads: []Head{}, Names: []string{}}
+	if r.backend == nil {
+		return report, errOff
 	}
-	if err == nil {
-		r.succeed()
-	}
-	return report, r.about("prune", err)
-}
-
-func (r *Remote) prune(ctx context.Context, o PruneOptions, report *PruneReport) error {
 	infos, err := r.backend.List(ctx, "v1/")
 	if err != nil {
-		return err
+		return report, err
 	}
 	objects := map[shader.Digest][]Info{}
 	for _, info := range infos {
@@ -108,11 +95,13 @@ func (r *Remote) prune(ctx context.Context, o PruneOptions, report *PruneReport)
 			objects[of] = append(objects[of], info)
 		}
 	}
-	var failed error
 	for of, list := range objects {
-		failed = errors.Join(failed, r.pruneDriver(ctx, of, list, o, report))
+		err = errors.Join(err, r.pruneDriver(ctx, of, list, o, &report))
 	}
-	return failed
+	if err == nil {
+		r.succeed()
+	}
+	return report, err
 }
 
 // pruneDriver deletes what is old of one driver. The head is read again before each pack is

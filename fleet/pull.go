@@ -61,14 +61,9 @@ var errOff = errors.New("remote: the mode is off")
 // It verifies that a known key has signed the head, of this remote and driver, later than those
 // seen before, and not ended (trust.go, key_list.go); that the packs fit MaxBytes; of each pack
 // the size, digest and driver that the head has (pack/expected.go), and each file (pack/unpacker.go).
-func (r *Remote) Pull(ctx context.Context, o PullOptions) (PullReport, error) {
-	ctx, end := r.patient(ctx)
+func (r *Remote) Pull(ctx context.Context, o PullOptions) (report PullReport, err error) {
+	ctx, end := r.begin(ctx, "pull from", &err)
 	defer end()
-	report, err := r.pull(ctx, o)
-	return report, r.about("pull from", err)
-}
-
-func (r *Remote) pull(ctx context.Context, o PullOptions) (report PullReport, err error) {
 	var drivers []shader.Digest
 	switch {
 	case r.backend == nil:

@@ -47,14 +47,9 @@ type PushReport struct {
 // A push that is interrupted leaves the old head, or the new one; a pack that no head
 // lists is deleted by Prune. Push does not consult the mode and the breaker. A head that
 // is refused is not changed: the error matches ErrRefused.
-func (r *Remote) Push(ctx context.Context, o PushOptions) (PushReport, error) {
-	ctx, end := r.patient(ctx)
+func (r *Remote) Push(ctx context.Context, o PushOptions) (report PushReport, err error) {
+	ctx, end := r.begin(ctx, "push to", &err)
 	defer end()
-	report, err := r.push(ctx, o)
-	return report, r.about("push to", err)
-}
-
-func (r *Remote) push(ctx context.Context, o PushOptions) (report PushReport, err error) {
 	if err := r.checkWriter(); err != nil {
 		return report, err
 	}

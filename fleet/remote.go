@@ -81,6 +81,13 @@ func Open(dir *binary.Dir, o Options) (*Remote, error) {
 	return r, nil
 }
 
+// begin begins a command: with a context that ends with its patience. end, which the command defers,
+// puts what it did with the remote into its error.
+func (r *Remote) begin(ctx context.Context, done string, err *error) (patient context.Context, end func()) {
+	patient, stop := r.patient(ctx)
+	return patient, func() { stop(); *err = r.about(done, *err) }
+}
+
 // about returns an error with what was done with the remote, without credentials, or nil.
 func (r *Remote) about(done string, err error) error {
 	if err == nil {

@@ -112,13 +112,8 @@ func (d stateDir) write(name string, data []byte) error {
 }
 
 // update reads a JSON file into v, calls change, and writes v. Changes of several
-// processes follow each other.
-func (d stateDir) update(name string, v any, change func()) error {
-	return d.updateWithin(lockWait, name, v, change)
-}
-
-// updateWithin is update with another limit of the time that it waits.
-func (d stateDir) updateWithin(wait time.Duration, name string, v any, change func()) error {
+// processes follow each other: it waits for them, no longer than wait.
+func (d stateDir) update(wait time.Duration, name string, v any, change func()) error {
 	return d.locked(wait, lockName, true, func() error {
 		d.read(name, v)
 		change()
@@ -174,7 +169,7 @@ func (d stateDir) driver(of shader.Digest) (s driverState) {
 // updateDriver changes what is known of a driver's head.
 func (d stateDir) updateDriver(of shader.Digest, change func(*driverState)) error {
 	var s driverState
-	return d.update(filepath.Join(of.String(), stateName), &s, func() { change(&s) })
+	return d.update(lockWait, filepath.Join(of.String(), stateName), &s, func() { change(&s) })
 }
 
 // lockPull locks pulls of a driver by other processes.

@@ -87,7 +87,7 @@ func (r *Remote) keepKeys(l *KeyList) {
 	r.mu.keys = l.line
 	r.mu.Unlock()
 	var seen string
-	r.note(r.state.update(keysState, &seen, func() {
+	r.note(r.state.update(lockWait, keysState, &seen, func() {
 		if old, _ := r.verifyKeys([]byte(seen)); l.isAfter(old) {
 			seen = string(l.line)
 		}
