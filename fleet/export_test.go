@@ -83,6 +83,9 @@ func FillCounters(r *Remote) {
 // LeaseWait returns how long a process with the lease time own waits for a lease of time of.
 func LeaseWait(of, own time.Duration) time.Duration { return leaseBody{Time: of}.waited(own) }
 
+// StateFolder returns the folder with what is known of a remote.
+func StateFolder(r *Remote) string { return r.state.path }
+
 // NameOf returns the name of a remote with this URL.
 func NameOf(text string) string {
 	u, err := url.Parse(text)

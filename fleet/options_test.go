@@ -146,3 +146,25 @@ func TestNamesOfRemotes(t *testing.T) {
 		}
 	}
 }
+
+// What is known of a bucket at one endpoint says nothing about that at another, whose heads have numbers
+// of their own. Credentials and region are no part of it.
+func TestFoldersOfRemotes(t *testing.T) {
+	d := openDir(t)
+	folder := func(url string) string { return fleet.StateFolder(open(t, d, fleet.Options{URL: url})) }
+	t.Setenv("AWS_ENDPOINT_URL_S3", "")
+	t.Setenv("AWS_ENDPOINT_URL", "")
+	aws := folder("s3://packs/app")
+	eu := folder("s3://packs/app?endpoint=https://eu:9000")
+	us := folder("s3://packs/app?endpoint=https://us:9000")
+	if eu == us || eu == aws || us == aws {
+		t.Errorf("one folder for two places: %s %s %s", aws, eu, us)
+	}
+	if again := folder("s3://user:secret@packs/app?region=x&endpoint=https://eu:9000"); again != eu {
+		t.Errorf("%s with credentials, %s without", again, eu)
+	}
+	t.Setenv("AWS_ENDPOINT_URL", "https://eu:9000")
+	if again := folder("s3://packs/app"); again != eu {
+		t.Errorf("%s by the environment, %s by the URL", again, eu)
+	}
+}

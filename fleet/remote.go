@@ -96,9 +96,13 @@ func (r *Remote) about(done string, err error) error {
 	return fmt.Errorf("remote: %s %s: %w", done, r.URL(), r.secret.Clean(err))
 }
 
-// remoteID returns the name of a remote's state.
+// remoteID returns the name of a remote's state. One bucket at two endpoints of s3 is two remotes.
 func remoteID(u *url.URL) string {
-	sum := sha256.Sum256([]byte(redact(u)))
+	id := redact(u)
+	if u.Scheme == "s3" {
+		id += cmp.Or(u.Query().Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
+	}
+	sum := sha256.Sum256([]byte(id))
 	return shader.Digest(sum).Short()
 }
 

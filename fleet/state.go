@@ -23,8 +23,8 @@ import (
 
 // Folder is the folder below a cache directory with what is known of remotes:
 //
-//	remote/<remote>/               8 digits of the SHA-256 of the URL without credentials
-//	    url                        that URL
+//	remote/<remote>/               8 digits of the SHA-256 of the URL without credentials, and of
+//	                               the endpoint of s3
 //	    breaker.json               see breaker
 //	    keys.json                  the newest list of keys, of the heads of any driver: its line
 //	    counters.jsonl             see Counters: lines to sum up
