@@ -292,11 +292,18 @@ func tagIn(root *os.Root, name string) (string, error) {
 	return tagOf(data), err
 }
 
-// lockFolder locks a folder for a writer.
+// lockFolder locks a folder for a writer. A lock needs no right to write, so those who have none get
+// no right to read its file: they could keep all writers out.
 func lockFolder(ctx context.Context, root *os.Root, folder string) (unlock func(), err error) {
 	f, err := root.OpenFile(path.Join(folder, lockName), os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := f.Stat(); err == nil {
+		mode := info.Mode().Perm() & 0o222
+		if mode |= mode << 1; mode != info.Mode().Perm() {
+			_ = f.Chmod(mode) // another user's is that user's to change
+		}
 	}
 	at := filepath.Join(root.Name(), folder, lockName)
 	ctx, end := context.WithTimeoutCause(ctx, lockTime,

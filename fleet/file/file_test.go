@@ -35,11 +35,32 @@ func TestModes(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0o002))
 	_, err := b.Put(t.Context(), "v1/a/head", strings.NewReader("x"), fleet.PutOptions{Size: 1})
 	must(t, err)
-	for name, want := range map[string]os.FileMode{"": 0o775, "v1": 0o775, "v1/a": 0o775, "v1/a/head": 0o664, "v1/a/.lock": 0o664} {
+	for name, want := range map[string]os.FileMode{"": 0o775, "v1": 0o775, "v1/a": 0o775, "v1/a/head": 0o664, "v1/a/.lock": 0o660} {
 		info, err := os.Stat(filepath.Join(path, name))
 		must(t, err)
 		if info.Mode().Perm() != want {
 			t.Errorf("%s has the mode %v, want %v", name, info.Mode(), want)
+		}
+	}
+}
+
+// Those who may read and not write cannot lock what writers lock, also where an earlier version
+// made the file.
+func TestModeOfTheLock(t *testing.T) {
+	b, path := newBackend(t)
+	lock := filepath.Join(path, "v1", "a", lockName)
+	defer syscall.Umask(syscall.Umask(0o022))
+	for _, before := range []os.FileMode{0, 0o644, 0o664} {
+		if before != 0 {
+			must(t, os.Chmod(lock, before))
+		}
+		_, err := putText(b, "v1/a/head", "x", fleet.PutOptions{})
+		must(t, err)
+		info, err := os.Stat(lock)
+		must(t, err)
+		want := 0o600 | before&0o020<<1 | before&0o020
+		if info.Mode() != want {
+			t.Errorf("the lock has the mode %v, want %v", info.Mode(), want)
 		}
 	}
 }
