@@ -16,7 +16,7 @@ type Counters struct {
 	Misses    int64            `json:"misses"` // the remote had nothing
 	Errors    map[string]int64 `json:"errors"` // by class: unreachable, slow, denied, busy, protocol, signature, rollback, fingerprint, damaged, newer, changed, local
 	Bytes     int64            `json:"bytes"`
-	Time      time.Duration    `json:"time_ns"`
+	Time      time.Duration    `json:"time_ns"`   // that they took
 	Backfills int64            `json:"backfills"` // programs that were installed
 }
 
@@ -97,11 +97,11 @@ func (d stateDir) counters() Counters {
 }
 
 // countPull counts what a pull transferred, and its error by class, "" for none.
-func (r *Remote) countPull(p PullReport, took time.Duration, class string) {
+func (r *Remote) countPull(p PullReport, class string) {
 	if p.Bytes == 0 && p.Programs == 0 && class == "" {
 		return
 	}
-	c := Counters{Bytes: p.Bytes, Backfills: int64(p.Programs), Time: took}
+	c := Counters{Bytes: p.Bytes, Backfills: int64(p.Programs), Time: p.took}
 	if class != "" {
 		c.Errors = map[string]int64{class: 1}
 	}

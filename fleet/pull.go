@@ -36,6 +36,8 @@ type PullReport struct {
 	DriverFiles int   `json:"driver_files"`
 
 	Saves time.Duration `json:"-"` // what the fetched programs took to compile where they were made
+
+	took time.Duration // the wait for Bytes
 }
 
 // add adds another report.
@@ -47,6 +49,7 @@ func (p *PullReport) add(other PullReport) {
 	p.Programs += other.Programs
 	p.DriverFiles += other.DriverFiles
 	p.Saves += other.Saves
+	p.took += other.took
 }
 
 var errOff = errors.New("remote: the mode is off")
@@ -151,7 +154,6 @@ func (r *Remote) pullCounted(ctx context.Context, of shader.Digest, job pullJob)
 
 // pullTimed is pullDriver. count stores the counters.
 func (r *Remote) pullTimed(ctx context.Context, of shader.Digest, job pullJob) (report PullReport, count func(), err error) {
-	start := time.Now()
 	answered, tell := false, job.answered
 	job.answered = func(missing []Pack) {
 		if answered = true; tell != nil {
@@ -159,7 +161,7 @@ func (r *Remote) pullTimed(ctx context.Context, of shader.Digest, job pullJob) (
 		}
 	}
 	report, err = r.pullDriver(ctx, of, job)
-	took, class := time.Since(start), ""
+	class := ""
 	switch {
 	case err == nil || errors.Is(err, ErrNotFound): // without a head it is a miss
 	case errors.Is(err, errElsewhere) || job.hurried && ctx.Err() != nil:
@@ -168,7 +170,7 @@ func (r *Remote) pullTimed(ctx context.Context, of shader.Digest, job pullJob) (
 	default:
 		class = classify(err)
 	}
-	return report, func() { r.countPull(report, took, class) }, err
+	return report, func() { r.countPull(report, class) }, err
 }
 
 // errElsewhere is returned when the time ends while another process pulls, which counts its
@@ -266,16 +268,18 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 	if large != nil {
 		large = refuse(classDamaged, "%v", large)
 	}
-	counted := &progressReader{total: total, progress: job.progress}
+	counted := &progressReader{report: &report, total: total, progress: job.progress}
 	open := func(ctx context.Context, p Pack) (*partialBody, error) { return r.openKept(ctx, h.Fingerprint, p) }
 	var lost, unread error // of one pack: the others may be right
+	waiting := time.Now()
 	err = openPacks(ctx, fits, open, func(p Pack, body *partialBody, err error) error {
+		defer func() { waiting = time.Now() }()
 		var installed pack.ImportReport
 		if err == nil {
+			report.took += time.Since(waiting)
 			region := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Pack)
 			installed, err = r.installKept(ctx, h, p, body, counted, job)
 			endPack(&region, p)
-			report.Bytes = counted.fetched
 			switch {
 			case errors.Is(err, pack.ErrNewer):
 				err = fmt.Errorf("%w: %w", refuse(classNewer, "pack %s is of a later version: update shadercache here", p.SHA256.Short()), err)
@@ -406,17 +410,18 @@ func (h *Head) replaces(d shader.Digest) bool {
 type progressReader struct {
 	from     *partialBody
 	done     int64
-	fetched  int64 // without those that were kept
+	report   *PullReport // gets those that were not kept, and how long they took
 	total    int64
 	progress func(done, total int64)
 }
 
 func (p *progressReader) Read(b []byte) (int, error) {
-	fetching := p.from.left == 0
+	fetching, began := p.from.left == 0, time.Now()
 	n, err := p.from.Read(b)
 	p.done += int64(n)
-	if fetching {
-		p.fetched += int64(n)
+	if fetching && n > 0 {
+		p.report.Bytes += int64(n)
+		p.report.took += time.Since(began)
 	}
 	if p.progress != nil && n > 0 {
 		p.progress(min(p.done, p.total), p.total)

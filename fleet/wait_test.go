@@ -2,6 +2,7 @@ package fleet_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"strings"
 	"testing"
@@ -105,6 +106,33 @@ func TestStartKnowsTheRate(t *testing.T) {
 		must(t, os.RemoveAll(s.victim.DriverDir()))
 		r := open(t, s.victim, o)
 		if got := r.Start(context.Background(), mesaDriver); got.Outcome != fleet.Late || got.Waited != 0 {
+			t.Errorf("got %+v", got)
+		}
+	})
+}
+
+// A store that was silent for a while is as fast as before afterwards.
+func TestStartAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	s, o := stakes(t, 2*time.Second, 100*time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		pull(t, s.victim, o, mesaDriver)
+		answers := s.store.get
+		for _, silent := range []string{"/head", "/packs/"} {
+			must(t, os.RemoveAll(s.victim.DriverDir()))
+			s.store.get = func(ctx context.Context, name string, _ *fleet.Object) (*fleet.Object, error) {
+				if strings.Contains(name, silent) {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				return nil, nil
+			}
+			if _, err := open(t, s.victim, o).Pull(t.Context(), fleet.PullOptions{Current: &mesaDriver}); !errors.Is(err, fleet.ErrUnreachable) {
+				t.Errorf("a silent store: %v", err)
+			}
+		}
+		s.store.get = answers
+		if got := open(t, s.victim, o).Start(t.Context(), mesaDriver); got.Outcome != fleet.Pulled || got.Waited != 100*time.Millisecond {
 			t.Errorf("got %+v", got)
 		}
 	})
