@@ -186,10 +186,11 @@ const lockPatience = 2 * time.Second
 
 // pullDriver fetches and installs the packs that the directory lacks.
 func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) (report PullReport, err error) {
+	lock := filepath.Join(of.String(), pullLockName)
 	waits := time.AfterFunc(lockPatience, func() {
-		r.warn("another process pulls, and this one waits for it", fmt.Errorf("the lock is %s: fuser names its process", filepath.Join(r.state.path, of.String(), pullLockName)))
+		r.warn("another process pulls, and this one waits for it", fmt.Errorf("the lock is %s: fuser names its process", filepath.Join(r.state.path, lock)))
 	})
-	unlock, err := r.state.lockPull(ctx, of)
+	unlock, err := r.state.lock(ctx, lock, true)
 	waits.Stop()
 	if err != nil && ctx.Err() != nil {
 		return report, fmt.Errorf("%w: %w", errElsewhere, err)

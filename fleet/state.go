@@ -146,16 +146,14 @@ func (d stateDir) lock(ctx context.Context, name string, alone bool) (unlock fun
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, err
 	}
-	// Where a FIFO is in its place, opening it does not wait for a writer.
-	f, err := os.OpenFile(path, os.O_RDONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
+	// NFS locks no file that was not opened to write. Where a FIFO is in its place, opening it does not
+	// wait for another process.
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	if err := osfile.LockWithin(ctx, f, alone, lockPoll); err != nil {
-		if ctx.Err() != nil {
-			err = fmt.Errorf("%s is locked: %w", path, err)
-		}
-		return nil, errors.Join(err, f.Close())
+		return nil, errors.Join(&os.PathError{Op: "lock", Path: path, Err: err}, f.Close())
 	}
 	return func() { _ = f.Close() }, nil
 }
@@ -170,11 +168,6 @@ func (d stateDir) driver(of shader.Digest) (s driverState) {
 func (d stateDir) updateDriver(of shader.Digest, change func(*driverState)) error {
 	var s driverState
 	return d.update(lockWait, filepath.Join(of.String(), stateName), &s, func() { change(&s) })
-}
-
-// lockPull locks pulls of a driver by other processes.
-func (d stateDir) lockPull(ctx context.Context, of shader.Digest) (unlock func(), err error) {
-	return d.lock(ctx, filepath.Join(of.String(), pullLockName), true)
 }
 
 // putItems stores the items of a pack, which is only used to spare Push a fetch.
