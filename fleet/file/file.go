@@ -24,6 +24,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/shadercache/shadercache/fleet"
@@ -210,7 +211,8 @@ func (b *backend) put(ctx context.Context, name string, data io.Reader, o fleet.
 		return "", err
 	}
 	if err := b.replace(ctx, root, temp, name, o); err != nil {
-		return "", errors.Join(err, root.Remove(temp))
+		_ = root.Remove(temp) // it is not there where the folder was not synced
+		return "", err
 	}
 	return tag, nil
 }
@@ -277,7 +279,11 @@ func (b *backend) replace(ctx context.Context, root *os.Root, temp, name string,
 	if err := root.Rename(temp, name); err != nil {
 		return err
 	}
-	return osfile.SyncDir(filepath.Join(b.path, path.Dir(name)))
+	err = osfile.SyncDir(filepath.Join(b.path, path.Dir(name)))
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
+		err = nil // the file system syncs files alone
+	}
+	return err
 }
 
 // tagIn returns the tag of an object, and another one for what is too large to have one. Others
