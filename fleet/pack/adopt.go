@@ -28,7 +28,8 @@ func (i *installer) adoptFolders(m *Manifest) error {
 			}
 		}
 		if i.isAdopted(f) {
-			i.countAdopted(f)
+			*f.Kind.counter(&i.report.Programs, &i.report.Sources, &i.report.Tunings, &i.report.DriverFiles)++
+			i.report.Bytes += f.Size
 		}
 	}
 	return nil
@@ -69,20 +70,6 @@ func (i *installer) adopt(folder string) error {
 		i.adopted[folder] = true
 	}
 	return nil
-}
-
-func (i *installer) countAdopted(f File) {
-	switch f.Kind {
-	case Program:
-		i.report.Programs++
-	case Tuning:
-		i.report.Tunings++
-	case Source:
-		i.report.Sources++
-	default:
-		i.report.DriverFiles++
-	}
-	i.report.Bytes += f.Size
 }
 
 // adoptedUses returns the programs of a directory that were moved with their folders, for

@@ -14,6 +14,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -63,21 +64,6 @@ type LeftOut struct {
 	Reason string `json:"reason"` // why
 }
 
-// count adds a file to the report.
-func (r *ExportReport) count(f File) {
-	r.Bytes += f.Size
-	switch f.Kind {
-	case Program:
-		r.Programs++
-	case Source:
-		r.Sources++
-	case Tuning:
-		r.Tunings++
-	default:
-		r.DriverFiles++
-	}
-}
-
 // Export writes a bundle of a directory, which it does not change. Other processes may
 // use the directory: files that they add meanwhile may be missing in the bundle.
 // Damaged files are left out and reported. The bytes depend only on the content of
@@ -96,7 +82,7 @@ func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err 
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, osfile.CloseUnnamed(s.file)) }()
 	c := collector{spool: s, dir: dir, options: o}
 	m, err := c.collect()
 	r.LeftOut = c.leftOut
@@ -106,7 +92,8 @@ func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err 
 	r.Saves = c.saves
 	r.Contents, r.Fingerprints, r.WithoutMachineCode = m.contents(), m.Fingerprints, m.withoutMachineCode()
 	for _, f := range m.Files {
-		r.count(f)
+		*f.Kind.counter(&r.Programs, &r.Sources, &r.Tunings, &r.DriverFiles)++
+		r.Bytes += f.Size
 	}
 	if r.Items, err = m.items(s.content(m)); err != nil {
 		return r, err

@@ -23,6 +23,19 @@ const (
 	Mesa    Kind = "mesa"    // driver/mesa/<folders>/<file>, no database
 )
 
+// counter returns that of the counters of a report in which files of a kind count.
+func (k Kind) counter(programs, sources, tunings, driverFiles *int) *int {
+	switch k {
+	case Program:
+		return programs
+	case Source:
+		return sources
+	case Tuning:
+		return tunings
+	}
+	return driverFiles
+}
+
 const (
 	mesaFolder   = "driver/mesa"
 	nvidiaFolder = "driver/" + nvidia.Folder

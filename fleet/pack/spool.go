@@ -2,11 +2,11 @@ package pack
 
 import (
 	"crypto/sha256"
-	"errors"
 	"io"
 	"io/fs"
 	"os"
 
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -21,12 +21,8 @@ type spool struct {
 }
 
 func newSpool() (*spool, error) {
-	file, err := os.CreateTemp("", "shadercache-export-")
-	if err != nil {
-		return nil, err
-	}
-	_ = os.Remove(file.Name())
-	return &spool{file: file, files: []File{}}, nil
+	file, err := osfile.CreateUnnamed("shadercache-export-*")
+	return &spool{file: file, files: []File{}}, err
 }
 
 // addFile copies a file into the spool.
@@ -49,15 +45,6 @@ func (s *spool) addFile(path string, kind Kind, content io.Reader) error {
 // open returns the content of an added file.
 func (s *spool) open(f File) io.Reader {
 	return io.NewSectionReader(s.file, f.offset, f.Size)
-}
-
-// close deletes the spool.
-func (s *spool) close() error {
-	err := s.file.Close()
-	if removed := os.Remove(s.file.Name()); !errors.Is(removed, fs.ErrNotExist) {
-		err = errors.Join(err, removed)
-	}
-	return err
 }
 
 // content returns a function that reads a file of a manifest.
