@@ -22,7 +22,7 @@ import (
 //	the role of a container, or of an instance
 //
 // Without any, requests are anonymous: enough for a bucket that all may read.
-func findCredentials(u *url.URL, getenv func(string) string, secrets *secret.Texts) *credentials.Credentials {
+func findCredentials(u *url.URL, getenv func(string) string, transport http.RoundTripper, secrets *secret.Texts) *credentials.Credentials {
 	fixed := credentials.Value{
 		AccessKeyID: getenv("AWS_ACCESS_KEY_ID"), SecretAccessKey: getenv("AWS_SECRET_ACCESS_KEY"),
 		SessionToken: getenv("AWS_SESSION_TOKEN"),
@@ -39,7 +39,7 @@ func findCredentials(u *url.URL, getenv func(string) string, secrets *secret.Tex
 		&credentials.FileAWSCredentials{Filename: getenv("AWS_SHARED_CREDENTIALS_FILE"), Profile: getenv("AWS_PROFILE")},
 	}
 	if hasRole(getenv, amazonVendor) {
-		chain = append(chain, role(getenv))
+		chain = append(chain, role(getenv, transport))
 	}
 	return credentials.NewChainCredentials(chain)
 }
@@ -66,16 +66,23 @@ func hasRole(getenv func(string) string, vendorFile string) bool {
 }
 
 // roleTimeout bounds each request to a metadata service, which is on the same machine, or
-// next to it.
-const roleTimeout = time.Second
+// next to it; tokenTimeout those to where a token is exchanged, which is as far as a store.
+const (
+	roleTimeout  = time.Second
+	tokenTimeout = 5 * time.Second
+)
 
 // role asks who the environment names, which the library reads itself, else the metadata service.
-func role(getenv func(string) string) *credentials.IAM {
+// A token is exchanged by the transport of stores, with its proxy and certificates.
+func role(getenv func(string) string, transport http.RoundTripper) *credentials.IAM {
 	iam := &credentials.IAM{Client: &http.Client{
 		Timeout:       roleTimeout,
 		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: roleTimeout / 4}).DialContext},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token is not for others
 	}}
+	if getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "" {
+		iam.Client.Transport, iam.Client.Timeout = transport, tokenTimeout
+	}
 	if !namesRole(getenv) {
 		iam.Endpoint = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT")
 	}

@@ -53,7 +53,7 @@ func open(u *url.URL, agent string, getenv func(string) string) (*backend, error
 	}
 	b := &backend{transport: transport, bucket: u.Host, prefix: strings.Trim(u.Path, "/")}
 	client, err := minio.New(s.endpoint.Host, &minio.Options{
-		Creds:        findCredentials(u, getenv, &b.secrets),
+		Creds:        findCredentials(u, getenv, transport, &b.secrets),
 		Secure:       s.endpoint.Scheme == "https",
 		Transport:    &web.Checked{Base: transport, Secrets: &b.secrets, Explain: explain},
 		Region:       s.region,

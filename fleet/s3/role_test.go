@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -125,6 +129,41 @@ func TestRoleThatDoesNotWork(t *testing.T) {
 		if !errors.Is(err, fleet.ErrDenied) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), metadataToken) {
 			t.Errorf("%s: %v, not ErrDenied", name, err)
 		}
+	}
+}
+
+// exchange answers to the exchange of a token.
+type exchange struct{ hosts []string }
+
+func (e *exchange) RoundTrip(r *http.Request) (*http.Response, error) {
+	e.hosts = append(e.hosts, r.URL.Host)
+	text := `<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleWithWebIdentityResult><Credentials>` +
+		`<AccessKeyId>key</AccessKeyId><SecretAccessKey>secret</SecretAccessKey><Expiration>2100-01-01T00:00:00Z</Expiration>` +
+		`</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+}
+
+// A token is exchanged at a host that is as far as the store: by the same proxy, with the same
+// certificates. A metadata service is asked without them.
+func TestTokenIsExchangedAsStoresAreAsked(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": token, "AWS_ROLE_ARN": "arn:aws:iam::1:role/x", "AWS_REGION": "eu-central-1"}
+	for name, value := range env {
+		t.Setenv(name, value) // which the library reads
+	}
+	e := &exchange{}
+	r := role(func(name string) string { return env[name] }, e)
+	if r.Client.Timeout < 2*roleTimeout {
+		t.Errorf("it has %v", r.Client.Timeout)
+	}
+	if value, err := r.RetrieveWithCredContext(nil); err != nil || value.AccessKeyID != "key" || !slices.Equal(e.hosts, []string{"sts.eu-central-1.amazonaws.com"}) {
+		t.Errorf("%+v, %v, by the proxy: %q", value, err, e.hosts)
+	}
+	if r := role(func(string) string { return "" }, e); r.Client.Transport == e {
+		t.Error("a metadata service is asked by a proxy")
 	}
 }
 
