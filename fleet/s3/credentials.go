@@ -35,13 +35,33 @@ func findCredentials(u *url.URL, getenv func(string) string, transport http.Roun
 		secrets.Add(fixed.SecretAccessKey, fixed.SessionToken)
 		return credentials.New(&credentials.Static{Value: fixed})
 	}
-	chain := []credentials.Provider{
+	providers := []credentials.Provider{
 		&credentials.FileAWSCredentials{Filename: getenv("AWS_SHARED_CREDENTIALS_FILE"), Profile: getenv("AWS_PROFILE")},
 	}
 	if hasRole(getenv, amazonVendor) {
-		chain = append(chain, role(getenv, transport))
+		providers = append(providers, role(getenv, transport))
 	}
-	return credentials.NewChainCredentials(chain)
+	return credentials.New(&chain{Chain: credentials.Chain{Providers: providers}})
+}
+
+// chain is a chain of providers that is not asked for a minute after it had nothing twice: a metadata
+// service that does not answer would hold each request up. Once may be that service's fault.
+type chain struct {
+	credentials.Chain
+	misses int
+	missed time.Time
+}
+
+func (c *chain) IsExpired() bool {
+	return c.Chain.IsExpired() && (c.misses < 2 || time.Since(c.missed) > time.Minute)
+}
+
+func (c *chain) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
+	value, err := c.Chain.RetrieveWithCredContext(cc)
+	if c.misses, c.missed = c.misses+1, time.Now(); value.AccessKeyID != "" {
+		c.misses = 0
+	}
+	return value, err
 }
 
 // amazonVendor is the file that names the maker of this machine.

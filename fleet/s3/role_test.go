@@ -14,7 +14,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/minio/minio-go/v7/pkg/credentials"
 
 	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/internal/servers"
@@ -129,6 +132,48 @@ func TestRoleThatDoesNotWork(t *testing.T) {
 		if !errors.Is(err, fleet.ErrDenied) || strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), metadataToken) {
 			t.Errorf("%s: %v, not ErrDenied", name, err)
 		}
+	}
+}
+
+// silent is a provider that has nothing until it is asked often enough.
+type silent struct{ asked, answers int }
+
+func (s *silent) Retrieve() (credentials.Value, error) { return s.RetrieveWithCredContext(nil) }
+
+func (s *silent) RetrieveWithCredContext(*credentials.CredContext) (credentials.Value, error) {
+	if s.asked++; s.asked < s.answers {
+		return credentials.Value{}, errors.New("no answer within a second")
+	}
+	return credentials.Value{AccessKeyID: "key", SecretAccessKey: "secret"}, nil
+}
+
+func (s *silent) IsExpired() bool { return false }
+
+// Where there is no role after all, not each request waits for the metadata service. One that fails
+// once is asked again, and after a minute each.
+func TestServiceThatHasNoRole(t *testing.T) {
+	for answers, want := range map[int]int{1: 1, 2: 2, 3: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &silent{answers: answers}
+			c := credentials.New(&chain{Chain: credentials.Chain{Providers: []credentials.Provider{s}}})
+			get := func() (found bool) {
+				value, err := c.GetWithContext(nil)
+				if err != nil {
+					t.Error(err)
+				}
+				return value.AccessKeyID != ""
+			}
+			for range 5 {
+				get()
+			}
+			if s.asked != want || get() != (answers < 3) {
+				t.Errorf("it has something at question %d: it was asked %d times, want %d", answers, s.asked, want)
+			}
+			time.Sleep(2 * time.Minute)
+			if !get() {
+				t.Errorf("two minutes later it is not asked again: %d times", s.asked)
+			}
+		})
 	}
 }
 
