@@ -280,7 +280,7 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 			report.took += time.Since(waiting)
 			region := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Pack)
 			installed, err = r.installKept(ctx, h, p, body, counted, job)
-			endPack(&region, p)
+			region.End(trace.String("pack", p.SHA256.Short()), trace.Int("bytes", p.Size))
 			switch {
 			case errors.Is(err, pack.ErrNewer):
 				err = fmt.Errorf("%w: %w", refuse(classNewer, "pack %s is of a later version: update shadercache here", p.SHA256.Short()), err)

@@ -60,10 +60,17 @@ func (r *Remote) Push(ctx context.Context, o PushOptions) (report PushReport, er
 	if len(infos) == 0 && r.dir.DriverBytes() > 0 {
 		return report, errors.New("the cache has machine code and no program, which would name the driver: Identify of its Store does (hint: shadercache push, where OpenGL works)")
 	}
+	var nameless error
+	pushed := 0
 	for _, info := range infos {
-		if len(o.Fingerprints) > 0 && !slices.Contains(o.Fingerprints, info.Digest) || info.Fingerprint.Digest() != info.Digest {
+		if len(o.Fingerprints) > 0 && !slices.Contains(o.Fingerprints, info.Digest) {
 			continue
 		}
+		if info.Fingerprint.Digest() != info.Digest {
+			nameless = errors.Join(nameless, fmt.Errorf("%s: its fingerprint.json is damaged or missing, and no other file names the driver; the next start with this driver writes it", info.Dir))
+			continue
+		}
+		pushed++
 		p := pusher{r: r, options: o, driver: info.Fingerprint, of: info.Digest, report: &report}
 		if err := p.run(ctx); err != nil {
 			return report, err
@@ -74,6 +81,10 @@ func (r *Remote) Push(ctx context.Context, o PushOptions) (report PushReport, er
 		r.endLease(info.Digest)
 	}
 	r.succeed()
+	if len(o.Fingerprints) > 0 || pushed == 0 {
+		return report, nameless
+	}
+	r.warn("the programs of a driver were not pushed", nameless)
 	return report, nil
 }
 
@@ -372,7 +383,7 @@ func (r *Remote) putPack(ctx context.Context, of shader.Digest, made *madePack, 
 	if _, err := made.file.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	data := &progressSeeker{file: made.file, total: made.Size, progress: progress}
+	data := &progressSeeker{made.file, made.Size, progress}
 	if _, err := r.backend.Put(ctx, packName(of, made.SHA256), data, PutOptions{Size: made.Size}); err != nil {
 		return fmt.Errorf("pack %s: %w", made.SHA256.Short(), err)
 	}
@@ -381,19 +392,15 @@ func (r *Remote) putPack(ctx context.Context, of shader.Digest, made *madePack, 
 
 // progressSeeker is a file that reports how far it was read.
 type progressSeeker struct {
-	file     *os.File
+	io.ReadSeeker
 	total    int64
 	progress func(done, total int64)
 }
 
-func (s *progressSeeker) Seek(offset int64, whence int) (int64, error) {
-	return s.file.Seek(offset, whence)
-}
-
 func (s *progressSeeker) Read(b []byte) (int, error) {
-	n, err := s.file.Read(b)
+	n, err := s.ReadSeeker.Read(b)
 	if s.progress != nil && n > 0 {
-		if done, seekErr := s.file.Seek(0, io.SeekCurrent); seekErr == nil {
+		if done, seekErr := s.Seek(0, io.SeekCurrent); seekErr == nil {
 			s.progress(done, s.total)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/shader"
 )
 
 func TestPushedProgramsArePulled(t *testing.T) {
@@ -164,8 +166,18 @@ func TestPushWithoutAFingerprint(t *testing.T) {
 	put(t, d, mesaDriver, 1)
 	must(t, os.Remove(filepath.Join(d.Path(), mesaDriver.DirName(), "fingerprint.json")))
 	_ = os.Remove(filepath.Join(d.Path(), mesaDriver.DirName(), "manifest.json"))
-	if r := push(t, d, writer(url)); r.Heads != 0 || len(m.copyObjects()) != 0 {
-		t.Errorf("%+v, %d objects", r, len(m.copyObjects()))
+	o, log := writer(url), &bytes.Buffer{}
+	o.Logger = slog.New(slog.NewTextHandler(log, nil))
+	r := open(t, d, o)
+	if _, err := r.Push(t.Context(), fleet.PushOptions{}); err == nil || len(m.copyObjects()) != 0 {
+		t.Errorf("the only driver: %v, %d objects", err, len(m.copyObjects()))
+	}
+	put(t, d, nvidiaDriver, 1)
+	if report, err := r.Push(t.Context(), fleet.PushOptions{}); err != nil || report.Heads != 1 || !strings.Contains(log.String(), mesaDriver.DirName()) {
+		t.Errorf("beside another: %+v, %v, said %s", report, err, log)
+	}
+	if _, err := r.Push(t.Context(), fleet.PushOptions{Fingerprints: []shader.Digest{mesaDriver.Digest()}}); err == nil || strings.Contains(err.Error(), nvidiaDriver.DirName()) {
+		t.Errorf("that is named: %v", err)
 	}
 }
 

@@ -18,8 +18,3 @@ func endPull(region *trace.Region, report PullReport, err error) {
 	}
 	region.End(attrs...)
 }
-
-// endPack ends the region of a pack.
-func endPack(region *trace.Region, p Pack) {
-	region.End(trace.String("pack", p.SHA256.Short()), trace.Int("bytes", p.Size))
-}
