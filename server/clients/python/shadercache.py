@@ -507,11 +507,12 @@ class Program(_Object):
         return self
 
     def _is_wide(self) -> bool:
-        """Reports whether a type of 64 bits is in the text."""
+        """Reports whether a type of 64 bits is in the text, or may be where it is not known."""
         import re
 
         code = re.sub(rb"//[^\n]*|/\*.*?\*/", b"", self._text, flags=re.S)
-        return re.search(rb"\b(double|d(vec|mat)\w+|u?int64\w*|[iu]64vec\d)\b", code) is not None
+        wide = re.search(rb"\b(double|d(vec|mat)\w+|u?int64\w*|[iu]64vec\d)\b", code)
+        return not self._text or wide is not None
 
     def dispatch(
         self,
@@ -1232,7 +1233,7 @@ class Client:
         self, form: int, name: str, text: bytes, defines: "Mapping[str, object]"
     ) -> Program:
         p = Program(self, self._next_id())
-        p.name, p._text = name, text + repr(defines).encode()
+        p.name, p._text = name, text and text + repr(defines).encode()  # none of one by name
         parts = [
             pack("<IB", p.id, form),
             _text(name),
