@@ -414,10 +414,15 @@ def _uniform(name: str, value: "int | float | Sequence[int | float]") -> bytes:
 
 def _components(name: str, values: list) -> bytes:
     """Encodes a vector, a matrix column by column, or an array element by element."""
+    if not values or any(hasattr(v, "__len__") for v in values):
+        raise _usage(
+            f'the uniform "{name}" is not one sequence of numbers',
+            "give a matrix column by column, as in m.T.ravel()",
+        )
     if len(values) == 1:
         return _uniform(name, values[0])
     words = [_uniform("", v) for v in values]  # {kind, word, an empty name}
-    kind = max((w[0] for w in words), default=1)  # of ints and floats, floats
+    kind = max(w[0] for w in words)  # of ints and floats, floats
     if kind == 3:
         words = [pack("<Bf", 3, v) for v in values]
     return pack("<BI", kind + 3, 4 * len(words)) + b"".join(w[1:5] for w in words) + _text(name)
@@ -561,11 +566,13 @@ class Program(_Object):
             more[2] = _count(len(blocks))
             for binding, data in blocks.items():
                 more[2] += pack("<I", binding) + _inline_or_buffer(data)
-        for i, textures, usual in ((3, images, Texture.image), (4, samplers, Texture.sampler)):
+        for i, textures, use in ((3, images, "image"), (4, samplers, "sampler")):
             if textures:
                 more[i] = _count(len(textures))
             for n, t in (textures or {}).items():
-                b = t if isinstance(t, Bound) else usual(t)
+                b = t if isinstance(t, Bound) else getattr(t, use)()
+                if b.use != use:
+                    raise _usage(f'the {use} "{n}" has what Texture.{b.use} returns')
                 more[i] += _text(n) + pack("<II", 0, b.texture.id) + b.encoded
         parts += [pack("<B", sum(1 << i for i in range(5) if more[i])), *more]
         return Dispatch(b"".join(parts), (self, buffers, blocks, images, samplers, groups))
@@ -737,10 +744,11 @@ class Buffer(_Object):
 class Bound:
     """A texture as a dispatch uses it, made by Texture.image or Texture.sampler."""
 
-    __slots__ = ("texture", "encoded")
+    __slots__ = ("texture", "use", "encoded")
 
-    def __init__(self, texture: "Texture", encoded: bytes) -> None:
+    def __init__(self, texture: "Texture", use: str, encoded: bytes) -> None:
         self.texture = texture
+        self.use = use
         self.encoded = encoded
 
 
@@ -823,7 +831,7 @@ class Texture(_Object):
         as what the bits of texels are read; "" is the texture's."""
         form = _number("format", format, ("", *_FORMATS))
         way = _number("access", access, ("", "read", "write"))
-        return Bound(self, pack("<iiBB", level, layer, way, form))
+        return Bound(self, "image", pack("<iiBB", level, layer, way, form))
 
     def sampler(
         self, *, linear: bool = False, mip: str = "", wrap: str = "clamp", compare: str = ""
@@ -836,7 +844,7 @@ class Texture(_Object):
         edge = _number("wrap", wrap, ("clamp", "repeat", "mirror", "border"))
         tests = ("", "never", "<", "==", "<=", ">", "!=", ">=", "always")
         test = _number("compare", compare, tests)
-        return Bound(self, bytes((linear, linear, levels, edge, edge, edge, test)))
+        return Bound(self, "sampler", bytes((linear, linear, levels, edge, edge, edge, test)))
 
     def _encode(self) -> bytes:
         return pack("<BI", _PLACE_TEXTURE, self.id)
@@ -1392,7 +1400,7 @@ class Client:
         ``inputs`` are the bytes of storage blocks by their binding. ``outputs`` are the
         places for theirs: an array is filled, for a number that many bytes are returned.
         ``counters`` are atomic counters by their binding: an array of words, which start as
-        they are and are filled, or a range of a buffer. Returns the outputs by their
+        they are and are filled, or the rest of a buffer. Returns the outputs by their
         binding. ``deadline`` is in seconds; without one the server's own holds.
         """
         return self.submit(
@@ -1412,6 +1420,8 @@ class Client:
         be changed at once, except those in shared memory."""
         inputs, outputs = inputs or {}, outputs or {}
         dispatches = [work] if isinstance(work, Dispatch) else list(work)
+        if not dispatches:
+            raise _usage("a job without dispatches")
         programs = [d.keep[0] for d in dispatches]
         for d in dispatches:
             d._check(self)
@@ -1433,10 +1443,15 @@ class Client:
             parts += [d.encoded for d in dispatches]
             parts += [b"\4", _count(len(counters))] if counters else [b"\0"]
             for binding, data in (counters or {}).items():
-                words = 0
+                words, wrong = 0, data.size if isinstance(data, Range) else 0
                 if not isinstance(data, (Buffer, Range)):
                     s.counters.append(_bytes_of(data))
-                    words = s.counters[-1].nbytes // 4
+                    words, wrong = divmod(s.counters[-1].nbytes, 4)
+                if wrong:
+                    raise _usage(
+                        f"counters {binding} are neither words nor the rest of a buffer",
+                        "give an array of uint32, or buffer.range(offset)",
+                    )
                 parts += [pack("<I", binding), _inline_or_buffer(data), pack("<I", words)]
             bindings = list(outputs)
             keep = (inputs, outputs, counters, [d.keep for d in dispatches])
