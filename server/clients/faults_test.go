@@ -74,7 +74,8 @@ var faults = []fault{
 	{"no answer to a call", at(wire.TypeStatus, func(net.Conn, wire.Header, []byte) error { return nil }), []string{"open", "impatient", "status timeout", "load timeout"}},
 	{"byte by byte", drip(0), []string{"open", "load", "gemm", "status"}},
 	{"it goes on", goesOn, []string{"open", "load", "run", "gemm", "status"}},
-	{"it goes on for long", at(wire.TypeJob, goesOnForLong), []string{"open", "load", "late", "status"}},
+	{"it goes on for long", at(wire.TypeJob, goesOnForLong), []string{"open", "load", "status", "impatient", "late"}},
+	{"half of a reply, and the rest", at(wire.TypeJob, inHalves), []string{"open", "load", "late", "status"}},
 	{"descriptors with each answer", drip(1), []string{"open", "load", "run", "gemm", "status"}},
 }
 
@@ -161,11 +162,20 @@ func goesOn(conn net.Conn, h wire.Header, right []byte) (bool, error) {
 // goesOnForLong says that the server goes on, and answers later.
 func goesOnForLong(conn net.Conn, _ wire.Header, right []byte) error {
 	wake, _ := wire.AppendFrame(nil, wire.TypeWake, 0, &wire.Empty{})
-	if _, err := conn.Write(wake); err != nil {
+	return withPause(conn, wake, right)
+}
+
+// inHalves answers as a server does whose client reads faster than it writes.
+func inHalves(conn net.Conn, _ wire.Header, right []byte) error {
+	return withPause(conn, right[:len(right)/2], right[len(right)/2:])
+}
+
+func withPause(conn net.Conn, first, second []byte) error {
+	if _, err := conn.Write(first); err != nil {
 		return err
 	}
 	time.Sleep(300 * time.Millisecond)
-	_, err := conn.Write(right)
+	_, err := conn.Write(second)
 	return err
 }
 

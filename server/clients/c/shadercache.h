@@ -437,6 +437,7 @@ int shc_plan_submit(shc_client *client, const shc_plan *plan, uint64_t deadline_
 #define SHC__ERROR 0x8000
 #define SHC__WAKE 0x800e
 #define SHC__SECOND 1000000000u
+#define SHC__GRACE (5u * (uint64_t)SHC__SECOND) /* beyond a deadline */
 
 enum {
     SHC__HELLO = 1,
@@ -512,8 +513,9 @@ struct shc_client {
 
     unsigned char *in; /* bytes received: taken ones, then those to come */
     size_t in_taken, in_size, in_space;
-    uint64_t alive; /* monotonic time until which the server said that it goes on */
-    uint64_t span;  /* the longest that a request was given, in nanoseconds */
+    uint64_t alive;    /* monotonic time until which the server said that it goes on */
+    uint64_t received; /* when its last bytes came */
+    uint64_t span;     /* the longest that a request was given, in nanoseconds */
 
     shc__pending *pending;
     size_t pending_count, pending_space;
@@ -954,9 +956,7 @@ static uint64_t shc__until(shc_client *c, uint64_t deadline) {
     if (deadline > c->info.longest_ns) {
         deadline = c->info.longest_ns;
     }
-    deadline = deadline > UINT64_MAX - 5u * (uint64_t)SHC__SECOND
-                   ? UINT64_MAX
-                   : deadline + 5u * (uint64_t)SHC__SECOND;
+    deadline = deadline > UINT64_MAX - SHC__GRACE ? UINT64_MAX : deadline + SHC__GRACE;
     c->span = deadline > c->span ? deadline : c->span;
     return shc__later(deadline);
 }
@@ -981,8 +981,10 @@ static int shc__closed(shc_client *c) {
 }
 
 /* Waits until the socket has one of the events. Returns them, 0 after an error. What has come
- * counts, also where the caller asks for it late. */
+ * counts, also where the caller asks for it late, and so does the rest that follows it. */
 static int shc__poll(shc_client *c, short events, uint64_t until) {
+    uint64_t rest = c->received + (c->timeout < SHC__GRACE ? c->timeout : SHC__GRACE);
+    until = until > rest ? until : rest;
     for (;;) {
         struct pollfd p;
         uint64_t now = shc__now(), end = until > c->alive ? until : c->alive;
@@ -1042,6 +1044,7 @@ static int shc__fill(shc_client *c) {
         return shc__end(c, SHC_SYSTEM);
     }
     c->in_size += (size_t)n;
+    c->received = shc__now();
     return SHC_OK;
 }
 

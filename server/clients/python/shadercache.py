@@ -1177,6 +1177,7 @@ class Client:
         self._dropped: "list[int]" = []  # arrays that were collected
         self._greeted = False
         self._alive = 0.0  # until when the server said that it goes on
+        self._received = 0.0  # when its last bytes came
         self._span = 0.0  # the longest time that a request was given
         self._socket = _connect(path, self._timeout)
         try:
@@ -1534,7 +1535,10 @@ class Client:
         return monotonic() + self._timeout
 
     def _left(self, until: float) -> float:
-        return max(0, min(max(until, self._alive) - monotonic(), _LONGEST_WAIT))
+        """Returns the seconds until a server counts as dead that was to answer until then: not
+        right after it sent, where the rest may be on its way."""
+        rest = self._received + min(_GRACE, self._timeout)
+        return max(0, min(max(until, self._alive, rest) - monotonic(), _LONGEST_WAIT))
 
     def _until(self, deadline: "float | None") -> float:
         longest = self.limits["longest"] / 1e9
@@ -1662,6 +1666,7 @@ class Client:
         if n == 0:
             raise self._finish_all(self._closed())
         self._have += n
+        self._received = monotonic()
 
     def _closed(self) -> Error:
         if self._greeted:
