@@ -192,6 +192,28 @@ func TestServersThatStop(t *testing.T) {
 	})
 }
 
+// A program whose wait a signal has ended in Python holds up no later call: it is cancelled.
+func TestPythonCancelsWhatItLeaves(t *testing.T) {
+	t.Parallel()
+	programs, err := checks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var compiles uint64 // the request; nothing is answered until it is cancelled
+	path := fakeServer(t, func(conn net.Conn, h wire.Header, _ []byte) (bool, error) {
+		switch h.Type {
+		case wire.TypeProgram:
+			compiles = h.Request
+		case wire.TypeCancel:
+			err := send(conn, wire.TypeError, compiles, &wire.Error{Code: wire.CodeCancelled})
+			compiles = 0
+			return false, err
+		}
+		return compiles != 0, nil
+	})
+	steps(t, programs["python"], path, "open", "abandoned", "status")
+}
+
 // Answers with bytes that are flipped, cut off or left out do not crash a client in 300
 // sessions; with $SHADERCACHE_SOAK in 30,000, other ones each time.
 func TestAnswersWithFlippedBytes(t *testing.T) {

@@ -1121,11 +1121,17 @@ class Future:
 
     def _await(self) -> "Any":
         """result() for the one caller there is: where a signal's exception ends the wait, the
-        outputs are the caller's again, and the reply is dropped when it comes."""
+        outputs are the caller's again, and the request is cancelled, but for one that frees."""
         try:
             return self.result()
         except BaseException:
             self.decode = _ignored
+            if not (self.done or self.type in (_RELEASE, _DELETE)) and self.client._usable():
+                cancel = [pack("<Q", self.number)]
+                try:
+                    self.client._write(_CANCEL, cancel, self.until, _nothing, None)
+                except Error:  # the session has ended
+                    pass
             raise
 
     def cancel(self) -> None:

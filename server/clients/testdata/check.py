@@ -469,6 +469,19 @@ class Check:
             self._gpu.run(slow, outputs={1: 4 * COUNT})
             want(results == b"\xaa" * len(results))
 
+    def abandoned(self) -> None:
+        """Ends the wait for a program as Ctrl-C does."""
+
+        def interrupt(until: float) -> None:
+            raise KeyboardInterrupt
+
+        self._gpu._receive = interrupt
+        try:
+            self.load()
+            want(False)
+        except KeyboardInterrupt:
+            del self._gpu._receive
+
     def status(self) -> None:
         want(isinstance(self._gpu.status(), dict))
 
