@@ -60,7 +60,8 @@ var faults = []fault{
 	{"bytes of a copy too few", messageAt(wire.TypeCopy, &wire.CopyReply{Version: 2, Data: make([]byte, 4095)}), []string{"open", "buffer", "read protocol", "status protocol"}},
 	{"bytes of a copy too many", messageAt(wire.TypeCopy, &wire.CopyReply{Version: 2, Data: make([]byte, 4097)}), []string{"open", "buffer", "read protocol"}},
 	{"bytes of a copy that asked for none", messageAt(wire.TypeCopy, &wire.CopyReply{Version: 2, Data: make([]byte, 4)}), []string{"open", "buffer", "write protocol"}},
-	{"program that compiles for long", slowly(wire.TypeProgram), []string{"open", "hasty", "load", "status"}},
+	// Memory is wrong, as the peer has none.
+	{"what waits for a compile", slowly(wire.TypeProgram, wire.TypeMemory, wire.TypeBuffer, wire.TypePlan, wire.TypeTexture), []string{"open", "hasty", "load", "buffer", "texture", "gemm", "memory wrong"}},
 	{"outputs beyond the body", patch(wire.TypeJob, 16, 0xFF, 0xFF, 0xFF, 0x7F), []string{"open", "load", "run protocol"}},
 	{"error without a code", errorAt(wire.TypeJob, &wire.Error{}), []string{"open", "load", "run protocol"}},
 	{"error of a later version", errorAt(wire.TypeJob, &wire.Error{Code: 99, Message: "new"}), []string{"open", "load", "run unknown", "status"}},
@@ -72,6 +73,7 @@ var faults = []fault{
 	{"lost as answer", errorAt(wire.TypeJob, &wire.Error{Code: wire.CodeLost}), []string{"open", "load", "run lost", "load lost"}},
 	{"draining", errorAt(wire.TypeJob, &wire.Error{Code: wire.CodeDraining}), []string{"open", "load", "run draining", "status"}},
 	{"no answer to a call", at(wire.TypeStatus, func(net.Conn, wire.Header, []byte) error { return nil }), []string{"open", "impatient", "status timeout", "load timeout"}},
+	{"no answer to what does not compile", at(wire.TypeDelete, func(net.Conn, wire.Header, []byte) error { return nil }), []string{"open", "hasty", "delete timeout"}},
 	{"byte by byte", drip(0), []string{"open", "load", "gemm", "status"}},
 	{"it goes on", goesOn, []string{"open", "load", "run", "gemm", "status"}},
 	{"it goes on for long", at(wire.TypeJob, goesOnForLong), []string{"open", "load", "status", "impatient", "late"}},
@@ -116,12 +118,14 @@ func resize(typ wire.Type, n int) peer {
 	})
 }
 
-// slowly answers a type after half a second.
-func slowly(typ wire.Type) peer {
-	return bytesAt(typ, func(right []byte) []byte {
-		time.Sleep(time.Second / 2)
-		return right
-	})
+// slowly answers some types after a second.
+func slowly(types ...wire.Type) peer {
+	return func(_ net.Conn, h wire.Header, _ []byte) (bool, error) {
+		if slices.Contains(types, h.Type) {
+			time.Sleep(time.Second)
+		}
+		return false, nil
+	}
 }
 
 // sessionError ends the session by an error for request 0.

@@ -93,6 +93,8 @@ func rightReply(typ wire.Type, body []byte) (wire.Message, error) {
 		return &wire.ProgramReply{Origin: 4, Interface: shader.Interface{WorkGroup: [3]uint32{64, 1, 1}, Resources: []shader.Resource{storage, storage}}}, nil
 	case wire.TypeBuffer:
 		return &wire.BufferReply{Size: 4096, Version: 1}, nil
+	case wire.TypeTexture:
+		return &wire.TextureReply{}, nil
 	case wire.TypeCopy:
 		return &wire.CopyReply{Version: 2}, nil
 	case wire.TypePlan:

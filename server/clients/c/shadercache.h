@@ -132,9 +132,9 @@ const char *shc_hint(const shc_client *client);
 const shc_info *shc_server(const shc_client *client);
 
 /* Sets how long requests without a deadline are waited for. Where this is not called: 60 s,
- * and 11 minutes for those that may compile. Jobs, copies, runs and weights have a deadline, by
- * default the server's 30 s, and are waited for 5 s longer than that. Beyond it the server counts
- * as dead: SHC_TIMEOUT, and the session ends. */
+ * and 11 minutes for those that make an object, which may wait for a compile. Jobs, copies, runs
+ * and weights have a deadline, by default the server's 30 s, and are waited for 5 s longer than
+ * that. Beyond it the server counts as dead: SHC_TIMEOUT, and the session ends. */
 void shc_set_timeout(shc_client *client, uint64_t nanoseconds);
 
 /* Returns the server's counters as JSON in *json, to be freed by free. */
@@ -1222,10 +1222,10 @@ static int shc__call(shc_client *c, int descriptor, uint64_t until, shc__frame *
 }
 
 /* Calls a request whose reply is empty. */
-static int shc__call_empty(shc_client *c, int descriptor) {
+static int shc__call_empty(shc_client *c, int descriptor, uint64_t timeout) {
     shc__frame f;
     shc__reader r;
-    int code = shc__call(c, descriptor, shc__later(c->compile_timeout), &f);
+    int code = shc__call(c, descriptor, shc__later(timeout), &f);
     if (code != SHC_OK) {
         return code;
     }
@@ -1441,7 +1441,7 @@ static int shc__release(shc_client *c, int kind, uint32_t id) {
     shc__begin(c, SHC__RELEASE);
     shc__u8(c, kind);
     shc__u32(c, id);
-    return shc__call_empty(c, -1);
+    return shc__call_empty(c, -1, c->timeout);
 }
 
 static int shc__delete(shc_client *c, int kind, const char *name) {
@@ -1452,7 +1452,7 @@ static int shc__delete(shc_client *c, int kind, const char *name) {
     shc__begin(c, SHC__DELETE);
     shc__u8(c, kind);
     shc__text(c, name, SHC__MAX_NAME);
-    return shc__call_empty(c, -1);
+    return shc__call_empty(c, -1, c->timeout);
 }
 
 /* ---- Programs ---- */
@@ -1551,7 +1551,7 @@ int shc_memory_make(shc_client *c, size_t size, shc_memory *memory) {
     shc__begin(c, SHC__MEMORY);
     shc__u32(c, made.id);
     shc__u64(c, size);
-    code = shc__call_empty(c, fd);
+    code = shc__call_empty(c, fd, c->compile_timeout);
     close(fd);
     if (code != SHC_OK) {
         munmap(made.data, size);
@@ -1583,7 +1583,7 @@ int shc_buffer_open(shc_client *c, const char *name, uint64_t size, int flags, s
     shc__u8(c, flags);
     shc__u64(c, size);
     shc__text(c, name, SHC__MAX_NAME);
-    if ((code = shc__call(c, -1, shc__later(c->timeout), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &f)) != SHC_OK) {
         return code;
     }
     r = shc__body(&f);
@@ -1626,7 +1626,7 @@ int shc_texture_create(shc_client *c, const shc_shape *shape, shc_texture *textu
     shc__u64(c, shape->height == 0 ? 1 : shape->height);
     shc__u64(c, shape->depth == 0 ? 1 : shape->depth);
     shc__u64(c, shape->levels == 0 ? 1 : shape->levels);
-    if ((code = shc__call(c, -1, shc__later(c->timeout), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &f)) != SHC_OK) {
         return code;
     }
     r = shc__body(&f);
@@ -1957,7 +1957,7 @@ int shc_cancel(shc_client *c, uint64_t request) {
     }
     shc__begin(c, SHC__CANCEL);
     shc__u64(c, request);
-    return shc__call_empty(c, -1);
+    return shc__call_empty(c, -1, c->timeout);
 }
 
 /* ---- Plans ---- */

@@ -1564,7 +1564,7 @@ class Client:
     ) -> "Any":
         """Sends a request and returns what decode makes of its reply. A deadline of -1 is
         that of requests that have none."""
-        if type in (_PROGRAM, _PLAN):
+        if type in (_PROGRAM, _MEMORY, _BUFFER, _PLAN, _TEXTURE):
             until = monotonic() + self._compile_timeout
         else:
             until = self._later() if deadline == -1 else self._until(deadline)
@@ -1797,9 +1797,9 @@ def connect(
     default place. Raises NoServer where none listens.
 
     ``timeout``, in seconds, bounds requests without a deadline: by default 60 s, and 11
-    minutes for those that may compile. Jobs, copies, runs and weights have a deadline, by
-    default the server's 30 s, and are waited for 5 s longer. Beyond it the server counts as dead, and the session ends. ``name`` is for the
-    server's status.
+    minutes for those that make an object, which may wait for a compile. Jobs, copies, runs and
+    weights have a deadline, by default the server's 30 s, and are waited for 5 s longer. Beyond
+    it the server counts as dead, and the session ends. ``name`` is for the server's status.
 
     ``device`` is one of a server with several: its number, from 0, or its UUID. Raises
     NotFound where no such device serves. Without it the session is on the device that has the

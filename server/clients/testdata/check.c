@@ -513,7 +513,7 @@ static int impatient(check *c) {
 
 /* Waits little for what does not compile. */
 static int hasty(check *c) {
-    c->gpu->timeout = 200000000;
+    c->gpu->timeout = 500000000;
     return SHC_OK;
 }
 

@@ -118,7 +118,7 @@ class Check:
 
     def hasty(self) -> None:
         """Waits little for what does not compile."""
-        self._gpu._timeout = 0.2
+        self._gpu._timeout = 0.5
 
     def directory(self) -> None:
         """Checks the path as the directory of the default place."""
