@@ -444,40 +444,39 @@ class Check:
             pass
 
     def interrupted(self) -> None:
-        """Ends waits by the exception of a signal, as Ctrl-C does: what comes late is dropped."""
+        """Ends waits as Ctrl-C does, before and after the reply has come: it is dropped."""
         program, seven = self._gpu.program(SLOW, name="check-slow"), {"k": shadercache.uint(7)}
         slow = program.dispatch(100, uniforms=seven)
-
-        def interrupt(*_: object) -> None:
-            raise KeyboardInterrupt
-
-        signal.signal(signal.SIGALRM, interrupt)
         buffer, values, results = self._gpu.buffer(4 * COUNT), bytearray(4 * COUNT), bytearray(4 * COUNT)
-        for wait in (
-            lambda: self._gpu.run(slow, outputs={1: results}),
-            lambda: buffer.read(into=results),
-        ):
-            first = self._gpu.submit(program.dispatch(100, buffers={1: buffer}, uniforms=seven))  # takes its time
-            signal.setitimer(signal.ITIMER_REAL, 0.02)
-            try:
-                wait()
-                want(False)
-            except KeyboardInterrupt:
+        for comes in (False, True):
+            for wait in (
+                lambda: self._gpu.run(slow, outputs={1: results}),
+                lambda: buffer.read(into=results),
+            ):
+                first = self._gpu.submit(program.dispatch(100, buffers={1: buffer}, uniforms=seven))  # takes its time
+                if comes:
+                    first.result()
+                self._interrupted(wait, comes)
                 results[:] = b"\xaa" * len(results)
-            buffer.write(values)  # after the copy of the read, whose reply comes before
-            first.result()
-            self._gpu.run(slow, outputs={1: 4 * COUNT})
-            want(results == b"\xaa" * len(results))
+                buffer.write(values)  # after the copy of the read, whose reply comes before
+                first.result()
+                self._gpu.run(slow, outputs={1: 4 * COUNT})
+                want(results == b"\xaa" * len(results))
 
     def abandoned(self) -> None:
-        """Ends the wait for a program as Ctrl-C does."""
+        self._interrupted(self.load, False)
+
+    def _interrupted(self, call, comes: bool) -> None:
+        """Ends the wait of a call. A signal could do so before the wait begins."""
 
         def interrupt(until: float) -> None:
+            if comes:
+                select.select([self._gpu._socket.fileno()], [], [], 60)
             raise KeyboardInterrupt
 
         self._gpu._receive = interrupt
         try:
-            self.load()
+            call()
             want(False)
         except KeyboardInterrupt:
             del self._gpu._receive
