@@ -21,7 +21,7 @@ import (
 // output that are parts of its Bytes do not pass through the socket. While a job is pending,
 // nothing else may write its inputs, or read or write its outputs: neither the client nor a job
 // that is submitted later. Where Welcome.ZeroCopy is set, kernels use it in place:
-// a job that failed by its deadline, or was cancelled, may write its outputs until it ends,
+// a job that failed by its deadline, or was cancelled, may read its inputs and write its outputs until it ends,
 // and a kernel that writes the block of an input changes the input.
 type Memory struct {
 	c     *Client

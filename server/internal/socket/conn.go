@@ -109,6 +109,10 @@ func Dial(ctx context.Context, path string) (*Conn, error) {
 	}
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "unix", path)
+	for errors.Is(err, unix.EAGAIN) && ctx.Err() == nil { // its queue is full
+		time.Sleep(10 * time.Millisecond)
+		c, err = d.DialContext(ctx, "unix", path)
+	}
 	if err != nil {
 		return nil, err
 	}

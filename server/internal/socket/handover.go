@@ -5,8 +5,11 @@ package socket
 import (
 	"errors"
 	"os"
+	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // The descriptors of a socket that another process hands over, and of its lock.
@@ -33,8 +36,16 @@ func (l *Listener) Hand() ([]*os.File, error) {
 // Leave closes this process's copies. The socket stays: another process has it.
 func (l *Listener) Leave() error { return errors.Join(l.UnixListener.Close(), l.lock.Close()) }
 
-// Taken returns the listener that a process handed over. Its Close removes the socket.
+// Taken returns the listener that a process handed over. Its Close removes the socket. It closes all else
+// that was inherited, such as a script's lock or the end of a pipe: the server lives longer.
 func Taken() (*Listener, error) {
+	for _, e := range osfile.List("/proc/self/fd") {
+		fd, _ := strconv.Atoi(e.Name())
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if inherited := err == nil && flags&unix.FD_CLOEXEC == 0; inherited && fd > handedLock {
+			_ = unix.Close(fd)
+		}
+	}
 	unix.CloseOnExec(handedLock)
 	l, err := FromFile(os.NewFile(handedSocket, "socket"))
 	if err != nil {

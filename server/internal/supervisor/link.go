@@ -93,7 +93,8 @@ func (l *Link) Send(m Message) error {
 	return err
 }
 
-// Receive waits for a message. It returns an error when the other end has ended.
+// Receive waits for a message, which has no file where this process can have no more of them. It returns
+// an error when the other end has ended.
 func (l *Link) Receive() (Message, error) {
 	packet, oob := make([]byte, maxText+64), make([]byte, unix.CmsgSpace(4))
 	n, oobn, flags, _, err := l.conn.ReadMsgUnix(packet, oob)
@@ -102,7 +103,7 @@ func (l *Link) Receive() (Message, error) {
 		return Message{}, err
 	case n == 0:
 		return Message{}, io.EOF
-	case flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0:
+	case flags&unix.MSG_TRUNC != 0 || flags&unix.MSG_CTRUNC != 0 && oobn > 0:
 		return Message{}, errors.New("a message of the link is too long")
 	}
 	var m Message

@@ -11,6 +11,45 @@ import (
 	"github.com/shadercache/shadercache/server/internal/supervisor"
 )
 
+// TestMessageWithoutADescriptorLeft: a process that can have no more descriptors goes on with a message
+// whose file it cannot take.
+func TestMessageWithoutADescriptorLeft(t *testing.T) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fds[1])
+	link, err := supervisor.OpenLink(uintptr(fds[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer link.Close()
+	if err := unix.Sendmsg(fds[1], []byte("session x"), unix.UnixRights(fds[1]), nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	free, err := unix.Dup(fds[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	unix.Close(free)
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	limit := before
+	limit.Cur = uint64(free)
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	m, err := link.Receive()
+	if failed := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); failed != nil {
+		t.Fatal(failed)
+	}
+	if err != nil || m.Word != "session" || m.File != nil {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
 // TestMessagesThatAreTooLong, or have more descriptors than one, are errors: they are not taken in
 // part.
 func TestMessagesThatAreTooLong(t *testing.T) {
