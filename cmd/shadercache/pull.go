@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -82,13 +83,11 @@ func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullRes
 	}
 	bar := o.NewTransfer("pulling")
 	po.Progress = bar.Set
-	ctx, stop := cli.Interruptible()
-	defer stop()
 	r := &pullResult{Remote: fleet.ShownURL(ro.URL)}
 	if r.Dir, err = o.Directory(); err != nil {
 		return nil, err
 	}
-	err = o.onRemote(ro, func(from *fleet.Remote) error {
+	err = o.onRemote(ro, func(ctx context.Context, from *fleet.Remote) error {
 		r.PullReport, err = from.Pull(ctx, po)
 		return err
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -111,9 +112,7 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	}
 	bar := o.NewTransfer("pushing")
 	po.Progress = bar.Set
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	err = o.onRemote(ro, func(to *fleet.Remote) error {
+	err = o.onRemote(ro, func(ctx context.Context, to *fleet.Remote) error {
 		r.PushReport, err = to.Push(ctx, po)
 		return err
 	})

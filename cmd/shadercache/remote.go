@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -83,10 +84,8 @@ func (o *options) remoteStatus(ro fleet.Options) (*remoteStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := cli.Interruptible()
-	defer stop()
 	s := &remoteStatus{}
-	return s, o.onRemote(ro, func(r *fleet.Remote) error {
+	return s, o.onRemote(ro, func(ctx context.Context, r *fleet.Remote) error {
 		if s.Status = r.Status(ctx, &fingerprint); s.Err != nil {
 			s.Error = s.Err.Error()
 		}
@@ -170,10 +169,8 @@ func (o *options) remoteList(ro fleet.Options) (*remoteListResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := cli.Interruptible()
-	defer stop()
 	list := &remoteListResult{Remote: fleet.ShownURL(ro.URL)}
-	return list, o.onRemote(ro, func(r *fleet.Remote) error {
+	return list, o.onRemote(ro, func(ctx context.Context, r *fleet.Remote) error {
 		heads, err := list.heads(ctx, r)
 		list.Heads = newHeadLines(heads, current)
 		return err

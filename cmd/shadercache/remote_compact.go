@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -58,10 +59,8 @@ func (o *options) remoteCompactCommand() cli.Command {
 }
 
 func (o *options) compactRemote(ro fleet.Options, digits []string) (*remoteCompactResult, error) {
-	ctx, stop := cli.Interruptible()
-	defer stop()
 	r := &remoteCompactResult{Remote: fleet.ShownURL(ro.URL), Drivers: []compactionLine{}}
-	return r, o.onRemote(ro, func(in *fleet.Remote) error {
+	return r, o.onRemote(ro, func(ctx context.Context, in *fleet.Remote) error {
 		heads, err := r.heads(ctx, in)
 		if err != nil {
 			return err

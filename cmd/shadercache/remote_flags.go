@@ -88,8 +88,11 @@ func (p *partial) heads(ctx context.Context, r *fleet.Remote) (heads []fleet.Hea
 	return heads, nil
 }
 
-// onRemote calls use with a remote over the cache directory, which is made if it is missing.
-func (o *options) onRemote(ro fleet.Options, use func(r *fleet.Remote) error) (err error) {
+// onRemote calls use with a remote over the cache directory, which is made if it is missing, and with a
+// context that an interrupt ends.
+func (o *options) onRemote(ro fleet.Options, use func(ctx context.Context, r *fleet.Remote) error) (err error) {
+	ctx, stop := cli.Interruptible()
+	defer stop()
 	path, err := o.Directory()
 	if err != nil {
 		return err
@@ -104,7 +107,7 @@ func (o *options) onRemote(ro fleet.Options, use func(r *fleet.Remote) error) (e
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	return use(r)
+	return use(ctx, r)
 }
 
 // maybeURL accepts one URL or none.

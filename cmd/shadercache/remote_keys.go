@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -95,9 +96,7 @@ func (o *options) remoteKeysListCommand() cli.Command {
 				return nil, err
 			}
 			var l *fleet.KeyList
-			ctx, stop := cli.Interruptible()
-			defer stop()
-			err = o.onRemote(ro, func(r *fleet.Remote) (err error) { l, err = r.Keys(ctx); return err })
+			err = o.onRemote(ro, func(ctx context.Context, r *fleet.Remote) (err error) { l, err = r.Keys(ctx); return err })
 			if err != nil {
 				return nil, err
 			}
@@ -134,9 +133,10 @@ func (o *options) changeKeysCommand(use, short string, change func(l *fleet.KeyL
 
 func (o *options) changeKeys(ro fleet.Options, root ed25519.PrivateKey, change func(*fleet.KeyList) error) (cli.Result, error) {
 	var l *fleet.KeyList
-	ctx, stop := cli.Interruptible()
-	defer stop()
-	err := o.onRemote(ro, func(r *fleet.Remote) (err error) { l, err = r.ChangeKeys(ctx, root, change); return err })
+	err := o.onRemote(ro, func(ctx context.Context, r *fleet.Remote) (err error) {
+		l, err = r.ChangeKeys(ctx, root, change)
+		return err
+	})
 	if errors.Is(err, errors.ErrUnsupported) && l != nil {
 		err = cli.Hint(err, "the list is changed; this store does not list its heads, so each has it after its next push")
 	}

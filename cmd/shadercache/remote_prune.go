@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -66,10 +67,8 @@ func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFl
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := cli.Interruptible()
-	defer stop()
 	r := &remotePruneResult{Remote: fleet.ShownURL(ro.URL), DryRun: f.DryRun}
-	err = o.onRemote(ro, func(from *fleet.Remote) error {
+	err = o.onRemote(ro, func(ctx context.Context, from *fleet.Remote) error {
 		heads, err := r.heads(ctx, from)
 		if err != nil {
 			return err
