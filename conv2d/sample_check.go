@@ -131,16 +131,7 @@ func (t task) expectedElement(in kernel.Tensors, n int) (at int, want, magnitude
 }
 
 // repeatedTensors is randomTensors with values that repeat.
-func (t task) repeatedTensors(seed uint64) kernel.Tensors {
-	in := kernel.Tensors{Input: repeatedValues(t.input, seed), Weights: repeatedValues(t.weights, seed+1)}
-	if t.bias > 0 {
-		in.Bias = repeatedValues(t.bias, seed+2)
-	}
-	if t.keepsOutput {
-		in.Output = repeatedValues(t.output, seed+3)
-	}
-	return in
-}
+func (t task) repeatedTensors(seed uint64) kernel.Tensors { return t.tensors(seed, repeatedValues) }
 
 // valuePeriod is a prime, so that values repeat neither with the rows of a tensor nor with
 // its planes.

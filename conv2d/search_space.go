@@ -79,13 +79,16 @@ func (s SearchSpace) ReferenceRow(in kernel.Tensors, row int) (at int, want Expe
 }
 
 // randomTensors returns inputs, and an output where a run depends on it.
-func (t task) randomTensors(seed uint64) kernel.Tensors {
-	in := kernel.Tensors{Input: RandomValues(t.input, seed), Weights: RandomValues(t.weights, seed+1)}
+func (t task) randomTensors(seed uint64) kernel.Tensors { return t.tensors(seed, RandomValues) }
+
+// tensors is randomTensors with values of another kind.
+func (t task) tensors(seed uint64, values func(n int, seed uint64) []float32) kernel.Tensors {
+	in := kernel.Tensors{Input: values(t.input, seed), Weights: values(t.weights, seed+1)}
 	if t.bias > 0 {
-		in.Bias = RandomValues(t.bias, seed+2)
+		in.Bias = values(t.bias, seed+2)
 	}
 	if t.keepsOutput {
-		in.Output = RandomValues(t.output, seed+3)
+		in.Output = values(t.output, seed+3)
 	}
 	return in
 }

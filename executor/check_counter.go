@@ -46,12 +46,11 @@ func (l *layout) barriersOf(j *job.Job, c *command) (kinds uint32) {
 	if len(l.images)+len(l.textures)+len(j.TextureInputs)+len(j.TextureOutputs) > 0 {
 		kinds = glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate
 	}
-	first := 0 // the recorder has those of the commands before
-	if n := len(l.commands); n > 1 {
-		first = l.commands[n-2].binds
+	binds := l.binds[:c.binds]
+	if n := len(l.commands); n > 1 { // the recorder has those of the commands before
+		binds = binds[l.commands[n-2].binds:]
 	}
-	for i := range l.binds[first:c.binds] {
-		bound := &l.binds[first+i]
+	for _, bound := range binds {
 		if bound.zero {
 			kinds |= glctx.BarrierUpdate
 		}

@@ -55,10 +55,6 @@ func (s *slot) fits(l *layout, o *Options) bool {
 	return s.jobs < o.SlotJobs && s.upUsed+l.upBytes <= o.SlotBytes && s.downUsed+l.downBytes <= o.SlotBytes
 }
 
-func (s *slot) reset() {
-	s.upUsed, s.downUsed, s.jobs, s.fresh = 0, 0, 0, true
-}
-
 // completed reports whether the GPU has finished all batches of the slot.
 func (s *slot) completed() bool {
 	return !slices.ContainsFunc(s.batches, func(b *batch) bool { return b.state != completedBatch })
@@ -99,7 +95,7 @@ func (e *Executor) removeFromSlot(b *batch) {
 	if last > 0 {
 		return
 	}
-	s.reset()
+	s.upUsed, s.downUsed, s.jobs, s.fresh = 0, 0, 0, true
 	if s != e.mu.slot {
 		e.mu.free = append(e.mu.free, s)
 	}

@@ -46,16 +46,16 @@ func (s *session) copy(t *task) error {
 // inTurn waits for a turn to copy n bytes, then for lock and for the jobs before that use the objects,
 // calls fn, and answers with what it returns. A request that is answered before fn changes nothing,
 // and no deadline answers after it: memory is not written after the reply.
-func (s *session) inTurn(t *task, n int, lock lock, fn func() (wire.CopyReply, error), used ...interface{ Wait(context.Context) error }) error {
+func (s *session) inTurn(t *task, n int, lock func(context.Context) error, unlock func(), fn func() (wire.CopyReply, error), used ...interface{ Wait(context.Context) error }) error {
 	weight, err := s.server.turns.acquire(t.context(), n, n)
 	if err != nil {
 		return err
 	}
 	defer s.server.turns.release(weight)
-	if err := lock.take(t.context()); err != nil {
+	if err := lock(t.context()); err != nil {
 		return err
 	}
-	defer lock.give()
+	defer unlock()
 	done := false
 	s.server.watch.begin(onThread)
 	defer func() { s.server.watch.end(onThread, done) }()
@@ -78,12 +78,6 @@ func (s *session) inTurn(t *task, n int, lock lock, fn func() (wire.CopyReply, e
 	}
 	t.out.flush()
 	return nil
-}
-
-// lock is the lock of a buffer, for a reader or for a change.
-type lock struct {
-	take func(context.Context) error
-	give func()
 }
 
 // awaitThread waits until ctx ends while the GPU's thread compiles, or runs a kernel as some drivers
@@ -150,7 +144,7 @@ func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
 			return reject(wire.CodeInvalid, "a buffer cannot be copied to itself")
 		}
 	}
-	return s.inTurn(t, n, lock{to.Lock, to.Unlock}, func() (reply wire.CopyReply, err error) {
+	return s.inTurn(t, n, to.Lock, to.Unlock, func() (reply wire.CopyReply, err error) {
 		if m.Check {
 			if err := to.Expect(m.Expect); err != nil {
 				return reply, err
@@ -187,7 +181,7 @@ func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
 	if err != nil {
 		return err
 	}
-	return s.inTurn(t, n, lock{from.RLock, from.RUnlock}, func() (reply wire.CopyReply, err error) {
+	return s.inTurn(t, n, from.RLock, from.RUnlock, func() (reply wire.CopyReply, err error) {
 		if m.To.Place == wire.PlaceInline {
 			reply.Data = dst
 		}

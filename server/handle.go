@@ -47,10 +47,10 @@ func (s *session) take(t *task) bool {
 // perform performs one request. Those that are timed are answered later, or here when they
 // fail. It reports false for one that has to go through the queue.
 func (s *session) perform(t *task) bool {
+	if t.isQueued() {
+		s.flush() // replies before do not wait for the device
+	}
 	if t.header.Type.IsTimed() {
-		if t.isQueued() {
-			s.flush() // replies before do not wait for the device
-		}
 		err := s.start(t)
 		if !t.isQueued() && errors.Is(err, context.Canceled) {
 			return false
@@ -80,9 +80,6 @@ func (s *session) answerInOrder(t *task) {
 	kind, makes := made[t.header.Type]
 	if !makes && !t.claim() {
 		return
-	}
-	if makes {
-		s.flush() // replies before do not wait for the device
 	}
 	reply, err := s.answer(t)
 	answers := !makes || t.claim()

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -163,11 +164,9 @@ func (s *session) submitLocked(ctx context.Context, r *running) error {
 }
 
 // atOnce is the context of what does not wait: it has ended.
-var atOnce = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
+var atOnce, endAtOnce = context.WithCancel(context.Background())
+
+func init() { endAtOnce() }
 
 // errBusy is the error of a job that the goroutine that reads requests cannot submit without
 // waiting for other sessions, or for the GPU's thread: that may compile for one.
@@ -344,7 +343,7 @@ func (s *session) prepareOutputs(r *running) error {
 	if err := r.task.checkReply(4 + counters + inline); err != nil {
 		return err
 	}
-	r.inline = resized(r.inline, counters+inline)
+	r.inline = slices.Grow(r.inline[:0], counters+inline)[:counters+inline]
 	r.addOut(counters)
 	rest := r.inline[counters:]
 	for i := range r.request.Out {
@@ -404,11 +403,4 @@ func (r *running) addOut(n int) {
 	r.out += n
 	r.bytes.out += n
 	r.bytes.copied += n
-}
-
-func resized(b []byte, n int) []byte {
-	if n <= cap(b) {
-		return b[:n]
-	}
-	return make([]byte, n)
 }

@@ -65,7 +65,7 @@ func (o *outbox) expect(n int, patience func() context.Context) bool {
 		o.mu.Unlock() // patience may lock the session, which is locked where replies are put
 		ctx := patience()
 		o.mu.Lock()
-		defer context.AfterFunc(ctx, o.signal)()
+		defer context.AfterFunc(ctx, func() { o.unexpect(0) })() // has await look again
 		if o.await(ctx, n); ctx.Err() != nil {
 			return false
 		}
@@ -84,13 +84,6 @@ func (o *outbox) await(ctx context.Context, n int) {
 		o.mu.room.Wait()
 		o.flushLocked() // another goroutine has put replies that nothing writes yet
 	}
-}
-
-// signal has expect look again.
-func (o *outbox) signal() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.mu.room.Broadcast()
 }
 
 // giveUp ends the outbox of a client that does not read.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -327,7 +328,7 @@ func (s *session) runOutput(r *running, o *wire.Operand) ([]byte, error) {
 	if o.Place == wire.PlaceBuffer {
 		return nil, nil
 	}
-	r.inline = resized(r.inline, o.Inline())
+	r.inline = slices.Grow(r.inline[:0], o.Inline())[:o.Inline()]
 	s.hold(r, o)
 	return s.bytesOf(o, r.inline)
 }

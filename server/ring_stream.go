@@ -64,7 +64,6 @@ func (s *session) wakeClient() error {
 
 // wakeRing has the reader of the ring, where there is one, look at it.
 func (s *session) wakeRing(b []byte) error {
-	s.out.flush() // a welcome waits for what follows it
 	if r := s.ring(); r != nil {
 		r.Wake()
 	}

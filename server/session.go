@@ -152,9 +152,7 @@ func (s *session) refuse(reason error) {
 // welcome answers the hello.
 func (s *session) welcome(request uint64) {
 	s.out.put(wire.TypeHello|wire.ReplyBit, request, s.server.welcome(s.id))
-	if !s.conn.HasFrame() {
-		s.out.flush()
-	}
+	s.out.flush()
 	s.server.options.Logger.Debug("session begins", "session", s.id, "client", s.client)
 }
 

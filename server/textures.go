@@ -99,8 +99,7 @@ func (s *session) copyTexels(t *task, m *wire.Copy) error {
 		return err
 	}
 	n := len(data) // which the device compares with the region
-	none := lock{func(context.Context) error { return nil }, func() {}}
-	return s.inTurn(t, n, none, func() (reply wire.CopyReply, err error) {
+	return s.inTurn(t, n, func(context.Context) error { return nil }, func() {}, func() (reply wire.CopyReply, err error) {
 		s.server.counts.bytesCopied.Add(uint64(n))
 		if writes {
 			s.server.counts.bytesIn.Add(uint64(n))

@@ -31,15 +31,7 @@ func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 }
 
 // OneArgument returns a usage error with message unless there is one argument.
-func OneArgument(message string) cobra.PositionalArgs { return Arguments(1, message) }
-
-// Arguments returns a usage error unless there are n arguments.
-func Arguments(n int, message string) cobra.PositionalArgs { return CountArguments(n, n, message) }
-
-// MinimumArguments returns a usage error for fewer than n arguments.
-func MinimumArguments(n int, message string) cobra.PositionalArgs {
-	return CountArguments(n, math.MaxInt, message)
-}
+func OneArgument(message string) cobra.PositionalArgs { return CountArguments(1, 1, message) }
 
 // CountArguments returns a usage error for fewer or more arguments.
 func CountArguments(least, most int, message string) cobra.PositionalArgs {
@@ -52,7 +44,9 @@ func CountArguments(least, most int, message string) cobra.PositionalArgs {
 }
 
 // SomeArguments returns a usage error with message where there is no argument.
-func SomeArguments(message string) cobra.PositionalArgs { return MinimumArguments(1, message) }
+func SomeArguments(message string) cobra.PositionalArgs {
+	return CountArguments(1, math.MaxInt, message)
+}
 
 // KnownCommand returns an error for arguments of a command that only has subcommands,
 // with similar names.

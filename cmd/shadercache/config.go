@@ -68,7 +68,7 @@ func (o *options) configSetCommand() cli.Command {
 		Short:   "Store a limit in the cache directory",
 		Long:    "Store max-bytes, max-files or max-age in the cache directory, which is made if\nit is missing. See config --help.",
 		Example: configExample,
-		Args:    cli.Arguments(2, "name a setting and its value, as in config set max-bytes 4G"),
+		Args:    cli.CountArguments(2, 2, "name a setting and its value, as in config set max-bytes 4G"),
 		Words:   limitNames(),
 		Unused:  cli.GPUFlags, Result: configResult{},
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {

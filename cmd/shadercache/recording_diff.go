@@ -37,7 +37,7 @@ func (o *options) recordingDiffCommand() cli.Command {
 		Short:   "List the programs that a recording lacks",
 		Long:    recordingDiffUsage,
 		Example: "  shadercache recording diff recordings/app now",
-		Args:    cli.Arguments(2, "name a recording, and that of a start"),
+		Args:    cli.CountArguments(2, 2, "name a recording, and that of a start"),
 		Unused:  cli.DirFlags + cli.GPUFlags, Result: recordingDiff{},
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
 			r, err := diffRecordings(args[0], args[1])

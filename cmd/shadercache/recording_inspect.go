@@ -65,7 +65,7 @@ func (o *options) recordingInspectCommand() cli.Command {
 		Short:   "Show everything about a program of a recording",
 		Long:    recordingInspectUsage,
 		Example: "  shadercache recording inspect recordings/app 5e884898",
-		Args:    cli.Arguments(2, "name one recording and one program of it"),
+		Args:    cli.CountArguments(2, 2, "name one recording and one program of it"),
 		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags, Result: recordingInspection{},
 		Check: func(*cobra.Command, []string) error {
 			if f.Text && o.JSON {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -30,7 +31,7 @@ func (o *options) recordingMergeCommand() cli.Command {
 		Short:   "Add recordings to another",
 		Long:    recordingMergeUsage,
 		Example: "  shadercache recording merge recordings/app /mnt/node1/app /mnt/node2/app",
-		Args:    cli.MinimumArguments(2, "name the recording to add to, and at least one other"),
+		Args:    cli.CountArguments(2, math.MaxInt, "name the recording to add to, and at least one other"),
 		Unused:  cli.DirFlags + cli.GPUFlags, Result: recordingMerge{},
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
 			return nil, o.mergeRecordings(args[0], args[1:])

@@ -152,40 +152,29 @@ func (p *Product) finishRows(row, column int, sums []float32) {
 
 // packA copies six rows of A, column by column. Rows that A does not have are 0.
 func (p *Product) packA(to []float32, row int) {
-	height := min(tileM, p.M-row)
-	if height < tileM {
-		clear(to)
-	}
-	if p.A.Trans {
-		for k := range p.K {
-			copy(to[k*tileM:], p.A.Data[k*p.A.LD+row:][:height])
-		}
-		return
-	}
-	for i := range height {
-		from := p.A.Data[(row+i)*p.A.LD:][:p.K]
-		for k, v := range from {
-			to[k*tileM+i] = v
-		}
-	}
+	p.A.pack(to, tileM, row, min(tileM, p.M-row), p.K, p.A.Trans)
 }
 
 // packB copies 16 columns of B, row by row. Columns that B does not have are 0.
 func (p *Product) packB(to []float32, column int) {
-	width := min(tileN, p.N-column)
-	if width < tileN {
+	p.B.pack(to, tileN, column, min(tileN, p.N-column), p.K, !p.B.Trans)
+}
+
+// pack copies n lines of depth elements, from first on, side by side into a panel that is tile wide. together
+// tells that elements of one depth lie together.
+func (m *Matrix) pack(to []float32, tile, first, n, depth int, together bool) {
+	if n < tile {
 		clear(to)
 	}
-	if !p.B.Trans {
-		for k := range p.K {
-			copy(to[k*tileN:], p.B.Data[k*p.B.LD+column:][:width])
+	if together {
+		for k := range depth {
+			copy(to[k*tile:], m.Data[k*m.LD+first:][:n])
 		}
 		return
 	}
-	for j := range width {
-		from := p.B.Data[(column+j)*p.B.LD:][:p.K]
-		for k, v := range from {
-			to[k*tileN+j] = v
+	for i := range n {
+		for k, v := range m.Data[(first+i)*m.LD:][:depth] {
+			to[k*tile+i] = v
 		}
 	}
 }

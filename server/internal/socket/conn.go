@@ -4,7 +4,6 @@ package socket
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -179,12 +178,6 @@ func (c *Conn) fillHello(n int) error {
 		err = c.fill(n)
 	}
 	return err
-}
-
-// HasFrame reports whether Next would return without reading.
-func (c *Conn) HasFrame() bool {
-	n := c.to - c.from
-	return n >= wire.HeaderSize && n-wire.HeaderSize >= int(min(binary.LittleEndian.Uint32(c.in[c.from:]), wire.MaxBody))
 }
 
 // fill reads until n bytes are there.
