@@ -5,6 +5,7 @@ package executor
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -56,6 +57,35 @@ func TestCancelAtEveryStage(t *testing.T) {
 	third.pending.Release()
 	if err := third.pending.Wait(t.Context()); err != nil {
 		t.Errorf("Wait after Wait and Release: %v", err)
+	}
+}
+
+// TestRoomAfterTheEndOfAContext: who waited for room, and whose context ended meanwhile, does not take what is
+// free since.
+func TestRoomAfterTheEndOfAContext(t *testing.T) {
+	f := newFixture(t, Options{Depth: 2, SlotJobs: 3})
+	h := f.affine()
+	for range 100 {
+		var held []*task
+		for i := range 6 {
+			k := newTask(h, uint32(i), 20)
+			k.pending = f.submit(k.job)
+			held = append(held, k)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		blocked, done := f.Stats().Blocked, make(chan error, 1)
+		var p Pending
+		go func() { done <- f.SubmitInto(ctx, &newTask(h, 9, 20).job, &p) }()
+		for f.Stats().Blocked == blocked {
+			runtime.Gosched()
+		}
+		cancel()
+		for _, k := range held {
+			k.pending.Release()
+		}
+		if err := <-done; err != context.Canceled {
+			t.Fatalf("error is %v", err)
+		}
 	}
 }
 

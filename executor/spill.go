@@ -64,7 +64,11 @@ func (s *Spill) Move(ctx context.Context, e *Executor, j *job.Job, newMemory fun
 func (e *Executor) HasRoom(j *job.Job) bool {
 	in, out := 0, 0
 	for i := range j.Count() {
-		in += len(j.At(i).Params)
+		d := j.At(i)
+		in += len(d.Params)
+		for k := range d.Blocks {
+			in += len(d.Blocks[k].Data)
+		}
 	}
 	for i := range j.Inputs {
 		in += operandSize(j.Inputs[i].Data, j.Inputs[i].Size)
@@ -108,11 +112,10 @@ func (s *Spill) moveOutput(j *job.Job, out *job.Output, newMemory func(int) (*Me
 	if err != nil {
 		return err
 	}
-	m, err := s.Download(to, newMemory)
+	m, err := s.Download(to, out.Read, newMemory)
 	if err != nil {
 		return err
 	}
-	s.late[len(s.late)-1].read = out.Read
 	BindOperand(j, job.Bound{Binding: out.Binding, Buffer: m})
 	return nil
 }
@@ -145,11 +148,10 @@ func (s *Spill) moveTexels(ctx context.Context, j *job.Job, large int, newMemory
 		if err != nil {
 			return err
 		}
-		m, err := s.Download(to, newMemory)
+		m, err := s.Download(to, read, newMemory)
 		if err != nil {
 			return err
 		}
-		s.late[len(s.late)-1].read = read
 		*out = job.TextureOutput{Texture: out.Texture, Region: region, Buffer: m}
 	}
 	return nil
@@ -164,11 +166,12 @@ func (s *Spill) Upload(ctx context.Context, data []byte, newMemory func(int) (*M
 	return m, m.UploadInPieces(ctx, 0, data)
 }
 
-// Download returns memory of the Spill that Deliver copies to a slice.
-func (s *Spill) Download(to []byte, newMemory func(int) (*Memory, error)) (*Memory, error) {
+// Download returns memory of the Spill that Deliver copies to a slice, and passes to read unless that is
+// nil.
+func (s *Spill) Download(to []byte, read func([]byte), newMemory func(int) (*Memory, error)) (*Memory, error) {
 	m, err := s.add(len(to), newMemory)
 	if err == nil {
-		s.late = append(s.late, lateOutput{from: m, to: to})
+		s.late = append(s.late, lateOutput{m, to, read})
 	}
 	return m, err
 }

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -102,11 +103,11 @@ func (e *Executor) reserve(ctx context.Context, j *job.Job, l *layout, task uint
 		room := trace.Begin(e.options.Tracer, trace.Executor, task, trace.Room)
 		err := e.sleep(ctx, w, &e.mu.space, moveResultsAfter, pending)
 		room.End()
-		switch err {
-		case nil:
-		case errWaitTimeout:
+		if err == errWaitTimeout {
 			e.makeRoom()
-		default:
+			err = nil
+		}
+		if err = cmp.Or(err, ctx.Err()); err != nil { // also where there is room since: its owner goes on
 			return nil, 0, 0, err
 		}
 	}

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/server/internal/wire"
+	"golang.org/x/sync/semaphore"
 )
 
 // plan is a chain of layers with programs and weights on the device, of one session or
@@ -26,8 +26,11 @@ type plan struct {
 	bytes         int64
 	input, output int // elements
 
-	mu sync.RWMutex // held while weights change, and by readers until the executor has a run of them
+	lock *semaphore.Weighted // held whole while weights change; 1 by readers, until the executor has a run of them
 }
+
+// wholePlan is what has to be acquired of a plan's lock for a change.
+const wholePlan = 1 << 30
 
 func (p *plan) Bytes() int64 { return p.bytes }
 func (p *plan) Free()        { p.Plan.Release() }
@@ -88,7 +91,7 @@ func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool,
 		return nil, err
 	}
 	info := made.Info()
-	return &plan{Plan: made, layers: layers, exact: exact, bytes: bytes, input: info.Input, output: info.Output}, nil
+	return &plan{Plan: made, layers: layers, exact: exact, bytes: bytes, input: info.Input, output: info.Output, lock: semaphore.NewWeighted(wholePlan)}, nil
 }
 
 // plan makes or opens a plan.
@@ -107,7 +110,10 @@ func (s *session) plan(t *task, b []byte) (wire.Message, error) {
 	}
 	o.plans[m.ID] = opened
 	o.total.Add(1)
-	reply := opened.reply(created)
+	reply, err := opened.reply(t.context(), created)
+	if err != nil {
+		return nil, errors.Join(err, o.drop(wire.KindPlan, m.ID))
+	}
 	if created && t.checkReply(len(reply.Append(nil))) != nil { // the answer is an error
 		_ = s.server.plans.Delete(string(m.Name))
 	}
@@ -171,9 +177,11 @@ func (o *objects) closePlan(p *openPlan) {
 	p.Free()
 }
 
-func (p *plan) reply(created bool) *wire.PlanReply {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
+func (p *plan) reply(ctx context.Context, created bool) (*wire.PlanReply, error) {
+	if err := p.lock.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer p.lock.Release(1)
 	var layers, programs strings.Builder
 	info := p.Info()
 	for _, layer := range info.Layers {
@@ -186,7 +194,7 @@ func (p *plan) reply(created bool) *wire.PlanReply {
 		Created: created, HasWeights: info.Version != 0, Version: info.Version,
 		Input: uint64(info.Input), Weights: uint64(info.Weights), Bias: uint64(info.Bias), Output: uint64(info.Output),
 		Layers: []byte(layers.String()), Programs: []byte(programs.String()),
-	}
+	}, nil
 }
 
 // weights puts weights on the device, unless the version is there.
@@ -205,8 +213,10 @@ func (s *session) weights(t *task) error {
 	if err := s.server.awaitThread(t.context(), false); err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	if err := p.lock.Acquire(t.context(), wholePlan); err != nil {
+		return err
+	}
+	defer p.lock.Release(wholePlan)
 	if !t.claim() {
 		return nil
 	}
@@ -224,7 +234,7 @@ func (s *session) weights(t *task) error {
 	return nil
 }
 
-// setWeights sets the weights of every layer. p.mu is held. After an error the plan has those
+// setWeights sets the weights of every layer. p.lock is held. After an error the plan has those
 // of before.
 func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	weights, err := s.bytesOf(&m.Weights, m.Weights.Data)
@@ -278,12 +288,14 @@ func (s *session) submitRun(r *running) error {
 			return err
 		}
 	}
-	if r.task.isQueued() {
-		p.mu.RLock()
-	} else if makes || !p.mu.TryRLock() {
-		return errBusy
+	if !r.task.isQueued() {
+		if makes || !p.lock.TryAcquire(1) {
+			return errBusy
+		}
+	} else if err := p.lock.Acquire(r.task.context(), 1); err != nil {
+		return err
 	}
-	defer p.mu.RUnlock()
+	defer p.lock.Release(1)
 	if err := s.prepareRun(r, &m, p); errors.Is(err, conv2d.ErrNoWeights) {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
 	} else if err != nil {
@@ -295,7 +307,7 @@ func (s *session) submitRun(r *running) error {
 	return s.submit(r)
 }
 
-// prepareRun makes the job of a run. p.mu is held.
+// prepareRun makes the job of a run. p.lock is held.
 func (s *session) prepareRun(r *running, m *wire.Run, p *openPlan) error {
 	if p.KeepsOutput() && m.Output.Place != wire.PlaceBuffer {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan changes an output that is there", Hint: "let it write a buffer that has the values from before"}
@@ -350,7 +362,7 @@ func (s *session) canRunInPlace(m *wire.Run) bool {
 }
 
 // prepareRunOnDevice makes the job of a run of which input or output is a buffer, or is used
-// in place. p.mu is held.
+// in place. p.lock is held.
 func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input, output []byte, inPlace bool) error {
 	if input != nil && len(input) != 4*p.input || output != nil && len(output) != 4*p.output {
 		return reject(wire.CodeInvalid, "%d bytes in and %d out, the plan takes %d and makes %d",
@@ -383,7 +395,7 @@ func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written, 
 			return nil, reject(wire.CodeInvalid, "a run needs an input and an output")
 		}
 		if written {
-			return r.pending.Spill.Download(bytes, s.server.newMemory)
+			return r.pending.Spill.Download(bytes, nil, s.server.newMemory)
 		}
 		return r.pending.Spill.Upload(s.ctx, bytes, s.server.newMemory)
 	}

@@ -48,10 +48,12 @@ func (b *Buffer) Lock(ctx context.Context) error { return b.acquire(ctx, whole) 
 // RLock locks the buffer for a reader, likewise.
 func (b *Buffer) RLock(ctx context.Context) error { return b.acquire(ctx, 1) }
 
-func (b *Buffer) acquire(ctx context.Context, n int64) (err error) {
-	if !b.lock.TryAcquire(n) {
-		b.context.PollWhile(func() { err = b.lock.Acquire(ctx, n) })
+func (b *Buffer) acquire(ctx context.Context, n int64) error {
+	if b.lock.TryAcquire(n) {
+		return nil
 	}
+	var err error
+	b.context.PollWhile(func() { err = b.lock.Acquire(ctx, n) })
 	return err
 }
 

@@ -97,6 +97,19 @@ func results() (list []testCase) {
 			r.do(j)
 			r.same(out, slices.Repeat([]uint32{sum}, n))
 		}},
+		{name: "an input that has no room beside uniform blocks", do: func(r *run) {
+			const n = 10_000 // words
+			out := poisoned(n)
+			j := &job.Job{
+				Dispatch: job.Dispatch{Program: r.get(blocked), Groups: groups(n)},
+				Inputs:   []job.Input{{Binding: 1, Data: bytesOf(slices.Repeat([]uint32{5}, n))}}, Outputs: []job.Output{{Binding: 0, To: bytesOf(out)}},
+			}
+			for k := range uint32(3) {
+				j.Blocks = append(j.Blocks, job.Block{Binding: 1 + k, Data: bytesOf(slices.Repeat([]uint32{k}, n))})
+			}
+			r.do(j)
+			r.same(out, slices.Repeat([]uint32{5 + 0 + 1 + 2}, n))
+		}},
 		{name: "a hundred jobs at a time", do: func(r *run) {
 			p := r.get(scaled)
 			var pending []job.Pending

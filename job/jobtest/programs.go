@@ -33,6 +33,17 @@ void main() {
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) restrict buffer Values { uint values[]; };
 void main() { uint i = gl_GlobalInvocationID.x; if (i < values.length()) values[i] += 1u; }`, nil)
+	blocked = shader.MustSource("blocked", `
+layout(local_size_x = 64) in;
+layout(std430, binding = 0) restrict writeonly buffer To { uint to[]; };
+layout(std430, binding = 1) restrict readonly buffer From { uint from[]; };
+layout(std140, binding = 1) uniform A { uvec4 a[2500]; };
+layout(std140, binding = 2) uniform B { uvec4 b[2500]; };
+layout(std140, binding = 3) uniform C { uvec4 c[2500]; };
+void main() {
+    uint i = gl_GlobalInvocationID.x;
+    if (i < to.length()) to[i] = from[i] + a[i / 4u][i % 4u] + b[i / 4u][i % 4u] + c[i / 4u][i % 4u];
+}`, nil)
 	tripled = shader.MustSource("tripled", `
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) restrict readonly buffer From { uint from[]; };
