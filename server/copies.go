@@ -47,6 +47,10 @@ func (s *session) copy(t *task) error {
 // calls fn, and answers with what it returns. A request that is answered before fn changes nothing,
 // and no deadline answers after it: memory is not written after the reply.
 func (s *session) inTurn(t *task, n int, lock func(context.Context) error, unlock func(), fn func() (wire.CopyReply, error), used ...interface{ Wait(context.Context) error }) error {
+	if err := lock(t.context()); err != nil { // others' turns do not wait for it
+		return err
+	}
+	unlock()
 	weight, err := s.server.turns.acquire(t.context(), n, n)
 	if err != nil {
 		return err

@@ -195,7 +195,7 @@ func (s *Server) refusal() (refusal *wire.Error) {
 	case s.mu.draining:
 		refusal = reject(wire.CodeDraining, "the server shuts down")
 	case s.isFull():
-		refusal = reject(wire.CodeQuota, "the server has %d sessions already", len(s.mu.sessions))
+		refusal = reject(wire.CodeQuota, "the server has %d sessions already", s.options.Sessions)
 	default:
 		return nil
 	}

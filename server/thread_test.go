@@ -3,6 +3,7 @@
 package server_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -146,11 +147,14 @@ func TestJobsWithoutRoomForTheirReply(t *testing.T) {
 		r.pipeline(1000+i, rawRequest(wire.TypeJob, validJob(16, 1)))
 		r.want(wire.TypeJob|wire.ReplyBit, 1000+i)
 	}
+	j := validJob(16, 1)
+	j.Out[0].Operand.Size = 520_000
+	r.pipeline(9, rawRequest(wire.TypeJob, j)) // the first large one makes a program on some drivers
+	r.want(wire.TypeJob|wire.ReplyBit, 9)
 	f.busyThread()
 	const jobs = 9 // of which 8 have room
+	j.Deadline = uint64(300 * time.Millisecond)
 	for i := range uint64(jobs) {
-		j := validJob(16, 1)
-		j.Deadline, j.Out[0].Operand.Size = uint64(300*time.Millisecond), 520_000
 		r.pipeline(10+i, rawRequest(wire.TypeJob, j))
 	}
 	for request, a := range r.answers(jobs) {
@@ -225,6 +229,40 @@ func TestBuffersOfAJobThatWaitsForItsTurn(t *testing.T) {
 	opens.want(wire.TypeBuffer|wire.ReplyBit, 10)
 	release()
 	r.want(wire.TypeJob|wire.ReplyBit, 10)
+}
+
+// A run that waits for its turn holds up nobody beyond their deadlines who uses the plan, too.
+func TestPlanOfARunThatWaitsForItsTurn(t *testing.T) {
+	f := serve(t, server.Options{})
+	inline := func(n int) wire.Operand {
+		return wire.Operand{Place: wire.PlaceInline, Size: uint64(n), Data: make([]byte, n)}
+	}
+	const n = 64 // whose input needs more than one small turn
+	open := func() *raw {
+		r := f.rawSession()
+		r.pipeline(2, rawRequest(wire.TypePlan, &wire.Plan{ID: 1, Name: []byte("p"), Flags: wire.Create, Spec: fmt.Appendf(nil, "gemm:%dx%dx%d", n, n, n)}))
+		r.want(wire.TypePlan|wire.ReplyBit, 2)
+		return r
+	}
+	runs, weights := open(), open()
+	runs.pipeline(3, rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 1, Weights: inline(4 * n * n)}))
+	runs.want(wire.TypeWeights|wire.ReplyBit, 3)
+	release, err := f.TakeTurns(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(release)
+	t.Cleanup(release)
+	runs.pipeline(10, rawRequest(wire.TypeRun, &wire.Run{Plan: 1, Input: inline(4 * n * n), Output: wire.Operand{Place: wire.PlaceInline, Size: 4 * n * n}}),
+		rawRequest(wire.TypeCancel, &wire.Cancel{Request: 999}))
+	runs.want(wire.TypeCancel|wire.ReplyBit, 11)
+	eventually(t, "the run is performed", func() bool { return f.sessionOf(runs).Unanswered == 1 })
+	weights.pipeline(10, rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 2, Deadline: uint64(100 * time.Millisecond), Weights: inline(4 * n * n)}),
+		rawRequest(wire.TypeStatus, &wire.Empty{}))
+	weights.wantError(10, wire.CodeDeadline)
+	weights.want(wire.TypeStatus|wire.ReplyBit, 11)
+	release()
+	runs.want(wire.TypeRun|wire.ReplyBit, 10)
 }
 
 // A session that has ended leaves its place to others, whatever its jobs wait for.
