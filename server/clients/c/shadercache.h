@@ -1225,8 +1225,13 @@ static int shc__call(shc_client *c, int descriptor, uint64_t until, shc__frame *
 static int shc__call_empty(shc_client *c, int descriptor, uint64_t timeout) {
     shc__frame f;
     shc__reader r;
-    int code = shc__call(c, descriptor, shc__later(timeout), &f);
-    if (code != SHC_OK) {
+    uint64_t until = shc__later(timeout);
+    size_t i;
+    int code;
+    for (i = 0; i < c->pending_count; i++) { /* it may wait for the jobs before it */
+        until = c->pending[i].until > until ? c->pending[i].until : until;
+    }
+    if ((code = shc__call(c, descriptor, until, &f)) != SHC_OK) {
         return code;
     }
     r = shc__body(&f);

@@ -599,7 +599,7 @@ class Memory(_Object):
 
     _kind = _KIND_MEMORY
 
-    def __init__(self, client: "Client", size: int) -> None:
+    def __init__(self, client: "Client", size: int, deadline: float = -1) -> None:
         super().__init__(client, client._next_id())
         self.size = size
         fd = _memfd(size)
@@ -608,13 +608,13 @@ class Memory(_Object):
 
             self._map = mmap(fd, size)
             try:
-                client._call(_MEMORY, [pack("<IQ", self.id, size)], descriptor=fd)
+                client._call(_MEMORY, [pack("<IQ", self.id, size)], deadline=deadline, descriptor=fd)
             except QuotaExceeded:
                 if not client._spare:
                     raise
                 while client._spare:
                     client._spare.pop().release()
-                client._call(_MEMORY, [pack("<IQ", self.id, size)], descriptor=fd)
+                client._call(_MEMORY, [pack("<IQ", self.id, size)], deadline=deadline, descriptor=fd)
         finally:
             os.close(fd)
         self.view = memoryview(self._map)
@@ -1516,7 +1516,7 @@ class Client:
         for i, memory in enumerate(self._spare):
             if memory.size >= size:
                 return self._spare.pop(i)
-        return Memory(self, 1 << (size - 1).bit_length())
+        return Memory(self, 1 << (size - 1).bit_length(), self._timeout)
 
     def _give_back(self, memory: Memory, reuse: bool) -> None:
         if self._end is None:
@@ -1538,7 +1538,8 @@ class Client:
         return self._end is None and self._pid == os.getpid()
 
     def _later(self) -> float:
-        return monotonic() + self._timeout
+        """What has no deadline of its own may wait for the jobs before it."""
+        return max([monotonic() + self._timeout] + [f.until for f in self._pending.values()])
 
     def _left(self, until: float) -> float:
         """Returns the seconds until a server counts as dead that was to answer until then: not
@@ -1564,7 +1565,7 @@ class Client:
     ) -> "Any":
         """Sends a request and returns what decode makes of its reply. A deadline of -1 is
         that of requests that have none."""
-        if type in (_PROGRAM, _MEMORY, _BUFFER, _PLAN, _TEXTURE):
+        if deadline == -1 and type in (_PROGRAM, _MEMORY, _BUFFER, _PLAN, _TEXTURE):
             until = monotonic() + self._compile_timeout
         else:
             until = self._later() if deadline == -1 else self._until(deadline)
