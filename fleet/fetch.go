@@ -62,26 +62,29 @@ type small struct {
 	clock time.Time
 }
 
-// readSmall reads an object of at most limit bytes. Of one that it refuses it returns the tag.
+// readSmall reads an object of at most limit bytes. With an error it returns the tag, where there
+// was an answer.
 func (r *Remote) readSmall(ctx context.Context, name string, limit int64) (small, error) {
 	object, err := r.backend.Get(ctx, name, 0)
 	if err != nil {
 		return small{}, err
 	}
 	defer object.Body.Close()
+	read := small{tag: object.Tag, clock: object.Clock}
 	if object.Size > limit {
-		return small{tag: object.Tag, clock: object.Clock}, refuse(classDamaged, "%s has %d bytes, and at most %d are possible", name, object.Size, limit)
+		return read, refuse(classDamaged, "%s has %d bytes, and at most %d are possible", name, object.Size, limit)
 	}
 	data, err := io.ReadAll(io.LimitReader(object.Body, limit+1))
 	switch {
 	case err != nil:
-		return small{}, fmt.Errorf("%w: %s ended early: %w", ErrUnreachable, name, err)
+		return read, fmt.Errorf("%w: %s ended early: %w", ErrUnreachable, name, err)
 	case int64(len(data)) > limit:
-		return small{tag: object.Tag, clock: object.Clock}, refuse(classDamaged, "%s has more than %d bytes", name, limit)
+		return read, refuse(classDamaged, "%s has more than %d bytes", name, limit)
 	case object.Size >= 0 && int64(len(data)) != object.Size:
-		return small{}, fmt.Errorf("%w: %s ended after %d of %d bytes", ErrUnreachable, name, len(data), object.Size)
+		return read, fmt.Errorf("%w: %s ended after %d of %d bytes", ErrUnreachable, name, len(data), object.Size)
 	}
-	return small{data, object.Tag, object.Clock}, nil
+	read.data = data
+	return read, nil
 }
 
 // readListed is readSmall for what a store has listed, or a writer is about to replace: that it is not
@@ -112,7 +115,7 @@ func (r *Remote) openPack(ctx context.Context, of shader.Digest, p Pack) (io.Rea
 // minute, so packs that have more than aheadBytes together are not.
 const (
 	parallelPacks = 4
-	aheadBytes    = 8 << 20
+	aheadBytes    = 1 << 20
 )
 
 // openedPack is the result of opening a pack.

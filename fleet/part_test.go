@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ type cutBody struct {
 
 func (b *cutBody) Read(p []byte) (int, error) {
 	if b.left == 0 {
-		return 0, fmt.Errorf("%w: reset", fleet.ErrUnreachable)
+		return 0, fmt.Errorf("%w: %w", fleet.ErrUnreachable, syscall.ECONNRESET)
 	}
 	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
 	b.left -= n

@@ -231,10 +231,15 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 	empty := &fetched{Head: &Head{Schema: headSchema, Fingerprint: p.of, Driver: p.driver, Packs: []Pack{}}}
 	if p.options.Replace {
 		object, err := p.r.readListed(ctx, headName(p.of), maxHeadBytes)
-		if err == nil || errors.Is(err, ErrRefused) {
-			h := p.r.claimedHead(object, p.of)
+		if errors.Is(err, ErrUnreachable) { // a second one that ends early is damaged for good
+			object, err = p.r.readListed(ctx, headName(p.of), maxHeadBytes)
+		}
+		if err == nil || errors.Is(err, ErrRefused) || object.tag != "" {
 			empty.tag, empty.clock, empty.object, err = object.tag, object.clock, []byte{}, nil
-			empty.Epoch, empty.Sequence, p.had = h.Epoch, h.Sequence, h.Programs()
+			h := p.r.claimedHead(object, p.of)
+			if p.had = 1; h != nil { // what cannot be read may have programs
+				empty.Epoch, empty.Sequence, p.had = h.Epoch, h.Sequence, h.Programs()
+			}
 		}
 		return empty, ignoreMissing(err)
 	}
@@ -245,7 +250,7 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 	return old, err
 }
 
-// claimedHead returns a head that is replaced, whoever wrote it, and an empty one for what is none:
+// claimedHead returns a head that is replaced, whoever wrote it, and nil for what this version cannot read:
 // readers may have seen its number. One that is not signed by a key that counts, and that no clock or
 // list of keys has, is not taken, as later ones would have to be above it.
 func (r *Remote) claimedHead(object small, of shader.Digest) *Head {
@@ -257,7 +262,7 @@ func (r *Remote) claimedHead(object small, of shader.Digest) *Head {
 	_, content, _ := bytes.Cut(signed, []byte("\n"))
 	h, err := decodeHead(content, of)
 	if err != nil {
-		return &Head{}
+		return nil
 	}
 	h.Epoch = min(h.Epoch, max(cmp.Or(r.seenKeys(), &KeyList{}).Epoch, seen.Epoch))
 	if h.Sequence > uint64(r.now().Add(maxClockError).UnixMilli()) {
@@ -277,7 +282,7 @@ func (p *pusher) known(ctx context.Context, h *Head) (map[pack.Item]struct{}, er
 			return nil, fmt.Errorf("others can read it: update shadercache here: %w", err)
 		}
 		if isLost(err) { // once may be the network's fault, or that of a server that starts anew
-			_ = pause(ctx, time.Second/4)
+			_ = pause(ctx, time.Second/10)
 			items, err = p.r.packItems(ctx, h, listed)
 		}
 		if isLost(err) {

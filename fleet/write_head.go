@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/shadercache/shadercache/shader"
@@ -173,7 +174,8 @@ func (r *Remote) hasPack(ctx context.Context, of shader.Digest, p Pack) error {
 		return err
 	}
 	defer body.Close()
-	if _, err = io.ReadFull(body, make([]byte, 1)); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	// A proxy may end the stream with an error of its own; a reset is the network's fault.
+	if _, err = io.ReadFull(body, make([]byte, 1)); err != nil && ctx.Err() == nil && !errors.Is(err, syscall.ECONNRESET) {
 		err = fmt.Errorf("pack %s: %w: nothing of it arrives: %w", p.SHA256.Short(), ErrNotFound, err)
 	}
 	return err

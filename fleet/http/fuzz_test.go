@@ -109,6 +109,25 @@ func TestAListingEnds(t *testing.T) {
 	}
 }
 
+// A folder that is listed and not found is asked for again: once may be the server's fault.
+func TestAListedFolderThatIsMissingOnce(t *testing.T) {
+	missing := true
+	b := backendOf(t, func(r *http.Request) (*http.Response, error) {
+		answer := &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r}
+		index := `[{"name":"driver","type":"directory"}]`
+		if strings.HasSuffix(r.URL.Path, "driver/") {
+			if index = `[{"name":"head","type":"file","size":1}]`; missing {
+				missing, answer.StatusCode = false, http.StatusNotFound
+			}
+		}
+		answer.Body = io.NopCloser(strings.NewReader(index))
+		return answer, nil
+	})
+	if found, err := b.List(t.Context(), "v1/"); err != nil || len(found) != 1 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
 // An index with what no folder has is refused.
 func TestIndexesThatAreRefused(t *testing.T) {
 	var many strings.Builder

@@ -52,8 +52,10 @@ func (l *listing) walk(ctx context.Context, folder string, depth int) error {
 		return l.refuse(folder, "an index of more than %d folders", maxIndexFolders)
 	}
 	entries, err := l.index(ctx, folder)
-	if errors.Is(err, fleet.ErrNotFound) && depth < maxIndexDepth { // deleted meanwhile
-		return nil
+	if errors.Is(err, fleet.ErrNotFound) && depth < maxIndexDepth { // deleted meanwhile, or once the server's fault
+		if entries, err = l.index(ctx, folder); errors.Is(err, fleet.ErrNotFound) {
+			return nil
+		}
 	}
 	if err != nil {
 		return err
