@@ -143,16 +143,11 @@ func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
 	if d.readOnly {
 		return PruneReport{}, false, ErrReadOnly
 	}
-	// Written first, so that of the processes that end together one trims; on a full volume
-	// when there is room.
-	unwritten := trims.write(d.path, o.Now.UTC())
-	if unwritten != nil && !osfile.IsNoSpace(unwritten) {
-		return PruneReport{}, false, fmt.Errorf("binary: trim: %w", unwritten)
+	// Written first, so that of the processes that end together one trims.
+	if err := trims.write(d.path, o.Now.UTC()); err != nil {
+		return PruneReport{}, false, fmt.Errorf("binary: trim: %w", err)
 	}
 	report, err := d.Prune(o)
-	if unwritten != nil {
-		err = errors.Join(err, trims.write(d.path, o.Now.UTC()))
-	}
 	return report, true, err
 }
 

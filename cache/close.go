@@ -75,7 +75,7 @@ func (c *Cache) Close() error {
 //	record    uses and counters; the store merges those of other processes, and writes the
 //	          views of them (binary/record.go)
 //	compiled  the sources that this start compiled
-//	trim      the limits on the disk; before that, where record fails: the volume may be full
+//	trim      the limits on the disk
 //
 // After an error of record the next call does the same again. The caller holds recording.
 func (c *Cache) keepHouse() error {
@@ -85,9 +85,6 @@ func (c *Cache) keepHouse() error {
 	c.settleDriver()
 	settle.End()
 	compiled, err := c.record()
-	if err != nil && c.trim() {
-		compiled, err = c.record()
-	}
 	if err != nil {
 		c.storeFailed("recording", err)
 		return err
@@ -97,7 +94,9 @@ func (c *Cache) keepHouse() error {
 			c.storeFailed("recording compiled sources", err)
 		}
 	}
-	c.trim()
+	if err := c.trim(); err != nil {
+		c.storeFailed("trimming", err)
+	}
 	return nil
 }
 
@@ -134,21 +133,18 @@ func (c *Cache) record() (compiled []*shader.Source, err error) {
 	return c.mu.counters.commit(), nil
 }
 
-// trim enforces the limits on the disk. It reports whether it was time to.
-func (c *Cache) trim() bool {
+// trim enforces the limits on the disk.
+func (c *Cache) trim() error {
 	if c.options.MaxDiskBytes < 0 && c.options.MaxDiskFiles < 0 && c.options.MaxDiskAge < 0 {
-		return false
+		return nil
 	}
-	_, trimmed, err := c.store.Trim(binary.PruneOptions{
+	_, _, err := c.store.Trim(binary.PruneOptions{
 		MaxBytes: c.options.MaxDiskBytes,
 		MaxFiles: c.options.MaxDiskFiles,
 		MaxAge:   c.options.MaxDiskAge,
 		Now:      c.clock.wall(),
 	})
-	if err != nil {
-		c.storeFailed("trimming", err)
-	}
-	return trimmed
+	return err
 }
 
 // Abandon makes calls fail with shader.ErrClosed from now on, and nothing else: for an owner that
