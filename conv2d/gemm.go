@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // GEMMProblem is the matrix product
@@ -226,27 +227,7 @@ func (f *faults) matrix(name string, s stored, ld int) {
 	}
 }
 
-// String returns "MxNxK" and the other fields that are set.
+// String returns "MxNxK" and the other fields that are set, as they are in a shape.
 func (p GEMMProblem) String() string {
-	text := fmt.Sprintf("%dx%dx%d", p.M, p.N, p.K)
-	for _, part := range []struct {
-		set  bool
-		name string
-	}{
-		{p.TransA, " At"},
-		{p.TransB, " Bt"},
-		{p.LDA != 0, fmt.Sprintf(" lda%d", p.LDA)},
-		{p.LDB != 0, fmt.Sprintf(" ldb%d", p.LDB)},
-		{p.LDC != 0, fmt.Sprintf(" ldc%d", p.LDC)},
-		{p.Batch > 1, fmt.Sprintf(" batch%d:%d:%d:%d", p.Batch, p.StrideA, p.StrideB, p.StrideC)},
-		{p.alpha() != 1, fmt.Sprintf(" alpha%g", p.alpha())},
-		{p.beta() != 0, fmt.Sprintf(" beta%g", p.beta())},
-		{p.Bias != NoBias, " " + p.Bias.String()},
-		{p.Activation != None, " " + p.Activation.String()},
-	} {
-		if part.set {
-			text += part.name
-		}
-	}
-	return text
+	return strings.ReplaceAll(strings.TrimPrefix(p.word(), gemmPrefix), ",", " ")
 }

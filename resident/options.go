@@ -3,10 +3,10 @@
 package resident
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/resident/internal/wire"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -28,12 +28,7 @@ var strategyNames = [...]string{"redispatch", "mega", "chain", "double", "triple
 // Strategies returns all of them.
 func Strategies() []Strategy { return []Strategy{Redispatch, Mega, Chain, Double, Triple, Persistent} }
 
-func (s Strategy) String() string {
-	if int(s) < len(strategyNames) {
-		return strategyNames[s]
-	}
-	return fmt.Sprintf("strategy %d", uint8(s))
-}
+func (s Strategy) String() string { return wire.Name(strategyNames[:], "strategy", s) }
 
 // Options configure a [Session]. The zero value runs everywhere.
 type Options struct {

@@ -25,12 +25,7 @@ const (
 
 var signalNames = [...]string{"running", "halt", "syscall", "checkpoint", "breakpoint", "fault"}
 
-func (k SignalKind) String() string {
-	if int(k) < len(signalNames) {
-		return signalNames[k]
-	}
-	return fmt.Sprintf("signal %d", uint32(k))
-}
+func (k SignalKind) String() string { return wire.Name(signalNames[:], "signal", k) }
 
 // Signal is what a kernel raised with residentSignal.
 type Signal struct {

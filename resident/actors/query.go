@@ -5,6 +5,8 @@ package actors
 import (
 	"context"
 	"fmt"
+
+	"github.com/shadercache/shadercache/resident/internal/wire"
 )
 
 // ActorState is the state of an actor's life cycle.
@@ -22,11 +24,7 @@ const (
 
 // String returns the name of the state in lower case.
 func (s ActorState) String() string {
-	names := [...]string{"free", "born", "live", "ending", "waiting", "failed"}
-	if int(s) < len(names) {
-		return names[s]
-	}
-	return fmt.Sprintf("state %d", uint32(s))
+	return wire.Name([]string{"free", "born", "live", "ending", "waiting", "failed"}, "state", s)
 }
 
 // Info is the registry entry of an actor, between two ticks.

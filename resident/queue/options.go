@@ -1,6 +1,10 @@
 package queue
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/shadercache/shadercache/resident/internal/wire"
+)
 
 // Order is the order in which items are taken.
 type Order uint8
@@ -13,13 +17,7 @@ const (
 )
 
 // String returns the name of the order in lower case.
-func (o Order) String() string {
-	names := [...]string{"fifo", "lifo", "priority"}
-	if int(o) < len(names) {
-		return names[o]
-	}
-	return fmt.Sprintf("order %d", uint8(o))
-}
+func (o Order) String() string { return wire.Name([]string{"fifo", "lifo", "priority"}, "order", o) }
 
 // Options configure a queue. The zero value is a FIFO for 4,096 items of one
 // word.
