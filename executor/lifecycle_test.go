@@ -65,6 +65,7 @@ func TestCancelAtEveryStage(t *testing.T) {
 func TestRoomAfterTheEndOfAContext(t *testing.T) {
 	f := newFixture(t, Options{Depth: 2, SlotJobs: 3})
 	h := f.affine()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // who waits runs when there is room already
 	for range 100 {
 		var held []*task
 		for i := range 6 {
@@ -72,18 +73,26 @@ func TestRoomAfterTheEndOfAContext(t *testing.T) {
 			k.pending = f.submit(k.job)
 			held = append(held, k)
 		}
+		for _, k := range held {
+			for !k.pending.Ready() {
+				time.Sleep(50 * time.Microsecond)
+			}
+		}
 		ctx, cancel := context.WithCancel(t.Context())
-		blocked, done := f.Stats().Blocked, make(chan error, 1)
+		before, done := f.Stats(), make(chan error, 1)
 		var p Pending
 		go func() { done <- f.SubmitInto(ctx, &newTask(h, 9, 20).job, &p) }()
-		for f.Stats().Blocked == blocked {
+		for f.Stats().Blocked == before.Blocked {
 			runtime.Gosched()
 		}
 		cancel()
 		for _, k := range held {
 			k.pending.Release()
 		}
-		if err := <-done; err != context.Canceled {
+		switch err := <-done; {
+		case err == nil && f.Stats().Moved > before.Moved: // it made room, before
+			p.Release()
+		case err != context.Canceled:
 			t.Fatalf("error is %v", err)
 		}
 	}

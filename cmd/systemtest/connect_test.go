@@ -416,8 +416,8 @@ func TestFirstClientStartsTheServer(t *testing.T) {
 	dir := shortDir(t)
 	path := filepath.Join(dir, "shadercache", "socket")
 	count := filepath.Join(dir, "starts")
-	// A command of the same name in PATH counts its starts and makes the idle time short.
-	wrapper := fmt.Sprintf("#!/bin/sh\necho $$ >> %s\nexec %s \"$@\" --idle-exit 1s\n", count, program)
+	// A command of the same name in PATH counts its starts, makes the idle time short, and has a file open.
+	wrapper := fmt.Sprintf("#!/bin/sh\necho $$ >> %s\nexec 9>>%s\nexec %s \"$@\" --idle-exit 1s\n", count, filepath.Join(dir, "inherited"), program)
 	bin := filepath.Join(dir, "bin")
 	if err := errors.Join(os.Mkdir(bin, 0o700), os.WriteFile(filepath.Join(bin, "shadercache"), []byte(wrapper), 0o700)); err != nil {
 		t.Fatal(err)
@@ -435,6 +435,9 @@ func TestFirstClientStartsTheServer(t *testing.T) {
 	started, _ := os.ReadFile(count)
 	if n := strings.Count(string(started), "\n"); n != 1 {
 		t.Errorf("%d servers were started", n)
+	}
+	if file, err := os.Readlink("/proc/" + strings.TrimSpace(string(started)) + "/fd/9"); err == nil && filepath.Base(file) == "inherited" {
+		t.Error("the server has what it inherited")
 	}
 	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
 		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
