@@ -143,6 +143,16 @@ func newTask(h *cache.Handle, number uint32, n int) *task {
 	return k
 }
 
+// submitTasks submits tasks with the numbers from 0 on.
+func (f *fixture) submitTasks(h *cache.Handle, count, n int) (tasks []*task) {
+	for i := range count {
+		k := newTask(h, uint32(i), n)
+		k.pending = f.submit(k.job)
+		tasks = append(tasks, k)
+	}
+	return tasks
+}
+
 func (k *task) poison() {
 	for i := range k.out {
 		k.out[i] = poisonWord

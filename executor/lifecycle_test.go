@@ -67,12 +67,7 @@ func TestRoomAfterTheEndOfAContext(t *testing.T) {
 	h := f.affine()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // who waits runs when there is room already
 	for range 100 {
-		var held []*task
-		for i := range 6 {
-			k := newTask(h, uint32(i), 20)
-			k.pending = f.submit(k.job)
-			held = append(held, k)
-		}
+		held := f.submitTasks(h, 6, 20)
 		for _, k := range held {
 			for !k.pending.Ready() {
 				time.Sleep(50 * time.Microsecond)
@@ -105,12 +100,7 @@ func TestFullWithAnEndedContext(t *testing.T) {
 	g := newGatedFence()
 	f := newFixture(t, Options{Depth: 2, SlotJobs: 3, test: testOptions{pollFence: g.pollFence}})
 	h := f.affine()
-	var tasks []*task
-	for i := range 6 {
-		k := newTask(h, uint32(i), 20)
-		k.pending = f.submit(k.job)
-		tasks = append(tasks, k)
-	}
+	tasks := f.submitTasks(h, 6, 20)
 	for range 3 {
 		if _, err := f.Submit(ended, newTask(h, 9, 20).job); err != context.Canceled {
 			t.Fatalf("error is %v", err)
@@ -258,12 +248,7 @@ func TestTimeoutFailsPendingJobs(t *testing.T) {
 	g := newGatedFence()
 	f := newFixture(t, Options{Depth: 3, SlotJobs: 1, Timeout: 20 * time.Millisecond, test: testOptions{pollFence: g.pollFence, poison: true}})
 	h := f.affine()
-	var tasks []*task
-	for i := range 3 {
-		k := newTask(h, uint32(i), 30)
-		k.pending = f.submit(k.job)
-		tasks = append(tasks, k)
-	}
+	tasks := f.submitTasks(h, 3, 30)
 	for _, k := range tasks {
 		if err := k.pending.Wait(t.Context()); err != ErrTimeout {
 			t.Errorf("error is %v", err)

@@ -9,12 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/server/internal/wire"
-	"golang.org/x/sync/semaphore"
 )
 
 // plan is a chain of layers with programs and weights on the device, of one session or
@@ -288,12 +289,13 @@ func (s *session) submitRun(r *running) error {
 			return err
 		}
 	}
-	if !r.task.isQueued() {
-		if makes || !p.lock.TryAcquire(1) {
-			return errBusy
+	if makes && !r.task.isQueued() {
+		return errBusy
+	}
+	if !p.lock.TryAcquire(1) { // most do not wait, and need no context of their own
+		if err := p.lock.Acquire(r.task.patience(), 1); err != nil {
+			return err
 		}
-	} else if err := p.lock.Acquire(r.task.context(), 1); err != nil {
-		return err
 	}
 	defer p.lock.Release(1)
 	if err := s.prepareRun(r, &m, p); errors.Is(err, conv2d.ErrNoWeights) {
