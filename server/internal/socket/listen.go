@@ -120,6 +120,7 @@ func (l *Listener) Close() (err error) {
 	if now, _ := os.Lstat(l.path); os.SameFile(now, l.made) {
 		err = os.Remove(l.path)
 	}
+	osfile.Unlock(l.lock) // a child that this process starts has the open file until its exec
 	return errors.Join(err, l.UnixListener.Close(), l.lock.Close())
 }
 

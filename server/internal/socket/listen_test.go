@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -97,6 +98,29 @@ func giveAway(t *testing.T, path string) {
 	}
 	if err := os.Lchown(path, 65534, -1); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A child has the open files of its parent until its exec.
+func TestListenAgainBesideAStart(t *testing.T) {
+	path, done := filepath.Join(privateDir(t), "socket"), make(chan struct{})
+	go func() {
+		defer close(done)
+		for range 50 {
+			_ = exec.Command("true").Run()
+		}
+	}()
+	for starting := true; starting; {
+		select {
+		case <-done:
+			starting = false
+		default:
+		}
+		l, err := socket.Listen(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
 	}
 }
 
