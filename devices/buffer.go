@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/shadercache/shadercache/job"
 )
 
@@ -89,12 +91,14 @@ func (g *Group) newBufferOn(ctx context.Context, m *member, size int) (job.Buffe
 // NamedBuffer opens the buffer of a name where one of the group made it, and else as
 // NewBuffer places one.
 func (g *Group) NamedBuffer(ctx context.Context, name string, size int) (job.Buffer, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.mu.closed {
-		return nil, job.ErrClosed
+	if err := g.naming.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
-	m, found := g.mu.named[name]
+	defer g.naming.Release(1)
+	if err := g.check(); err != nil {
+		return nil, err
+	}
+	m, found := g.named[name]
 	if !found {
 		if m = g.emptiest(nil); m == nil {
 			return nil, g.noMember()
@@ -104,7 +108,7 @@ func (g *Group) NamedBuffer(ctx context.Context, name string, size int) (job.Buf
 	if err != nil {
 		return nil, m.error(err)
 	}
-	if g.mu.named[name] = m; !found {
+	if g.named[name] = m; !found {
 		m.bytes.Add(int64(size))
 	}
 	return &placed{Buffer: b, m: m}, nil
@@ -112,17 +116,22 @@ func (g *Group) NamedBuffer(ctx context.Context, name string, size int) (job.Buf
 
 // DeleteBuffer removes the name of a buffer: see shadercache.Device.
 func (g *Group) DeleteBuffer(ctx context.Context, name string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.mu.closed {
-		return job.ErrClosed
+	if err := g.naming.Acquire(ctx, 1); err != nil {
+		return err
 	}
-	m, found := g.mu.named[name]
+	defer g.naming.Release(1)
+	if err := g.check(); err != nil {
+		return err
+	}
+	m, found := g.named[name]
 	if !found {
 		return fmt.Errorf("%w: there is no named buffer %q", job.ErrNotFound, name)
 	}
-	delete(g.mu.named, name)
-	return m.error(m.device.DeleteBuffer(ctx, name))
+	err := m.device.DeleteBuffer(ctx, name)
+	if err == nil || errors.Is(err, job.ErrNotFound) {
+		delete(g.named, name)
+	}
+	return m.error(err)
 }
 
 func (b *placed) Write(ctx context.Context, offset int, data []byte) (uint64, error) {
@@ -150,7 +159,10 @@ func (b *placed) Release() {
 // Replica is a buffer with a copy on each member. A job that only reads it runs on any
 // member, with the copy there; one that writes it is refused. Read reads the copy of the
 // first member that can be used.
-type Replica struct{ copies }
+type Replica struct {
+	copies
+	writing *semaphore.Weighted // held by one write of all copies: another one would be first on some
+}
 
 // NewReplica makes a buffer on every member that can be used, once all are open.
 func (g *Group) NewReplica(ctx context.Context, size int) (*Replica, error) {
@@ -158,7 +170,7 @@ func (g *Group) NewReplica(ctx context.Context, size int) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Replica{c}, nil
+	return &Replica{c, semaphore.NewWeighted(1)}, nil
 }
 
 // copies are buffers of a group, one of each member that could be used.
@@ -208,16 +220,20 @@ func (r *Replica) Version() uint64 { return r.parts[0].Version() }
 // Write copies data to all copies, side by side. Copies of members that were lost are left
 // out. After another error the copies may differ.
 func (r *Replica) Write(ctx context.Context, offset int, data []byte) (uint64, error) {
-	return r.onAll(func(p *placed) (uint64, error) { return p.Write(ctx, offset, data) })
+	return r.onAll(ctx, func(p *placed) (uint64, error) { return p.Write(ctx, offset, data) })
 }
 
 // Replace is Write for a version: see job.Buffer.
 func (r *Replica) Replace(ctx context.Context, offset int, data []byte, expected, next uint64) (uint64, error) {
-	return r.onAll(func(p *placed) (uint64, error) { return p.Replace(ctx, offset, data, expected, next) })
+	return r.onAll(ctx, func(p *placed) (uint64, error) { return p.Replace(ctx, offset, data, expected, next) })
 }
 
 // onAll calls write for the copies that can be used.
-func (r *Replica) onAll(write func(*placed) (uint64, error)) (uint64, error) {
+func (r *Replica) onAll(ctx context.Context, write func(*placed) (uint64, error)) (uint64, error) {
+	if err := r.writing.Acquire(ctx, 1); err != nil {
+		return 0, err
+	}
+	defer r.writing.Release(1)
 	type outcome struct {
 		version uint64
 		err     error

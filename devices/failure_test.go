@@ -21,15 +21,21 @@ type fakeDevice struct {
 	name               string
 
 	mu      sync.Mutex
-	submits error   // of Submit
-	waits   error   // of Wait
-	jobs    []uint8 // the first byte of each job's input
+	get     func()       // called by Get, where it is set
+	open    func() error // of NamedBuffer and DeleteBuffer, where it is set
+	opened  int          // calls of NamedBuffer
+	submits error        // of Submit
+	waits   error        // of Wait
+	jobs    []uint8      // the first byte of each job's input
 }
 
 func (d *fakeDevice) Name() string { return d.name }
 func (d *fakeDevice) Close() error { return nil }
 
 func (d *fakeDevice) Get(context.Context, *shader.Source) (shadercache.Program, error) {
+	if d.get != nil {
+		d.get()
+	}
 	return fakeProgram{}, nil
 }
 
@@ -50,6 +56,20 @@ func (d *fakeDevice) NewBuffer(_ context.Context, size int) (shadercache.Buffer,
 		return nil, d.submits
 	}
 	return fakeBuffer{}, nil
+}
+
+func (d *fakeDevice) NamedBuffer(context.Context, string, int) (shadercache.Buffer, error) {
+	d.opened++
+	return fakeBuffer{}, d.openError()
+}
+
+func (d *fakeDevice) DeleteBuffer(context.Context, string) error { return d.openError() }
+
+func (d *fakeDevice) openError() error {
+	if d.open != nil {
+		return d.open()
+	}
+	return nil
 }
 
 func (d *fakeDevice) fail(submits, waits error) {
@@ -192,6 +212,72 @@ func TestJobsMove(t *testing.T) {
 		if s := g.MemberStats(); s[1].Moved != uint64(len(fakes[0].jobs)) || (s[0].Error != "") != errors.Is(reason, shadercache.ErrLost) {
 			t.Errorf("%v: stats are %+v", reason, s)
 		}
+	}
+}
+
+// A job whose context ends while it moves continues: it moves with the next Wait.
+func TestAMoveThatAContextEnds(t *testing.T) {
+	g, fakes, p := newFakes(t, devices.Options{MoveJobs: true})
+	job, err := g.Submit(t.Context(), fakeJob(p, 3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := len(fakes[1].jobs)
+	fakes[on].fail(nil, errFakeLost)
+	fakes[1-on].fail(context.Canceled, nil)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := job.Wait(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("a wait that ends: %v", err)
+	}
+	fakes[1-on].fail(nil, nil)
+	if err := job.Wait(t.Context()); err != nil || !slices.Equal(fakes[1-on].jobs, []uint8{3}) {
+		t.Errorf("the next: %v, and device %d did %v", err, 1-on, fakes[1-on].jobs)
+	}
+}
+
+// Get returns with the program of any device, whatever the first one does.
+func TestTheFirstDeviceIsSlow(t *testing.T) {
+	slow := make(chan struct{})
+	g, err := devices.New(devices.Options{}, &fakeDevice{get: func() { <-slow }}, &fakeDevice{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := g.Get(t.Context(), sourceOf(t, "scale", scale))
+	close(slow)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := devices.On(t.Context(), p, 0); err != nil {
+		t.Errorf("the program of the first: %v", err)
+	}
+}
+
+// Jobs do not wait for a named buffer, and a name stays with its device where deleting it fails.
+func TestNamedBuffersThatTakeTime(t *testing.T) {
+	g, fakes, p := newFakes(t, devices.Options{})
+	refused := errors.New("refused")
+	fakes[0].open = func() error {
+		if err := g.Run(t.Context(), fakeJob(p, 1)); err != nil {
+			t.Error(err)
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := g.NamedBuffer(ended, "other", 4); !errors.Is(err, context.Canceled) {
+			t.Errorf("meanwhile: %v", err)
+		}
+		return nil
+	}
+	if _, err := g.NamedBuffer(t.Context(), "name", 4); err != nil {
+		t.Fatal(err)
+	}
+	fakes[0].open = func() error { return refused }
+	if err := g.DeleteBuffer(t.Context(), "name"); !errors.Is(err, refused) {
+		t.Errorf("delete: %v", err)
+	}
+	fakes[0].open = nil
+	if _, err := g.NamedBuffer(t.Context(), "name", 4); err != nil || fakes[0].opened != 2 {
+		t.Errorf("again: %v, and %d and %d on the devices", err, fakes[0].opened, fakes[1].opened)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
@@ -37,13 +38,12 @@ type Group struct {
 	close   func() error
 	next    atomic.Uint64 // breaks ties
 
-	mu struct {
-		sync.Mutex
-		named  map[string]*member
-		closed bool
-	}
+	closed atomic.Bool
+
+	naming     *semaphore.Weighted // held by who uses named, also while a member opens one
+	named      map[string]*member
 	opening    sync.WaitGroup // further members
-	background sync.WaitGroup // programs on their way to further members
+	background sync.WaitGroup // programs on their way to members
 	ctx        context.Context
 	cancel     context.CancelFunc
 }
@@ -102,11 +102,10 @@ func New(o Options, members ...shadercache.Device) (*Group, error) {
 }
 
 func newGroup(o Options, n int) *Group {
-	g := &Group{options: o}
+	g := &Group{options: o, naming: semaphore.NewWeighted(1), named: map[string]*member{}}
 	for rank := range n {
 		g.members = append(g.members, newMember(rank))
 	}
-	g.mu.named = map[string]*member{}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	return g
 }
@@ -294,11 +293,7 @@ func (g *Group) Local() (*shadercache.GPU, error) {
 // Close ends the use of the group and closes its members, those that are still being
 // opened too. It may be called again.
 func (g *Group) Close() error {
-	g.mu.Lock()
-	closed := g.mu.closed
-	g.mu.closed = true
-	g.mu.Unlock()
-	if closed {
+	if g.closed.Swap(true) {
 		return nil
 	}
 	g.cancel()
@@ -310,9 +305,7 @@ func (g *Group) Close() error {
 
 // check returns ErrClosed after Close.
 func (g *Group) check() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.mu.closed {
+	if g.closed.Load() {
 		return job.ErrClosed
 	}
 	return nil

@@ -3,6 +3,7 @@
 package devices_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -314,6 +315,42 @@ func TestReplicas(t *testing.T) {
 	for rank, s := range g.MemberStats() {
 		if s.Jobs == 0 {
 			t.Errorf("member %d ran no job", rank)
+		}
+	}
+}
+
+// Writes of a replica that overlap are in one order on all members.
+func TestReplicasWithSeveralWriters(t *testing.T) {
+	ctx := t.Context()
+	g := openGroup(t, 2, devices.Options{})
+	const size = 1 << 20
+	table, err := g.NewReplica(ctx, size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Release()
+	for range 20 {
+		var writers sync.WaitGroup
+		for writer := range 4 {
+			writers.Go(func() {
+				if _, err := table.Write(ctx, 0, bytes.Repeat([]byte{byte(writer)}, size)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		writers.Wait()
+		var first [2][1]byte
+		for rank := range first {
+			part, err := table.Copy(rank)
+			if err == nil {
+				_, err = part.Read(ctx, 0, first[rank][:])
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if first[0] != first[1] {
+			t.Fatalf("the copies have %d and %d", first[0], first[1])
 		}
 	}
 }

@@ -87,21 +87,35 @@ func (p *pending) Wait(ctx context.Context) error {
 	if p.done {
 		return p.err
 	}
-	for {
-		err := p.inner.Wait(ctx)
-		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !p.expired() {
-			return err // the job continues
-		}
-		err = p.m.error(err)
-		if err == nil || !p.mayMove(err) {
-			p.end(err, true)
-			return err
-		}
-		if err := p.move(ctx, err); err != nil {
-			p.end(err, true)
-			return err
-		}
+	err := p.wait(ctx)
+	if !p.continues(ctx, err) {
+		p.end(err, true)
 	}
+	return err
+}
+
+func (p *pending) wait(ctx context.Context) error {
+	for {
+		if p.inner == nil { // it moves
+			if err := p.restart(ctx); err != nil {
+				return err
+			}
+		}
+		err := p.inner.Wait(ctx)
+		if p.continues(ctx, err) {
+			return err
+		}
+		if err = p.m.error(err); err == nil || !p.mayMove(err) {
+			return err
+		}
+		p.reject(p.m, err)
+		p.leave()
+	}
+}
+
+// continues reports whether ctx ended a wait, and not the job.
+func (p *pending) continues(ctx context.Context, err error) bool {
+	return err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !p.expired()
 }
 
 // mayMove reports whether the job may run on another member after it failed with err.
@@ -111,10 +125,8 @@ func (p *pending) mayMove(err error) bool {
 
 func (p *pending) expired() bool { return p.hasDeadline && !time.Now().Before(p.deadline) }
 
-// move submits the job to another member after it failed with err.
-func (p *pending) move(ctx context.Context, err error) error {
-	p.reject(p.m, err)
-	p.leave()
+// restart submits the job to another member.
+func (p *pending) restart(ctx context.Context) error {
 	if p.hasDeadline {
 		limited, cancel := context.WithDeadline(ctx, p.deadline)
 		defer cancel()

@@ -1,6 +1,7 @@
 package devices
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -31,7 +32,7 @@ type programPart struct {
 }
 
 // Get returns the program of a source when one member has it. The other members get it in
-// the background. It returns an error where no member can: that of the first.
+// the background, and all of them where ctx ends. It returns an error where no member can: that of the first.
 func (g *Group) Get(ctx context.Context, source *shader.Source) (job.Program, error) {
 	return g.GetChecked(ctx, source, nil)
 }
@@ -39,43 +40,25 @@ func (g *Group) Get(ctx context.Context, source *shader.Source) (job.Program, er
 // GetChecked is Get with a check as that of shader.Source.WithCheck, which gets the GPU whose
 // program it checks. Members that are a server's do not call it.
 func (g *Group) GetChecked(ctx context.Context, source *shader.Source, check func(ctx context.Context, gpu *shadercache.GPU, program uint32) error) (job.Program, error) {
-	if err := g.check(); err != nil {
+	if err := cmp.Or(ctx.Err(), g.check()); err != nil {
 		return nil, err
 	}
 	p := &program{group: g, check: check, parts: make([]programPart, len(g.members))}
 	for i := range p.parts {
 		p.parts[i].done = make(chan struct{})
 	}
-	first := g.firstUsable()
 	got := make(chan int, len(g.members)) // the ranks whose part is done
 	for i, m := range g.members {
-		if i == first {
-			continue
-		}
 		// Programs are kept by the group: they outlive the caller's context.
 		g.background.Go(func() {
 			p.get(g.ctx, m, source)
 			got <- i
 		})
 	}
-	if first >= 0 {
-		p.get(ctx, g.members[first], source)
-		got <- first
-	}
 	if err := p.awaitOne(ctx, got); err != nil {
 		return nil, err
 	}
 	return p, nil
-}
-
-// firstUsable returns the rank of the first member that can be used now, or -1.
-func (g *Group) firstUsable() int {
-	for i, m := range g.members {
-		if m.usable() {
-			return i
-		}
-	}
-	return -1
 }
 
 // get gets the program of a member.
