@@ -162,8 +162,8 @@ func (k Kernel) accepts(c *Checkpoint) error {
 func (sc *scheduler) loadCheckpoint(c *Checkpoint) error {
 	sc.epoch++
 	sc.base = c.base
-	sc.status = wire.Status{Least: c.least, Most: c.most}
-	sc.words.Store(wire.AtDone, 0) // of the steps that are discarded
+	sc.status, sc.clearRun = wire.Status{Least: c.least, Most: c.most}, true // a signal of the last run is on the device
+	sc.words.Store(wire.AtDone, 0)                                           // of the steps that are discarded
 	for _, g := range c.groups {
 		sc.status.Halted += g.halted
 	}

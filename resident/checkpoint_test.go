@@ -51,6 +51,37 @@ func TestCheckpointsContinueElsewhere(t *testing.T) {
 	wantWords(t, words(t, s, "Cells", chainCells), want)
 }
 
+// The signal that ended a run does not end the one after a Restore.
+func TestRestoreAfterASignal(t *testing.T) {
+	f := newFixture(t)
+	const text = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 32) in;
+layout(std430, binding = 0) buffer Cells { uint cells[]; };
+uint residentStep(uvec2 step) {
+    cells[gl_GlobalInvocationID.x] += step.x;
+    if (step.x == 20u && residentLeader()) {
+        residentSignal(RESIDENT_CHECKPOINT, 7u);
+    }
+    return RESIDENT_GO;
+}
+`
+	k := Kernel{Source: MustSource("signals", text, nil), Groups: 1, State: []State{{Block: "Cells", Bytes: 128}}}
+	for _, strategy := range []Strategy{Redispatch, Mega, Double, Chain} {
+		s := f.session(k, Options{Strategy: strategy})
+		run(t, s, 10)
+		c, err := s.Checkpoint(t.Context())
+		must(t, err)
+		if out, err := s.Run(t.Context(), 100); err != nil || out.Signal.Kind != SignalCheckpoint {
+			t.Fatalf("%v: %+v, %v", strategy, out, err)
+		}
+		must(t, s.Restore(t.Context(), c))
+		if out, err := s.Run(t.Context(), 5); err != nil || out != (Outcome{Steps: 5}) || s.Progress() != 15 {
+			t.Errorf("%v: a run of 5 steps after Restore: %+v, %v; progress %d", strategy, out, err, s.Progress())
+		}
+	}
+}
+
 // TestCheckpointsOfOtherKernelsAreRefused restores checkpoints of other kernels.
 func TestCheckpointsOfOtherKernelsAreRefused(t *testing.T) {
 	f := newFixture(t)

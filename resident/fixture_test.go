@@ -131,6 +131,13 @@ func eventually(met func() bool) bool {
 	return true
 }
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // run does all the steps.
 func run(t testing.TB, s *Session, steps uint64) {
 	t.Helper()

@@ -136,6 +136,10 @@ func (m *mailbox) setControl(word uint32) {
 
 // requestStop requests the end of the tick from kernels that run.
 func (m *mailbox) requestStop() {
+	if m.enter() != nil {
+		return
+	}
+	defer m.leave()
 	m.in.Lock()
 	defer m.in.Unlock()
 	m.in.stopped = true
@@ -153,6 +157,13 @@ func (m *mailbox) clearStop() (stopped bool) {
 
 // received returns the number of messages that the kernel has taken.
 func (m *mailbox) received() uint32 { return m.words.Load(wire.AtReceived) }
+
+// number returns the number of the last message.
+func (m *mailbox) number() uint32 {
+	m.in.Lock()
+	defer m.in.Unlock()
+	return m.in.sent
+}
 
 // unread returns the number of messages that the kernel has not taken.
 func (m *mailbox) unread() uint32 {

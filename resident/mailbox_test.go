@@ -103,6 +103,40 @@ func TestFullInboxesRefuseMessages(t *testing.T) {
 	}
 }
 
+// A session that was idle is not any more when a message is sent, before the kernel has it.
+func TestIdleAfterAMessage(t *testing.T) {
+	f := newFixture(t)
+	k, err := Echo(1)
+	must(t, err)
+	s := f.session(k, quick)
+	must(t, s.Start(0))
+	must(t, s.WaitIdle(t.Context()))
+	sum := uint32(0)
+	for i := range uint32(20) {
+		must(t, s.Send(Message{Kind: 1, A: i}))
+		must(t, s.WaitIdle(t.Context()))
+		sum += i
+		if got := words(t, s, "Sums", 1)[0]; got != sum {
+			t.Fatalf("after message %d the sum is %d, not %d", i, got, sum)
+		}
+		_, err := s.Receive(t.Context())
+		must(t, err)
+	}
+}
+
+// The memory of a session that is closed is not written: another one may have it.
+func TestStopAfterClose(t *testing.T) {
+	f := newFixture(t)
+	s := f.session(echoKernel(), quick)
+	run(t, s, 1)
+	must(t, s.Close())
+	s.mail.words = make(wire.Shared, len(s.mail.words))
+	_, _ = s.Stop(t.Context())
+	if word := s.mail.words.Load(wire.AtDoorbell); word != 0 {
+		t.Errorf("the doorbell is %#x", word)
+	}
+}
+
 // TestIdleSessionsCostNothing counts the dispatches, polls and sleeps of an idle session
 // that is started, and the dispatches of a message.
 //

@@ -28,6 +28,7 @@ type runState struct {
 	stopping bool
 	closed   bool
 	idle     bool   // all groups are idle and the inbox is empty
+	idleAt   uint32 // the number of the last message that they had then
 	signal   Signal // of the last run
 	failure  error
 	saving   error // of the last checkpoint that could not be saved
@@ -105,8 +106,9 @@ func (r *runState) waitOutcome(ctx context.Context) (out Outcome, err error) {
 	return out, err
 }
 
-func (r *runState) waitIdle(ctx context.Context) error {
-	return r.until(ctx, func() bool { return r.idle || !r.running })
+// waitIdle waits until all groups are idle and have had the message of a number.
+func (r *runState) waitIdle(ctx context.Context, number uint32) error {
+	return r.until(ctx, func() bool { return r.idle && int32(r.idleAt-number) >= 0 || !r.running })
 }
 
 // until waits until met holds and returns nil, or the failure of the session. met is
@@ -216,7 +218,8 @@ func (r *runState) dismiss() {
 type boundary struct {
 	base, progress uint64
 	signal         Signal
-	idle, halted   bool // all groups are
+	idle, halted   bool   // all groups are
+	sent           uint32 // the number of the last message before
 }
 
 // publishBoundary makes a boundary visible to callers, and ends the run where it is
@@ -228,7 +231,7 @@ func (r *runState) publishBoundary(b boundary, steps *atomic.Uint64) {
 		return
 	}
 	steps.Add(b.progress - min(r.progress, b.progress))
-	r.base, r.progress, r.idle = b.base, b.progress, b.idle
+	r.base, r.progress, r.idle, r.idleAt = b.base, b.progress, b.idle, b.sent
 	switch {
 	case b.signal.Kind != SignalRunning:
 		r.signal, r.running = b.signal, false

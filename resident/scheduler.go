@@ -167,7 +167,7 @@ func (sc *scheduler) publishStatus() {
 	if halted {
 		steps = v.Most
 	}
-	sc.run.publishBoundary(boundary{base: sc.base, progress: sc.base + uint64(steps), signal: signalOf(v), halted: halted,
+	sc.run.publishBoundary(boundary{base: sc.base, progress: sc.base + uint64(steps), signal: signalOf(v), halted: halted, sent: sc.mail.number(),
 		idle: v.Idle == sc.kernel.Groups && sc.mail.unread() == 0}, &sc.counts.steps)
 }
 

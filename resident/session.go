@@ -154,9 +154,10 @@ func (s *Session) Stop(ctx context.Context) (Outcome, error) {
 }
 
 // WaitIdle waits until the kernel has nothing to do: all groups were idle in their last
-// step and the inbox is empty, or no run is in progress.
+// step and have had what was sent before, or no run is in progress.
 func (s *Session) WaitIdle(ctx context.Context) error {
-	return s.polling(func() error { return s.run.waitIdle(ctx) })
+	sent := s.mail.number()
+	return s.polling(func() error { return s.run.waitIdle(ctx, sent) })
 }
 
 // Progress returns the number of steps that every group has done. During a tick, where
