@@ -1,9 +1,10 @@
 package crashlog
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +16,8 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Remains is the content of the file of a process that has ended.
+// Remains is what the files of a process that has ended say: it has one for each store, and the
+// driver's signal is in one of them alone.
 type Remains struct {
 	Marks map[Mark]string // the open marks, with the programs' names
 	Crash string          // the driver's signal that ended the process; "" = none was recorded
@@ -24,41 +26,59 @@ type Remains struct {
 // RecordCrash writes into the files of a process that has ended which signal ended it,
 // such as "SIGSEGV: segmentation fault". Files of processes that run stay as they are.
 func RecordCrash(dir string, process int, signal string, now time.Time) error {
-	return eachAbandoned(dir, fmt.Sprintf("%d-", process), os.O_WRONLY|os.O_APPEND, now, func(f *os.File) error {
-		_, err := f.WriteString("\n" + signal + "\n") // the last line may lack its end
+	return eachAbandoned(dir, strconv.Itoa(process), os.O_WRONLY|os.O_APPEND, now, func(files []*os.File) (err error) {
+		for _, f := range files {
+			_, failed := f.WriteString("\n" + signal + "\n") // the last line may lack its end
+			err = cmp.Or(err, failed)
+		}
 		return err
 	})
 }
 
 // Recover calls handle with what each process that has ended left in dir, and removes
-// the file after it. Where handle returns an error the file stays for the next call.
+// its files after it. Where handle returns an error they stay for the next call.
 func Recover(dir string, now time.Time, handle func(Remains) error) error {
-	return eachAbandoned(dir, "", os.O_RDWR, now, func(f *os.File) error {
-		if err := handle(readRemains(f)); err != nil {
-			return err
+	return eachAbandoned(dir, "", os.O_RDWR, now, func(files []*os.File) error {
+		all := Remains{Marks: map[Mark]string{}}
+		for _, f := range files {
+			left := readRemains(f)
+			maps.Copy(all.Marks, left.Marks)
+			all.Crash = cmp.Or(all.Crash, left.Crash)
 		}
-		_ = os.Remove(f.Name())
-		return nil
+		err := handle(all)
+		for _, f := range files {
+			if err == nil {
+				_ = os.Remove(f.Name())
+			}
+		}
+		return err
 	})
 }
 
-// eachAbandoned calls do with each file in dir whose name starts with prefix and whose
-// process has ended, opened with flags and locked. It returns the errors of all calls.
-func eachAbandoned(dir, prefix string, flags int, now time.Time, do func(f *os.File) error) error {
+// eachAbandoned calls do with the files in dir of each process that has ended, or of one, opened
+// with flags and locked. It returns the errors of all calls.
+func eachAbandoned(dir, process string, flags int, now time.Time, do func(files []*os.File) error) error {
 	var errs []error
+	files := map[string][]*os.File{} // by process
 	for _, e := range osfile.List(dir) {
-		path := filepath.Join(dir, e.Name())
-		if !strings.HasPrefix(e.Name(), prefix) || !e.Type().IsRegular() {
+		number, _, _ := strings.Cut(e.Name(), "-")
+		if process != "" && process != number || !e.Type().IsRegular() {
 			continue
 		}
-		f, err := os.OpenFile(path, flags, 0)
-		if err != nil {
-			continue // removed by another process
+		f, err := os.OpenFile(filepath.Join(dir, e.Name()), flags, 0)
+		switch {
+		case err != nil: // removed by another process
+		case isAbandoned(f, now) && osfile.IsNamed(f, f.Name()):
+			files[number] = append(files[number], f)
+		default:
+			_ = f.Close()
 		}
-		if isAbandoned(f, now) && osfile.IsNamed(f, path) {
-			err = do(f)
+	}
+	for _, list := range files {
+		errs = append(errs, do(list))
+		for _, f := range list {
+			_ = f.Close()
 		}
-		errs = append(errs, err, f.Close())
 	}
 	return errors.Join(errs...)
 }

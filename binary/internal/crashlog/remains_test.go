@@ -2,6 +2,7 @@ package crashlog
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -62,7 +63,7 @@ func TestMalformedMarks(t *testing.T) {
 func TestRemainsAreFoundOnce(t *testing.T) {
 	dir, files := t.TempDir(), 100
 	for n := range files {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("1-%d", n)), nil, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d-0", n)), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,6 +80,33 @@ func TestRemainsAreFoundOnce(t *testing.T) {
 	all.Wait()
 	if int(found.Load()) != files {
 		t.Errorf("%d files were found %d times", files, found.Load())
+	}
+}
+
+// What a process left is what all of its files say: each store has one, and the signal is in one.
+func TestFilesOfOneProcess(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"12-0":  "+ load " + testKey(3).String() + " \"three\"\n",
+		"123-0": "+ dispatch " + testKey(1).String() + " \"one\"\n",
+		"123-1": "+ compile " + testKey(2).String() + " \"two\"\nSIGSEGV: segmentation violation\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var all []string
+	if err := Recover(dir, time.Now(), func(left Remains) error {
+		all = append(all, fmt.Sprintln(slices.Sorted(maps.Values(left.Marks)), left.Crash))
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if slices.Sort(all); !slices.Equal(all, []string{"[one two] SIGSEGV: segmentation violation\n", "[three] \n"}) {
+		t.Errorf("found %q", all)
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 0 {
+		t.Errorf("%d files are left", len(list))
 	}
 }
 
