@@ -286,7 +286,7 @@ func (g *GPU) Close() error {
 	if g.Executor != nil {
 		stopped = g.Executor.Close()
 	}
-	g.stopPreload()
+	g.Context.PollWhile(g.stopPreload) // it may need this thread
 	closed := g.Cache.Close()
 	if _, inUse := errors.AsType[*cache.InUseError](closed); inUse {
 		g.Cache.Abandon()

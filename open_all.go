@@ -215,7 +215,7 @@ func (r remotes) add(g *GPU) {
 // shared has those in use, which the GPU's first program waits for too.
 func openOther(o Options, shared remotes) (*GPU, error) {
 	o = o.distribute()
-	o.Context.Tracer, o.Cache.Tracer = o.Tracer, o.Tracer
+	o.Context.Tracer, o.Cache.Tracer, o.Executor.Tracer, o.Remote.Tracer = o.Tracer, o.Tracer, o.Tracer, o.Tracer
 	region := trace.Begin(o.Tracer, trace.Process, 0, trace.Open)
 	defer func() { region.End() }()
 	began := time.Now()

@@ -352,19 +352,17 @@ func (p *pruning) deleteRejected(path string) {
 	}
 }
 
-// sweepSources deletes sources that are older than MaxAge and of which no driver has a
-// program.
+// sweepSources deletes sources that are older than MaxAge, or 30 days, and of which no driver has
+// a program.
 func (p *pruning) sweepSources(d *Dir, stores []*Store) {
-	if p.MaxAge <= 0 {
-		return
-	}
+	age := cmp.Or(p.MaxAge, rejectedAge)
 	for key := range sources.files(d.path) {
 		info, err := os.Lstat(sources.path(d.path, key))
 		inUse := slices.ContainsFunc(stores, func(s *Store) bool {
 			_, err := os.Lstat(s.blobPath(key))
 			return err == nil
 		})
-		if err == nil && info.Mode().IsRegular() && !inUse && p.Now.Sub(info.ModTime()) > p.MaxAge {
+		if err == nil && info.Mode().IsRegular() && !inUse && p.Now.Sub(info.ModTime()) > age {
 			p.deleteLeftover(sources.path(d.path, key))
 		}
 	}

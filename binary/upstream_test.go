@@ -226,4 +226,15 @@ func TestPruneDeletesSources(t *testing.T) {
 	if _, err := d.Source(unused.Key()); !errors.Is(err, ErrNotFound) {
 		t.Errorf("unused: %v", err)
 	}
+	must(t, d.PutSource(unused))
+	for _, c := range []struct {
+		age  time.Duration
+		gone int
+	}{{rejectedAge - time.Hour, 0}, {rejectedAge + time.Hour, 1}} { // without a limit of the caller
+		old := start.Add(-c.age)
+		must(t, os.Chtimes(sources.path(d.path, unused.Key()), old, old))
+		if r, err := d.Prune(PruneOptions{MaxFiles: 100}); err != nil || r.Leftovers != c.gone {
+			t.Errorf("after %v: %+v, %v", c.age, r, err)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -167,4 +168,34 @@ func TestRightAfterCompileIsNoRecord(t *testing.T) {
 			t.Errorf("turn %d: %d runs, %v", turn, runs, err)
 		}
 	}
+}
+
+// A binary upstream that computes wrong stays there: the program is compiled here, and later
+// starts have that one.
+func TestWrongUpstream(t *testing.T) {
+	up, dir := t.TempDir(), t.TempDir()
+	f := openStart(t, up, cache.Options{})
+	_, _ = f.checkTogether(nil)
+	f.close()
+
+	f = openStart(t, dir, cache.Options{Upstream: up})
+	_, err := f.checkTogether(errors.New("bad"))
+	wrong, ok := errors.AsType[*cache.WrongAnswerError](err)
+	if !ok || wrong.Compiled {
+		t.Fatalf("%v", err)
+	}
+	for _, key := range wrong.Keys {
+		f.cache.RejectWrong(key, "bad")
+	}
+	for _, name := range []string{"a", "b"} {
+		f.wantOrigin(source(name), job.Compiled)
+	}
+	f.close()
+
+	f = openStart(t, dir, cache.Options{Upstream: up})
+	for _, name := range []string{"a", "b"} {
+		f.wantOrigin(source(name), job.Disk)
+	}
+	f.wantCounts(withStored(f, binary.Counters{DiskHits: 2}))
+	f.close()
 }

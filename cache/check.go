@@ -86,7 +86,7 @@ func (c *Cache) checkLoaded(ctx context.Context, src *shader.Source, e *entry, b
 	if c.isChecked(blob) {
 		return nil, nil
 	}
-	err = c.runCheck(ctx, src.Check(), e.program.ID)
+	err = c.runCheck(ctx, src.Check(), e)
 	switch {
 	case err == nil:
 		c.setChecked(blob)
@@ -105,15 +105,18 @@ func isNoAnswer(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, shader.ErrContextLost) || errors.Is(err, shader.ErrOutOfMemory)
 }
 
-// runCheck runs a check, and deletes the program when the check panics.
-func (c *Cache) runCheck(ctx context.Context, run shader.Check, id uint32) error {
+// runCheck runs a check, in which the driver runs the program for the first time, and deletes the
+// program when the check panics.
+func (c *Cache) runCheck(ctx context.Context, run shader.Check, e *entry) (err error) {
 	returned := false
+	done := c.markDispatch(e)
 	defer func() {
+		done(returned && !errors.Is(err, shader.ErrCheckLater) && !isNoAnswer(ctx, err))
 		if !returned {
-			c.dev.Delete(id)
+			c.dev.Delete(e.program.ID)
 		}
 	}()
-	err := run(ctx, id)
+	err = run(ctx, e.program.ID)
 	returned = true
 	return err
 }
@@ -149,8 +152,10 @@ func (c *Cache) RejectWrong(key shader.Key, reason string) bool {
 		c.mu.Unlock()
 		return false
 	}
+	if e != nil {
+		e.blob = nil // also while it is in use: it is not loaded again after its eviction
+	}
 	if e != nil && e.seal() {
-		e.blob = nil
 		c.mu.resident.remove(e)
 		dropped = append(dropped, e)
 		c.retire(dropped)
@@ -166,7 +171,7 @@ func (c *Cache) RejectWrong(key shader.Key, reason string) bool {
 // recheck checks a program that was compiled because its binary gave a wrong answer, here or
 // in an earlier start. Where the driver computes it wrong nevertheless, the result is an error.
 func (c *Cache) recheck(ctx context.Context, r result) result {
-	err := c.runCheck(ctx, r.flight.src.Check(), r.entry.program.ID)
+	err := c.runCheck(ctx, r.flight.src.Check(), r.entry)
 	switch {
 	case errors.Is(err, shader.ErrCheckLater):
 		r.entry.recheck = true

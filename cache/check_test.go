@@ -150,3 +150,21 @@ func TestBinaryOfAnotherProcessIsChecked(t *testing.T) {
 		t.Errorf("%v, %v; %d runs of the check, want 3: of the other binary, and of what was compiled in its place", h.Origin(), err, runs)
 	}
 }
+
+// A binary that is rejected while its program is in use is not loaded from memory either, once
+// that is evicted.
+func TestRejectedWhileInUse(t *testing.T) {
+	dir := t.TempDir()
+	f := openStart(t, dir, cache.Options{})
+	f.wantOrigin(source("a"), job.Compiled)
+	f.close()
+	f = openStart(t, dir, cache.Options{MaxPrograms: 1})
+	h := f.get(source("a"))
+	if f.cache.RejectWrong(source("a").Key(), "bad") {
+		t.Error("it is rejected while there is a handle")
+	}
+	h.Release()
+	f.wantOrigin(source("b"), job.Compiled) // evicts a
+	f.wantOrigin(source("a"), job.Compiled)
+	f.close()
+}

@@ -140,6 +140,9 @@ func (c *Cache) complete(r result) error {
 	err := r.err
 	switch {
 	case err == nil:
+		if r.flight.waiters == 0 && !r.flight.storeOnly {
+			c.watchUse(r) // before a Get finds the entry
+		}
 		dropped, err = c.accept(r)
 	case isCompileError(err):
 		c.addFailure(r.flight, err)
@@ -149,9 +152,6 @@ func (c *Cache) complete(r result) error {
 	if err != nil {
 		c.setLost(err)
 	} else {
-		if r.flight.waiters == 0 && !r.flight.storeOnly {
-			c.watchUse(r)
-		}
 		r.flight.entry = r.entry
 		r.entry.shares[0].refs.Add(int64(r.flight.waiters))
 	}
@@ -297,6 +297,9 @@ func (k *claim) isMade() bool {
 		return false
 	}
 }
+
+// hasBlob reports whether another cache has made the program.
+func (k *claim) hasBlob() bool { return k != nil && k.isMade() && k.blob != nil }
 
 // make gives the binary of the program to other caches.
 func (k *claim) make(blob *binary.Blob) {

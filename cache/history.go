@@ -51,7 +51,10 @@ func (c *Cache) keptSources(set []binary.Asked) (sources []*shader.Source) {
 		src, err := c.store.Source(p.Key)
 		switch {
 		case err == nil:
-			sources = append(sources, src.WithName(p.Name))
+			if src = src.WithName(p.Name); p.Checked { // the history of this start says so too
+				src = src.WithCheck(func(context.Context, uint32) error { return shader.ErrCheckLater })
+			}
+			sources = append(sources, src)
 		case !errors.Is(err, binary.ErrNotFound):
 			c.storeFailed("reading a source", err)
 		}

@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"bytes"
 	"context"
 	"io/fs"
 	"os"
@@ -138,5 +139,23 @@ func TestHistoryOfCheckedPrograms(t *testing.T) {
 		f.get(source("a").WithCheck(check)).Release()
 		f.close()
 		wrong = nil // the second start checks it
+	}
+}
+
+// A program that was preloaded is recorded as one that has a check, if its source has one.
+func TestHistoryKeepsTheCheck(t *testing.T) {
+	dir := t.TempDir()
+	src := source("a").WithCheck(func(context.Context, uint32) error { return nil })
+	for start := range 3 {
+		f := openStart(t, dir, cache.Options{History: true})
+		_, err := f.cache.PreloadHistory(t.Context(), 0, nil)
+		must(t, err)
+		f.get(src).Release()
+		f.close()
+		lines, err := os.ReadFile(filepath.Join(dir, "history.jsonl"))
+		must(t, err)
+		if n := bytes.Count(lines, []byte(`"checked":true`)); n != start+1 {
+			t.Errorf("%d of %d starts have the check:\n%s", n, start+1, lines)
+		}
 	}
 }

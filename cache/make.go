@@ -57,15 +57,16 @@ func (c *Cache) makeShared(ctx context.Context, flights []*flight, m *making) {
 	for last := time.Now(); len(flights) > 0 && ctx.Err() == nil; {
 		left, other := c.makeClaimed(ctx, flights, m.add)
 		c.readBackAll(ctx, m)
+		stays := len(left) == len(flights)
+		if stays {
+			c.awaitClaim(ctx, other)
+		}
 		switch {
-		case len(left) < len(flights) || other != nil:
+		case !stays || other.hasBlob(): // a claim that ends without may only have met that of a process
 			last = time.Now()
-		case time.Since(last) >= c.options.ShareCompiles:
+		case c.options.ShareCompiles > 0 && time.Since(last) >= c.options.ShareCompiles:
 			c.compile(ctx, left, m.add)
 			return
-		}
-		if len(left) == len(flights) {
-			c.awaitClaim(ctx, other)
 		}
 		flights = left
 	}

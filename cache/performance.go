@@ -74,12 +74,21 @@ func (c *Cache) watchFirstDispatch(program uint32) (done func()) {
 	if e == nil {
 		return nil // of another cache on the device
 	}
-	marks := c.guard.owner.store
-	marks.Mark(binary.ActionDispatch, e.key, e.name)
-	began := time.Now()
+	end, began := c.markDispatch(e), time.Now()
 	return func() {
 		c.addFirstResult(program, began)
+		end(true)
+	}
+}
+
+// markDispatch marks a program until end is called, which says whether the device ran it.
+func (c *Cache) markDispatch(e *entry) (end func(ran bool)) {
+	marks := c.guard.owner.store
+	marks.Mark(binary.ActionDispatch, e.key, e.name)
+	return func(ran bool) {
 		marks.Unmark(binary.ActionDispatch, e.key)
-		c.guard.clearUndispatched(e.key)
+		if ran {
+			c.guard.clearUndispatched(e.key)
+		}
 	}
 }

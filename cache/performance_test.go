@@ -1,13 +1,18 @@
 package cache_test
 
 import (
+	"context"
 	"math"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -93,4 +98,33 @@ const first0 = 1 // the first program of a fake device
 func withUses(e, other binary.Entry) binary.Entry {
 	e.Hits, e.LastUse, e.LoadNanos = other.Hits, other.LastUse, other.LoadNanos
 	return e
+}
+
+// The first time that the driver runs a program may be the program's check: that has a mark too.
+func TestMarkOfACheck(t *testing.T) {
+	dir := t.TempDir()
+	inFlight := func() (text string) {
+		files, _ := filepath.Glob(filepath.Join(dir, "*", "inflight", "*"))
+		for _, name := range files {
+			data, _ := os.ReadFile(name)
+			text += string(data)
+		}
+		return text
+	}
+	f := openStart(t, dir, cache.Options{})
+	f.wantOrigin(source("a"), job.Compiled)
+	f.close()
+	f = openStart(t, dir, cache.Options{})
+	marked := ""
+	h, err := f.cache.Get(t.Context(), source("a").WithCheck(func(context.Context, uint32) error {
+		marked = inFlight()
+		return nil
+	}))
+	must(t, err)
+	key := source("a").Key().String()
+	if mark := "dispatch " + key; !strings.Contains(marked, "+ "+mark) || !strings.Contains(inFlight(), "- "+mark) {
+		t.Errorf("in the check: %q; after it: %q", marked, inFlight())
+	}
+	h.Release()
+	f.close()
 }

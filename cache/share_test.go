@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/cachetest"
 	"github.com/shadercache/shadercache/job"
@@ -115,6 +116,36 @@ func TestAProcessThatHangsDelaysOthersForATimeOnly(t *testing.T) {
 	compiling.open()
 	if origin := <-got; origin != job.Compiled {
 		t.Errorf("the first process: %v", origin)
+	}
+}
+
+// GPUs of one process, which meet each other's claims, wait for that time too.
+func TestGPUsBesideAProcessThatHangs(t *testing.T) {
+	dir := t.TempDir()
+	d, err := binary.OpenDir(dir)
+	must(t, err)
+	hangs, err := d.Store(cachetest.NewDevice().Fingerprint())
+	must(t, err)
+	src := source("a")
+	release, claimed := hangs.Claim(src.Key())
+	if !claimed {
+		t.Fatal("the program is claimed")
+	}
+	defer release()
+	flights := cache.NewSingleFlight()
+	f := startFixture(t, cachetest.NewDevice(), nil, cache.Options{Dir: dir, ShareCompiles: 200 * time.Millisecond, SingleFlight: flights})
+	got := make(chan struct{})
+	go func() { defer close(got); f.wantOrigin(src, job.Compiled) }()
+	for { // another GPU claims it, and finds that the process has it
+		select {
+		case <-got:
+			return
+		default:
+			if end, ok := cache.Claim(flights, f.cache, src.Key()); ok {
+				time.Sleep(100 * time.Microsecond)
+				end()
+			}
+		}
 	}
 }
 

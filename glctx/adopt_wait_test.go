@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
@@ -335,4 +336,31 @@ func TestGLOutsideItsCallbackPanics(t *testing.T) {
 		}
 	}()
 	_ = leaked.Err()
+}
+
+// Close of a GPU ends the preload of what earlier starts asked for, which needs the thread.
+func TestCloseOnTheThreadOfAnAdoptedContext(t *testing.T) {
+	glctx.OwnContext(t)
+	dir := t.TempDir()
+	for start := range 2 {
+		c, err := glctx.Adopt(glctx.Options{DriverCacheOff: true}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gpu, err := shadercache.New(c, shadercache.Options{Dir: dir, NoExecutor: true, FromHistory: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 6 * (1 - start) {
+			h, err := gpu.Cache.Get(t.Context(), shader.MustSource("times", doubler, shader.Defines{"FACTOR": fmt.Sprintf("%d.0", i)}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Release()
+		}
+		time.Sleep(time.Duration(start) * 50 * time.Millisecond) // the preload has begun
+		if err := gpu.Close(); err != nil {
+			t.Error(err)
+		}
+	}
 }
