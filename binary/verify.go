@@ -25,7 +25,7 @@ type VerifyReport struct {
 	Bytes       int64     `json:"bytes"`       // of their files
 	Sources     int       `json:"sources"`     // that are not damaged
 	Tunings     int       `json:"tunings"`     // that are not damaged
-	Damaged     int       `json:"damaged"`     // programs, sources, tunings, indexes and fingerprints
+	Damaged     int       `json:"damaged"`     // programs, sources, tunings, indexes, fingerprints and entries of Mesa
 	Unknown     int       `json:"unknown"`     // files that this package did not make; never changed
 	Leftovers   int       `json:"leftovers"`   // of interrupted writes, and files rejected a month ago
 	Quarantined int       `json:"quarantined"` // programs that crashed or hung the driver

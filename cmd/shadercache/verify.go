@@ -3,11 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/drivercache/mesa"
 	"github.com/shadercache/shadercache/fleet/pack"
 )
 
@@ -73,6 +77,9 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 	if err == nil && dir != nil {
 		err = o.verifyTunings(dir, r)
 	}
+	if err == nil && dir != nil {
+		verifyMesa(dir, r)
+	}
 	if err == nil && dir != nil && repair {
 		err = pack.Recover(dir) // completes an import that was killed
 	}
@@ -84,6 +91,23 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 	}
 	r.Repaired = r.Fixed > 0
 	return r, err
+}
+
+// verifyMesa checks the entries of Mesa's cache, and deletes damaged ones for a repair.
+func verifyMesa(dir *binary.Dir, r *verifyResult) {
+	_ = filepath.WalkDir(filepath.Join(dir.DriverDir(), mesa.Folder, mesa.ItemsFolder), func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || !mesa.IsEntryFile(e.Name()) {
+			return nil
+		}
+		if data, err := os.ReadFile(path); err == nil && mesa.IsDamaged(data) {
+			r.Problems = append(r.Problems, binary.Problem{Path: path, Reason: "damaged: Mesa compiles what it was made of at each start"})
+			r.Damaged++
+			if r.repair && os.Remove(path) == nil {
+				r.Fixed++
+			}
+		}
+		return nil
+	})
 }
 
 // Verdict returns an error where something is damaged or in quarantine.

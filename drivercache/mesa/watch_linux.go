@@ -138,7 +138,8 @@ func (w *Watch) isLinkResult(folder, file string) bool {
 	defer f.Close()
 	w.own[folder+file]++
 	n, _ := f.ReadAt(w.buffer[len(w.buffer)-maxItemHeader:], 0)
-	return linkResult(w.buffer[len(w.buffer)-maxItemHeader:][:n])
+	kind, _, ok := parse(w.buffer[len(w.buffer)-maxItemHeader:][:n])
+	return ok && kind == linkResult
 }
 
 // Mesa writes its cache on a separate thread of low priority, which ends with the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -88,12 +89,13 @@ func TestExportLeavesOutDamagedFiles(t *testing.T) {
 	source := testSource(1).Key().String()
 	writeFile(t, from, "sources/"+source[:2]+"/"+source+".glsl.zst", []byte("not a source"))
 	writeFile(t, from, slotFolder+"/shadercache1.toc", []byte("not a table"))
+	writeFile(t, from, path.Dir(mesaFile)+"/"+strings.Repeat("b", 38), make([]byte, 100))
 	writeFile(t, from, nvidiaFingerprint.DirName()+"/blobs/"+key[:2]+"/.temporary", []byte("x"))
 	before := tree(t, from.Path())
 	var b bytes.Buffer
 	r, err := Export(&b, from, ExportOptions{})
 	must(t, err)
-	if r.Programs != 2 || r.Sources != 0 || r.DriverFiles != 4 || len(r.LeftOut) != 3 {
+	if r.Programs != 2 || r.Sources != 0 || r.DriverFiles != 4 || len(r.LeftOut) != 4 {
 		t.Errorf("exported %+v", r)
 	}
 	if !maps.Equal(tree(t, from.Path()), before) {
@@ -101,6 +103,24 @@ func TestExportLeavesOutDamagedFiles(t *testing.T) {
 	}
 	_, err = Import(&b, openDir(t), ImportOptions{Trust: true, AnyDriver: true})
 	must(t, err)
+}
+
+// An entry of Mesa's that a power cut left without its bytes is replaced.
+func TestImportReplacesDamagedEntries(t *testing.T) {
+	from, to := filledDir(t), openDir(t)
+	data := exported(t, from, ExportOptions{})
+	for _, left := range []string{"", "\x00\x00\x00", "\x01cut", "other machine code"} {
+		writeFile(t, to, mesaFile, []byte(left))
+		_, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
+		must(t, err)
+		want := "machine code"
+		if left == "other machine code" {
+			want = left
+		}
+		if got := tree(t, to.Path())[mesaFile]; got != want {
+			t.Errorf("%q became %q", left, got)
+		}
+	}
 }
 
 // An export without programs from a directory that has some fails.

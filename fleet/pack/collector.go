@@ -192,29 +192,12 @@ func (c *collector) mesa() error {
 			databases[folder] = true
 			return nil
 		}
-		if c.options.leavesOut(ItemOf(name)) {
+		return c.addIfValid(name, Mesa, func(_ File, data []byte) error {
+			if isDamagedMesa(name, data) {
+				return errors.New("it is damaged")
+			}
 			return nil
-		}
-		info, err := c.root.Lstat(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := (File{Path: name, Kind: Mesa, Size: info.Size()}).validate(); err != nil {
-			c.leaveOut(name, err.Error())
-			return nil
-		}
-		data, err := c.root.Open(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		defer data.Close()
-		return c.spool.addFile(name, Mesa, data)
+		})
 	})
 }
 

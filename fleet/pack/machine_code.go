@@ -22,6 +22,11 @@ func (f File) isMachineCode() bool {
 	return false
 }
 
+// isDamagedMesa reports whether a file of Mesa's cache is an entry, and damaged.
+func isDamagedMesa(name string, data []byte) bool {
+	return mesa.Entry(strings.TrimPrefix(name, "driver/")) != "" && mesa.IsDamaged(data)
+}
+
 // withoutMachineCode returns the directories of the fingerprints that have programs
 // while the manifest has no machine code of their driver: each of these programs
 // compiles at its first dispatch.
