@@ -31,7 +31,7 @@ func (g *Group) NewBuffer(ctx context.Context, size int) (made job.Buffer, err e
 }
 
 // place calls make for the member whose objects have the fewest bytes, and for the next where
-// that one has no room.
+// that one has no room, or a name is that of another one.
 func (g *Group) place(make func(*member) error) error {
 	if err := g.check(); err != nil {
 		return err
@@ -43,7 +43,9 @@ func (g *Group) place(make func(*member) error) error {
 			break
 		}
 		tried[m] = true
-		if failed = make(m); failed == nil || !isOfDevice(failed) {
+		failed = make(m)
+		elsewhere := errors.Is(failed, job.ErrOtherDevice) || errors.Is(failed, job.ErrNotFound)
+		if failed == nil || !elsewhere && !isOfDevice(failed) {
 			return failed
 		}
 	}
@@ -88,50 +90,50 @@ func (g *Group) newBufferOn(ctx context.Context, m *member, size int) (job.Buffe
 	return &placed{Buffer: b, m: m, held: int64(size)}, nil
 }
 
-// NamedBuffer opens the buffer of a name where one of the group made it, and else as
-// NewBuffer places one.
+// NamedBuffer opens the buffer of a name where one of the group, or the server of members, has
+// it, and else as NewBuffer places one.
 func (g *Group) NamedBuffer(ctx context.Context, name string, size int) (job.Buffer, error) {
-	if err := g.naming.Acquire(ctx, 1); err != nil {
+	b := new(placed)
+	err := g.onNamed(ctx, name, func(m *member) (err error) {
+		if b.Buffer, err = m.device.NamedBuffer(ctx, name, size); err != nil {
+			return m.error(err)
+		}
+		if b.m = m; g.named[name] == nil {
+			m.bytes.Add(int64(size))
+		}
+		g.named[name] = m
+		return nil
+	})
+	if err != nil {
 		return nil, err
+	}
+	return b, nil
+}
+
+// onNamed calls do for the member that has a name, or as place does, with named locked.
+func (g *Group) onNamed(ctx context.Context, name string, do func(*member) error) error {
+	if err := g.naming.Acquire(ctx, 1); err != nil {
+		return err
 	}
 	defer g.naming.Release(1)
 	if err := g.check(); err != nil {
-		return nil, err
+		return err
 	}
-	m, found := g.named[name]
-	if !found {
-		if m = g.emptiest(nil); m == nil {
-			return nil, g.noMember()
-		}
+	if m := g.named[name]; m != nil {
+		return do(m)
 	}
-	b, err := m.device.NamedBuffer(ctx, name, size)
-	if err != nil {
-		return nil, m.error(err)
-	}
-	if g.named[name] = m; !found {
-		m.bytes.Add(int64(size))
-	}
-	return &placed{Buffer: b, m: m}, nil
+	return g.place(do)
 }
 
 // DeleteBuffer removes the name of a buffer: see shadercache.Device.
 func (g *Group) DeleteBuffer(ctx context.Context, name string) error {
-	if err := g.naming.Acquire(ctx, 1); err != nil {
-		return err
-	}
-	defer g.naming.Release(1)
-	if err := g.check(); err != nil {
-		return err
-	}
-	m, found := g.named[name]
-	if !found {
-		return fmt.Errorf("%w: there is no named buffer %q", job.ErrNotFound, name)
-	}
-	err := m.device.DeleteBuffer(ctx, name)
-	if err == nil || errors.Is(err, job.ErrNotFound) {
-		delete(g.named, name)
-	}
-	return m.error(err)
+	return g.onNamed(ctx, name, func(m *member) error {
+		err := m.device.DeleteBuffer(ctx, name)
+		if err == nil || errors.Is(err, job.ErrNotFound) {
+			delete(g.named, name)
+		}
+		return m.error(err)
+	})
 }
 
 func (b *placed) Write(ctx context.Context, offset int, data []byte) (uint64, error) {

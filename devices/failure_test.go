@@ -12,6 +12,7 @@ import (
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/devices"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -278,6 +279,23 @@ func TestNamedBuffersThatTakeTime(t *testing.T) {
 	fakes[0].open = nil
 	if _, err := g.NamedBuffer(t.Context(), "name", 4); err != nil || fakes[0].opened != 2 {
 		t.Errorf("again: %v, and %d and %d on the devices", err, fakes[0].opened, fakes[1].opened)
+	}
+}
+
+// A name that another process gave to a device of the server is found there.
+func TestNamesOfOtherProcesses(t *testing.T) {
+	g, fakes, _ := newFakes(t, devices.Options{})
+	elsewhere := func() error { return job.ErrOtherDevice }
+	fakes[0].open = elsewhere
+	if _, err := g.NamedBuffer(t.Context(), "name", 4); err != nil || fakes[1].opened != 1 {
+		t.Errorf("the name of the other device: %v, opened %d times there", err, fakes[1].opened)
+	}
+	if err := g.DeleteBuffer(t.Context(), "unknown"); err != nil {
+		t.Errorf("delete of the other device's: %v", err)
+	}
+	fakes[0].open, fakes[1].open = elsewhere, func() error { return job.ErrNotFound }
+	if err := g.DeleteBuffer(t.Context(), "missing"); !errors.Is(err, job.ErrNotFound) {
+		t.Errorf("delete of none: %v", err)
 	}
 }
 
