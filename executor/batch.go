@@ -41,14 +41,9 @@ type batch struct {
 
 	times batchTimes // with a Tracer
 
-	jobs     []jobResult
-	outputs  []output
-	commands []command
-	binds    []bind
-	values   []value
-	images   []imageBind
-	textures []textureBind
-	words    []byte // of the values
+	jobs    []jobResult
+	outputs []output
+	commandLists
 	copies   []transfer
 	programs []program
 	objects  []*object
@@ -61,6 +56,25 @@ type batch struct {
 	waiters  waiterList // guarded by Executor.mu, as is slept
 	slept    bool       // a thread sleeps until the batch is resolved
 	sleeper  futex.Sleeper
+}
+
+// commandLists are commands and what they refer to.
+type commandLists struct {
+	commands []command
+	binds    []bind
+	values   []value
+	images   []imageBind
+	textures []textureBind
+	words    []byte // of the values
+}
+
+// reset empties the lists for reuse: they refer to nothing any more.
+func (c *commandLists) reset() {
+	clear(c.commands)
+	clear(c.binds)
+	clear(c.images)
+	clear(c.textures)
+	*c = commandLists{c.commands[:0], c.binds[:0], c.values[:0], c.images[:0], c.textures[:0], c.words[:0]}
 }
 
 type batchState uint8
@@ -183,9 +197,7 @@ func (b *batch) open(s *slot, sequence uint64, short bool) {
 	b.slot, b.sequence, b.state = s, sequence, openBatch
 	b.upFrom, b.upTo = s.upUsed, s.upUsed
 	b.downFrom, b.downTo = s.downUsed, s.downUsed
-	b.jobs, b.outputs, b.commands = b.jobs[:0], b.outputs[:0], b.commands[:0]
-	b.binds, b.values, b.words = b.binds[:0], b.values[:0], b.words[:0]
-	b.images, b.textures, b.copies = b.images[:0], b.textures[:0], b.copies[:0]
+	b.jobs, b.outputs, b.copies = b.jobs[:0], b.outputs[:0], b.copies[:0]
 	b.err, b.removed, b.zeroes, b.short = nil, false, false, short
 	b.sealed.Store(false)
 	b.resolved.Store(false)

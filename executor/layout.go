@@ -27,15 +27,8 @@ type layout struct {
 
 	upBytes, downBytes int // with padding
 
-	// One command for each dispatch. Its binds and values are indexes into those
-	// of the layout.
-	commands []command
-	binds    []bind
-	values   []value
-	images   []imageBind
-	textures []textureBind
-	words    []byte    // of the values
-	objects  []*object // that the job uses
+	commandLists           // one command for each dispatch
+	objects      []*object // that the job uses
 
 	uses []job.Use // of the dispatch that is checked
 }
@@ -56,19 +49,14 @@ var layouts = sync.Pool{New: func() any { return new(layout) }}
 
 // release empties the layout and returns it to the pool.
 func (l *layout) release() {
-	clear(l.commands) // they refer to Memory
-	clear(l.binds)
-	clear(l.textureInputs)
+	l.reset()
+	clear(l.textureInputs) // they refer to Memory
 	clear(l.textureOutputs)
-	clear(l.images)
-	clear(l.textures)
 	clear(l.objects)
 	*l = layout{
 		inputs: l.inputs[:0], params: l.params[:0], blocks: l.blocks[:0], outputs: l.outputs[:0],
 		textureInputs: l.textureInputs[:0], textureOutputs: l.textureOutputs[:0], counters: l.counters[:0],
-		commands: l.commands[:0], binds: l.binds[:0], values: l.values[:0],
-		images: l.images[:0], textures: l.textures[:0], words: l.words[:0], objects: l.objects[:0],
-		uses: l.uses[:0],
+		commandLists: l.commandLists, objects: l.objects[:0], uses: l.uses[:0],
 	}
 	layouts.Put(l)
 }

@@ -76,10 +76,7 @@ func (e *Executor) recycle(b *batch) {
 	b.state = spareBatch
 	clear(b.jobs)
 	clear(b.outputs)
-	clear(b.commands)
-	clear(b.binds)
-	clear(b.images)
-	clear(b.textures)
+	b.reset()
 	clear(b.copies)
 	e.mu.spare = append(e.mu.spare, b)
 }
