@@ -150,10 +150,19 @@ func Open(o Options) (*GPU, error) {
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("shadercache: open: %w", err)
 	}
+	return open(o, nil)
+}
+
+// open is Open of a GPU beside others. A remote is used once for each driver: shared has those in
+// use, which this GPU's first program waits for too. Nil: the GPU is the first.
+func open(o Options, shared remotes) (*GPU, error) {
 	o, file := o.distribute().startTrace()
 	open := trace.Begin(o.Tracer, trace.Process, 0, trace.Open)
 	defer func() { open.End() }()
-	f := openFleet(o)
+	var f *fleetMember
+	if shared == nil {
+		f = openFleet(o) // connects meanwhile
+	}
 	began := time.Now()
 	making := open.Begin(trace.OpenContext)
 	context, err := glctx.Open(o.Context)
@@ -162,7 +171,13 @@ func Open(o Options) (*GPU, error) {
 		f.close(false)
 		return nil, err
 	}
-	return newGPU(context, o, f, file, &open, time.Since(began))
+	elapsed := time.Since(began)
+	if other := shared[context.Fingerprint().Digest()]; other != nil {
+		other.follow(&o.Cache)
+	} else if shared != nil {
+		f = openFleet(o)
+	}
+	return newGPU(context, o, f, file, &open, elapsed)
 }
 
 // New makes a cache and an executor over a context that is open: an adopted one, or

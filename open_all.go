@@ -11,7 +11,6 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
-	"github.com/shadercache/shadercache/trace"
 )
 
 // GPUs are the GPUs that [OpenAll] opens: one context and thread each, over one cache
@@ -99,15 +98,11 @@ func DeviceNames() ([]string, error) {
 	return names, nil
 }
 
-// open opens the GPU: the first of all where shared is nil.
+// open opens the GPU, beside others that share remotes.
 func (p *opening) open(o Options, shared remotes) {
 	defer close(p.done)
 	o.Device = p.device
-	if shared == nil {
-		p.gpu, p.err = Open(o)
-	} else {
-		p.gpu, p.err = openOther(o, shared)
-	}
+	p.gpu, p.err = open(o, shared)
 }
 
 func (a *GPUs) openOthers(o Options) {
@@ -209,24 +204,4 @@ func (r remotes) add(g *GPU) {
 	if driver := g.Context.Fingerprint().Digest(); g.fleet != nil && r[driver] == nil {
 		r[driver] = g.fleet
 	}
-}
-
-// openOther opens a further GPU as Open does. The remote is used once for each driver:
-// shared has those in use, which the GPU's first program waits for too.
-func openOther(o Options, shared remotes) (*GPU, error) {
-	o = o.distribute()
-	o.Context.Tracer, o.Cache.Tracer, o.Executor.Tracer, o.Remote.Tracer = o.Tracer, o.Tracer, o.Tracer, o.Tracer
-	region := trace.Begin(o.Tracer, trace.Process, 0, trace.Open)
-	defer func() { region.End() }()
-	began := time.Now()
-	context, err := glctx.Open(o.Context)
-	if err != nil {
-		return nil, err
-	}
-	elapsed := time.Since(began)
-	if f := shared[context.Fingerprint().Digest()]; f != nil {
-		f.follow(&o.Cache)
-		return newGPU(context, o, nil, nil, &region, elapsed)
-	}
-	return newGPU(context, o, openFleet(o), nil, &region, elapsed)
 }
