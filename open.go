@@ -202,15 +202,17 @@ func newGPU(context *glctx.Context, o Options, f *fleetMember, file *trace.File,
 	gpu := &GPU{Context: context, ContextTime: contextTime, fleet: f, tracer: o.Tracer, trace: file, logger: o.Logger}
 	f.start(context.Fingerprint(), &o.Cache)
 	var device cache.Device = context
+	var err error
 	if o.CompileBeside {
-		if gpu.openBeside(o.Cache.Logger); gpu.beside != nil {
+		if gpu.beside, err = glctx.OpenBeside(context); err == nil {
 			device = gpu.beside
+		} else if o.Cache.Logger != nil {
+			o.Cache.Logger.Warn("programs are compiled on the context's own thread", "reason", err)
 		}
 	}
 	if o.Cache.Trier == nil {
 		o.Cache.Trier = newTrier(context, o)
 	}
-	var err error
 	making := open.Begin(trace.NewCache)
 	defer func() { making.End() }()
 	if gpu.Cache, err = cache.New(device, o.Cache); err != nil {
@@ -231,14 +233,6 @@ func newGPU(context *glctx.Context, o Options, f *fleetMember, file *trace.File,
 		return nil, errors.Join(err, gpu.Close())
 	}
 	return gpu, nil
-}
-
-// openBeside opens the context for Options.CompileBeside.
-func (g *GPU) openBeside(logger *slog.Logger) {
-	var err error
-	if g.beside, err = glctx.OpenBeside(g.Context); err != nil && logger != nil {
-		logger.Warn("programs are compiled on the context's own thread", "reason", err)
-	}
 }
 
 // closeContexts closes the context, and the one beside it.

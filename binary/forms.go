@@ -66,10 +66,6 @@ func newForm(name string) *form {
 	return &form{newPattern(`^(` + name + `)$`), newPattern(`^\.(` + name + `)[0-9]+$`)}
 }
 
-func (f *form) matches(name string) bool {
-	return f.file().MatchString(name) || f.temporary().MatchString(name)
-}
-
 // pattern is an expression that is compiled at its first use: a start that only reads
 // programs needs none of them, and all together take 0.5 ms.
 type pattern func() *regexp.Regexp

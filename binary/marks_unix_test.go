@@ -102,3 +102,24 @@ func TestRecordCrash(t *testing.T) {
 		}
 	}
 }
+
+// The signal is evidence against a first job that crashes a second time, also where other programs
+// wait for the driver each time: those are tried in a child, and are suspects no more.
+func TestFirstJobBesideAPreload(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	for start := range 2 {
+		cmd := childCommand(t, "crash", d.path, fmt.Sprint(int(syscall.SIGSEGV)), "load:2", "dispatch:1")
+		cmd.Stderr = nil
+		if err := cmd.Run(); err == nil {
+			t.Fatal("the child did not end by a signal")
+		}
+		for _, q := range recovered(t, s).Found {
+			if q.Key == testKey(2) {
+				must(t, s.Lift(q.Key)) // a child has loaded it
+			} else if (q.Signal != "") != (start > 0) {
+				t.Errorf("start %d: %+v", start, q)
+			}
+		}
+	}
+}

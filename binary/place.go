@@ -208,15 +208,11 @@ func openPrivateDir(path string, openDir func(path string) (*Dir, error)) (*Dir,
 		return nil, fmt.Errorf("%s cannot be written", path)
 	}
 	if _, err := os.Lstat(path); missing != nil && err == nil {
-		dir.limitToHalf()
+		// A new one is most often in memory that other programs need too: its limit is half of what
+		// is free there. Without it the usual limit applies.
+		if free, known := osfile.FreeBytes(path); known && free/2 < defaultMaxBytes {
+			_ = dir.PutSettings(Settings{MaxBytes: free / 2})
+		}
 	}
 	return dir, nil
-}
-
-// limitToHalf stores a limit for a new private place, which is most often in memory that
-// other programs need too: half of what is free there. Without it the usual limit applies.
-func (d *Dir) limitToHalf() {
-	if free, known := osfile.FreeBytes(d.path); known && free/2 < defaultMaxBytes {
-		_ = d.PutSettings(Settings{MaxBytes: free / 2})
-	}
 }

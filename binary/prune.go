@@ -203,7 +203,7 @@ func (p *pruning) deleteStore(s *Store) {
 			path := filepath.Join(dir.path, e.Name())
 			isDir := slices.ContainsFunc(dirs, func(d storeDir) bool { return d.path == path })
 			switch {
-			case dir.form != nil && dir.form.matches(e.Name()) && e.Type().IsRegular():
+			case dir.form != nil && (dir.form.file().MatchString(e.Name()) || dir.form.temporary().MatchString(e.Name())) && e.Type().IsRegular():
 				p.deleteFile(dir, e)
 			case !isDir:
 				unknown++

@@ -180,7 +180,8 @@ func (s *Store) classify(m crashlog.Mark, name string, left crashlog.Remains) Qu
 	q := Quarantined{Key: m.Key, Name: name, Action: Action(m.Action), Suspect: true, Hangs: before.Hangs, Time: now}
 	q.Reason = describeEnd(m, left)
 	again := known && before.Action == q.Action
-	if others := len(left.Marks) - 1; others == 0 {
+	// Loads and compiles beside a first job are tried in a child, and are suspects no more at the second crash.
+	if others := len(left.Marks) - 1; others == 0 || again && q.Action == ActionDispatch {
 		q.Signal = left.Crash
 	}
 	switch {

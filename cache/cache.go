@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -86,7 +87,8 @@ func New(dev Device, o Options) (*Cache, error) {
 	c.first.start = sync.OnceValue(c.startBeforeFirst)
 	c.mu.idle.L = &c.mu
 	c.mu.counters.fillOnly = o.FillOnly
-	c.mu.resident = newResidency(&c.index, o.MaxPrograms, o.MaxBytes)
+	// The LRU gets no limit: it would drop the oldest entry, in use or not, and not delete the program.
+	c.mu.resident = residency{index: &c.index, order: newLRU[*entry](math.MaxInt), programs: o.MaxPrograms, maxBytes: o.MaxBytes}
 	c.mu.evicted = newEvictedBlobs(o.KeepEvictedBytes)
 	c.mu.failures = newLRU[*shader.CompileError](maxFailures)
 	c.mu.checked = map[shader.Key]shader.Digest{}

@@ -36,7 +36,10 @@ func (c *Cache) Flush() error {
 // of that and returns an *[InUseError]; the cache stays usable. Any other error
 // comes from the store, and the cache is closed.
 func (c *Cache) Close() error {
-	c.dev.PollWhile(c.lockIdle)
+	c.dev.PollWhile(func() { // until nothing is being loaded or written
+		c.mu.Lock()
+		c.awaitStored(func() bool { return len(c.mu.flights) == 0 })
+	})
 	if c.mu.closed {
 		c.mu.Unlock()
 		return errClosed
@@ -156,12 +159,6 @@ func (c *Cache) Abandon() {
 		c.mu.lost = errClosed
 	}
 	c.index.clear()
-}
-
-// lockIdle locks mu once nothing is being loaded or written.
-func (c *Cache) lockIdle() {
-	c.mu.Lock()
-	c.awaitStored(func() bool { return len(c.mu.flights) == 0 })
 }
 
 // sealAll seals all entries, or none and returns those that have handles.

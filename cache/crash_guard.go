@@ -198,9 +198,6 @@ func (g *CrashGuard) clearSuspect(key shader.Key) {
 	g.clear(key, func(n note) bool { return n.Suspect && !n.isUndispatched() })
 }
 
-// clearUndispatched ends the suspicion against a program whose first job is done.
-func (g *CrashGuard) clearUndispatched(key shader.Key) { g.clear(key, note.isUndispatched) }
-
 // clear lifts the note of a program that has one of a kind.
 func (g *CrashGuard) clear(key shader.Key, isOfKind func(note) bool) {
 	g.mu.Lock()

@@ -133,8 +133,8 @@ func (l *lane) acquire(e *entry) *share {
 // hit counts a Get that found the program resident, and returns the hits of the share.
 func (s *share) hit() uint64 {
 	n := s.hits.Add(1)
-	if n == 1 && s.entry.firstUse != nil {
-		s.entry.useFirst()
+	if n == 1 && s.entry.firstUse != nil && !s.entry.used.Swap(true) { // once, whatever the share
+		s.entry.firstUse(s.entry)
 	}
 	return n
 }

@@ -1,6 +1,10 @@
 package cache
 
-import "github.com/shadercache/shadercache/shader"
+import (
+	"runtime"
+
+	"github.com/shadercache/shadercache/shader"
+)
 
 // Nothing has every power and keeps nothing: tests embed it.
 type Nothing = nothing
@@ -9,4 +13,13 @@ type Nothing = nothing
 func Claim(s *SingleFlight, c *Cache, key shader.Key) (end func(), ok bool) {
 	k := &claim{key: sharedKey{c.driver, key}, made: make(chan struct{})}
 	return k.end, s.add(k) == k
+}
+
+// AwaitWatcher waits until a preload waits for the program that another request makes.
+func AwaitWatcher(c *Cache, key shader.Key) {
+	for waits := false; !waits; runtime.Gosched() {
+		c.mu.Lock()
+		waits = c.mu.flights[key].watchers > 0
+		c.mu.Unlock()
+	}
 }

@@ -32,7 +32,7 @@ type flight struct {
 	done chan struct{} // closed when the flight is complete
 
 	// storeOnly: the program is made for the store, and becomes resident only if
-	// a Get waits for it.
+	// a Get waits for it, or a preload wants that.
 	storeOnly bool
 
 	// Used by the owner only.
@@ -74,6 +74,7 @@ func (c *Cache) join(src *shader.Source, storeOnly bool) (f *flight, started boo
 		return nil, false, nil
 	}
 	if f := c.mu.flights[src.Key()]; f != nil {
+		f.storeOnly = f.storeOnly && storeOnly
 		return f, false, nil
 	}
 	if err := c.knownFailure(src); err != nil {

@@ -88,7 +88,7 @@ func (c *Cache) markDispatch(e *entry) (end func(ran bool)) {
 	return func(ran bool) {
 		marks.Unmark(binary.ActionDispatch, e.key)
 		if ran {
-			c.guard.clearUndispatched(e.key)
+			c.guard.clear(e.key, note.isUndispatched)
 		}
 	}
 }

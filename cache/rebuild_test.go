@@ -135,3 +135,27 @@ func TestRebuildEndsWithItsContext(t *testing.T) {
 		t.Errorf("without a store: %+v, %v", results, err)
 	}
 }
+
+// A preload that joins the compile of a rebuild makes the program resident, as it says.
+func TestPreloadBesideARebuild(t *testing.T) {
+	dir := t.TempDir()
+	f := openStart(t, dir, cache.Options{KeepSources: true})
+	f.get(source("a")).Release()
+	f.close()
+	compiling, dev := newGate(), cachetest.NewDevice()
+	updated := dev.Fingerprint()
+	updated.Version += " updated"
+	dev.SetFingerprint(updated)
+	dev.OnCompile = func(context.Context, *shader.Source) error { compiling.pass(); return nil }
+	f = startFixture(t, dev, nil, cache.Options{Dir: dir})
+	rebuilt := make(chan error)
+	go func() { _, err := f.cache.Rebuild(t.Context(), nil); rebuilt <- err }()
+	<-compiling.arrived
+	preloaded := make(chan error)
+	go func() { _, err := f.cache.Preload(t.Context(), []*shader.Source{source("a")}, nil); preloaded <- err }()
+	cache.AwaitWatcher(f.cache, source("a").Key())
+	compiling.open()
+	if err := errors.Join(<-preloaded, <-rebuilt); err != nil || f.cache.Stats().Resident != 1 {
+		t.Errorf("%v; %d programs are resident", err, f.cache.Stats().Resident)
+	}
+}

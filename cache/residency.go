@@ -41,12 +41,6 @@ type residency struct {
 	maxBytes int64 // limit
 }
 
-func newResidency(index *index, programs int, maxBytes int64) residency {
-	// simplelru gets no limit: it would drop the oldest entry, in use or not, and
-	// not delete the program.
-	return residency{index: index, order: newLRU[*entry](math.MaxInt), programs: programs, maxBytes: maxBytes}
-}
-
 func (r *residency) find(key shader.Key) *entry {
 	e, _ := r.order.Peek(key)
 	return e

@@ -82,13 +82,6 @@ func (c *Cache) watchUse(r result) {
 	}
 }
 
-// useFirst calls firstUse once.
-func (e *entry) useFirst() {
-	if !e.used.Swap(true) {
-		e.firstUse(e)
-	}
-}
-
 // traceEvicted gives the tracer the programs that were evicted. The caller holds mu.
 func (c *Cache) traceEvicted(evicted []*entry) {
 	for _, e := range evicted {

@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
@@ -202,7 +203,7 @@ func (l *layout) bindStorage(d *job.Dispatch, u *job.Use) {
 	default:
 		of := &d.Buffers[u.Index]
 		b.from, b.readOnly, b.memory, b.span = deviceMemory, of.ReadOnly, memoryOf(of.Buffer), span{of.Offset, of.Len()}
-		b.zero = of.Zero && !l.isBound(&b)
+		b.zero = of.Zero && !slices.ContainsFunc(l.binds, func(o bind) bool { return o.memory == b.memory && o.span == b.span }) // by an earlier dispatch
 	}
 	l.binds = append(l.binds, b)
 }

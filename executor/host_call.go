@@ -19,7 +19,7 @@ func (r *recorder) onHost(gl *glctx.GL, s *slot, call *job.HostCall, binds []bin
 		case slotOutputs:
 			ranges[i].Buffer = s.outputs
 		default:
-			ranges[i].Buffer, ranges[i].Mapped = b.memory.buffer, b.memory.hostBytes()
+			ranges[i].Buffer, ranges[i].Mapped = b.memory.buffer, glctx.Bytes(b.memory.mapped.Words) // nil where it does not stay mapped
 		}
 	}
 	r.synchronize(gl, glctx.BarrierAllKinds)
@@ -33,6 +33,3 @@ func (r *recorder) onHost(gl *glctx.GL, s *slot, call *job.HostCall, binds []bin
 	}
 	return nil
 }
-
-// hostBytes returns the memory where it stays mapped, else nil.
-func (m *Memory) hostBytes() []byte { return glctx.Bytes(m.mapped.Words) }

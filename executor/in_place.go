@@ -44,7 +44,7 @@ func (t *trial) next() form {
 	switch {
 	case t.jobs[copied] < trialJobs || t.least[copied] > mostTrial:
 		return copied
-	case t.jobs[inPlace] < trialJobs && !t.isSlow():
+	case t.jobs[inPlace] < trialJobs && (t.jobs[inPlace] == 0 || t.least[inPlace] <= 2*t.least[copied]): // else one shows that it is slow
 		return inPlace
 	}
 	if t.since++; t.since >= trialAgain {
@@ -54,11 +54,6 @@ func (t *trial) next() form {
 		return inPlace
 	}
 	return copied
-}
-
-// isSlow reports whether one job was enough to see that mapped memory is slow.
-func (t *trial) isSlow() bool {
-	return t.jobs[inPlace] > 0 && t.least[inPlace] > 2*t.least[copied]
 }
 
 // observe records the time of a job.
@@ -86,10 +81,6 @@ func (p *pipeline) chooseForm(s *stage) {
 // change one by one.
 func (e *Executor) mayUseInPlace(b *batch) bool {
 	return e.usesMapped && len(b.commands) == 1 && b.commands[0].host == nil && len(b.copies) == 0 &&
-		b.upBytes() <= mostInPlace && b.downBytes() <= mostInPlace && b.upBytes()+b.downBytes() > 0 && !b.countsInSlot()
-}
-
-// countsInSlot reports whether a counter of a job is in the slot.
-func (b *batch) countsInSlot() bool {
-	return slices.ContainsFunc(b.binds, func(bound bind) bool { return bound.from == slotCounters })
+		b.upBytes() <= mostInPlace && b.downBytes() <= mostInPlace && b.upBytes()+b.downBytes() > 0 &&
+		!slices.ContainsFunc(b.binds, func(bound bind) bool { return bound.from == slotCounters })
 }

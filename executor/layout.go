@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/shadercache/shadercache/job"
@@ -77,8 +76,3 @@ func (l *layout) addDown(size, align int) span {
 
 // padded returns n rounded up to a multiple of align.
 func padded(n, align int) int { return (n + align - 1) / align * align }
-
-// isBound reports whether an earlier dispatch of the job uses the same range of memory.
-func (l *layout) isBound(b *bind) bool {
-	return slices.ContainsFunc(l.binds, func(o bind) bool { return o.memory == b.memory && o.span == b.span })
-}

@@ -47,10 +47,8 @@ func initCalls(getProcAddr func(name string) unsafe.Pointer) error {
 	if err := gl45.InitWithProcAddrFunc(getProcAddr); err != nil {
 		return err
 	}
-	for sides, name := range []string{1: "glTextureSubImage1D", 2: "glTextureSubImage2D", 3: "glTextureSubImage3D"} {
-		if sides > 0 {
-			subImage[sides] = getProcAddr(name)
-		}
+	for i, sides := range []string{"1D", "2D", "3D"} {
+		subImage[i+1] = getProcAddr("glTextureSubImage" + sides)
 	}
 	getSubImage = getProcAddr("glGetTextureSubImage")
 	return nil

@@ -123,8 +123,6 @@ func (gl *GL) limitCompilerThreads(n uint32) {
 	}
 }
 
-func (gl *GL) endPriming() { gl45.DeleteBuffers(1, &gl.zeros.ID) }
-
 // prime primes a program. It restores the current program and the indirect binding of
 // an adopted context. In other contexts no code relies on state of earlier callbacks.
 func (gl *GL) prime(p *shader.Program) error {

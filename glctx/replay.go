@@ -61,7 +61,11 @@ func (gl *GL) replay(p *recording.Program) (r Replayed, err error) {
 func (gl *GL) linkRecorded(p *recording.Program) (uint32, error) {
 	count(gl.c, &gl.c.counted.Programs, 1)
 	l := recordedLink{p: p}
-	defer l.deleteShaders()
+	defer func() {
+		for _, s := range l.shaders {
+			gl45.DeleteShader(s)
+		}
+	}()
 	err := l.link(gl)
 	if err == nil {
 		err = l.result(gl)
@@ -78,12 +82,6 @@ type recordedLink struct {
 	p       *recording.Program
 	program uint32
 	shaders []uint32 // of p.Stages
-}
-
-func (l *recordedLink) deleteShaders() {
-	for _, s := range l.shaders {
-		gl45.DeleteShader(s)
-	}
 }
 
 func (l *recordedLink) link(gl *GL) error {

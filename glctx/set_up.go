@@ -54,7 +54,7 @@ func (c *Context) tearDown() {
 	if c.gone.Load() {
 		return
 	}
-	c.gl.endPriming()
+	gl45.DeleteBuffers(1, &c.gl.zeros.ID)
 	c.gl.stopDebugOutput()
 }
 

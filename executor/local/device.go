@@ -53,15 +53,11 @@ var kinds = []kind{
 }
 
 // Error returns an error of the GPU as one of package job.
-func (*Device) Error(err error) error { return deviceError(err) }
-
-func deviceError(err error) error { return withKind(err, kinds, nil) }
+func (*Device) Error(err error) error { return withKind(err, kinds, nil) }
 
 // JobError returns an error of the executor or of a plan as one of package job: one that it
 // does not know is about the job.
-func (*Device) JobError(err error) error { return jobError(err) }
-
-func jobError(err error) error {
+func (*Device) JobError(err error) error {
 	if _, ok := errors.AsType[*shader.CompileError](err); ok {
 		return err
 	}
@@ -79,7 +75,7 @@ func (d *Device) Name() string { return d.Executor.Context().Info().GPU }
 func (d *Device) Queued() int { return d.Executor.Queued() }
 
 // Drain waits until the GPU has finished what was submitted.
-func (d *Device) Drain(ctx context.Context) error { return deviceError(d.Executor.Drain(ctx)) }
+func (d *Device) Drain(ctx context.Context) error { return d.Error(d.Executor.Drain(ctx)) }
 
 func (d *Device) Close() error {
 	if d.closed.Swap(true) {
@@ -103,7 +99,7 @@ func (d *Device) Get(ctx context.Context, source *shader.Source) (job.Program, e
 	}
 	handle, err := d.Programs.Get(ctx, source)
 	if err != nil {
-		return nil, deviceError(err)
+		return nil, d.Error(err)
 	}
 	return handle, nil
 }
@@ -150,7 +146,7 @@ func (d *Device) newBuffer(size int) (*named.Buffer, error) {
 	}
 	memory, err := d.NewMemory(size)
 	if err != nil {
-		return nil, deviceError(err)
+		return nil, d.Error(err)
 	}
 	return named.NewBuffer(memory, d.Executor.Context()), nil
 }
@@ -166,7 +162,7 @@ func (d *Device) NewMapped(size int, written bool) (job.Buffer, []byte, error) {
 	}
 	memory, mapping, err := d.Executor.NewMappedMemory(size, written)
 	if err != nil {
-		return nil, nil, deviceError(err)
+		return nil, nil, d.Error(err)
 	}
 	return d.use(named.NewBuffer(memory, d.Executor.Context())), mapping, nil
 }
@@ -265,7 +261,7 @@ func (b *ownBuffer) write(ctx context.Context, offset int, data []byte, next uin
 	}
 	b.Buffer.Version++ // also where it fails: which bytes were written is unknown
 	if err := b.Memory.UploadInPieces(ctx, offset, data); err != nil {
-		return 0, deviceError(err)
+		return 0, b.device.Error(err)
 	}
 	if next != 0 {
 		b.Buffer.Version = next
@@ -282,7 +278,7 @@ func (b *ownBuffer) Read(ctx context.Context, offset int, dst []byte) (uint64, e
 	}
 	defer b.RUnlock()
 	if err := b.Memory.DownloadInPieces(ctx, offset, dst); err != nil {
-		return 0, deviceError(err)
+		return 0, b.device.Error(err)
 	}
 	return b.Buffer.Version, nil
 }

@@ -107,7 +107,7 @@ func (o *objects) Texture(of *job.Texture) error {
 func (d *Device) Prepare(ctx context.Context, j *job.Job, p *Pending) (err error) {
 	p.device, p.done, p.err = d, false, nil
 	p.job, err = p.Spill.Move(ctx, d.Executor, j, d.NewMemory)
-	return jobError(err)
+	return d.JobError(err)
 }
 
 // Start submits a job that was prepared, and counts its writes. Writes is locked: nothing else
@@ -116,7 +116,7 @@ func (d *Device) Prepare(ctx context.Context, j *job.Job, p *Pending) (err error
 // has ended.
 func (p *Pending) Start(ctx context.Context) error {
 	if err := p.device.Executor.SubmitInto(ctx, p.job, &p.Pending); err != nil {
-		return jobError(err)
+		return p.device.JobError(err)
 	}
 	p.job = nil
 	p.Writes.Raise()
@@ -142,7 +142,7 @@ func (p *Pending) Wait(ctx context.Context) error {
 	if err != nil && !expired && errors.Is(err, ctx.Err()) {
 		return err // the job continues
 	}
-	p.end(deviceError(err))
+	p.end(p.device.Error(err))
 	return p.err
 }
 

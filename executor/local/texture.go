@@ -22,7 +22,7 @@ func (d *Device) NewTexture(_ context.Context, shape texel.Shape) (job.Texture, 
 	}
 	t, err := d.Executor.NewTexture(shape)
 	if err != nil {
-		return nil, deviceError(err)
+		return nil, d.Error(err)
 	}
 	return &ownTexture{Texture: t, device: d}, nil
 }
@@ -50,14 +50,14 @@ func (t *ownTexture) Write(ctx context.Context, r texel.Region, texels []byte) e
 	if err := t.check(r, len(texels)); err != nil {
 		return err
 	}
-	return deviceError(t.Texture.Write(ctx, r, texels))
+	return t.device.Error(t.Texture.Write(ctx, r, texels))
 }
 
 func (t *ownTexture) Read(ctx context.Context, r texel.Region, dst []byte) error {
 	if err := t.check(r, len(dst)); err != nil {
 		return err
 	}
-	return deviceError(t.Texture.Read(ctx, r, dst))
+	return t.device.Error(t.Texture.Read(ctx, r, dst))
 }
 
 func (t *ownTexture) Release() {
