@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
@@ -171,10 +172,39 @@ func (r *Remote) mergePacks(ctx context.Context, h *Head, parts []Pack) (*madePa
 		return nil, err
 	}
 	defer remove()
-	if _, err := r.unpack(ctx, h, parts, dir); err != nil {
+	items, err := r.unpack(ctx, h, parts, dir)
+	if err != nil {
 		return nil, err
 	}
-	return exportPack(ctx, dir, pack.ExportOptions{Fingerprints: []shader.Digest{h.Fingerprint}})
+	made, err := exportPack(ctx, dir, pack.ExportOptions{Fingerprints: []shader.Digest{h.Fingerprint}})
+	if err != nil {
+		return nil, err
+	}
+	if lost := made.lacks(items); lost > 0 {
+		made.close()
+		return nil, fmt.Errorf("%d of %d items of %d packs were deleted or damaged in %s: nothing was changed", lost, len(items), len(parts), os.TempDir())
+	}
+	return made, nil
+}
+
+// lacks returns how many of items the pack does not have, and did not leave out: a machine before
+// this version packed damaged entries of Mesa too.
+func (m *madePack) lacks(items []pack.Item) (n int) {
+	has := map[pack.Item]bool{}
+	for _, item := range m.items {
+		has[item] = true
+	}
+	for _, out := range m.leftOut {
+		if strings.HasPrefix(out.Path, "driver/") {
+			has[pack.ItemOf(out.Path)] = true
+		}
+	}
+	for _, item := range items {
+		if !has[item] {
+			n++
+		}
+	}
+	return n
 }
 
 // packItems returns the items of a pack, which has to be there. It fetches the pack where they

@@ -325,8 +325,9 @@ func (p *pusher) addUnwanted(known map[pack.Item]struct{}) error {
 // madePack is a pack in a temporary file.
 type madePack struct {
 	Pack
-	file  *os.File
-	items []pack.Item
+	file    *os.File
+	items   []pack.Item
+	leftOut []pack.LeftOut
 }
 
 func (m *madePack) close() { _ = osfile.CloseUnnamed(m.file) }
@@ -334,11 +335,17 @@ func (m *madePack) close() { _ = osfile.CloseUnnamed(m.file) }
 // makePack exports what is not known. It returns pack.ErrEmpty, wrapped, where there is
 // nothing.
 func (p *pusher) makePack(ctx context.Context, known map[pack.Item]struct{}) (*madePack, error) {
-	return exportPack(ctx, p.r.dir, pack.ExportOptions{
+	made, err := exportPack(ctx, p.r.dir, pack.ExportOptions{
 		Fingerprints: []shader.Digest{p.of},
 		NoSources:    !p.options.Sources,
 		Without:      known,
 	})
+	if err == nil {
+		for _, out := range made.leftOut {
+			p.r.warn("a file is left out of the pack", fmt.Errorf("%s: %s", out.Path, out.Reason))
+		}
+	}
+	return made, err
 }
 
 // exportPack exports a pack to a temporary file.
@@ -359,7 +366,7 @@ func exportPack(ctx context.Context, dir *binary.Dir, o pack.ExportOptions) (mad
 		return nil, err
 	}
 	size, err := file.Seek(0, io.SeekCurrent)
-	return &madePack{file: file, items: report.Items, Pack: Pack{
+	return &madePack{file: file, items: report.Items, leftOut: report.LeftOut, Pack: Pack{
 		SHA256:      shader.Digest(sum.Sum(nil)),
 		Size:        size,
 		Unpacked:    report.Bytes,

@@ -3,6 +3,7 @@ package secret
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,15 +36,18 @@ func (s *Texts) Add(texts ...string) {
 	}
 }
 
-// Clean returns an error without the secrets in its text, which errors.Is and errors.As
-// treat like the original.
+// query is that of a URL: a server may redirect to one that is signed by it.
+var query = regexp.MustCompile(`(https?://[^\s"?]+\?)[^\s"]+`)
+
+// Clean returns an error without the secrets in its text, and the queries of URLs, which errors.Is
+// and errors.As treat like the original.
 func (s *Texts) Clean(err error) error {
 	if err == nil {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clean := err.Error()
+	clean := query.ReplaceAllString(err.Error(), "${1}"+Redacted)
 	for _, secret := range s.texts {
 		clean = strings.ReplaceAll(clean, secret, Redacted)
 		clean = strings.ReplaceAll(clean, strings.Trim(strconv.Quote(secret), `"`), Redacted)
