@@ -59,8 +59,8 @@ func (s Shape) withBatch(n int) (Shape, error) {
 	}
 	p := *s.GEMM
 	if p.Batch > 1 {
-		if p.StrideB != 0 || p.StrideA != int(p.a().matrix()) || p.StrideC != int(p.c().matrix()) {
-			return s, fmt.Errorf("%w: %v cannot be split over devices: every matrix of the batch must have the same B, and no gaps between A, or C", job.ErrInvalid, s)
+		if p.StrideB != 0 || !p.a().whole() || !p.c().whole() {
+			return s, fmt.Errorf("%w: %v cannot be split over devices: every matrix of the batch must have the same B, and A and C no gaps", job.ErrInvalid, s)
 		}
 		if p.Batch = n; n == 1 {
 			p.StrideA, p.StrideC = 0, 0
@@ -74,8 +74,9 @@ func (s Shape) withBatch(n int) (Shape, error) {
 	return p.Shape(), nil
 }
 
-// matrix returns the elements of one matrix without gaps behind it.
-func (s stored) matrix() int64 { return product(s.rows, s.ld) }
+// whole reports whether a batch has no gaps, neither between rows nor between matrices: then
+// each matrix has its share of the elements of all.
+func (s stored) whole() bool { return s.ld == s.columns && s.stride == s.rows*s.columns }
 
 // openSplitPlan opens a plan on each member, for its share of the batch.
 func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, layers []Shape) (job.Plan, error) {

@@ -137,6 +137,8 @@ func TestPlansThatCannotBeSplit(t *testing.T) {
 		{M: 8, N: 8, K: 8, LDC: 9},
 		{M: 8, N: 8, K: 8, Bias: conv2d.RowBias},
 		{M: 8, N: 8, K: 8, Batch: 2, StrideA: 64, StrideB: 64, StrideC: 64},
+		{M: 3, N: 4, K: 5, LDA: 7, Batch: 4, StrideA: 21, StrideC: 12},
+		{M: 3, N: 4, K: 5, Batch: 4, StrideA: 15, LDC: 6, StrideC: 18},
 	} {
 		if plan, err := conv2d.OpenPlan(context.Background(), g, conv2d.DevicePlanOptions{}, p.Shape()); !errors.Is(err, shadercache.ErrInvalid) {
 			t.Errorf("%v: %v", p.Shape(), err)
