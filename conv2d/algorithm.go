@@ -52,7 +52,8 @@ type algorithm[P any] struct {
 	candidates func(p P, on device) []Params
 
 	// sequence returns the dispatches. It fails for parameters that the algorithm
-	// does not take: they may come from a file.
+	// does not take: they may come from a file. It fails too where the device cannot
+	// start as many groups as a dispatch has.
 	sequence func(p P, params Params, on device) (kernel.Sequence, error)
 
 	// tolerance is the error that the algorithm may have, see Compare.
@@ -60,7 +61,7 @@ type algorithm[P any] struct {
 }
 
 // newAlgorithm makes an algorithm with parameters of type T.
-func newAlgorithm[P any, T Params](
+func newAlgorithm[P fmt.Stringer, T Params](
 	name string, candidates func(P, device) []T, sequence func(P, T, device) (kernel.Sequence, error), tolerance func(P) float64,
 ) algorithm[P] {
 	return algorithm[P]{
@@ -80,7 +81,16 @@ func newAlgorithm[P any, T Params](
 			if err := checkRange(own); err != nil {
 				return kernel.Sequence{}, err
 			}
-			return sequence(p, own, on)
+			made, err := sequence(p, own, on)
+			if err != nil {
+				return kernel.Sequence{}, err
+			}
+			for _, s := range made.All() {
+				if err := checkGrids(p, on, s.Groups); err != nil {
+					return kernel.Sequence{}, err
+				}
+			}
+			return made, nil
 		},
 		tolerance: tolerance,
 	}

@@ -109,9 +109,6 @@ func convMicroSequence(p Problem, params MicroParams, on device) (kernel.Sequenc
 		return kernel.Sequence{}, err
 	}
 	grid := p.microGrid(t)
-	if err := checkGrids(p, on, grid); err != nil {
-		return kernel.Sequence{}, err
-	}
 	if !p.microPairs() {
 		steps, err := p.microSteps(t, grid, kernel.Input, kernel.Weights)
 		return kernel.Sequence{Steps: steps}, err

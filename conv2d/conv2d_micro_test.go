@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // registerConvs have everything that a convolution may have.
@@ -100,5 +102,36 @@ func TestConvMicroRefusesOtherParameters(t *testing.T) {
 	_, err := convMicroAlgorithm.sequence(p, MicroParams{Rows: 1, Columns: 1, LanesM: 8}, softwareDevice)
 	if err == nil || !strings.Contains(err.Error(), "split the problem") {
 		t.Errorf("error is %v", err)
+	}
+}
+
+// The copy before a convolution or a product can need more groups than the device allows
+// where the work itself does not: then it is not built.
+func TestCopiesBeyondTheGrid(t *testing.T) {
+	t.Parallel()
+	picture := Problem{N: 1, C: 2, H: 2100, W: 2100, K: 1, R: 3, S: 3, PadH: 1, PadW: 1}
+	odd := GEMMProblem{M: 63, N: 8_400_001, K: 1}
+	for _, o := range slices.Concat(offersOf(convAlgorithms, picture, softwareDevice), offersOf(gemmAlgorithms, odd, softwareDevice)) {
+		if o.name != convMicroAlgorithm.name && o.name != gemmMicroAlgorithm.name {
+			continue
+		}
+		for _, params := range o.candidates {
+			if _, err := o.sequence(params); err == nil || !strings.Contains(err.Error(), "work groups along x, this device allows 65535") {
+				t.Errorf("%s %v: %v", o.name, params, err)
+			}
+		}
+		if len(o.candidates) == 0 {
+			t.Errorf("%s has no candidate", o.name)
+		}
+	}
+	of, err := newTask(picture.Shape(), glctx.Info{
+		GPU: "llvmpipe (LLVM 15.0.6, 256 bits)", MaxInvocations: 1024,
+		Limits: job.Limits{MaxGroups: softwareDevice.maxGroups, MaxStorage: 1 << 31},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if choice, err := of.likeliest(); err != nil || choice.Algorithm == convMicroAlgorithm.name {
+		t.Errorf("the choice is %v, %v", choice, err)
 	}
 }

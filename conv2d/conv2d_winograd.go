@@ -102,9 +102,6 @@ func winogradSequence(w winograd, tile ImplicitParams, on device) (kernel.Sequen
 	if workspace > maxWorkspace {
 		return kernel.Sequence{}, w.tooLarge()
 	}
-	if err := checkGrids(w.Problem, on, w.weightsGrid(c.channelsPadded(), c.filtersPadded()), w.grid(w.C), w.grid(w.K)); err != nil {
-		return kernel.Sequence{}, err
-	}
 	return kernel.Sequence{
 		Prepare:      []kernel.Step{w.weightsStep(c.channelsPadded(), c.filtersPadded(), nil)},
 		Steps:        []kernel.Step{w.inputStep(tile.Clamp), w.productStep(c), withBias(w.Problem, w.outputStep(tile.Split))},

@@ -164,11 +164,6 @@ func gemmBlockSequence(p GEMMProblem, params BlockParams, on device) (kernel.Seq
 	if b.split > 1 && b.fused == 0 {
 		r.Steps = append(r.Steps, b.reduce())
 	}
-	for _, s := range r.Steps {
-		if err := checkGrids(p, on, s.Groups); err != nil {
-			return kernel.Sequence{}, err
-		}
-	}
 	return r, nil
 }
 

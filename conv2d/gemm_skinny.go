@@ -158,11 +158,6 @@ func gemmSkinnySequence(p GEMMProblem, params SkinnyParams, on device) (kernel.S
 	if made.Uses(kernel.Workspace) {
 		made.WorkspaceLen = orOne(p.Batch) * r.split * p.M * p.N
 	}
-	for _, s := range made.Steps {
-		if err := checkGrids(p, on, s.Groups); err != nil {
-			return kernel.Sequence{}, err
-		}
-	}
 	return made, nil
 }
 

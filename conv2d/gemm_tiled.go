@@ -131,7 +131,7 @@ func gemmTiledSequence(p GEMMProblem, params TiledParams, on device) (kernel.Seq
 			Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1), kernel.Output.At(2)},
 		})
 	}
-	return r, checkGrids(p, on, r.Steps[0].Groups)
+	return r, nil
 }
 
 // source is the program of a tile. Its name is like gemm_t64_relu_x2, with the depth

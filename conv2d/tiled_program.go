@@ -38,7 +38,7 @@ func NewTiledProgram(p GEMMProblem, side, sharedBytes int) (TiledProgram, error)
 		}
 		on := guaranteed
 		on.sharedBytes = t.sharedBytes()
-		r, err := gemmTiledSequence(p, t.params(), on)
+		r, err := gemmTiledAlgorithm.sequence(p, t.params(), on)
 		if err == nil && len(r.Steps) != 1 {
 			err = fmt.Errorf("conv2d: %v needs %d dispatches", p, len(r.Steps))
 		}
