@@ -105,6 +105,9 @@ func (c implicitProduct) check(on device) error {
 		product(c.N, c.P(), c.Q()) > math.MaxInt32-int64(c.tile.BN):
 		return fmt.Errorf("conv2d: %v is too large for implicit: split the problem", c.Problem)
 	}
+	if err := checkLoops(on, c.tile.TM*c.tile.TN, c.part(), c.tile.BK/c.tile.Slices, ceilDiv(c.tile.BK*(c.tile.BM+c.tile.BN)/4, c.tile.invocations())); err != nil {
+		return err
+	}
 	return checkGrids(c.Problem, on, c.packGrid(), c.grid(), c.sumGrid())
 }
 
@@ -217,11 +220,8 @@ func (c implicitProduct) step(more shader.Defines, from, to kernel.Role) kernel.
 
 // sumStep adds the parts of a split reduction.
 func (c implicitProduct) sumStep() kernel.Step {
-	vector := 0
-	if c.sumWide() == 4 {
-		vector = 1
-	}
-	d := defines(map[string]int{"SPLIT": c.tile.Split, "FILTERS": c.K, "PIXELS": c.P() * c.Q(), "VECTOR": vector})
+	d := defines(map[string]int{"SPLIT": c.tile.Split, "FILTERS": c.K, "PIXELS": c.P() * c.Q()})
+	d["VECTOR"] = onOff(c.sumWide() == 4)
 	maps.Copy(d, c.epilogue())
 	return kernel.Step{
 		Source:   shader.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),
@@ -241,11 +241,7 @@ func withBias(p Problem, s kernel.Step) kernel.Step {
 
 // epilogue returns bias and activation as defines.
 func (p Problem) epilogue() shader.Defines {
-	d := shader.Defines{"ACTIVATION": activations[p.Activation].define, "BIAS": "0"}
-	if p.Bias {
-		d["BIAS"] = "1"
-	}
-	return d
+	return shader.Defines{"ACTIVATION": activations[p.Activation].define, "BIAS": onOff(p.Bias)}
 }
 
 // shape is the problem but for N, bias and activation, as defines.

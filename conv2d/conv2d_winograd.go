@@ -222,20 +222,16 @@ func (w winograd) productStep(c implicitProduct) kernel.Step {
 }
 
 func (w winograd) outputStep(split int) kernel.Step {
-	vector := 0
-	if w.Q()%w.tile == 0 {
-		vector = 1
-	}
 	d := defines(map[string]int{
 		"TILE":     w.tile,
 		"LOCAL":    w.local(w.K),
-		"VECTOR":   vector,
 		"SPLIT":    split,
 		"WORK_AT":  w.product().InputLen(),
 		"FILTERS":  w.K,
 		"OUTPUT_P": w.P(),
 		"OUTPUT_Q": w.Q(),
 	})
+	d["VECTOR"] = onOff(w.Q()%w.tile == 0)
 	maps.Copy(d, w.epilogue())
 	return kernel.Step{
 		Source:   shader.MustSource("conv2d_winograd_output", conv2dWinogradOutput, d),

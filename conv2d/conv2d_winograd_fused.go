@@ -104,6 +104,10 @@ func (w fusedWinograd) checkBlock(on device) error {
 		product(w.blocks(), w.block.Split, w.block.BM*w.block.BN, w.tile*w.tile) > maxWorkspace:
 		return w.tooLarge()
 	}
+	copies := ceilDiv(w.block.BK*(w.frequencies()*w.block.BM/4+w.block.BN), w.invocations())
+	if err := checkLoops(on, w.block.TM*w.block.TN, perPart, w.block.BK, copies); err != nil {
+		return err
+	}
 	return checkGrids(w.Problem, on, w.weightsGrid(w.channelsPadded(), w.filtersPadded()), w.blockGrid())
 }
 

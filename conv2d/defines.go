@@ -30,6 +30,22 @@ func checkGrids(problem fmt.Stringer, on device, grids ...[3]int) error {
 	return nil
 }
 
+// maxUnrolled is the most sums of an invocation over which Mesa is sure to unroll the loops:
+// no candidate has more.
+const maxUnrolled = 128
+
+// checkLoops fails where a software driver would end the loops of a kernel for GPUs before
+// the last step: see maxLoopIterations. Each step has a loop over its depth, and two over
+// the vectors that an invocation copies.
+func checkLoops(on device, sums, steps, depth, copies int) error {
+	each := 1 + loopCost(depth) + 2*loopCost(copies)
+	if on.software && (sums > maxUnrolled || product(steps, each) > maxLoopIterations) {
+		return fmt.Errorf("conv2d: %d steps, each with %d loop iterations and %d sums: a driver that runs on the CPU ends such loops early (hint: more parts, or an algorithm for the CPU)",
+			steps, each, sums)
+	}
+	return nil
+}
+
 // defines are numbers as a kernel takes them.
 func defines(values map[string]int) shader.Defines {
 	d := shader.Defines{}

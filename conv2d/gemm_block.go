@@ -101,6 +101,9 @@ func newBlockPlan(p GEMMProblem, params BlockParams, on device) (blockPlan, erro
 	if b.split == 1 {
 		b.fused = 0
 	}
+	if err := checkLoops(on, b.shape.tm*b.shape.tn, ceilDiv(p.depth(), b.shape.bk*b.split), b.shape.bk/b.shape.slices, b.shape.copies()); err != nil {
+		return b, err
+	}
 	if b.fused > 0 && b.shape.sharedBytes()+semaphoreBytes > on.sharedBytes {
 		return b, fmt.Errorf("conv2d: gemm_block: a block %+v leaves no shared memory to add up its parts: take fused=0", b.shape)
 	}
@@ -135,6 +138,9 @@ func (s stored) matrices() int {
 	}
 	return s.batch
 }
+
+// copies is the most vectors that an invocation copies in a step.
+func (s blockShape) copies() int { return ceilDiv(s.bk*(s.bm+s.bn)/4, s.invocations()) }
 
 func (s blockShape) validate(on device) error {
 	if s.bm < 4 || s.bn < 4 || s.bk < 4 || s.tm < 4 || s.tn < 4 || s.bk%4 != 0 || s.tm%4 != 0 || s.tn%4 != 0 ||

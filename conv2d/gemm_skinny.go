@@ -137,7 +137,7 @@ func newSkinnyPlan(p GEMMProblem, params SkinnyParams, on device) (skinnyPlan, e
 	case product(orOne(p.Batch), r.split, p.M, p.N) > maxElements:
 		return r, fmt.Errorf("conv2d: gemm_row needs a workspace of more than %d elements for %v", maxElements, p)
 	}
-	return r, nil
+	return r, checkLoops(on, 4*r.height, ceilDiv(r.depth(), r.split*r.slices*r.ahead), 0, r.ahead)
 }
 
 // maxSkinnyAhead is the most rows that leave registers for other values.
