@@ -117,6 +117,8 @@ func (w winograd) check() error {
 		return fmt.Errorf("conv2d: a filter of %dx%d, winograd takes 3x3 only", w.R, w.S)
 	case orOne(w.StrideH) != 1 || orOne(w.StrideW) != 1 || orOne(w.DilationH) != 1 || orOne(w.DilationW) != 1:
 		return fmt.Errorf("conv2d: %v: winograd takes a stride and a dilation of 1 only", w.Problem)
+	case w.tile == 4 && max(w.PadH, w.PadW) > 2: // an output of padding alone is 0, which only sums without rounding give
+		return fmt.Errorf("conv2d: %v: winograd4 takes a padding of at most 2", w.Problem)
 	case product(w.N, w.P()+w.tile, w.Q()+w.tile) > math.MaxInt32,
 		product(w.frequencies(), w.tilesPadded(), w.C+w.K) > maxWorkspace:
 		return w.tooLarge()

@@ -13,10 +13,11 @@ var winogradProblems = []Problem{
 	{N: 1, C: 1, H: 3, W: 3, K: 1, R: 3, S: 3},
 	{N: 1, C: 1, H: 1, W: 1, K: 1, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true},
 	{N: 2, C: 3, H: 7, W: 5, K: 5, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU},
-	{N: 1, C: 5, H: 6, W: 7, K: 35, R: 3, S: 3, PadH: 4, PadW: 5, Activation: Tanh},
 	{N: 3, C: 2, H: 14, W: 10, K: 7, R: 3, S: 3, PadW: 1, Bias: true, Activation: SiLU},
+	{N: 1, C: 5, H: 6, W: 7, K: 35, R: 3, S: 3, PadH: 4, PadW: 5, Activation: Tanh},
 	{N: 2, C: 6, H: 9, W: 8, K: 9, R: 3, S: 3, Groups: 3, PadH: 1, PadW: 1, Bias: true, Activation: Sigmoid},
 	{N: 1, C: 37, H: 11, W: 13, K: 34, R: 3, S: 3, PadH: 1, PadW: 1},
+	{N: 1, C: 5, H: 6, W: 7, K: 35, R: 3, S: 3, PadH: 2, PadW: 2, Activation: Tanh},
 }
 
 func TestWinograd(t *testing.T) {
@@ -25,7 +26,9 @@ func TestWinograd(t *testing.T) {
 	tile := ImplicitParams{BM: 32, BN: 32, BK: 8, TM: 8, TN: 4, Slices: 1, Split: 1, Buffers: 2, TapsFirst: 1, Clamp: 1}
 	for i, p := range winogradProblems {
 		for _, a := range inTurn([]algorithm[Problem]{winograd2Algorithm, winograd4Algorithm}, i, 2) {
-			checkConv(t, r, withParams(a, tile), p)
+			if a.name == winograd2Algorithm.name || max(p.PadH, p.PadW) <= 2 {
+				checkConv(t, r, withParams(a, tile), p)
+			}
 		}
 	}
 	split := Problem{N: 1, C: 80, H: 8, W: 8, K: 32, R: 3, S: 3, PadH: 1, PadW: 1, Bias: true, Activation: ReLU}
@@ -80,6 +83,12 @@ func TestWinogradRefuses(t *testing.T) {
 			if n := len(a.candidates(p, hardware)); n > 0 {
 				t.Errorf("%s for %v: %d candidates", a.name, p, n)
 			}
+		}
+		// Where outputs are of padding alone, the rounding of F(4,3) is beyond every bound.
+		padded := good
+		padded.PadH = 3
+		if _, err := a.sequence(padded, params, hardware); (err != nil) != (a.name == winograd4Algorithm.name) {
+			t.Errorf("%s for %v: %v", a.name, padded, err)
 		}
 		if _, err := a.sequence(good, ImplicitParams{}, hardware); err == nil {
 			t.Errorf("%s: no error for no params", a.name)
