@@ -34,7 +34,8 @@ type splitPlan struct {
 
 	input, output int // elements of a row
 
-	mu sync.RWMutex // held while weights change, and by readers until all parts have a run
+	mu    sync.RWMutex // held while weights change, and by readers until all parts have a run
+	mixed bool         // parts have different weights, since some of them could not be set
 }
 
 // batchOf returns what a problem is split by: the images of a convolution, and of a matrix
@@ -113,7 +114,7 @@ func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, laye
 	}
 	n := p.shares[0].Len
 	first := p.parts[0].Info()
-	p.input, p.output = first.Input/n, first.Output/n
+	p.input, p.output, p.mixed = first.Input/n, first.Output/n, p.isMixed()
 	return p, nil
 }
 
@@ -145,6 +146,11 @@ func (p *splitPlan) Info() job.PlanInfo {
 	return info
 }
 
+// isMixed reports whether a part has other weights than the first one, if that has any.
+func (p *splitPlan) isMixed() bool { return p.Info().Version != p.parts[0].Info().Version }
+
+// SetWeights sets the weights of all parts. After an error some may have those of before: no
+// run starts then until they are set again.
 func (p *splitPlan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) (bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,12 +159,8 @@ func (p *splitPlan) SetWeights(ctx context.Context, version uint64, weights, bia
 		uploaded[i], err = part.SetWeights(ctx, version, weights, bias)
 		return err
 	})
-	for _, one := range uploaded {
-		if one {
-			return true, err
-		}
-	}
-	return false, err
+	p.mixed = p.isMixed()
+	return slices.Contains(uploaded, true), err
 }
 
 func (p *splitPlan) Submit(ctx context.Context, input, output []float32) (job.Pending, error) {
@@ -186,6 +188,9 @@ func (p *splitPlan) SubmitBuffers(ctx context.Context, input, output job.Buffer)
 func (p *splitPlan) submit(start func(i int, part job.Plan) (job.Pending, error)) (job.Pending, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
+	if p.mixed {
+		return nil, fmt.Errorf("conv2d: the devices have different weights: %w", ErrNoWeights)
+	}
 	all := &splitPending{parts: make([]job.Pending, len(p.parts))}
 	err := p.each(func(i int, part job.Plan) error {
 		pending, err := start(i, part)
