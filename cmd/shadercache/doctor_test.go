@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -100,6 +101,34 @@ func TestDoctorOnAReadOnlyDirectory(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("doctor left %v, %v", left, err)
+	}
+}
+
+// A directory of programs that --dir names, and that cannot be written, is not filled, and
+// neither is a private place.
+func TestFillAReadOnlyDirectory(t *testing.T) {
+	gltest.Open(t)
+	if os.Getuid() != 0 {
+		t.Skip("only root can start a process of another user")
+	}
+	folder, program := commandForAll(t)
+	dir, private := filepath.Join(folder, "cache"), filepath.Join(folder, "run")
+	fillStore(t, dir, 1)
+	if out, err := exec.Command("sh", "-c", fmt.Sprintf("cd %s && mkdir -m 700 run && chown -R %d . && chmod -R a-w cache", folder, unprivileged)).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, args := range [][]string{{"preload", "gemm_small"}, {"preload", "--no-isolate", "gemm_small"}, {"rebuild"}} {
+		cmd := exec.Command(program, append(args, "--dir", dir)...)
+		cmd.Dir = folder
+		cmd.Env = append(os.Environ(), "XDG_RUNTIME_DIR="+private)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: unprivileged, Gid: unprivileged}}
+		out, _ := cmd.CombinedOutput()
+		if code := cmd.ProcessState.ExitCode(); code != cli.ExitFailed || !strings.Contains(string(out), "cannot be written\nhint: choose another directory with --dir") {
+			t.Errorf("%s: exit code %d\n%s", args, code, out)
+		}
+	}
+	if left, err := os.ReadDir(private); err != nil || len(left) > 0 {
+		t.Errorf("the private place has %v, %v", left, err)
 	}
 }
 

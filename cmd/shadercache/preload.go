@@ -196,14 +196,15 @@ func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) e
 	return o.reportPrograms(how.reportFlags, r, r)
 }
 
-// openToFill opens the cache directory for a command that is useless without one.
+// openToFill opens the cache directory for a command that is useless without one. Of a
+// directory that --dir names a private place does not take the place.
 func (o *options) openToFill() (*binary.Dir, error) {
+	if l := o.Place().Find(); o.Dir != "" && l.Private() {
+		return nil, cli.Hint(l.Err, "choose another directory with --dir")
+	}
 	path, err := o.Directory()
 	if err != nil {
 		return nil, err
-	}
-	if l := o.Place().Find(); l.Private() {
-		path = l.Dir.Path()
 	}
 	return cli.OpenDir(path)
 }

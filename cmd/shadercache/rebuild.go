@@ -104,7 +104,7 @@ func (f *rebuildFlags) replays(others int) int {
 func (o *options) rebuild(f rebuildFlags, recordings []*recording.Recording) error {
 	begin := time.Now()
 	path, dir, err := o.OpenDirectory()
-	if dir == nil && err == nil && len(recordings) > 0 {
+	if err == nil && (dir == nil && len(recordings) > 0 || dir != nil && !f.DryRun) {
 		dir, err = o.openToFill()
 	}
 	if err != nil {
