@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/internal/report"
 )
 
 const assertUsage = `Fail when a start compiled too much or took too long, as a step of CI.
@@ -16,7 +17,8 @@ const assertUsage = `Fail when a start compiled too much or took too long, as a 
 The trace is what a program wrote that ran with SHADERCACHE_TRACE=FILE. Times
 are from the begin of the process until a program was ready, machine code
 included. Each limit that is exceeded is named, with the programs that exceed
-it.`
+it. A program that did not become ready is an error, and so is a trace that had
+no room for all events.`
 
 const assertExample = `  SHADERCACHE_TRACE=start.json ./app
   shadercache assert --max-compiles 0 --max-first-result 50ms --trace start.json`
@@ -81,15 +83,18 @@ func assertStart(cmd *cobra.Command, f assertFlags) (*assertResult, error) {
 		}
 		r.Limits, r.Kept = append(r.Limits, l), r.Kept && l.Kept
 	}
-	var compiled, waited, unused []string
+	var compiled, waited, unused, failed []string
 	for _, p := range start.Programs {
+		if p.ReadyMillis == 0 && (p.Error != "" || p.Use == report.Filled) {
+			failed = append(failed, p.Name)
+		}
 		if p.Origin == "compiled" {
 			compiled = append(compiled, p.Name)
 		}
 		if p.WaitedMillis > 0 {
 			waited = append(waited, p.Name)
 		}
-		if p.Use == "never used" {
+		if p.Use == report.Unused {
 			unused = append(unused, p.Name)
 		}
 	}
@@ -102,8 +107,13 @@ func assertStart(cmd *cobra.Command, f assertFlags) (*assertResult, error) {
 	if len(r.Limits) == 0 {
 		return nil, cli.Usage(cmd, errors.New("name at least one limit"))
 	}
-	if len(start.Programs) == 0 {
+	switch {
+	case len(start.Programs) == 0:
 		return nil, cli.Hint(errors.New("the trace has no program"), "is it of a process that asked for one?")
+	case len(failed) > 0:
+		return nil, cli.Hint(fmt.Errorf("of %s, %d did not become ready: %q", cli.Plural(len(start.Programs), "program"), len(failed), failed), "shadercache why")
+	case start.Dropped > 0:
+		return nil, fmt.Errorf("the trace had no room for %s", cli.Plural(start.Dropped, "event"))
 	}
 	return r, nil
 }
