@@ -62,7 +62,7 @@ const minKeyDigits = 4
 
 // names reports whether an argument is the name of a program, or the begin of its key.
 func names(typed, name string, key shader.Key) bool {
-	return typed == name || len(typed) >= minKeyDigits && strings.HasPrefix(key.String(), strings.ToLower(typed))
+	return typed == name && typed != "" || len(typed) >= minKeyDigits && strings.HasPrefix(key.String(), strings.ToLower(typed))
 }
 
 func (o *options) inspect(typed string) (*inspectResult, error) {

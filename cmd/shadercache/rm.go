@@ -61,27 +61,21 @@ func (o *options) rm(args []string, dryRun bool) (*deletion, error) {
 // begins with what was typed.
 func (o *options) programKeys(dir *binary.Dir, typed string) ([]shader.Key, error) {
 	var named, keyed []shader.Key
-	add := func(keys *[]shader.Key, key shader.Key) {
-		if !slices.Contains(*keys, key) {
+	add := func(name string, key shader.Key) {
+		keys := &keyed
+		if name == typed {
+			keys = &named
+		}
+		if names(typed, name, key) && !slices.Contains(*keys, key) {
 			*keys = append(*keys, key)
 		}
 	}
 	err := o.ForStores(dir, func(_ string, store *binary.Store) error {
 		for e := range store.All() {
-			switch {
-			case e.Name == typed:
-				add(&named, e.Key)
-			case names(typed, e.Name, e.Key):
-				add(&keyed, e.Key)
-			}
+			add(e.Name, e.Key)
 		}
 		for _, q := range store.Quarantined() {
-			switch {
-			case q.Name == typed:
-				add(&named, q.Key)
-			case names(typed, q.Name, q.Key):
-				add(&keyed, q.Key)
-			}
+			add(q.Name, q.Key)
 		}
 		return nil
 	})
