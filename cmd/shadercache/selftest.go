@@ -152,6 +152,8 @@ func (o *options) selftestRun(ctx context.Context, work string, r *selftestResul
 	if err != nil {
 		return selftestRun{}, err
 	}
+	// Programs of an upstream directory or a remote would not be compiled, and a remote would get these.
+	child.Env = append(os.Environ(), "SHADERCACHE_UPSTREAM=", "SHADERCACHE_REMOTE=")
 	output, err := child.Output()
 	if errors.As(err, new(*exec.ExitError)) && ctx.Err() == nil {
 		return selftestRun{}, cli.ErrReported // the child has printed its error
