@@ -266,7 +266,16 @@ func TestOneImportAtATime(t *testing.T) {
 	if _, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true}); !errors.Is(err, ErrBusy) {
 		t.Errorf("got %v, want ErrBusy", err)
 	}
+	staging := filepath.Join(to.Path(), stagingName, "new")
+	must(t, os.MkdirAll(staging, 0o700))
+	if err := Recover(to); err != nil {
+		t.Errorf("beside an import: %v", err)
+	}
+	if _, err := os.Stat(staging); err != nil {
+		t.Errorf("the other import's files: %v", err)
+	}
 	must(t, other.Release())
+	must(t, Recover(to))
 	wantEmpty(t, to)
 }
 

@@ -137,7 +137,8 @@ func ImportFile(path string, dir *binary.Dir, o ImportOptions) (ImportReport, er
 }
 
 // Recover completes an import that was killed after its bundle was checked, and deletes
-// the files of one that was killed before. Import does the same first.
+// the files of one that was killed before. Import does the same first. While another import runs
+// it does nothing.
 func Recover(dir *binary.Dir) error {
 	if _, err := os.Lstat(filepath.Join(dir.Path(), stagingName)); err != nil {
 		return nil
@@ -146,7 +147,7 @@ func Recover(dir *binary.Dir) error {
 		_, err := i.install()
 		return err
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrBusy) {
 		return fmt.Errorf("bundle: recover: %w", err)
 	}
 	return nil
