@@ -14,9 +14,8 @@ import (
 	"github.com/shadercache/shadercache/drivercache"
 )
 
-// passedOn are the signals that a program gets which exec stays beside. Those of a
-// terminal, interrupt and quit, it gets from there.
-var passedOn = []os.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
+// caught are the signals that do not end exec while it stays beside a program.
+var caught = []os.Signal{os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2}
 
 // execReporting runs a program as a child, and reports what the driver did with its cache
 // until its end. The error has the exit code of the program.
@@ -27,9 +26,12 @@ func (o *options) execReporting(program string, args []string) error {
 		end = drivercache.Observe(dir.DriverDir())
 	}
 	child := &exec.Cmd{Path: program, Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-	signal.Notify(make(chan os.Signal, 1), os.Interrupt, syscall.SIGQUIT) // ignored here, and not by the program
 	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, passedOn...)
+	for _, s := range caught {
+		if !signal.Ignored(s) { // else the program has to ignore it too
+			signal.Notify(signals, s)
+		}
+	}
 	began := time.Now()
 	err := child.Start()
 	if errors.Is(err, syscall.ENOEXEC) && isScript(program) {
@@ -41,7 +43,9 @@ func (o *options) execReporting(program string, args []string) error {
 	}
 	go func() {
 		for s := range signals {
-			_ = child.Process.Signal(s) // it may have ended
+			if s != os.Interrupt && s != syscall.SIGQUIT { // those it has from the terminal
+				_ = child.Process.Signal(s) // it may have ended
+			}
 		}
 	}()
 	_ = child.Wait() // the state of the process has it
