@@ -18,6 +18,7 @@ import (
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/trace"
 )
 
 const execUsage = `Run any OpenGL program with the driver's own cache kept in the cache directory.
@@ -94,6 +95,9 @@ func (o *options) exec(ctx context.Context, args []string, folder string, report
 		return err
 	}
 	o.setExecEnvironment()
+	if file := o.HandTrace(); file != nil && os.Getenv(trace.Variable) == "" {
+		_ = os.Setenv(trace.Variable, file[1]) // the program writes it
+	}
 	if report {
 		return o.execReporting(program, args)
 	}
