@@ -57,12 +57,12 @@ type screen struct {
 
 // openScreen returns the terminal that standard output is, or nil.
 func (o *options) openScreen() *screen {
-	file, ok := o.Stdout.(*os.File)
-	if !ok || o.JSON || !term.IsTerminal(int(file.Fd())) {
+	out, ofProcess := o.Stdout.(*cli.Output)
+	if !ofProcess || o.JSON || !term.IsTerminal(int(os.Stdout.Fd())) {
 		return nil
 	}
-	return &screen{file, func() top.Size {
-		columns, lines, err := term.GetSize(int(file.Fd()))
+	return &screen{out, func() top.Size {
+		columns, lines, err := term.GetSize(int(os.Stdout.Fd()))
 		if err != nil {
 			return top.Size{Columns: 80, Lines: 24}
 		}
