@@ -33,7 +33,8 @@ of it in each process. selftest runs kernels whose answers are known.
 In a nightly job on another machine than the one that pushes, after a pull, it
 finds a writer that was tampered with.
 
-The exit code is 1 when something differs, or nothing could be compared.`
+The exit code is 1 when something differs or cannot be read, or nothing could be
+compared.`
 
 const auditExample = `  shadercache pull && shadercache audit --sample 50 kernels/`
 
@@ -49,6 +50,8 @@ type auditResult struct {
 	Same        int         `json:"same"`     // of them, program binaries that are the same
 	Differs     []auditLine `json:"differs"`
 	NotCompared []auditLine `json:"not_compared"`
+
+	unread int // of NotCompared, what could not be read
 }
 
 // auditLine is a program that is not the same.
@@ -90,31 +93,40 @@ func (o *options) audit(f auditFlags, args []string) (*auditResult, error) {
 		return nil, err
 	}
 	defer store.Close()
-	chosen, err := o.toAudit(dir, f, args)
+	chosen, unread, err := o.toAudit(dir, f, args)
 	if err != nil {
 		return nil, err
 	}
-	if len(chosen) == 0 {
+	if len(chosen)+len(unread) == 0 {
 		return nil, cli.Hint(errors.New("no text of a program is known"), "name files or folders as for preload, or preload with --keep-sources")
 	}
 	a := &audit{options: o, driver: store.Fingerprint(), cached: store,
-		r: auditResult{Driver: store.Fingerprint().DirName(), Programs: len(chosen), Differs: []auditLine{}, NotCompared: []auditLine{}}}
+		r: auditResult{Driver: store.Fingerprint().DirName(), Programs: len(chosen), Differs: []auditLine{}, NotCompared: unread, unread: len(unread)}}
 	return &a.r, a.run(chosen)
 }
 
-// toAudit returns a sample of the programs of the arguments, or of the stored texts.
-func (o *options) toAudit(dir *binary.Dir, f auditFlags, args []string) (chosen []*shader.Source, err error) {
+// toAudit returns a sample of the programs of the arguments, or of the stored texts, and what of
+// them could not be read.
+func (o *options) toAudit(dir *binary.Dir, f auditFlags, args []string) (chosen []*shader.Source, unread []auditLine, err error) {
+	unread = []auditLine{}
 	if len(args) > 0 {
 		programs, err := o.programs(preloadFlags{SourceFlags: f.SourceFlags}, args)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		r := &preloadResult{}
 		r.addPrograms(programs)
 		chosen = r.sources(r.unique())
+		for _, p := range r.Programs {
+			if p.err != nil {
+				unread = append(unread, auditLine{Name: p.Name, Reason: p.err.Error()})
+			}
+		}
 	} else {
 		for src, err := range dir.Sources() {
-			if err == nil {
+			if err != nil {
+				unread = append(unread, auditLine{Reason: err.Error()})
+			} else {
 				chosen = append(chosen, src)
 			}
 		}
@@ -123,7 +135,7 @@ func (o *options) toAudit(dir *binary.Dir, f auditFlags, args []string) (chosen 
 	if f.Sample > 0 {
 		chosen = chosen[:min(f.Sample, len(chosen))]
 	}
-	return chosen, nil
+	return chosen, unread, nil
 }
 
 // audit compares one driver's programs.
@@ -229,13 +241,15 @@ func (a *audit) compileAnew(sources []*shader.Source) (m made, err error) {
 // every night would not notice.
 func (r *auditResult) Verdict() error {
 	switch {
-	case len(r.Differs) == 0 && r.Same > 0:
-		return nil
-	case len(r.Differs) == 0:
+	case len(r.Differs) > 0:
+		return cli.Hint(fmt.Errorf("%d of what was compared is not what this driver makes", len(r.Differs)),
+			"find out who wrote it before anything runs it; shadercache clear, and push --replace from a machine that is trusted")
+	case r.unread > 0:
+		return fmt.Errorf("%s could not be read", cli.Plural(r.unread, "text"))
+	case r.Same == 0:
 		return cli.Hint(errors.New("none of the programs could be compared"), "shadercache pull, or preload, before")
 	}
-	return cli.Hint(fmt.Errorf("%d of what was compared is not what this driver makes", len(r.Differs)),
-		"find out who wrote it before anything runs it; shadercache clear, and push --replace from a machine that is trusted")
+	return nil
 }
 
 func (r *auditResult) Print(w io.Writer) {
