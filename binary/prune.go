@@ -170,6 +170,7 @@ type pruning struct {
 	report  PruneReport
 	touched map[*Store]bool // those of deleteItem
 	records []string        // of NVIDIA's slots, to delete
+	gone    []string        // files that are there in a dry run alone
 	errs    []error
 }
 
@@ -355,12 +356,13 @@ func (p *pruning) deleteRejected(path string) {
 // sweepSources deletes sources that are older than MaxAge, or 30 days, and of which no driver has
 // a program.
 func (p *pruning) sweepSources(d *Dir, stores []*Store) {
-	age := cmp.Or(p.MaxAge, rejectedAge)
+	age, gone := cmp.Or(p.MaxAge, rejectedAge), slices.Sorted(slices.Values(p.gone))
 	for key := range sources.files(d.path) {
 		info, err := os.Lstat(sources.path(d.path, key))
 		inUse := slices.ContainsFunc(stores, func(s *Store) bool {
 			_, err := os.Lstat(s.blobPath(key))
-			return err == nil
+			_, isGone := slices.BinarySearch(gone, s.blobPath(key))
+			return err == nil && !isGone
 		})
 		if err == nil && info.Mode().IsRegular() && !inUse && p.Now.Sub(info.ModTime()) > age {
 			p.deleteLeftover(sources.path(d.path, key))
@@ -405,13 +407,13 @@ func (p *pruning) deleteLeftover(path string) {
 // delete deletes a file unless this is a dry run. It reports whether it deleted the file,
 // or would: false for one that another process has deleted.
 func (p *pruning) delete(path string) bool {
-	if !p.DryRun {
-		if err := os.Remove(path); err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				p.errs = append(p.errs, err)
-			}
-			return false
+	if p.DryRun {
+		p.gone = append(p.gone, path)
+	} else if err := os.Remove(path); err != nil {
+		if !errors.Is(err, fs.ErrNotExist) {
+			p.errs = append(p.errs, err)
 		}
+		return false
 	}
 	if p.Deleted != nil {
 		p.Deleted(path)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -235,6 +236,14 @@ func TestPruneDeletesSources(t *testing.T) {
 		must(t, os.Chtimes(sources.path(d.path, unused.Key()), old, old))
 		if r, err := d.Prune(PruneOptions{MaxFiles: 100}); err != nil || r.Leftovers != c.gone {
 			t.Errorf("after %v: %+v, %v", c.age, r, err)
+		}
+	}
+	must(t, os.Chtimes(s.blobPath(used.Key()), start.Add(-60*time.Hour), start.Add(-60*time.Hour)))
+	for _, dry := range []bool{true, false} { // the text of a program goes with it
+		var deleted []string
+		o := PruneOptions{MaxAge: 50 * time.Hour, DryRun: dry, Deleted: func(path string) { deleted = append(deleted, path) }}
+		if r, err := d.Prune(o); err != nil || r.Programs != 1 || r.Leftovers != 1 || !slices.Contains(deleted, sources.path(d.path, used.Key())) {
+			t.Errorf("dry run %v: %+v, %v, %v", dry, r, err, deleted)
 		}
 	}
 }

@@ -16,7 +16,8 @@ import (
 
 const pruneUsage = `Delete programs with their machine code, least recently used first, and files of
 the driver's own cache that belong to no program. Deleted programs are compiled
-again when they are needed.
+again when they are needed. Stored texts of which no driver has a program any
+more go too, when they are older than --max-age, or a month.
 
 Ages are written 30d, 2w, 12h, 90m; sizes 500M, 2G, where K, M, G and T are
 powers of 1024. Without a limit or --other-drivers, the limits of the directory
