@@ -46,6 +46,21 @@ func TestPushedProgramsArePulled(t *testing.T) {
 	}
 }
 
+// TestPushOfADirectoryThatCannotBeWritten remembers nothing, and sends all the same: a file in
+// the place of the folder of the state stands for a volume that is mounted read-only.
+func TestPushOfADirectoryThatCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	url, from, to := fileURL(t), openDir(t), openDir(t)
+	put(t, from, nvidiaDriver, 1)
+	put(t, from, mesaDriver, 2)
+	must(t, os.WriteFile(filepath.Join(from.Path(), fleet.Folder), nil, 0o600))
+	if r := push(t, from, writer(url)); r.Heads != 2 || r.Programs != 2 {
+		t.Errorf("push: %+v", r)
+	}
+	pull(t, to, reader(url), mesaDriver)
+	wantPrograms(t, to, mesaDriver, 2)
+}
+
 // TestPacksWithoutMachineCode are installed once, also where there is none yet.
 func TestPacksWithoutMachineCode(t *testing.T) {
 	t.Parallel()

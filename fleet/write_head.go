@@ -86,7 +86,8 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	}
 	r.state.dropUnlisted(h, itemsExt)
 	written := &fetched{Head: h, signer: signerID(r.options.SignKey), keys: list, content: contentDigest(content)}
-	return r.rememberOwn(written, old, swaps)
+	r.note(r.rememberOwn(written, old, swaps))
+	return nil
 }
 
 // maxClockError is how far from the store's the clock of a machine may be that changes a
