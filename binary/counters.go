@@ -167,15 +167,15 @@ func (d *Dir) counters() (map[string]Counters, error) {
 	all := d.readStats().Fingerprints
 	for _, s := range stores {
 		var known contents
-		x, err := index.Open(s.path, true, index.Wait)
+		x, err := index.Open(s.path, true, pruneWait)
 		if err == nil {
 			err = known.load(x, false)
-			x.Close()
 		}
-		if err != nil {
+		if err != nil { // busy for longer, damaged or missing
 			known = contents{lifetime: all[s.name]}
 		}
 		_, pending := s.readPending(known.merged)
+		x.Close() // a merge deletes what is pending
 		for _, r := range pending {
 			known.lifetime.Add(r.Counters)
 		}

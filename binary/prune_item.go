@@ -143,8 +143,8 @@ func spread(items []pruneItem, programs []int64) {
 	}
 }
 
-// pruneWait is how long a prune waits for the index of a store, which it needs: a merge takes
-// three syncs, on a busy volume a second.
+// pruneWait is how long a prune, and what sums up counters, waits for the index of a store, which
+// it needs: a merge takes three syncs, on a busy volume a second.
 const pruneWait = 5 * time.Second
 
 // pruneItems calls add with the programs of one store. It reads the index itself: a copy needs

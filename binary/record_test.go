@@ -185,6 +185,14 @@ func testBusyIndex(t *testing.T) {
 		t.Errorf("Prune without a limit: %+v, %v", report, err)
 	}
 
+	must(t, d.writeStats(s.name, Counters{DiskHits: 2})) // what a merge does before it writes the index
+	time.AfterFunc(pruneWait/2, func() { _ = held.Close() })
+	if c := lifetime(t, d); c.DiskHits != 2 {
+		t.Errorf("lifetime beside a merge: %+v, want 1 disk hit from the index and 1 that is pending", c)
+	}
+	held, err = bolt.Open(filepath.Join(s.path, index.Name), 0o600, nil)
+	must(t, err)
+
 	time.AfterFunc(pruneWait/2, func() { _ = held.Close() })
 	if report, err := d.Prune(PruneOptions{MaxBytes: 1}); report.Programs != 2 || err != nil {
 		t.Errorf("Prune after the wait: %+v, %v", report, err)
