@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -84,31 +85,25 @@ func (o *options) listCommand() cli.Command {
 	}
 }
 
-// forChosenStores calls visit with the store of each driver of --device; without the flag
-// with that of every driver.
-func (o *options) forChosenStores(dir *binary.Dir, visit func(driver string, store *binary.Store) error) error {
-	chosen := map[string]bool{}
-	if o.Device != "" {
-		drivers, err := o.CurrentFingerprints()
-		if err != nil {
-			return err
-		}
-		for _, d := range drivers {
-			chosen[d.DirName()] = true
-		}
+// chosenDriver returns whether the folder of a driver is one of --device; without the flag each is.
+func (o *options) chosenDriver() (func(folder string) bool, error) {
+	if o.Device == "" {
+		return func(string) bool { return true }, nil
 	}
-	return o.ForStores(dir, func(driver string, store *binary.Store) error {
-		if o.Device != "" && !chosen[driver] {
-			return nil
-		}
-		return visit(driver, store)
-	})
+	drivers, err := o.CurrentFingerprints()
+	return func(folder string) bool {
+		return slices.ContainsFunc(drivers, func(f binary.Fingerprint) bool { return f.DirName() == folder })
+	}, err
 }
 
 // list writes a line for each program as it is read. The programs of one driver are in
 // memory at a time, to sort them.
 func (o *options) list(now time.Time) error {
 	path, dir, err := o.ReadDirectory()
+	if err != nil {
+		return err
+	}
+	isChosen, err := o.chosenDriver()
 	if err != nil {
 		return err
 	}
@@ -123,7 +118,10 @@ func (o *options) list(now time.Time) error {
 		add, end = func(p programLine) error { return list.Append(p) }, list.Close
 	}
 	if dir != nil {
-		err = o.forChosenStores(dir, func(driver string, store *binary.Store) error {
+		err = o.ForStores(dir, func(driver string, store *binary.Store) error {
+			if !isChosen(driver) {
+				return nil
+			}
 			for e := range store.ByName() {
 				if err := add(newProgramLine(driver, e)); err != nil {
 					return err

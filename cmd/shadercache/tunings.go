@@ -99,7 +99,14 @@ func (o *options) listTunings() (*tuningList, error) {
 	if err != nil || dir == nil {
 		return r, err
 	}
-	err = o.forChosenStores(dir, func(driver string, store *binary.Store) error {
+	isChosen, err := o.chosenDriver()
+	if err != nil {
+		return nil, err
+	}
+	err = o.ForStores(dir, func(driver string, store *binary.Store) error {
+		if !isChosen(driver) {
+			return nil
+		}
 		lines := tunings(driver, store, "")
 		slices.SortFunc(lines, func(a, b tuningLine) int { return cmp.Compare(a.Problem, b.Problem) })
 		r.Tunings = append(r.Tunings, lines...)
