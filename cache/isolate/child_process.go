@@ -49,6 +49,7 @@ const (
 type childProcess struct {
 	command *exec.Cmd
 	limits  limits
+	before  int64 // bytes of memory when it was ready
 	input   *os.File
 	source  *os.File      // of replies
 	replies chan message  // closed when there are no more
@@ -79,6 +80,7 @@ func (r *run) startChild(newCommand func() (*exec.Cmd, error)) (*childProcess, e
 	if !reply.Ready {
 		return nil, errors.Join(&StartError{reply.Error, reply.Hint}, c.end())
 	}
+	c.before = memoryOf(command.Process.Pid)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.report.Children = append(r.report.Children, ChildStart{started, time.Now(), time.Duration(reply.ContextNanos)})
@@ -170,10 +172,10 @@ func (c *childProcess) ask(line string, l limits) (message, error) {
 	}
 }
 
-// hasGrown reports whether a child holds so much memory, for instance of programs that
-// its driver keeps, that another one should continue.
+// hasGrown reports whether a child holds so much more memory than when it was ready, for
+// instance of programs that its driver keeps, that another one should continue.
 func (c *childProcess) hasGrown() bool {
-	return c.limits.MemoryBytes > 0 && memoryOf(c.command.Process.Pid) > c.limits.MemoryBytes/2
+	return c.limits.MemoryBytes > 0 && memoryOf(c.command.Process.Pid)-c.before > c.limits.MemoryBytes/2
 }
 
 // lost returns how a child that closed its replies ended.

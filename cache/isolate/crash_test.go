@@ -29,6 +29,7 @@ const (
 	fakeDir    = "ISOLATE_TEST_DIR"
 	fakeSilent = "ISOLATE_TEST_SILENT" // the child cannot record its own crash
 	fakeLoad   = "ISOLATE_TEST_LOAD"   // a file: the driver deletes it and crashes of a load
+	fakeLarge  = "ISOLATE_TEST_LARGE"  // the child takes memory before it is ready
 	fakeParent = "ISOLATE_TEST_PARENT" // the process runs a pool itself, see runParent
 )
 
@@ -53,6 +54,9 @@ func serveFake(dir string, silent bool) error {
 	}
 	return Child{Open: func() (Opened, error) {
 		drivercache.Manage(filepath.Join(dir, "driver")) // unless the parent has replaced it
+		if os.Getenv(fakeLarge) != "" {
+			leak(80 << 20)
+		}
 		c, err := cache.New(fakeDevice(), cache.Options{Dir: dir, RecordCrashes: !silent, KeepCompileErrors: true, InTrial: true})
 		if err != nil {
 			return Opened{}, err

@@ -106,6 +106,51 @@ func TestAChildThatHasGrownIsReplaced(t *testing.T) {
 	}
 }
 
+// What a child has when it is ready, as a context, is no growth: it is not replaced for that,
+// and gets its requests.
+func TestAChildThatStartsLarge(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	children := 0
+	dir := openDir(t)
+	p := Pool{Jobs: 1, Dir: dir, MaxMemoryBytes: 128 << 20, Command: func() (*exec.Cmd, error) {
+		if children++; children > 3 {
+			cancel()
+		}
+		command, err := ChildCommand()
+		command.Env = append(command.Env, fakeDir+"="+dir.Path(), fakeLarge+"=1")
+		return command, err
+	}}
+	results := 0
+	_, err := p.Compile(ctx, sources("a", "b", "c"), func(r Result) {
+		if results++; r.Err != nil {
+			t.Errorf("%+v", r)
+		}
+	})
+	if err != nil || results != 3 || children != 1 {
+		t.Errorf("%d results of %d children, %v", results, children, err)
+	}
+}
+
+// A child that has grown with its first program is replaced after it, and not before.
+func TestEveryChildGetsARequest(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	children := 0
+	p := Pool{Jobs: 1, MaxMemoryBytes: 1, Command: func() (*exec.Cmd, error) {
+		if children++; children > 9 {
+			cancel()
+		}
+		return shell(fakeChild)()
+	}}
+	results := 0
+	if _, err := p.Run(ctx, []string{"0", "1"}, func(Result) { results++ }); err != nil || results != 2 {
+		t.Errorf("%d results of %d children, %v", results, children, err)
+	}
+}
+
 // A program that was over the limit of time is refused for a while.
 func TestATimeoutIsRefusedForAWhile(t *testing.T) {
 	t.Parallel()

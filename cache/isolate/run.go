@@ -149,7 +149,7 @@ func (r *run) workWithChild(ctx context.Context, own []int) (again []int, err er
 	if err != nil {
 		return nil, err
 	}
-	for sent := 0; ctx.Err() == nil && !(sent%growthCheck == 0 && child.hasGrown()); sent++ {
+	for sent := 0; ctx.Err() == nil && !(sent > 0 && sent%growthCheck == 0 && child.hasGrown()); sent++ {
 		indices := own
 		if own = nil; len(indices) == 0 {
 			indices = r.next()
