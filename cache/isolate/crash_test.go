@@ -30,6 +30,7 @@ const (
 	fakeSilent = "ISOLATE_TEST_SILENT" // the child cannot record its own crash
 	fakeLoad   = "ISOLATE_TEST_LOAD"   // a file: the driver deletes it and crashes of a load
 	fakeLarge  = "ISOLATE_TEST_LARGE"  // the child takes memory before it is ready
+	fakeClose  = "ISOLATE_TEST_CLOSE"  // the driver crashes as the child closes its cache
 	fakeParent = "ISOLATE_TEST_PARENT" // the process runs a pool itself, see runParent
 )
 
@@ -61,7 +62,14 @@ func serveFake(dir string, silent bool) error {
 		if err != nil {
 			return Opened{}, err
 		}
-		return Opened{Cache: c, ContextTime: time.Millisecond, Close: c.Close}, nil
+		return Opened{Cache: c, ContextTime: time.Millisecond, Close: func() error {
+			err := c.Close()
+			if os.Getenv(fakeClose) != "" {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGSEGV)
+				select {}
+			}
+			return err
+		}}, nil
 	}}.Serve()
 }
 

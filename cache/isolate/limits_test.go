@@ -151,6 +151,23 @@ func TestEveryChildGetsARequest(t *testing.T) {
 	}
 }
 
+// A driver that crashes as the context of a child is closed, which is replaced because it has
+// grown, costs no request its result.
+func TestAChildThatHasGrownEndsBadly(t *testing.T) {
+	t.Parallel()
+	dir := openDir(t)
+	p := Pool{Jobs: 1, Dir: dir, MaxMemoryBytes: 128 << 20, Command: func() (*exec.Cmd, error) {
+		command, err := ChildCommand()
+		command.Env = append(command.Env, fakeDir+"="+dir.Path(), fakeClose+"=1")
+		return command, err
+	}}
+	results := 0
+	report, err := p.Compile(context.Background(), sources("leak one", "leak two", "leak three"), func(Result) { results++ })
+	if err != nil || results != 3 || len(report.Children) != 3 {
+		t.Errorf("%d results of %d children, %v", results, len(report.Children), err)
+	}
+}
+
 // A program that was over the limit of time is refused for a while.
 func TestATimeoutIsRefusedForAWhile(t *testing.T) {
 	t.Parallel()

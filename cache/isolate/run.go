@@ -172,7 +172,10 @@ func (r *run) workWithChild(ctx context.Context, own []int) (again []int, err er
 			sent |= growthCheck - 1 // the next time too
 		}
 	}
-	return nil, errors.Join(ctx.Err(), child.end())
+	if err := child.end(); err != nil { // of a driver, as it closes the context: the next one continues
+		r.Logger.Warn("a child that is replaced ended with an error", "error", err)
+	}
+	return nil, ctx.Err()
 }
 
 // answerAll answers requests, queues those again that have to be requested alone, and
