@@ -176,6 +176,33 @@ func TestOneCrashIsEnough(t *testing.T) {
 	}
 }
 
+// A child that crashes between two programs says nothing about the second, nor about the
+// driver's own cache.
+func TestACrashBetweenTwoPrograms(t *testing.T) {
+	dir := openDir(t)
+	t.Setenv(fakeDir, dir.Path())
+	var child *exec.Cmd
+	p := Pool{Jobs: 1, Timeout: time.Hour, Dir: dir, Command: func() (_ *exec.Cmd, err error) {
+		child, err = ChildCommand()
+		return child, err
+	}}
+	report, err := p.Compile(context.Background(), sources("a", "b"), func(r Result) {
+		if r.Err != nil || r.BadDriverCache || r.Quarantined {
+			t.Errorf("%+v", r)
+		}
+		if r.Name == "a" {
+			_ = child.Process.Signal(syscall.SIGSEGV)
+			waitFor(t, "the child ends", func() bool { return !alive(child.Process.Pid) })
+		}
+	})
+	if err != nil || len(report.Children) != 2 || !drivercache.AsideSince(dir.DriverDir()).IsZero() {
+		t.Errorf("%d children, %v", len(report.Children), err)
+	}
+	if list := quarantined(t, dir); len(list) > 0 {
+		t.Errorf("in quarantine: %+v", list)
+	}
+}
+
 // Another process refuses a program after its child crashed. The second child, which does not
 // try it then, says nothing about the driver's own cache.
 func TestARefusalBetweenTwoChildren(t *testing.T) {

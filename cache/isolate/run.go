@@ -257,7 +257,7 @@ func (r *run) childLost(indices []int, child *childProcess, lost *LostError) (ag
 	case result.Quarantined || lost.OverMemory:
 	case lost.TimedOut:
 		result, verdict = r.refuse(result, lost)
-	case lost.Crashed() && r.Dir != nil && !r.isBinaryAtFault(result.Key):
+	case lost.Crashed() && r.Dir != nil && r.isSuspect(result.Key):
 		result, verdict = r.crashedTwice(result, lost)
 	case r.tryAgain(index):
 		return indices, err

@@ -18,6 +18,7 @@ import (
 //	the child                                consequence for its program
 //	crashed while it loaded a binary, or     tried once more, without the binary
 //	while it read one from the driver
+//	crashed before the driver had it         tried once more
 //	crashed, and so did a second child with  refused for a day
 //	an empty cache of the driver
 //	crashed, and the second child did not    none: the driver's cache is set aside
@@ -121,14 +122,15 @@ func (r *run) refuse(result Result, lost *LostError) (Result, error) {
 	return result, err
 }
 
-// isBinaryAtFault reports whether a child crashed while the driver loaded or returned the
-// binary of a program: the next child does neither.
-func (r *run) isBinaryAtFault(key shader.Key) (atFault bool) {
+// isSuspect reports whether a child may have crashed of a program: the driver had it, and not
+// its binary, which the next child does not use. Where the key is unknown any program may be.
+func (r *run) isSuspect(key shader.Key) bool {
+	suspect := key == shader.Key{}
 	_ = r.eachNote(key, func(_ *binary.Store, q binary.Quarantined) error {
-		atFault = q.IsOfBinary()
+		suspect = q.Suspect
 		return nil
 	})
-	return atFault
+	return suspect
 }
 
 // eachNote calls do with the note of a program in each store that has one.
