@@ -203,6 +203,65 @@ func TestACrashBetweenTwoPrograms(t *testing.T) {
 	}
 }
 
+// Where no second child can be started, the next one has the driver's own cache set aside: a
+// program is refused that crashes then too, with a reason that is so, and no other.
+func TestASecondChildThatCannotStart(t *testing.T) {
+	for name, crashes := range map[string]bool{"machine code": false, "crash": true} {
+		dir := openDir(t)
+		t.Setenv(fakeDir, dir.Path())
+		addBadMachineCode(t, dir)
+		started := 0
+		p := Pool{Jobs: 1, Timeout: time.Hour, Dir: dir, Command: func() (*exec.Cmd, error) {
+			if started++; started == 2 {
+				return nil, errors.New("no process")
+			}
+			return ChildCommand()
+		}}
+		var got Result
+		if _, err := p.Compile(context.Background(), sources(name), func(r Result) { got = r }); err != nil {
+			t.Fatal(err)
+		}
+		list := quarantined(t, dir)
+		if got.Quarantined != crashes || (got.Err != nil) != crashes || got.BadDriverCache || len(list) > 0 != crashes {
+			t.Errorf("%s: %+v, in quarantine: %+v", name, got, list)
+		}
+		if crashes && (!list[0].Refused() || strings.Contains(list[0].Reason, "empty")) {
+			t.Errorf("%+v", list[0])
+		}
+		if drivercache.AsideSince(dir.DriverDir()).IsZero() {
+			t.Errorf("%s: the driver's cache is not set aside", name)
+		}
+	}
+}
+
+// A setting of the user's that leaves the driver's cache where it is does not keep the second
+// child from having an empty one.
+func TestASecondChildWithASettingOfTheUser(t *testing.T) {
+	for variable, managed := range map[string]bool{"MESA_SHADER_CACHE_MAX_SIZE=2G": true, "__GL_SHADER_DISK_CACHE=0": false} {
+		dir := openDir(t)
+		t.Setenv(fakeDir, dir.Path())
+		addBadMachineCode(t, dir)
+		p := Pool{Jobs: 1, Timeout: time.Hour, Dir: dir, Command: func() (*exec.Cmd, error) {
+			command, err := ChildCommand()
+			command.Env = append(command.Env, variable)
+			return command, err
+		}}
+		var got Result
+		_, err := p.Compile(context.Background(), sources("machine code"), func(r Result) { got = r })
+		if err != nil || got.BadDriverCache != managed || got.Err != nil {
+			t.Errorf("%s: %+v, %v", variable, got, err)
+		}
+	}
+}
+
+func addBadMachineCode(t *testing.T, dir *binary.Dir) {
+	t.Helper()
+	bad := filepath.Join(dir.DriverDir(), "mesa", "bad")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(bad), 0o700), os.WriteFile(bad, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // Another process refuses a program after its child crashed. The second child, which does not
 // try it then, says nothing about the driver's own cache.
 func TestARefusalBetweenTwoChildren(t *testing.T) {

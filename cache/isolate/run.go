@@ -258,7 +258,10 @@ func (r *run) childLost(indices []int, child *childProcess, lost *LostError) (ag
 	case lost.TimedOut:
 		result, verdict = r.refuse(result, lost)
 	case lost.Crashed() && r.Dir != nil && r.isSuspect(result.Key):
-		result, verdict = r.crashedTwice(result, lost)
+		var again bool
+		if result, again, verdict = r.crashedTwice(result, lost); again && r.tryAgain(index) {
+			return indices, errors.Join(err, verdict)
+		}
 	case r.tryAgain(index):
 		return indices, err
 	case lost.Signal == "" && r.Dir != nil: // it ended itself, twice

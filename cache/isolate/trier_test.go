@@ -84,12 +84,7 @@ func TestBadDriverCacheIsSetAside(t *testing.T) {
 	dir := openDir(t)
 	list := suspectsIn(t, dir, "machine code", "good")
 	bad := filepath.Join(dir.DriverDir(), "mesa", "bad")
-	if err := os.MkdirAll(filepath.Dir(bad), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(bad, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	addBadMachineCode(t, dir)
 	trier := trierFor(t, dir)
 	try := func() map[string]cache.Verdict {
 		got := map[string]cache.Verdict{}

@@ -21,6 +21,7 @@ import (
 //	crashed before the driver had it         tried once more
 //	crashed, and so did a second child with  refused for a day
 //	an empty cache of the driver
+//	crashed, and no second child can start   tried once more, with the driver's cache set aside
 //	crashed, and the second child did not    none: the driver's cache is set aside
 //	ran out of time, or exited twice         refused for a minute, longer each time
 //	took too much memory                     none: its error; a suspect is refused as one that hung
@@ -47,8 +48,11 @@ func replaceDriverCache() error {
 		return nil
 	}
 	_ = os.Unsetenv(driverCacheVariable)
-	if state := drivercache.Manage(dir); !state.Managed || state.Reason != "" {
-		return errOtherDriverCache
+	state := drivercache.Manage(dir)
+	for _, driver := range [][2]string{{"NVIDIA", ""}, {"", "Mesa 22"}, {"", "Mesa 21"}} {
+		if !state.Effective(driver[0], driver[1]).Managed {
+			return errOtherDriverCache
+		}
 	}
 	hasOtherDriverCache.Store(true)
 	return nil
@@ -68,33 +72,34 @@ func (r *run) commandWithEmptyDriverCache(dir string) func() (*exec.Cmd, error) 
 
 // crashedTwice has another child, with an empty cache of the driver, compile a program
 // that a child crashed of. Where it crashes too, the program is refused. Otherwise the
-// driver's cache is set aside, and the result is that of the second child.
-func (r *run) crashedTwice(result Result, lost *LostError) (Result, error) {
+// driver's cache is set aside, and the result is that of the second child. Where none can be
+// started, the program is tried again, by the next child, for which that is done.
+func (r *run) crashedTwice(result Result, lost *LostError) (_ Result, again bool, err error) {
 	empty, err := os.MkdirTemp("", "shadercache-driver-")
 	if err != nil {
-		return result, fmt.Errorf("isolate: make an empty driver cache: %w", err)
+		return result, false, fmt.Errorf("isolate: make an empty driver cache: %w", err)
 	}
 	defer os.RemoveAll(empty)
 	defer os.Remove(empty + ".lock")
 	child, err := r.startChild(r.commandWithEmptyDriverCache(empty))
 	if err != nil {
-		// The driver's cache cannot be replaced, so that it cannot be at fault for long.
-		return r.refuse(result, lost)
+		r.Logger.Warn("the driver crashed, and no second child could be started: the next one has the driver's own cache set aside", "error", err)
+		return result, true, drivercache.RequestSetAside(r.Dir.DriverDir())
 	}
 	programs, err := child.send(r.request(result.Index))
-	if again, ok := errors.AsType[*LostError](err); ok {
-		if _, err := r.bury(child, again, result.Key); err != nil || !again.Crashed() {
-			return result, err
+	if second, ok := errors.AsType[*LostError](err); ok {
+		if _, err = r.bury(child, second, result.Key); err == nil && second.Crashed() {
+			result, err = r.refuse(result, lost)
 		}
-		return r.refuse(result, lost)
+		return result, false, err
 	}
 	result = programs[0].result(result.Index)
 	if result.Quarantined {
-		return result, child.end()
+		return result, false, child.end()
 	}
 	result.BadDriverCache = true
 	r.Logger.Warn("the driver's own cache is set aside: the driver crashed of it", "program", result.Name, "signal", lost.Signal)
-	return result, errors.Join(child.end(), drivercache.SetAside(r.Dir.DriverDir()))
+	return result, false, errors.Join(child.end(), drivercache.SetAside(r.Dir.DriverDir()))
 }
 
 // refuse writes why the program of a result is refused from now on. One that the driver did not
