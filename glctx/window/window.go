@@ -21,8 +21,9 @@ type Window struct {
 	done   chan struct{}
 }
 
-// Open opens a window. It must be called on the main thread. Errors name what GLFW or
-// the driver lacks.
+// Open opens a window, beside others. It must be called on the main thread. It leaves GLFW
+// initialised: to terminate it would destroy every window of the process, also those of other
+// code. Errors name what GLFW or the driver lacks.
 func Open(o Options) (*Window, error) {
 	if o.Context.Device != "" {
 		return nil, fmt.Errorf("window: %w %q: a window's GPU is the display's", glctx.ErrNoDevice, o.Context.Device)
@@ -33,7 +34,6 @@ func Open(o Options) (*Window, error) {
 	}
 	window, err := create(o)
 	if err != nil {
-		glfw.Terminate()
 		return nil, fmt.Errorf("window: %w", err)
 	}
 	w := &Window{
@@ -46,7 +46,7 @@ func Open(o Options) (*Window, error) {
 	go w.run(o.Context, started)
 	if err := <-started; err != nil {
 		<-w.done
-		w.destroy()
+		w.window.Destroy()
 		return nil, fmt.Errorf("window: %w", err)
 	}
 	return w, nil
@@ -160,11 +160,6 @@ func (w *Window) Close() error {
 	err := w.Context.Close()
 	close(w.stop)
 	<-w.done
-	w.destroy()
-	return err
-}
-
-func (w *Window) destroy() {
 	w.window.Destroy()
-	glfw.Terminate()
+	return err
 }

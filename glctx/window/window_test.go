@@ -152,6 +152,27 @@ func TestWindowRefusesADevice(t *testing.T) {
 	}
 }
 
+// A window outlives others of the process: one that is closed, and one that cannot be opened.
+func TestWindowsSideBySide(t *testing.T) {
+	first := open(t, window.Options{})
+	works := func(after string) {
+		t.Helper()
+		if err := first.Do(func(gl *glctx.GL) error { return gl.Err() }); err != nil {
+			t.Errorf("after %s: %v", after, err)
+		}
+	}
+	t.Run("second", func(t *testing.T) { open(t, window.Options{}) }) // and closes it
+	works("the close of another window")
+	for _, o := range []glctx.Options{{Kind: glctx.Kind{NoError: true}}, {Priority: "low"}} {
+		runOnMain(func() {
+			if _, err := window.Open(window.Options{Context: o}); err == nil {
+				t.Errorf("a window with %+v", o)
+			}
+		})
+		works("a window that cannot be opened")
+	}
+}
+
 func TestAdoptTakesAnESContext(t *testing.T) {
 	open(t, window.Options{}) // skips or fails where there is no display
 	var err error
