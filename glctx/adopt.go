@@ -54,7 +54,9 @@ func Adopt(o Options, schedule func()) (*Context, error) {
 	}
 	c.schedule, c.pending = schedule, make(chan struct{}, 1)
 	c.driver = ManageDriverCache(o)
-	drivercache.FirstProgram() // the owner of the context may have had some
+	if !o.Fresh {
+		drivercache.FirstProgram() // the owner of the context may have had some
+	}
 	c.enterThread()
 	defer c.thread.Store(0)
 	if err := c.setUp(); err != nil {

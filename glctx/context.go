@@ -40,6 +40,11 @@ type Options struct {
 	// call, sets it. A cache over this context may have any directory.
 	DriverCacheOff bool
 
+	// Fresh tells Adopt that the context has just been made, and that no driver of the process
+	// has had a program: machine code that is added to the driver's cache before the first one,
+	// such as that of Upstream, is used. Default: the owner may have compiled.
+	Fresh bool
+
 	// Kind is the API, version, profile and flags of the context. It must be zero for
 	// Adopt. Default: OpenGL 4.5 or newer, core profile.
 	Kind Kind

@@ -119,7 +119,7 @@ func (w *Window) run(o glctx.Options, started chan<- error) {
 	w.window.MakeContextCurrent()
 	defer glfw.DetachCurrentContext()
 	var err error
-	o.Kind = glctx.Kind{} // create has made it
+	o.Kind, o.Fresh = glctx.Kind{}, true // create has made it
 	w.Context, err = glctx.Adopt(o, w.requestPoll)
 	started <- err
 	if err != nil {

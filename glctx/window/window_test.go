@@ -7,12 +7,15 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/go-gl/glfw/v3.3/glfw"
 
+	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/glctx/window"
@@ -141,6 +144,39 @@ func TestWindowManagesTheDriverCache(t *testing.T) {
 	w := open(t, window.Options{Title: "test", Width: 64, Height: 64, Visible: true})
 	if d := w.DriverCache(); !d.Managed {
 		t.Errorf("the driver cache is %v, although the window was the first to load a driver", d)
+	}
+}
+
+// What is added to the driver's cache before the first program of a window is merged, for that
+// program to use it. In a process of its own: other tests have had programs.
+func TestWindowBeforeItsFirstProgram(t *testing.T) {
+	const child = "WINDOW_TEST_FIRST_PROGRAM"
+	if os.Getenv(child) == "" {
+		open(t, window.Options{}) // skips or fails where there is no display
+		command := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
+		command.Env = append(os.Environ(), child+"=1")
+		if printed, err := command.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, printed)
+		}
+		return
+	}
+	w := open(t, window.Options{})
+	dir := w.DriverCache().Dir
+	folder := filepath.Join(dir, nvidia.Folder, "GLCache", strings.Repeat("0", 32), strings.Repeat("0", 16))
+	header := append([]byte("CDVN\x00\x00\x03\x00"), make([]byte, 24)...)
+	err := os.MkdirAll(folder, 0o700)
+	for _, name := range []string{"0.bin", "0.toc", "1.bin", "1.toc"} {
+		err = errors.Join(err, os.WriteFile(filepath.Join(folder, nvidia.App+name), header, 0o600))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := drivercache.Merge(dir); err != nil {
+		t.Error(err)
+	}
+	drivercache.FirstProgram()
+	if _, err := drivercache.Merge(dir); !errors.Is(err, drivercache.ErrInUse) {
+		t.Errorf("after the first program: %v", err)
 	}
 }
 
