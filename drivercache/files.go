@@ -17,7 +17,7 @@ import (
 //
 //	Mesa     a file, which holds one entry; or mesa_cache.db with mesa_cache.idx
 //	NVIDIA   a record of a slot, which [Drop] deletes; or the two files of a slot whose
-//	         format is unknown
+//	         format is unknown, while no process uses the directory
 //
 // Files of one folder that differ only in their extension are one item.
 type Item struct {
@@ -39,20 +39,37 @@ func Bytes(dir string) (total int64) {
 // processes map or update. Records are in the order in which they were made, and come
 // after the files, which have no order.
 func Items(dir string) []Item {
-	records := nvidia.Records(dir)
+	var list []Item
 	slots := map[string]bool{}
-	for _, r := range records {
-		slots[filepath.Join(dir, filepath.FromSlash(r.Slot))] = true
-	}
-	list := files(dir, slots)
-	for _, r := range records {
+	for _, r := range nvidia.Records(dir) {
+		slots[r.Slot] = true
 		list = append(list, Item{Entry: r.Entry, Bytes: r.Bytes, LastUse: r.LastUse})
 	}
-	return list
+	return append(files(dir, keptSlots(dir, len(slots))), list...)
 }
 
-// files returns the items that are files, without those of slots, which are paths without
-// extension.
+// keptSlots returns the slots of which [Drop] and a merge delete what is to be deleted, as paths
+// without extension: a process may write to any. Where some are not among those that have
+// records, it leaves out the ones of unknown format, unless a process uses the directory.
+func keptSlots(dir string, withRecords int) map[string]bool {
+	slots := map[string]bool{}
+	for _, file := range nvidia.SlotFiles(dir) {
+		slots[strings.TrimSuffix(file, filepath.Ext(file))] = true
+	}
+	if len(slots) == withRecords {
+		return slots
+	}
+	if lock, err := TryExclusive(dir); err == nil {
+		defer lock.Release() // it only closes a file
+		unknown, _ := nvidia.Snapshots(dir, func(nvidia.Snapshot) error { return nil })
+		for _, s := range unknown {
+			delete(slots, filepath.Join(dir, filepath.FromSlash(s.Slot)))
+		}
+	}
+	return slots
+}
+
+// files returns the items that are files, without those of slots: see keptSlots.
 func files(dir string, slots map[string]bool) []Item {
 	items := map[string]Item{}
 	walk(dir, func(path string, info fs.FileInfo) {

@@ -338,3 +338,35 @@ func TestStoppedFiller(t *testing.T) {
 		release(t, other)
 	})
 }
+
+// Slots are no files to delete while a process may write to them, whatever they hold: what
+// others hold too, no record yet, or half of the files. Afterwards those are of which no merge
+// knows the format.
+func TestItemsOmitSlotsInUse(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "driver")
+	folder := writeSlots(t, dir, 0, 1000, 1010, 1020, 1030)
+	header := slotHeader()
+	for _, extension := range []string{".bin", ".toc"} {
+		if err := os.WriteFile(filepath.Join(folder, "shadercache1020"+extension), header, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	half := filepath.Join(folder, "shadercache1030.bin")
+	if err := os.Remove(filepath.Join(folder, "shadercache1030.toc")); err != nil {
+		t.Fatal(err)
+	}
+	paths := func() (paths []string) {
+		for _, it := range Items(dir) {
+			paths = append(paths, it.Paths...)
+		}
+		return paths
+	}
+	lock := share(t, dir)
+	if list := paths(); len(list) > 0 {
+		t.Errorf("in use: %v", list)
+	}
+	release(t, lock)
+	if list := paths(); len(list) != 1 || list[0] != half {
+		t.Errorf("not in use: %v", list)
+	}
+}
