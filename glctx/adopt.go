@@ -23,7 +23,8 @@ import (
 //
 // Loading and compiling programs restores the state that it changes: the current
 // program and the indirect buffer binding. Callbacks and package executor do not
-// restore what they bind.
+// restore what they bind. Adopt, and a Poll that runs callbacks, clear the error flags:
+// what the owner's calls left there is no error of a callback.
 //
 // The driver's own cache can be managed only before the driver is loaded: call
 // ManageDriverCache before the toolkit makes its window. Context.DriverCache reports
@@ -145,6 +146,9 @@ func (c *Context) enterPoll() {
 		panic("glctx: Poll was called on a thread where no context is current")
 	}
 	c.enterThread()
+	if c.queue.waiting.Load() && !c.gone.Load() {
+		_ = c.gl.Err() // of the owner's calls
+	}
 }
 
 // Pending returns a channel that receives when callbacks are queued, if it is called

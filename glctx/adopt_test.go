@@ -86,6 +86,43 @@ func TestAdoptedDoFromItsThreadAndOthers(t *testing.T) {
 	closeAdoptedForTest(t, c)
 }
 
+// What the owner's calls left in the error flags fails neither Adopt nor a callback. An error of
+// a callback is one.
+func TestAdoptWithErrorsOfTheOwner(t *testing.T) {
+	ownContext(t)
+	if err := loadBindings(); err != nil {
+		t.Fatal(err)
+	}
+	fail := func() { gl45.BindBuffer(0xFFFF, 0) }
+	fail()
+	c, err := Adopt(Options{DriverCacheOff: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	newBuffer := func(gl *GL) error {
+		b, err := gl.NewBuffer(16, nil)
+		gl.DeleteBuffer(b)
+		return err
+	}
+	fail()
+	if err := c.Do(newBuffer); err != nil {
+		t.Errorf("Do: %v", err)
+	}
+	fail()
+	c.Post(func(gl *GL) { err = newBuffer(gl) })
+	if c.Poll(); err != nil {
+		t.Errorf("Poll: %v", err)
+	}
+	if err := c.Do(func(gl *GL) error { fail(); return gl.Err() }); err == nil {
+		t.Error("an error of a callback is lost")
+	}
+	fail()
+	if c.Poll(); gl45.GetError() != gl45.INVALID_ENUM {
+		t.Error("a Poll without callbacks took the owner's error")
+	}
+	closeAdoptedForTest(t, c)
+}
+
 func TestAdoptRestoresState(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind    Kind

@@ -34,6 +34,7 @@ func (c *Context) setUp() error {
 	if err := c.gl.requireVersion(); err != nil {
 		return err
 	}
+	_ = c.gl.Err() // of calls of the context's owner
 	c.info = c.gl.readInfo()
 	c.gl.startDebugOutput()
 	c.driver = c.driver.Effective(c.info.Fingerprint.Vendor, c.info.Fingerprint.Version)
