@@ -33,18 +33,16 @@ const AppName = "__GL_SHADER_DISK_CACHE_APP_NAME"
 
 const slotsPath = "__GL_SHADER_DISK_CACHE_PATH" // that directory
 
-// takeNumber takes the lowest free number of the processes that use the folder. Where the
-// file system or the system has no such locks, all processes have number 0.
-func (l *Lock) takeNumber() int {
-	if !osfile.HasByteLocks {
-		return 0
-	}
+// takeNumber takes the lowest free number of the processes that use the folder. Where all are
+// taken, or the file system or the system has no such locks, it returns 0 and false: slot 0 may
+// be that of another process.
+func (l *Lock) takeNumber() (n int, own bool) {
 	for n := range maxProcesses {
-		if osfile.TryLockByte(l.file, int64(n)) == nil {
-			return n
+		if osfile.HasByteLocks && osfile.TryLockByte(l.file, int64(n)) == nil {
+			return n, true
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // hasEnded reports whether no process has a number, and keeps others from taking it.
@@ -109,11 +107,11 @@ func checkSlotRoom(dir string) error {
 	return nil
 }
 
-// startFilling has the slot of this process filled while EGL starts, unless it is alone or
-// the user chose another slot. The caller holds process.
+// startFilling has the slot of this process filled while EGL starts, unless it is alone, has no
+// number, or the user chose another slot. The caller holds process.
 func startFilling(dir string, alone bool) {
 	process.filled = make(chan struct{})
-	process.fills = process.lock != nil && os.Getenv(AppName) == nvidia.AppOf(process.number) && os.Getenv(slotsPath) == filepath.Join(dir, nvidia.Folder)
+	process.fills = process.fills && os.Getenv(AppName) == nvidia.AppOf(process.number) && os.Getenv(slotsPath) == filepath.Join(dir, nvidia.Folder)
 	if !process.fills || alone && process.number == 0 {
 		close(process.filled)
 		return

@@ -370,3 +370,28 @@ func TestItemsOmitSlotsInUse(t *testing.T) {
 		t.Errorf("not in use: %v", list)
 	}
 }
+
+// A process without a number leaves slot 0 as it is, which another process has open.
+func TestAProcessWithoutANumber(t *testing.T) {
+	resetProcess(t, nil)
+	dir := filepath.Join(t.TempDir(), "driver")
+	folder := writeSlots(t, dir, 0)
+	for n := range maxProcesses {
+		lock := share(t, dir)
+		defer release(t, lock)
+		if got, own := lock.takeNumber(); got != n || !own {
+			t.Fatalf("process %d has number %d, %v", n, got, own)
+		}
+	}
+	addRecord(filepath.Join(folder, "shadercache1000"), "a")
+	before, beforeErr := os.Lstat(filepath.Join(folder, "shadercache0.toc"))
+	state := Manage(dir)
+	if err := Reserve(); !state.Managed || err != nil || os.Getenv(AppName) != nvidia.App {
+		t.Errorf("%v, %v, %s", state, err, os.Getenv(AppName))
+	}
+	FirstProgram()
+	after, err := os.Lstat(filepath.Join(folder, "shadercache0.toc"))
+	if err := errors.Join(beforeErr, err); err != nil || !os.SameFile(before, after) {
+		t.Errorf("slot 0 was replaced: %v", err)
+	}
+}

@@ -252,9 +252,9 @@ func shareProcess(dir string) (alone bool) {
 		_, _ = mergeLocked(dir)
 		_ = lock.Release()
 	}
-	process.number = 0
+	process.number, process.fills = 0, false
 	if process.lock, _ = Share(dir); process.lock != nil {
-		process.number = process.lock.takeNumber()
+		process.number, process.fills = process.lock.takeNumber()
 	}
 	return alone
 }
