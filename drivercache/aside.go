@@ -50,13 +50,12 @@ func SetAside(dir string) error {
 				err = errors.Join(err, os.RemoveAll(filepath.Join(from, e.Name())))
 			}
 		}
-		if madeErr := os.Mkdir(from, 0o700); !errors.Is(madeErr, fs.ErrExist) {
-			err = errors.Join(err, madeErr)
-		}
-		// Drivers that are loaded make only the last folder of a path again.
+		err = errors.Join(err, os.MkdirAll(from, 0o700))
+		// Drivers that are loaded make only the last folder of a path again, those of a process
+		// that starts just now perhaps all.
 		for _, sub := range subs {
 			if sub.IsDir() {
-				err = errors.Join(err, os.Mkdir(filepath.Join(from, sub.Name()), 0o700))
+				err = errors.Join(err, os.MkdirAll(filepath.Join(from, sub.Name()), 0o700))
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package drivercache
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -44,8 +45,15 @@ func TestSetAsideMovesEachDriversFiles(t *testing.T) {
 			t.Error("a driver that is loaded cannot add files")
 		}
 	}
-	rename = func(string, string) error { return syscall.EXDEV } // overlayfs has it for folders of an image
 	defer func() { rename = os.Rename }()
+	rename = func(from, to string) error { // another process starts, and its driver makes its folders
+		return errors.Join(os.Rename(from, to), os.MkdirAll(filepath.Join(from, "mesa_shader_cache"), 0o700))
+	}
+	write()
+	if err := SetAside(dir); err != nil || exists(filepath.Join(dir, entry)) || !exists(filepath.Join(dir+asideExt, entry)) {
+		t.Error("not set aside beside another process: ", err)
+	}
+	rename = func(string, string) error { return syscall.EXDEV } // overlayfs has it for folders of an image
 	write()
 	if err := SetAside(dir); err != nil || exists(filepath.Join(dir, entry)) || !AsideSince(dir).After(before) || !exists(filepath.Join(dir, "mesa", "mesa_shader_cache")) {
 		t.Error("what cannot be moved is not deleted: ", err)
