@@ -54,25 +54,27 @@ func (l *Lock) hasEnded(number int) bool {
 // the reading of a folder where there are no others. An error means that the driver makes
 // again what is missing.
 func (l *Lock) fillSlot(number int) error {
-	if number > 0 {
-		if err := checkSlotRoom(l.folder); err != nil {
-			return err
-		}
-	}
 	defer l.beOnlyFiller()()
 	var ended []int
-	_, err := nvidia.MergeInto(l.folder, nvidia.SlotOf(number), func(slot int) bool {
+	defer func() {
+		for _, n := range ended {
+			osfile.UnlockByte(l.file, int64(n))
+		}
+	}()
+	mayDelete := func(slot int) bool {
 		n := nvidia.ProcessOf(slot)
 		if n == number || !l.hasEnded(n) {
 			return false
 		}
 		ended = append(ended, n)
 		return true
-	})
-	for _, n := range ended {
-		osfile.UnlockByte(l.file, int64(n))
 	}
-	if err != nil {
+	if number > 0 {
+		if err := checkSlotRoom(l.folder, nvidia.SlotOf(number), mayDelete); err != nil {
+			return err
+		}
+	}
+	if _, err := nvidia.MergeInto(l.folder, nvidia.SlotOf(number), mayDelete); err != nil {
 		return fmt.Errorf("drivercache: a slot for this process: %w", err)
 	}
 	return nil
@@ -91,12 +93,17 @@ func (l *Lock) beOnlyFiller() (end func()) {
 }
 
 // checkSlotRoom returns an error where another copy of slot 0 would take more than half of
-// the volume's free space, or all slots more than the limit of the driver's cache.
-func checkSlotRoom(dir string) error {
+// the volume's free space, or all slots more than the limit of the driver's cache. Of those it
+// counts neither the one that the copy replaces nor those that are deleted then.
+func checkSlotRoom(dir string, replaced int, mayDelete func(slot int) bool) error {
 	total, largest := int64(0), int64(0)
 	for _, path := range nvidia.SlotFiles(dir) {
 		if info, err := os.Lstat(path); err == nil {
-			total += info.Size()
+			slot := replaced
+			_, _ = fmt.Sscanf(info.Name(), nvidia.App+"%d.", &slot)
+			if slot != replaced && !mayDelete(slot) {
+				total += info.Size()
+			}
 			largest = max(largest, info.Size())
 		}
 	}

@@ -395,3 +395,53 @@ func TestAProcessWithoutANumber(t *testing.T) {
 		t.Errorf("slot 0 was replaced: %v", err)
 	}
 }
+
+// A slot of a process that ended takes no room from others: it is deleted by the next that
+// starts, however much all slots have together.
+func TestSlotsThatEndedTakeNoRoom(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "driver")
+	folder := writeSlots(t, dir, 0, 1000, 1010)
+	const size = maxBytes / 5 * 2 // of which the volume has none
+	if free, known := osfile.FreeBytes(dir); known && free < 3*size {
+		t.Skip("the volume has too little room")
+	}
+	for _, name := range slotsIn(t, dir) {
+		if filepath.Ext(name) == ".bin" {
+			if err := os.Truncate(filepath.Join(folder, name), size); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	process := share(t, dir)
+	defer release(t, process)
+	if n, _ := process.takeNumber(); n != 0 {
+		t.Fatalf("the first process has number %d", n)
+	}
+	own := share(t, dir)
+	defer release(t, own)
+	if n, _ := own.takeNumber(); n != 1 {
+		t.Fatalf("the second process has number %d", n)
+	}
+	if err := own.fillSlot(1); err != nil {
+		t.Error(err)
+	}
+	if left := slotsIn(t, dir); !slices.Equal(left, []string{"shadercache0.bin", "shadercache0.toc", "shadercache1000.bin", "shadercache1000.toc"}) {
+		t.Errorf("left: %v", left)
+	}
+	writeSlots(t, dir, 1010, 1020)
+	for _, slot := range []string{"1010", "1020"} {
+		if err := os.Truncate(filepath.Join(folder, "shadercache"+slot+".bin"), size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want := range 2 {
+		other := share(t, dir)
+		defer release(t, other)
+		if n, _ := other.takeNumber(); n != 2+want {
+			t.Fatalf("process %d has number %d", 2+want, n)
+		}
+	}
+	if err := own.fillSlot(1); !errors.Is(err, osfile.ErrNoSpace) {
+		t.Errorf("beside processes with more than the limit: %v", err)
+	}
+}
