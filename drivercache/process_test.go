@@ -445,3 +445,29 @@ func TestSlotsThatEndedTakeNoRoom(t *testing.T) {
 		t.Errorf("beside processes with more than the limit: %v", err)
 	}
 }
+
+// Reserve reads how the slot was filled while the first program of another context may fill it
+// again. The race detector sees where it does not wait for that.
+func TestReserveBesideTheFirstProgram(t *testing.T) {
+	resetProcess(t, nil)
+	dir := filepath.Join(t.TempDir(), "driver")
+	if state := Manage(dir); !state.Managed {
+		t.Fatal(state)
+	}
+	before := process.filled
+	defer func() { process.filled = before }() // not that of the bubble
+	synctest.Test(t, func(t *testing.T) {
+		filled := make(chan struct{})
+		process.filled, process.fills = filled, true
+		Renew()
+		reserved := make(chan error)
+		go func() { reserved <- Reserve() }()
+		synctest.Wait()
+		go FirstProgram()
+		synctest.Wait()
+		close(filled)
+		if err := <-reserved; err != nil {
+			t.Error(err)
+		}
+	})
+}

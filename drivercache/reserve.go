@@ -35,6 +35,8 @@ func Reserve() error {
 	}
 	_, err := reserveIndexes(state.Dir)
 	<-process.filled
+	process.Lock() // the first program of another context may fill the slot again
+	defer process.Unlock()
 	return errors.Join(err, process.fillErr)
 }
 
