@@ -284,7 +284,7 @@ func (m *folderMerge) planCopy(n int, s *slot) {
 // write replaces the slot and deletes the others.
 func (m *folderMerge) write(kept int64) error {
 	m.unsynced = len(m.obsolete) == 0
-	if len(m.pieces) > 0 || m.torn || kept == 0 && !m.unsynced {
+	if len(m.pieces) > 0 || m.torn || kept == 0 && !m.unsynced && m.known != nil {
 		if err := m.replace(kept); err != nil {
 			return err
 		}

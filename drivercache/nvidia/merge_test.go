@@ -247,6 +247,21 @@ func TestMergeReplacesAnIncompleteSlotZero(t *testing.T) {
 
 // TestMergeAfterKill puts the folder into every state that a killed merge can leave, and
 // merges again: no record may be lost, and slot 0 must be readable in every state.
+// Half of a slot, of a process that was killed as it copied, is deleted. Without any slot
+// there is no header for slot 0, and none is made.
+func TestMergeOfHalfASlotAlone(t *testing.T) {
+	f := files{}
+	f.slot(SlotOf(1), 1, programs(1)...)
+	delete(f, stem(SlotOf(1))+".toc")
+	driver := f.write(t)
+	if r, err := Merge(driver); err != nil || r.Slots != 1 || len(r.Skipped) > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if left := readFiles(t, driver); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
+
 func TestMergeAfterKill(t *testing.T) {
 	before, after := files{}, files{}
 	before.slot(0, 7, programs(10, 20)...)
