@@ -283,6 +283,46 @@ func TestItemsAreUploadedInParts(t *testing.T) {
 	wantAll(t, f.download(results), stolenOnce)
 }
 
+// TestUploadsLeaveRoomForReservations has more items than one upload, each of which pushes
+// two: what is still to be uploaded has no place on the device yet.
+func TestUploadsLeaveRoomForReservations(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const words = 16
+	const n = uploadWords/words + 450
+	for _, order := range []Order{FIFO, LIFO} {
+		t.Run(name(order), func(t *testing.T) {
+			f := &fixture{f.In(t)}
+			leaves := f.results(n)
+			q := f.queue(Options{Capacity: n, Words: words, Order: order, Rounds: 1}, `
+layout(std430, binding = 4) restrict buffer Leaves { uint leaves[]; };
+bool queueRun(uint level, uint item[QUEUE_WORDS]) {
+    if (item[1] == 1u) {
+        atomicAdd(leaves[item[0]], 1u);
+        return true;
+    }
+    if (!queueReserve(2u)) {
+        return false;
+    }
+    item[1] = 1u;
+    queuePush(0u, item);
+    queuePush(0u, item);
+    return true;
+}
+`, nil, leaves)
+			items := make([]uint32, n*words)
+			for i := range n {
+				items[i*words] = uint32(i)
+			}
+			f.push(q, 0, items...)
+			if r := f.run(q); r.Finished != 3*n {
+				t.Errorf("report %+v", r)
+			}
+			wantAll(t, f.download(leaves), func(int) uint32 { return poison + 2 })
+		})
+	}
+}
+
 // TestAMillionItems fills a queue with 2^20 items of 64 bytes.
 func TestAMillionItems(t *testing.T) {
 	t.Parallel()

@@ -14,7 +14,8 @@ type upload struct {
 	longest int // items of the longest level
 }
 
-// takePending removes items from the pending ones, low levels first.
+// takePending removes items from the pending ones, low levels first, as many as the device
+// has room for. running must be locked.
 func (q *Queue) takePending() (upload, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -22,7 +23,7 @@ func (q *Queue) takePending() (upload, error) {
 		return upload{}, errClosed
 	}
 	up := upload{levels: make([][]uint32, q.options.Levels), size: q.options.Words}
-	left := uploadWords / up.size
+	left := min(uploadWords/up.size, q.options.Capacity-q.mu.onDevice)
 	for level, items := range q.mu.pending {
 		n := min(left, len(items)/up.size)
 		up.levels[level], q.mu.pending[level] = items[:n*up.size], items[n*up.size:]
