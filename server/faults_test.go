@@ -833,6 +833,36 @@ func TestMemoryThatIsNotWaitedFor(t *testing.T) {
 	eventually(t, "no memory", func() bool { s := f.Status().Sessions[0]; return s.Objects == 0 && s.Bytes == 0 })
 }
 
+// TestNoProgressBesideACall has a program asked for that is known not to compile, which takes no
+// call, while the GPU's thread is in one that does not end.
+func TestNoProgressBesideACall(t *testing.T) {
+	f := serve(t, server.Options{HangTime: time.Minute})
+	c, other := f.dial(), f.dial()
+	broken := shader.NewFinalSource("broken", "#version 450 core\nlayout(local_size_x = 1) in;\nvoid main() { nothing; }\n", nil)
+	get := func() {
+		if _, err := other.Get(t.Context(), broken); !errors.As(err, new(*shader.CompileError)) {
+			t.Fatal(err)
+		}
+	}
+	get()
+	before, made := f.Progress(), make(chan error, 1)
+	release := f.busyThread()
+	go func() {
+		_, err := c.NewBuffer(t.Context(), 64)
+		made <- err
+	}()
+	eventually(t, "the buffer waits for the thread", func() bool { return !f.Progress().Equal(before) })
+	before = f.Progress()
+	get()
+	if !f.Progress().Equal(before) {
+		t.Error("it is progress")
+	}
+	release()
+	if err := <-made; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNoProgressBesideAKernel has requests answered that need no GPU while a job runs there: none
 // of them hides a kernel that does not end.
 func TestNoProgressBesideAKernel(t *testing.T) {

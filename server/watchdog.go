@@ -4,7 +4,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -27,9 +26,8 @@ type watchdog struct {
 		sync.Mutex
 		working  [kindsOfWork]int
 		progress time.Time     // the last, or the begin after idleness
-		compiled time.Duration // of the time since, in which the GPU's thread may have compiled
-		since    time.Time     // of the programs that are compiled now
-		seen     time.Time     // when isCompiling said so last
+		compiled time.Duration // of the time since, in which checks saw that it may be a compile's
+		checked  time.Time     // the last check, or the progress after it
 		timer    *time.Timer
 		due      time.Time // when it runs check
 		stopped  bool
@@ -42,11 +40,11 @@ type work int
 const (
 	onGPU     work = iota // jobs
 	onThread              // what may end without the GPU, such as copies to idle buffers
-	compiling             // may compile a program
+	compiling             // may compile a program, or wait for a process that does
 	kindsOfWork
 )
 
-// looks is how often isCompiling is asked in the hang time.
+// looks is the number of checks in the hang time.
 const looks = 16
 
 // pauseTime is how late a check runs in a process that was paused, as by SIGSTOP or a freezer:
@@ -64,9 +62,6 @@ func (w *watchdog) begin(kind work) {
 	if w.mu.working == [kindsOfWork]int{} {
 		w.advance()
 	}
-	if kind == compiling && w.mu.working[compiling] == 0 {
-		w.mu.since = time.Now()
-	}
 	w.mu.working[kind]++
 	if w.mu.timer == nil && !w.mu.stopped {
 		w.checkAfter(w.hang / looks)
@@ -78,9 +73,6 @@ func (w *watchdog) end(kind work, done bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.working[kind]--
-	if kind == compiling && w.mu.working[compiling] == 0 {
-		w.mu.compiled += time.Since(w.mu.since)
-	}
 	if done && (kind == onGPU || w.mu.working[onGPU] == 0) {
 		w.advance()
 	}
@@ -89,7 +81,7 @@ func (w *watchdog) end(kind work, done bool) {
 // advance counts progress. mu is held.
 func (w *watchdog) advance() {
 	w.mu.progress, w.mu.compiled = time.Now(), 0
-	w.mu.since = w.mu.progress
+	w.mu.checked = w.mu.progress
 }
 
 // check runs while there is work, so that an idle server does not wake.
@@ -103,15 +95,13 @@ func (w *watchdog) check() {
 	if time.Since(w.mu.due) > pauseTime {
 		w.advance()
 	}
-	waited, limit := time.Since(w.mu.progress), w.hang+w.mu.compiled
-	if w.mu.working[compiling] > 0 {
-		limit += time.Since(w.mu.since)
+	// Beside other work, a program that is not compiled waits for the GPU's thread as that does.
+	now := time.Now()
+	if w.isCompiling() || w.mu.working == [kindsOfWork]int{compiling: w.mu.working[compiling]} {
+		w.mu.compiled += now.Sub(w.mu.checked)
 	}
-	if w.isCompiling() {
-		w.mu.seen = time.Now()
-	}
-	limit = max(limit, w.mu.seen.Sub(w.mu.progress)+w.hang)
-	limit = min(limit, max(w.compile, w.hang))
+	w.mu.checked = now
+	waited, limit := now.Sub(w.mu.progress), min(w.hang+w.mu.compiled, max(w.compile, w.hang))
 	if waited >= limit {
 		w.mu.stopped = true
 		go w.lost(fmt.Sprintf("nothing on the GPU completed for %v: a kernel does not end, or the driver hangs", limit))
@@ -148,7 +138,8 @@ func (w watched) Get(ctx context.Context, source *shader.Source) (h *cache.Handl
 	return h, err
 }
 
-// isMade reports whether the GPU's thread has done something for a program.
+// isMade reports whether the GPU's thread has made a program. That one does not compile may be
+// remembered.
 func isMade(p job.Program, err error) bool {
-	return err == nil && p.Origin() != job.Resident || errors.As(err, new(*shader.CompileError))
+	return err == nil && p.Origin() != job.Resident
 }

@@ -12,12 +12,16 @@ import (
 // TestWhatIsProgress has work of every kind, beside a kernel that does not end and without one.
 func TestWhatIsProgress(t *testing.T) {
 	const hang, compile = 10 * time.Second, 10 * time.Minute
-	// every begins and ends work of a kind again and again, each after a pause.
+	// every begins and ends work of a kind again and again, each after a pause. A program that is
+	// done is compiled meanwhile.
+	var compiles atomic.Bool
 	every := func(w *watchdog, n int, pause, takes time.Duration, kind work, done bool) {
 		for range n {
 			time.Sleep(pause)
 			w.begin(kind)
+			compiles.Store(kind == compiling && done)
 			time.Sleep(takes)
+			compiles.Store(false)
 			w.end(kind, done)
 		}
 	}
@@ -49,12 +53,16 @@ func TestWhatIsProgress(t *testing.T) {
 		"a call does not end, and programs are resident":    {hang, func(w *watchdog) { w.begin(onThread); every(w, 99, time.Second, 0, compiling, false) }},
 		"a compile does not end, and programs are resident": {compile, func(w *watchdog) { w.begin(compiling); every(w, 999, time.Second, 0, compiling, false) }},
 		"memory is not made":                                {hang, func(w *watchdog) { w.begin(onThread) }},
-		"nothing":                                           {0, func(w *watchdog) { every(w, 9, time.Hour, time.Second, onGPU, true) }},
+		"a kernel, and a program waits for it":              {hang, func(w *watchdog) { w.begin(onGPU); every(w, 1, time.Second, time.Hour, compiling, false) }},
+		"a kernel, and a small program now and then":        {hang + time.Second, func(w *watchdog) { w.begin(onGPU); every(w, 9, 5100*time.Millisecond, time.Second, compiling, true) }},
+		"a call does not end, and a program waits for it":   {hang, func(w *watchdog) { w.begin(onThread); every(w, 1, time.Second, time.Hour, compiling, false) }},
+		"a kernel after a program of another process":       {time.Minute + hang, func(w *watchdog) { w.begin(compiling); time.Sleep(time.Minute + 300*time.Millisecond); w.begin(onGPU) }},
+		"nothing": {0, func(w *watchdog) { every(w, 9, time.Hour, time.Second, onGPU, true) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start, after := time.Now(), atomic.Int64{}
-				w := newWatchdog(hang, compile, func() bool { return false }, func(string) { after.Store(int64(time.Since(start))) })
+				w := newWatchdog(hang, compile, compiles.Load, func(string) { after.Store(int64(time.Since(start))) })
 				c.do(w)
 				time.Sleep(2 * compile)
 				w.stop()
