@@ -191,8 +191,7 @@ func (c *Cache) recheck(ctx context.Context, r result) result {
 // putWrong records that a program is computed wrong right after it was compiled too, for
 // the doctor, and for starts that compile it: they check it as well.
 func (c *Cache) putWrong(e *entry, err error) {
-	key, name, reason := e.key, e.name, err.Error()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.addTask(task{what: "writing a check", do: func() error { return c.store.PutWrong(key, name, reason) }})
+	c.addTask(task{what: "writing a check", do: func() error { return c.store.PutWrong(e.key, e.name, err.Error()) }})
 }

@@ -39,20 +39,15 @@ type CrashGuard struct {
 // What follows from it says the policy.
 type note struct {
 	binary.Quarantined
-	tried bool // in another process, for this one: its binary is refused with its source
+	source evidence // endedByTrials: another process tried it for this one, and its binary is refused too
 }
 
 // isUndispatched reports whether the program is a suspect until its first job is done.
 func (n note) isUndispatched() bool { return n.Suspect && n.Action == binary.ActionDispatch }
 
 // barsBinary reports whether a note that refuses a program refuses a stored binary too.
-func (n note) barsBinary() bool { return n.tried || n.Action == binary.ActionDispatch }
-
-func (n note) evidence() evidence {
-	if n.tried {
-		return endedByTrials
-	}
-	return crashNote
+func (n note) barsBinary() bool {
+	return n.source == endedByTrials || n.Action == binary.ActionDispatch
 }
 
 // refusal returns the error for a source called name.
@@ -117,14 +112,12 @@ func (g *CrashGuard) readNotes() {
 		g.addNote(q)
 	}
 	g.mu.Unlock()
-	refused := 0
 	for _, q := range r.Found {
 		if q.Refused() {
-			refused++
+			g.owner.count(&g.owner.mu.counters.pending.Quarantined, 1)
 			g.logRefusal(q)
 		}
 	}
-	g.owner.count(&g.owner.mu.counters.pending.Quarantined, refused)
 }
 
 func (g *CrashGuard) logRefusal(q binary.Quarantined) {
@@ -134,7 +127,7 @@ func (g *CrashGuard) logRefusal(q binary.Quarantined) {
 // addNote applies a note, unless the program is refused already. The caller holds mu.
 func (g *CrashGuard) addNote(q binary.Quarantined) {
 	if n, noted := g.mu.notes[q.Key]; !noted || !n.Refused() {
-		g.mu.notes[q.Key] = note{Quarantined: q}
+		g.mu.notes[q.Key] = note{q, crashNote}
 	}
 }
 

@@ -135,6 +135,11 @@ func (c *Cache) claimOrLoad(ctx context.Context, f *flight) (r result, mine, oth
 	mine, other = c.claim(f)
 	r.flight = f
 	switch {
+	case mine != nil && !f.answer.alone && c.beforeFind(f.src, false).may == onlyApart: // its process died
+		mine.end()
+		_ = c.await(ctx, c.guard.startTrial(f.src).done)
+		f.answer = c.beforeFind(f.src, true)
+		return r, nil, nil
 	case mine != nil: // another may have stored it since the request was a miss
 		if r = c.fromBinary(ctx, f); !r.missed() {
 			mine.end()

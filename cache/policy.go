@@ -46,9 +46,12 @@ const (
 	endedByTrials evidence = "it was tried in another process"
 )
 
-// beforeFind answers from memory. tried: another
-// process has tried the program for this request.
+// beforeFind answers from memory, where processes share compiles after a look for those that
+// died since. tried: another process has tried the program for this request.
 func (c *Cache) beforeFind(src *shader.Source, tried bool) answer {
+	if c.options.ShareCompiles > 0 {
+		c.guard.readNotes()
+	}
 	n, _ := c.guard.note(src.Key())
 	a := c.noteAnswer(src, n, tried)
 	if a.may == refused && !n.barsBinary() {
@@ -85,7 +88,7 @@ func (c *Cache) noteAnswer(src *shader.Source, n note, tried bool) answer {
 	case n.isUndispatched() || n.Key == shader.Key{}:
 		return answer{}
 	case n.Refused():
-		return answer{may: refused, source: n.evidence(), err: n.refusal(src.Name())}
+		return answer{may: refused, source: n.source, err: n.refusal(src.Name())}
 	case n.IsOfBinary():
 		return answer{may: mayCompile, source: crashNote, unstored: true}
 	case c.guard.trier != nil && !tried:

@@ -159,7 +159,7 @@ func (g *CrashGuard) survived(key shader.Key) {
 // refuseHere refuses a program in this process, until q ends.
 func (g *CrashGuard) refuseHere(q binary.Quarantined) {
 	g.mu.Lock()
-	g.mu.notes[q.Key] = note{Quarantined: q, tried: true}
+	g.mu.notes[q.Key] = note{q, endedByTrials}
 	g.mu.Unlock()
 	g.logRefusal(q)
 }

@@ -115,6 +115,49 @@ func TestSuspectIsTriedInTheBackground(t *testing.T) {
 	}
 }
 
+// dyingStore has a process of the same driver die with the program of a claim, as the one that had
+// the claim before does.
+type dyingStore struct {
+	*binary.Store
+	die func()
+}
+
+func (s *dyingStore) Claim(key shader.Key) (release func(), claimed bool) {
+	s.die()
+	return s.Store.Claim(key)
+}
+
+// A cache that runs while another process dies has what that was compiling tried elsewhere too,
+// whether it died before a Get or while that waited for its claim.
+func TestWhatOtherProcessesDieOfIsTried(t *testing.T) {
+	for _, waiting := range []bool{false, true} {
+		dir := t.TempDir()
+		trier := &fakeTrier{dir: dir, verdicts: map[string]cache.Trial{"bad": {Verdict: cache.Crashed, Signal: "SIGSEGV: segmentation fault"}}}
+		store := &dyingStore{realStore(t, dir), func() {}}
+		f := openTrying(t, trier, cache.Options{Store: store, ShareCompiles: time.Hour})
+		for _, name := range []string{"bad", "good"} {
+			if waiting {
+				store.die = sync.OnceFunc(func() { suspects(t, dir, name) })
+			} else {
+				suspects(t, dir, name)
+			}
+			h, err := f.cache.Get(t.Context(), source(name))
+			if refused := errors.Is(err, binary.ErrQuarantined); refused != (name == "bad") || !refused && err != nil {
+				t.Errorf("%s, with the claim waited for: %v: %v", name, waiting, err)
+			}
+			if err == nil {
+				if h.Origin() != job.Disk {
+					t.Errorf("%s: %v", name, h.Origin())
+				}
+				h.Release()
+			}
+		}
+		if calls := f.dev.Calls(); calls.Compiles != 0 || !slices.Equal(trier.tried, []string{"bad", "good"}) {
+			t.Errorf("with the claim waited for: %v: compiled here: %d, tried: %q", waiting, calls.Compiles, trier.tried)
+		}
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	for name, c := range map[string]struct {
 		trial  cache.Trial
