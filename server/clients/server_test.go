@@ -27,7 +27,7 @@ func TestClientsComputeRight(t *testing.T) {
 			"buffer", "write", "read", "conflict conflict", "read", "gemm", "conv2d", "status", "forked forked", "run",
 			"deadline deadline", "oversize usage", "run")
 	}
-	steps(t, programs["python"], path, "open", "load", "types", "find", "device", "resized", "crowded usage", "interrupted", "run", "network")
+	steps(t, programs["python"], path, "open", "load", "staged", "types", "find", "device", "resized", "crowded usage", "interrupted", "run", "network")
 	steps(t, programs["c"], path, "open", "quiet", "buffer", "read", "gemm", "delete", "delete-plan", "delete not found")
 }
 

@@ -463,6 +463,29 @@ class Check:
                 self._gpu.run(slow, outputs={1: 4 * COUNT})
                 want(results == b"\xaa" * len(results))
 
+    def staged(self) -> None:
+        """Stages a large job behind one with a long deadline: its memory has that time too, and that
+        of compiles where the server has to import it."""
+        untils = []
+        write = self._gpu._write
+
+        def record(type, parts, until, *rest):
+            if type == shadercache._MEMORY:
+                untils.append(until)
+            return write(type, parts, until, *rest)
+
+        self._gpu._write = record
+        try:
+            for size, zero_copy in ((1 << 17, False), (1 << 18, True)):
+                self._gpu.zero_copy = zero_copy
+                first = self._gpu.submit(self._program.dispatch(1), inputs={0: floats(64, 1)}, outputs={1: 256}, deadline=300)
+                least = time.monotonic() + 600 if zero_copy else first.until
+                self._gpu.run(self._program.dispatch(1), inputs={0: bytes(size)}, outputs={1: size})
+                first.result()
+                want(untils.pop() >= least and not untils)
+        finally:
+            del self._gpu._write
+
     def abandoned(self) -> None:
         self._interrupted(self.load, False)
 
