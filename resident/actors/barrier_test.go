@@ -216,3 +216,77 @@ func TestNeighbourhoodBarriers(t *testing.T) {
 		}
 	}
 }
+
+// orderedWorld has receivers, words 0: tick in which it arrives at a barrier, 1: messages, from 2
+// on: their kinds; and senders, words 1 and 2: receiver, to which it sends in each tick.
+func (f *fixture) orderedWorld() testWorld {
+	return f.world(Options{StateWords: 64, Barriers: []Barrier{{"meet", 2}}, Handlers: []Handler{{Name: "receiver", Text: `
+void ON_MESSAGE(Message m) { uint n = actorGet(1u); actorSet(2u + n, m.kind); actorSet(1u, n + 1u); }
+void ON_TICK() { if (actorTick() == actorGet(0u)) { actorArrive(BARRIER_meet); } }
+`}, {Name: "sender", Text: `
+void ON_MESSAGE(Message m) {}
+void ON_TICK() { actorSend(uvec2(actorGet(1u), actorGet(2u)), actorMessage(2u * actorTick() + 1u)); }
+`}}})
+}
+
+// ordered has the host send before each of some ticks, and checks that a receiver got its messages
+// and those of a sender, which is spawned with it, in their order.
+func (w testWorld) ordered(to Address, ticks int, what ...any) {
+	w.t.Helper()
+	x, y := to.Words()
+	w.spawn("sender", 0, x, y)
+	first := 2*w.Report().Tick + 1
+	w.step(1)
+	for range ticks {
+		w.send(to, 2*w.Report().Tick)
+		w.step(1)
+	}
+	got := w.words(to)
+	wrong := got[1] != 2*uint32(ticks)
+	for i, kind := range got[2 : 2+got[1]] {
+		wrong = wrong || kind != first+uint32(i)
+	}
+	if wrong {
+		w.t.Errorf("%v: the messages arrived as %d", what, got[2:2+got[1]])
+	}
+	w.balanced()
+}
+
+// TestMessagesKeepTheirOrderAtABarrier has the host and an actor send to one that waits at a
+// barrier for some ticks, before and after.
+func TestMessagesKeepTheirOrderAtABarrier(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for waits := range uint32(6) {
+		w := f.orderedWorld()
+		a := w.spawn("receiver", 3)
+		w.spawn("receiver", 3+waits)
+		w.ordered(a, 13, "ticks at the barrier: ", waits)
+	}
+}
+
+// TestSlotsOfWaitingActorsAreUsedAgain ends and restarts an actor that waits.
+func TestSlotsOfWaitingActorsAreUsedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for ticks := range 3 {
+		w := f.orderedWorld()
+		a := w.spawn("receiver", 0)
+		w.step(1 + ticks)
+		if err := w.Terminate(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		b := w.spawn("receiver", 99)
+		if b.Slot != a.Slot {
+			t.Fatalf("slot %d, not %d", b.Slot, a.Slot)
+		}
+		w.ordered(b, 3, "ended after ticks: ", ticks)
+		w = f.orderedWorld()
+		a = w.spawn("receiver", 0)
+		w.step(1 + ticks)
+		if err := w.Restart(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		w.ordered(a, 3, "restarted after ticks: ", ticks)
+	}
+}

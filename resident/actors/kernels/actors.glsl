@@ -8,7 +8,8 @@
 //   4        Post     outbox, then 2 x broadcasts
 //
 // Mail and Post are double-buffered: in tick t, side t % 2 is read and the other one
-// written.
+// written. Messages to an actor that waits at a barrier stay on one side, in their order:
+// it is the one that would be read next, so the sides of its slot are swapped in each tick.
 
 #ifndef ACTOR_SLOTS
 #define ACTOR_SLOTS 1024
@@ -70,7 +71,8 @@ struct ActorSlot {
     uint epoch;     // of neighbourhood barriers
     uint seenEpoch; // epoch at the end of the tick before
     uint barrier;   // that it waits at
-    uint unused[2];
+    uint held;      // 1: it waits since before this tick
+    uint swapped;   // 1: its sides of Mail are swapped
     uint first[4];  // words that it was spawned with
 };
 

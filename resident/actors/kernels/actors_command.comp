@@ -53,6 +53,7 @@ uint restart(uvec2 address) {
     if (slots.at[slot].state == ACTOR_WAITING) {
         atomicAdd(world.barriers[slots.at[slot].barrier].arrived, 0xffffffffu); // minus 1
     }
+    slots.at[slot].held = 0u;
     slots.at[slot].restarts += 1u;
     slots.at[slot].state = ACTOR_BORN;
     return ActorOK;

@@ -23,6 +23,7 @@ void freeSlot(uint slot) {
     }
     mail.count[slot] = 0u;
     mail.count[ACTOR_SLOTS + slot] = 0u;
+    slots.at[slot].held = 0u;
     uint generation = slots.at[slot].generation + 1u;
     slots.at[slot].generation = generation == 0u ? 1u : generation;
     slots.at[slot].state = ACTOR_FREE;
@@ -46,7 +47,12 @@ void main() {
     if (state == ACTOR_BORN) {
         slots.at[slot].born = next;
     }
-    bool live = state == ACTOR_BORN || state == ACTOR_LIVE || state == ACTOR_WAITING && opens(slots.at[slot].barrier);
+    bool opened = state == ACTOR_WAITING && opens(slots.at[slot].barrier);
+    if (afterCommands == 0u) {
+        slots.at[slot].swapped ^= slots.at[slot].held;
+        slots.at[slot].held = state == ACTOR_WAITING && !opened ? 1u : 0u;
+    }
+    bool live = state == ACTOR_BORN || state == ACTOR_LIVE || opened;
     if (live) {
         slots.at[slot].state = ACTOR_LIVE;
         uint side = next & 1u;

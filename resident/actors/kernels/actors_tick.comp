@@ -282,7 +282,7 @@ void main() {
     actorSlot = world.liveSlots[side * ACTOR_SLOTS + i];
     actorGeneration = slots.at[actorSlot].generation;
     uint handled = actorBroadcasts(side);
-    handled += actorMailbox(side);
+    handled += actorMailbox(side ^ slots.at[actorSlot].swapped);
     if (!actorStopped) {
         actorRun();
     }

@@ -26,7 +26,9 @@ uint actorDeliver(uvec2 to, Message m) {
     if (!actorValid(to)) {
         return actorStaleAddress();
     }
-    uint box = actorSide * ACTOR_SLOTS + (to.x & 0xffffffu);
+    uint slot = to.x & 0xffffffu;
+    uint side = slots.at[slot].held == 1u ? world.tick & 1u : actorSide;
+    uint box = (side ^ slots.at[slot].swapped) * ACTOR_SLOTS + slot;
     if (mail.count[box] >= ACTOR_DEPTH) {
         return actorNoRoom();
     }
