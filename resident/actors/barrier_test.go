@@ -290,3 +290,27 @@ func TestSlotsOfWaitingActorsAreUsedAgain(t *testing.T) {
 		w.ordered(a, 3, "restarted after ticks: ", ticks)
 	}
 }
+
+// TestRestartsOfOneCallAreOne restarts an actor that waits at a barrier twice at a time.
+func TestRestartsOfOneCallAreOne(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	w := f.world(Options{Barriers: []Barrier{{"meet", 3}}, Handlers: []Handler{{Name: "actor", Text: `
+void ON_MESSAGE(Message m) {}
+void ON_TICK() {
+    actorSet(1u, actorOpened(BARRIER_meet));
+    if (actorGet(0u) == 1u && actorTick() == 0u) { actorArrive(BARRIER_meet); }
+}
+`}}})
+	a, other := w.spawn("actor", 1), w.spawn("actor", 0)
+	w.step(1)
+	w.send(a, 1)
+	if err := w.Restart(t.Context(), a, a); err != nil {
+		t.Fatal(err)
+	}
+	w.step(2)
+	if opened := w.words(other)[1]; opened != 0 || w.Report().Dead != 1 {
+		t.Errorf("the barrier opened %d times without its parties; %+v", opened, w.Report())
+	}
+	w.balanced()
+}

@@ -39,23 +39,27 @@ Message messageAt(uint at) {
     return m;
 }
 
-// restart sets an actor to its first state and empties its mailbox.
+// restart sets an actor to its first state and empties its mailbox. Where two commands restart
+// one, the first does: a sweep has made what was born before live.
 uint restart(uvec2 address) {
     if (!actorValid(address)) {
         return actorStaleAddress();
     }
     uint slot = address.x & 0xffffffu;
+    uint state = atomicExchange(slots.at[slot].state, ACTOR_BORN);
+    if (state == ACTOR_BORN) {
+        return ActorOK;
+    }
     uint left = min(mail.count[slot], uint(ACTOR_DEPTH)) + min(mail.count[ACTOR_SLOTS + slot], uint(ACTOR_DEPTH));
     atomicAdd(world.dead, left);
     mail.count[slot] = 0u;
     mail.count[ACTOR_SLOTS + slot] = 0u;
     actorReset(slot);
-    if (slots.at[slot].state == ACTOR_WAITING) {
+    if (state == ACTOR_WAITING) {
         atomicAdd(world.barriers[slots.at[slot].barrier].arrived, 0xffffffffu); // minus 1
     }
     slots.at[slot].held = 0u;
     slots.at[slot].restarts += 1u;
-    slots.at[slot].state = ACTOR_BORN;
     return ActorOK;
 }
 
