@@ -90,7 +90,8 @@ func (w *World) Send(ctx context.Context, to Address, kind uint32, words ...uint
 }
 
 // SendAll sends messages concurrently, without an order among them, and returns the
-// error of Send for each. A zero From becomes the host.
+// error of Send for each; with an error of its own, for each of those that it sent before. A zero
+// From becomes the host.
 func (w *World) SendAll(ctx context.Context, envelopes ...Envelope) ([]error, error) {
 	commands, err := w.sendCommands(envelopes)
 	if err != nil {
@@ -155,13 +156,10 @@ func firstError(errs []error, err error) error {
 	return cmp.Or(err, cmp.Or(errs...))
 }
 
-// executeAll executes commands and returns an error for each.
+// executeAll executes commands and returns an error for each that was executed.
 func (w *World) executeAll(ctx context.Context, commands [][]uint32, verb string) ([]error, error) {
 	results, err := w.execute(ctx, commands)
-	if err != nil {
-		return nil, err
-	}
-	return errorsOf(results, verb), nil
+	return errorsOf(results, verb), err
 }
 
 // errorsOf returns the errors of results.

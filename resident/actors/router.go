@@ -86,7 +86,7 @@ func (r *Router) stepWorlds(ctx context.Context, waiting map[uint8][]Envelope) e
 	}
 	errs = append(errs, group.Wait())
 	for _, s := range all {
-		r.recordResults(s.messages, s.results, s.err)
+		r.recordResults(s.messages, s.results)
 	}
 	return errors.Join(errs...)
 }
@@ -95,13 +95,12 @@ func (r *Router) stepWorlds(ctx context.Context, waiting map[uint8][]Envelope) e
 type stepped struct {
 	world    *World
 	messages []Envelope
-	results  []error // of sending them
-	err      error
+	results  []error // of those that were sent
 }
 
-func (s *stepped) step(ctx context.Context) error {
-	s.results, s.err = s.world.stepSending(ctx, s.messages)
-	return s.err
+func (s *stepped) step(ctx context.Context) (err error) {
+	s.results, err = s.world.stepSending(ctx, s.messages)
+	return err
 }
 
 // forward sends the messages between worlds.
@@ -109,10 +108,9 @@ func (r *Router) forward(ctx context.Context) error {
 	var errs []error
 	for device, all := range r.collect() {
 		results, err := r.worlds[device].SendAll(ctx, all...)
-		r.recordResults(all, results, err)
+		r.recordResults(all, results)
 		errs = append(errs, err)
 	}
-	r.routes.Waiting = len(r.retries)
 	return errors.Join(errs...)
 }
 
@@ -122,7 +120,7 @@ func (r *Router) forward(ctx context.Context) error {
 func (r *Router) collect() map[uint8][]Envelope {
 	byDevice := map[uint8][]Envelope{}
 	waiting := r.retries
-	r.retries = nil
+	r.retries, r.routes.Waiting = nil, 0
 	for _, w := range r.worlds {
 		if len(waiting) < w.options.Outbox {
 			waiting = append(waiting, w.drainOutgoing()...)
@@ -142,14 +140,9 @@ func (r *Router) collect() map[uint8][]Envelope {
 	return byDevice
 }
 
-// recordResults counts the results of sending messages, and keeps those to retry: all of
-// them after an error.
-func (r *Router) recordResults(all []Envelope, results []error, err error) {
-	if err != nil {
-		r.retries = append(r.retries, all...)
-		r.routes.Waiting = len(r.retries)
-		return
-	}
+// recordResults counts the results of sending messages, and keeps those to retry, with those
+// that were not sent because of an error.
+func (r *Router) recordResults(all []Envelope, results []error) {
 	for i, err := range results {
 		switch {
 		case err == nil:
@@ -161,6 +154,8 @@ func (r *Router) recordResults(all []Envelope, results []error, err error) {
 			r.routes.Stale++
 		}
 	}
+	r.retries = append(r.retries, all[len(results):]...)
+	r.routes.Waiting = len(r.retries)
 }
 
 // receiveRemote receives a message to this host from another device.

@@ -3,6 +3,7 @@
 package actors
 
 import (
+	"context"
 	"testing"
 
 	"github.com/shadercache/shadercache/resident/residenttest"
@@ -112,4 +113,65 @@ func TestRouterBetweenTwoContexts(t *testing.T) {
 	other := f.world(Options{Device: 3, Handlers: handlers, Slots: 8, Depth: 2, Payload: 6})
 	_, err = NewRouter(here.World, other.World)
 	residenttest.WantError(t, err, "messages of device 3 have 6 words")
+}
+
+// endsAfter ends after its error was asked for n times.
+type endsAfter struct {
+	context.Context
+	n int
+}
+
+func (e *endsAfter) Err() error {
+	if e.n--; e.n < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// TestRouterSendsOnceWhatArrived has a context end between two submissions of messages.
+func TestRouterSendsOnceWhatArrived(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	const n = maxCommands + 76
+	w := f.world(Options{Device: 1, Slots: n, Handlers: []Handler{{Name: "count", Text: `
+void ON_MESSAGE(Message m) { actorSet(0u, actorGet(0u) + 1u); }
+void ON_TICK() {}
+`}}})
+	all, err := w.SpawnAll(t.Context(), "count", make([][]uint32, n)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewRouter(w.World)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, send := range map[string]func(context.Context) error{
+		"forward": r.forward,
+		"step": func(ctx context.Context) error {
+			return r.stepWorlds(ctx, r.collect())
+		},
+	} {
+		before := r.routes.Delivered
+		for _, a := range all {
+			r.retries = append(r.retries, Envelope{a, Message{From: Address{0, 1, 1}, Kind: 1}})
+		}
+		wantIs(t, send(&endsAfter{t.Context(), 1}), context.Canceled)
+		if r.routes.Delivered-before != maxCommands || r.routes.Waiting != n-maxCommands {
+			t.Errorf("%s: %+v", name, r.routes)
+		}
+		routes, err := r.Step(t.Context(), 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if routes.Delivered-before != n || routes.Waiting != 0 {
+			t.Errorf("%s: %+v", name, routes)
+		}
+		w.balanced()
+	}
+	for _, a := range all {
+		if got := w.words(a)[0]; got != 2 {
+			t.Errorf("%v got %d messages, not 2", a, got)
+			break
+		}
+	}
 }

@@ -139,7 +139,7 @@ func (w *World) stepBatch(ctx context.Context, n int) error {
 }
 
 // stepSending sends messages and runs a tick, in which they are received: as SendAll and
-// Step, in one submission.
+// Step, in one submission where they fit.
 func (w *World) stepSending(ctx context.Context, envelopes []Envelope) ([]error, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -155,7 +155,7 @@ func (w *World) stepSending(ctx context.Context, envelopes []Envelope) ([]error,
 	for len(commands) > maxCommands {
 		results, err := w.executeBatch(ctx, commands[:maxCommands])
 		if err != nil {
-			return nil, err
+			return errs, err
 		}
 		errs, commands = append(errs, errorsOf(results, "send to")...), commands[maxCommands:]
 	}
