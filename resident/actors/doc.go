@@ -74,5 +74,6 @@
 // # Between devices
 //
 // A Router forwards messages between the worlds of several contexts, through the host:
-// they also arrive in the next tick. GL has no other way between GPUs.
+// they also arrive in the next tick. GL has no other way between GPUs. A world without one
+// drops messages to other devices beyond the last Options.Outbox.
 package actors

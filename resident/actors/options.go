@@ -56,7 +56,8 @@ type Options struct {
 	// StateWords is the number of words of an actor's state. Default: 16; 4 to 256.
 	StateWords int
 
-	// Depth is the number of messages that a mailbox holds, for each of two ticks.
+	// Depth is the number of messages that a mailbox holds, for each of two ticks, and for
+	// all ticks in which its actor waits at a barrier.
 	// Default: 16; at most 1024.
 	Depth int
 

@@ -27,7 +27,7 @@ func (w *World) readOutbox(ctx context.Context, n int) error {
 
 // hasRoom reports whether the host takes messages. mu must be locked.
 func (w *World) hasRoom() bool {
-	return len(w.hostMessages) < w.options.Outbox && len(w.outgoing) < w.options.Outbox
+	return len(w.hostMessages) < w.options.Outbox && (!w.routed || len(w.outgoing) < w.options.Outbox)
 }
 
 // receiveAll receives n messages of the outbox. mu must be locked.
@@ -47,11 +47,14 @@ func envelopeAt(words []uint32) Envelope {
 }
 
 // receive adds a message to the ones of its receiver on the host. A reply is dropped when
-// its request has ended.
+// its request has ended, and without a router all but the last messages to other devices.
 func (w *World) receive(e Envelope) {
 	switch {
 	case e.To.Device != w.options.Device:
 		w.outgoing = append(w.outgoing, e)
+		if !w.routed {
+			w.outgoing = w.outgoing[max(0, len(w.outgoing)-w.options.Outbox):]
+		}
 	case e.To.Generation == hostMailbox:
 		w.hostMessages = append(w.hostMessages, e.Message)
 	default:

@@ -42,6 +42,11 @@ func NewRouter(worlds ...*World) (*Router, error) {
 		}
 		r.worlds[device] = w
 	}
+	for _, w := range worlds {
+		w.mu.Lock()
+		w.routed = true
+		w.mu.Unlock()
+	}
 	return r, nil
 }
 

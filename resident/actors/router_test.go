@@ -175,3 +175,23 @@ void ON_TICK() {}
 		}
 	}
 }
+
+// TestMessagesThatNothingRoutes has an actor send to a device, of a world without a router: replies
+// and messages to the host do not wait for them.
+func TestMessagesThatNothingRoutes(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	w := f.world(Options{Outbox: 4, Handlers: []Handler{{Name: "lost", Text: `
+void ON_MESSAGE(Message m) { actorReply(m, actorMessage(9u)); }
+void ON_TICK() { actorSend(uvec2(5u << 24, 1u), actorMessage(1u)); }
+`}}})
+	a := w.spawn("lost")
+	for range 3 {
+		for range 6 {
+			w.step(1)
+		}
+		if reply, err := w.Request(t.Context(), a, 1); err != nil || reply.Kind != 9 {
+			t.Fatalf("%+v, %v", reply, err)
+		}
+	}
+}

@@ -32,6 +32,7 @@ type World struct {
 	replies      map[uint32]*Message // of open requests; nil until the reply arrives
 	hostMessages []Message           // to the host
 	outgoing     []Envelope          // to other devices
+	routed       bool                // a router takes them
 }
 
 // Report has the counters of a world since New, and its present state.
