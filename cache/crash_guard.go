@@ -45,11 +45,6 @@ type note struct {
 // isUndispatched reports whether the program is a suspect until its first job is done.
 func (n note) isUndispatched() bool { return n.Suspect && n.Action == binary.ActionDispatch }
 
-// barsBinary reports whether a note that refuses a program refuses a stored binary too.
-func (n note) barsBinary() bool {
-	return n.source == endedByTrials || n.Action == binary.ActionDispatch
-}
-
 // refusal returns the error for a source called name.
 func (n note) refusal(name string) error {
 	n.Name = name

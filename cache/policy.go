@@ -54,7 +54,7 @@ func (c *Cache) beforeFind(src *shader.Source, tried bool) answer {
 	}
 	n, _ := c.guard.note(src.Key())
 	a := c.noteAnswer(src, n, tried)
-	if a.may == refused && !n.barsBinary() {
+	if a.may == refused && n.source != endedByTrials && n.Action != binary.ActionDispatch {
 		a = answer{} // its source is refused: a binary needs no compile
 	}
 	if a.may == mayLoad && c.sourceOnly != "" {
