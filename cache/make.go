@@ -134,6 +134,9 @@ func (c *Cache) makeClaimed(ctx context.Context, flights []*flight, done func(re
 func (c *Cache) claimOrLoad(ctx context.Context, f *flight) (r result, mine, other *claim) {
 	mine, other = c.claim(f)
 	r.flight = f
+	if mine != nil && c.options.ShareCompiles > 0 {
+		c.guard.readNotes() // of processes that died since: a compile takes much longer
+	}
 	switch {
 	case mine != nil && !f.answer.alone && c.beforeFind(f.src, false).may == onlyApart: // its process died
 		mine.end()

@@ -46,12 +46,9 @@ const (
 	endedByTrials evidence = "it was tried in another process"
 )
 
-// beforeFind answers from memory, where processes share compiles after a look for those that
-// died since. tried: another process has tried the program for this request.
+// beforeFind answers from memory. tried: another
+// process has tried the program for this request.
 func (c *Cache) beforeFind(src *shader.Source, tried bool) answer {
-	if c.options.ShareCompiles > 0 {
-		c.guard.readNotes()
-	}
 	n, _ := c.guard.note(src.Key())
 	a := c.noteAnswer(src, n, tried)
 	if a.may == refused && n.source != endedByTrials && n.Action != binary.ActionDispatch {
