@@ -58,7 +58,7 @@ func dropListed(dir string) error {
 		return err
 	}
 	defer lock.Release() // it only closes a file
-	entries, err := readDropList(dir)
+	entries, err := readLines(filepath.Clean(dir)+dropExt, maxDropBytes)
 	if err != nil || len(entries) == 0 {
 		return err
 	}
@@ -81,7 +81,7 @@ func addToDropList(dir string, entries []string) error {
 		return err
 	}
 	defer lock.Release() // it only closes a file
-	listed, err := readDropList(dir)
+	listed, err := readLines(filepath.Clean(dir)+dropExt, maxDropBytes)
 	if err != nil {
 		return err
 	}
@@ -92,11 +92,6 @@ func addToDropList(dir string, entries []string) error {
 		}
 		return nil
 	})
-}
-
-// readDropList returns the names in the list, and none where there is no list.
-func readDropList(dir string) ([]string, error) {
-	return readLines(filepath.Clean(dir)+dropExt, maxDropBytes)
 }
 
 // readLines returns the lines of a file of at most limit bytes, and none where there is no file.

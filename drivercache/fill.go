@@ -84,7 +84,7 @@ func FolderOf(vendor, version string) string {
 
 // fillOnce copies as the only process that does, unless another one did so just now.
 func fillOnce(from, dir, folder, id string) (r FillReport, err error) {
-	lock, err := lockFilling(dir)
+	lock, err := open(dir+fillingExt, true, fillWait) // of the process that copies
 	if err != nil {
 		return r, err
 	}
@@ -109,9 +109,6 @@ func fillOnce(from, dir, folder, id string) (r FillReport, err error) {
 	}
 	return r, err
 }
-
-// lockFilling waits for the lock of the process that copies.
-func lockFilling(dir string) (*Lock, error) { return open(dir+fillingExt, true, fillWait) }
 
 // filling is one copy of a driver's folder.
 type filling struct {

@@ -15,7 +15,8 @@ import (
 // [ErrInUse], wrapped, while a process uses the directory: another one, or this one after
 // its first program. Without slots it does nothing.
 func Merge(dir string) (nvidia.Report, error) {
-	if !hasSlots(dir) {
+	// Directories of other drivers have the folder of the slots too.
+	if _, err := os.Lstat(filepath.Clean(dir) + dropExt); err != nil && len(nvidia.SlotFiles(dir)) == 0 {
 		return nvidia.Report{}, nil
 	}
 	var r nvidia.Report
@@ -27,13 +28,6 @@ func Merge(dir string) (nvidia.Report, error) {
 		err = fmt.Errorf("drivercache: merge: %w", err)
 	}
 	return r, err
-}
-
-// hasSlots reports whether a merge of dir has something to do. Directories of other drivers
-// have the folder of the slots too.
-func hasSlots(dir string) bool {
-	_, err := os.Lstat(filepath.Clean(dir) + dropExt)
-	return err == nil || len(nvidia.SlotFiles(dir)) > 0
 }
 
 // mergeLocked is Merge for a caller that holds the directory's lock.

@@ -45,11 +45,6 @@ func (l *Lock) takeNumber() (n int, own bool) {
 	return 0, false
 }
 
-// hasEnded reports whether no process has a number, and keeps others from taking it.
-func (l *Lock) hasEnded(number int) bool {
-	return number > 0 && number < maxProcesses && osfile.TryLockByte(l.file, int64(number)) == nil
-}
-
 // fillSlot brings the slot of this process up to date, before its first program. It costs
 // the reading of a folder where there are no others. An error means that the driver makes
 // again what is missing.
@@ -61,9 +56,9 @@ func (l *Lock) fillSlot(number int) error {
 			osfile.UnlockByte(l.file, int64(n))
 		}
 	}()
-	mayDelete := func(slot int) bool {
+	mayDelete := func(slot int) bool { // that of a process that ended, whose number no other takes meanwhile
 		n := nvidia.ProcessOf(slot)
-		if n == number || !l.hasEnded(n) {
+		if n == number || n == 0 || n >= maxProcesses || osfile.TryLockByte(l.file, int64(n)) != nil {
 			return false
 		}
 		ended = append(ended, n)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -128,7 +129,9 @@ func Open(o Options) (*Context, error) {
 		return nil, fmt.Errorf("glctx: open: %w", err)
 	}
 	c := newContext(o)
-	keepUniforms()
+	if _, set := os.LookupEnv(inlineUniforms); !set {
+		os.Setenv(inlineUniforms, "0") // it fails only for other names
+	}
 	region := c.options.begin(trace.DriverCache)
 	c.driver = ManageDriverCache(o)
 	region.End(trace.Bool("managed", c.driver.Managed))

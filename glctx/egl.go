@@ -216,7 +216,7 @@ func (s *eglSurface) createContext(config C.EGLConfig, o Options) error {
 		return nil
 	}
 	err := eglError("eglCreateContext")
-	if o.Kind.flagged() && strings.Contains(err.Error(), badAttribute) {
+	if hasFlags := o.Kind != (Kind{API: o.Kind.API, Major: o.Kind.Major, Minor: o.Kind.Minor}); hasFlags && strings.Contains(err.Error(), badAttribute) {
 		return fmt.Errorf("%w: %w", ErrKind, err)
 	}
 	return fmt.Errorf("%w: %w: %s", ErrTooOld, err, s.newest(config, o.Kind.API))

@@ -10,14 +10,8 @@ import (
 // uniforms that decide where they branch; where Vulkan's driver runs on the CPU it does so
 // by default. Mesa 25.0 mixes these up: a program that is used in turn with others may be
 // dispatched with the values of an earlier dispatch (docs/drivers.md).
+// Open turns that off for contexts that the process opens from then on.
 const inlineUniforms = "ZINK_INLINE_UNIFORMS"
-
-// keepUniforms turns that off for contexts that this process opens from now on.
-func keepUniforms() {
-	if _, set := os.LookupEnv(inlineUniforms); !set {
-		os.Setenv(inlineUniforms, "0") // it fails only for other names
-	}
-}
 
 // CheckUniforms returns ErrStaleUniforms where the driver may run a program with wrong
 // uniforms: on zink over a driver on the CPU, in an adopted context whose owner did not set

@@ -166,11 +166,6 @@ func (k Kind) versions() [][2]int {
 	return [][2]int{{4, 6}, {4, 5}}
 }
 
-// flagged reports whether more than an API and a version is requested.
-func (k Kind) flagged() bool {
-	return k.Compatibility || k.ForwardCompatible || k.Robust || k.NoError
-}
-
 // Attributes of eglCreateContext.
 const (
 	eglMajorVersion  = 0x3098

@@ -55,7 +55,7 @@ func (c *Context) tearDown() {
 	if c.gone.Load() {
 		return
 	}
-	gl45.DeleteBuffers(1, &c.gl.zeros.ID)
+	gl45.DeleteBuffers(1, &c.gl.zeros.ID) // of priming
 	c.gl.stopDebugOutput()
 }
 

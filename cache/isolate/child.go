@@ -47,14 +47,6 @@ type Opened struct {
 	Close       func() error  // closes the cache, and the context behind it
 }
 
-// memoryOnly returns why nothing that the child compiles would be stored, or "".
-func (o Opened) memoryOnly() string {
-	if o.Cache == nil {
-		return ""
-	}
-	return o.Cache.Stats().MemoryOnly
-}
-
 // Serve opens the cache and answers requests until the input ends, then it closes the
 // cache. A cache that cannot be opened, or that stores nothing, is reported to the
 // pool and is no error. Serve ignores os.Interrupt from its call on. It ends the process
@@ -78,7 +70,10 @@ func (c Child) Serve() error {
 	}
 	w.cache.Store(opened.Cache)
 	first := message{Ready: true, ContextNanos: int64(opened.ContextTime)}
-	reason := opened.memoryOnly()
+	reason := "" // why nothing that the child compiles would be stored
+	if opened.Cache != nil {
+		reason = opened.Cache.Stats().MemoryOnly
+	}
 	if reason != "" {
 		first = c.cannotStart(fmt.Errorf("%w: %s", ErrMemoryOnly, reason))
 	}

@@ -46,7 +46,9 @@ func (w *watch) read(input io.Reader) {
 	}
 	w.err = s.Err()
 	if w.busy.Load() {
-		w.clearMarks()
+		if c := w.cache.Load(); c != nil {
+			c.Interrupted() // no program is blamed for the end of the process
+		}
 		w.exit(1)
 	}
 }
@@ -61,13 +63,6 @@ func (w *watch) take(n int) (lines []string) {
 		lines = append(lines, line)
 	}
 	return lines
-}
-
-// clearMarks prevents that a program is blamed for the end of the process.
-func (w *watch) clearMarks() {
-	if c := w.cache.Load(); c != nil {
-		c.Interrupted()
-	}
 }
 
 // limit starts to enforce limits.

@@ -114,16 +114,13 @@ func (r *run) claim(ctx context.Context) (end func()) {
 func (r *run) addWorkers(ctx context.Context, wanted int) {
 	for ; r.mu.working < wanted; r.mu.working++ {
 		r.workers.Go(func() error {
-			defer r.endWorker()
-			return r.work(ctx)
+			err := r.work(ctx)
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.mu.working--
+			return err
 		})
 	}
-}
-
-func (r *run) endWorker() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.mu.working--
 }
 
 // work feeds one child after the other until no request waits.
@@ -166,7 +163,9 @@ func (r *run) workWithChild(ctx context.Context, own []int) (again []int, err er
 			return r.childLost(indices, child, lost)
 		}
 		if r.answerAll(indices, programs) {
-			r.helpWith(ctx)
+			r.mu.Lock() // further children help: programs have to be compiled
+			r.addWorkers(ctx, min(r.Jobs, r.mu.working+len(r.mu.waiting)))
+			r.mu.Unlock()
 		}
 		if len(indices) > 1 || programs[0].Origin != job.Disk {
 			sent |= growthCheck - 1 // the next time too
@@ -203,13 +202,6 @@ func (r *run) requestAlone(indices []int) {
 		delete(r.mu.batched, index)
 	}
 	r.mu.waiting = append(slices.Clone(indices), r.mu.waiting...)
-}
-
-// helpWith starts further children: programs have to be compiled.
-func (r *run) helpWith(ctx context.Context) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.addWorkers(ctx, min(r.Jobs, r.mu.working+len(r.mu.waiting)))
 }
 
 func (r *run) left() bool {

@@ -31,9 +31,6 @@ import (
 // started to find out whether the driver crashes of the one that it has.
 const driverCacheVariable = "SHADERCACHE_ISOLATED_DRIVER_CACHE"
 
-// errOtherDriverCache is reported by a child whose driver's cache is not ours to replace.
-var errOtherDriverCache = errors.New("isolate: the driver's own cache is not managed")
-
 // HasOtherDriverCache reports whether this is a child whose driver has another cache than
 // that of the cache directory: its context is opened with glctx.Options.DriverCacheOff.
 func HasOtherDriverCache() bool { return hasOtherDriverCache.Load() }
@@ -51,23 +48,11 @@ func replaceDriverCache() error {
 	state := drivercache.Manage(dir)
 	for _, driver := range [][2]string{{"NVIDIA", ""}, {"", "Mesa 22"}, {"", "Mesa 21"}} {
 		if !state.Effective(driver[0], driver[1]).Managed {
-			return errOtherDriverCache
+			return errors.New("isolate: the driver's own cache is not managed") // so it is not ours to replace
 		}
 	}
 	hasOtherDriverCache.Store(true)
 	return nil
-}
-
-// commandWithEmptyDriverCache returns a command of the pool whose child replaces the
-// driver's cache.
-func (r *run) commandWithEmptyDriverCache(dir string) func() (*exec.Cmd, error) {
-	return func() (*exec.Cmd, error) {
-		command, err := r.Command()
-		if err == nil {
-			command.Env = append(command.Environ(), driverCacheVariable+"="+dir)
-		}
-		return command, err
-	}
 }
 
 // crashedTwice has another child, with an empty cache of the driver, compile a program
@@ -81,7 +66,13 @@ func (r *run) crashedTwice(result Result, lost *LostError) (_ Result, again bool
 	}
 	defer os.RemoveAll(empty)
 	defer os.Remove(empty + ".lock")
-	child, err := r.startChild(r.commandWithEmptyDriverCache(empty))
+	child, err := r.startChild(func() (*exec.Cmd, error) {
+		command, err := r.Command()
+		if err == nil {
+			command.Env = append(command.Environ(), driverCacheVariable+"="+empty)
+		}
+		return command, err
+	})
 	if err != nil {
 		r.Logger.Warn("the driver crashed, and no second child could be started: the next one has the driver's own cache set aside", "error", err)
 		return result, true, drivercache.RequestSetAside(r.Dir.DriverDir())

@@ -151,7 +151,9 @@ func (m *folderMerge) run() error {
 		// Before it is read: a process whose slot it is might add to it meanwhile, and end.
 		obsolete := n != m.number && m.mayDelete(n)
 		if m.hasAll(n) {
-			m.obsolete = appendIf(obsolete, m.obsolete, n)
+			if obsolete {
+				m.obsolete = append(m.obsolete, n)
+			}
 			continue
 		}
 		s, err := m.read(n)
@@ -175,7 +177,9 @@ func (m *folderMerge) run() error {
 		if n == m.number {
 			kept, m.torn = s.end(), m.isTorn()
 		}
-		m.obsolete = appendIf(obsolete, m.obsolete, n)
+		if obsolete {
+			m.obsolete = append(m.obsolete, n)
+		}
 		m.planCopy(n, s)
 	}
 	return m.write(kept)
@@ -239,13 +243,6 @@ func (m *folderMerge) begin(header []byte) {
 	if m.known == nil {
 		m.known = map[RecordID]struct{}{}
 	}
-}
-
-func appendIf(condition bool, list []int, n int) []int {
-	if condition {
-		list = append(list, n)
-	}
-	return list
 }
 
 // read reads and checks one slot.
