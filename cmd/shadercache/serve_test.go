@@ -23,6 +23,8 @@ import (
 	"testing"
 	"time"
 
+	programs "github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cache/cachetest"
 	"github.com/shadercache/shadercache/cmd/clitest"
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/glctx/gltest"
@@ -151,6 +153,52 @@ func (s *served) end(sig os.Signal) error {
 		s.t.Fatal(err)
 	}
 	return <-s.ended
+}
+
+// compilesIn returns how many compiles were recorded.
+func compilesIn(t *testing.T, path string) uint64 {
+	t.Helper()
+	dir, err := programs.OpenDir(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lifetime, err := dir.Lifetime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lifetime.Compiles
+}
+
+// TestFlushes records what the cache of a server did while it is open, and before the process of
+// one with a lost context ends.
+func TestFlushes(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	g := fakeGPU(cachetest.NewDevice(), path, false)
+	get := func(index int) {
+		p, err := g.Cache.Get(t.Context(), fakeSource(index))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Release()
+	}
+	get(0)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		keepRecorded(ctx, time.Millisecond, g.Cache)
+		close(ended)
+	}()
+	clitest.Eventually(t, "what a server did is recorded", func() bool { return compilesIn(t, path) == 1 })
+	stop()
+	<-ended
+	get(1)
+	if flushWithin(time.Minute, g.Cache); compilesIn(t, path) != 2 {
+		t.Error("what was done last is not recorded")
+	}
+	if err := g.Cache.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestServeRestartsItsWorker makes the driver fail under a job. The client gets an error

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"os"
 	"time"
@@ -65,14 +66,45 @@ func (o *options) serveWorker(f workerFlags) error {
 		HangTime: f.HangTime, Device: server.Device{UUID: o.deviceUUID()},
 		Version: cli.ReadVersion().Version, Tracer: o.Tracer(), Logger: o.Logger(),
 	}
+	go keepRecorded(ctx, flushInterval, g.Cache)
 	err = host.Work(ctx, w, g.Name(), options, func(options server.Options) *server.Server {
 		return server.New(g.Context, g.Cache, g.Executor, options)
 	})
 	if errors.As(err, new(*server.LostError)) {
+		flushWithin(lastFlushTime, g.Cache)
 		o.EndTrace()
 		os.Exit(cli.ExitFailed)
 	}
 	return errors.Join(err, g.Close())
+}
+
+// Prunes of other processes go by last uses, which are known to the hour. The supervisor kills a
+// worker that has not ended 2 s after a loss.
+const (
+	flushInterval = time.Hour
+	lastFlushTime = time.Second
+)
+
+// keepRecorded has a cache record what it did now and then, until ctx ends.
+func keepRecorded(ctx context.Context, interval time.Duration, c *cache.Cache) {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(interval):
+			_ = c.Flush() // logged by the cache
+		}
+	}
+}
+
+// flushWithin has a cache record what it did. It does not wait for longer than limit: after a hang
+// what was not stored yet waits for a thread that does not return.
+func flushWithin(limit time.Duration, c *cache.Cache) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	go func() {
+		_ = c.Flush() // logged by the cache
+		cancel()
+	}()
+	<-ctx.Done()
 }
 
 // shareTime is how long the worker of one device waits for another one that compiles the
