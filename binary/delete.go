@@ -15,7 +15,7 @@ import (
 // a quarantine. Of the options it uses DryRun and Deleted. A process that uses a program
 // is not affected.
 func (d *Dir) DeletePrograms(keys []shader.Key, o PruneOptions) (PruneReport, error) {
-	p, stores, err := d.startDeleting(o)
+	p, stores, err := d.startDeleting(PruneOptions{DryRun: o.DryRun, Deleted: o.Deleted})
 	if err != nil {
 		return PruneReport{}, err
 	}
@@ -43,7 +43,7 @@ func (d *Dir) DeletePrograms(keys []shader.Key, o PruneOptions) (PruneReport, er
 // Files of others stay. Of the options it uses DryRun and Deleted. A process that uses
 // the directory goes on, and stores what it compiles from now on.
 func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
-	p, stores, err := d.startDeleting(o)
+	p, stores, err := d.startDeleting(PruneOptions{DryRun: o.DryRun, Deleted: o.Deleted})
 	if err != nil {
 		return PruneReport{}, err
 	}
@@ -72,9 +72,11 @@ func (d *Dir) startDeleting(o PruneOptions) (*pruning, []*Store, error) {
 	if d.readOnly {
 		return nil, nil, ErrReadOnly
 	}
+	if o.Now.IsZero() {
+		o.Now = d.now()
+	}
 	stores, err := d.stores()
-	options := PruneOptions{DryRun: o.DryRun, Deleted: o.Deleted, Now: d.now()}
-	return &pruning{PruneOptions: options, touched: map[*Store]bool{}}, stores, err
+	return &pruning{PruneOptions: o, touched: map[*Store]bool{}}, stores, err
 }
 
 // deleteIfThere deletes a regular file and counts it as a leftover.

@@ -86,16 +86,9 @@ func (r *PruneReport) Add(other PruneReport) {
 // 5 s, or cannot be read, the last uses are not known: age and size delete nothing then, and
 // Prune returns that error.
 func (d *Dir) Prune(o PruneOptions) (PruneReport, error) {
-	all, err := d.stores()
-	switch {
-	case err != nil:
+	p, all, err := d.startDeleting(o)
+	if err != nil {
 		return PruneReport{}, err
-	case d.readOnly:
-		return PruneReport{}, ErrReadOnly
-	}
-	p := &pruning{PruneOptions: o, touched: map[*Store]bool{}}
-	if p.Now.IsZero() {
-		p.Now = d.now()
 	}
 	chosen := all
 	if len(p.OtherThan) > 0 {

@@ -84,6 +84,15 @@ func (o *Options) openExisting(open func(path string) (*binary.Dir, error)) (pat
 	return path, dir, err
 }
 
+// MakeDirectory opens the cache directory, and makes it where it is missing.
+func (o *Options) MakeDirectory() (*binary.Dir, error) {
+	path, err := o.Directory()
+	if err != nil {
+		return nil, err
+	}
+	return OpenDir(path)
+}
+
 // OpenDir is binary.OpenDir, with a hint for each error.
 func OpenDir(path string) (*binary.Dir, error) {
 	dir, err := binary.OpenDir(path)

@@ -98,11 +98,10 @@ func assertStart(cmd *cobra.Command, f assertFlags) (*assertResult, error) {
 			unused = append(unused, p.Name)
 		}
 	}
-	milliseconds := func(d time.Duration) float64 { return d.Seconds() * 1e3 }
 	add("max-compiles", float64(f.Compiles), float64(len(compiled)), "programs", compiled)
-	add("max-first-result", milliseconds(f.First), start.FirstMillis, "ms", nil)
-	add("max-ready", milliseconds(f.All), start.ReadyMillis, "ms", nil)
-	add("max-wait", milliseconds(f.Waits), start.WaitedMillis, "ms", waited)
+	add("max-first-result", cli.Milliseconds(f.First), start.FirstMillis, "ms", nil)
+	add("max-ready", cli.Milliseconds(f.All), start.ReadyMillis, "ms", nil)
+	add("max-wait", cli.Milliseconds(f.Waits), start.WaitedMillis, "ms", waited)
 	add("max-unused", float64(f.Unused), float64(len(unused)), "programs", unused)
 	if len(r.Limits) == 0 {
 		return nil, cli.Usage(cmd, errors.New("name at least one limit"))

@@ -73,13 +73,7 @@ func (o *options) auditCommand() cli.Command {
 			}
 			return nil
 		},
-		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
-			r, err := o.audit(f, args)
-			if r == nil {
-				return nil, err
-			}
-			return r, err
-		},
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return o.audit(f, args) },
 	}
 }
 

@@ -138,15 +138,11 @@ func (o *options) changeLimit(cmd *cobra.Command, name string, change func(l lim
 	if i < 0 {
 		return nil, cli.Usage(cmd, fmt.Errorf("%q is not a setting that can be stored: %s are", name, strings.Join(limitNames(), ", ")))
 	}
-	path, err := o.Directory()
-	if err != nil {
-		return nil, err
-	}
 	var settings binary.Settings
 	if err := change(limits[i], &settings); err != nil { // before a directory is made
 		return nil, cli.Usage(cmd, err)
 	}
-	dir, err := cli.OpenDir(path)
+	dir, err := o.MakeDirectory()
 	if err != nil {
 		return nil, err
 	}

@@ -57,15 +57,9 @@ func (o *options) execReporting(program string, args []string) error {
 
 // reportDirectory returns the cache directory, or nil with a warning.
 func (o *options) reportDirectory() *binary.Dir {
-	path, err := o.Directory()
-	var dir *binary.Dir
-	if err == nil {
-		dir, err = binary.OpenDir(path)
-	}
-	if err == nil {
-		if _, managed := drivercache.Managed(); !managed {
-			err = errors.New("the driver's own cache is not managed")
-		}
+	dir, err := o.MakeDirectory()
+	if _, managed := drivercache.Managed(); err == nil && !managed {
+		err = errors.New("the driver's own cache is not managed")
 	}
 	if err != nil {
 		o.Logger().Warn("there is no report", "reason", err)

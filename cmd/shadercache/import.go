@@ -97,17 +97,13 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 			return nil, cli.Hint(err, "--any-driver imports without OpenGL")
 		}
 	}
-	path, err := o.Directory()
-	if err != nil {
-		return nil, err
-	}
-	dir, err := cli.OpenDir(path)
+	dir, err := o.MakeDirectory()
 	if err != nil {
 		return nil, err
 	}
 	bar := o.NewProgress(100, "importing")
 	take.Progress = func(done, total int64) { _ = bar.Set(percent(done, total)) }
-	r := &importResult{Dir: path, Devices: []importDevice{}}
+	r := &importResult{Dir: dir.Path(), Devices: []importDevice{}}
 	r.ImportReport, err = pack.ImportFile(file, dir, take)
 	_ = bar.Finish()
 	if err == nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"math"
 	"time"
@@ -138,16 +139,7 @@ type preloadFlags struct {
 }
 
 func (f *preloadFlags) check(cmd *cobra.Command, o *options) error {
-	if err := f.reportFlags.check(o); err != nil {
-		return err
-	}
-	if err := f.checkServer(cmd); err != nil {
-		return err
-	}
-	if err := f.historyFlags.check(cmd); err != nil {
-		return err
-	}
-	return f.isolationFlags.check(cmd)
+	return cmp.Or(f.reportFlags.check(o), f.checkServer(cmd), f.historyFlags.check(cmd), f.isolationFlags.check(cmd))
 }
 
 // cacheOptions returns the options of the caches that compile.
@@ -202,11 +194,7 @@ func (o *options) openToFill() (*binary.Dir, error) {
 	if l := o.Place().Find(); o.Dir != "" && l.Private() {
 		return nil, cli.Hint(l.Err, "choose another directory with --dir")
 	}
-	path, err := o.Directory()
-	if err != nil {
-		return nil, err
-	}
-	return cli.OpenDir(path)
+	return o.MakeDirectory()
 }
 
 // forgetFailures deletes the compile errors that earlier runs recorded, of all drivers.

@@ -117,14 +117,13 @@ func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult
 	if err != nil || dir == nil {
 		return r, err
 	}
-	if !otherDrivers {
-		if err := r.useLimitsOf(dir, &po); err != nil {
-			return nil, err
-		}
+	if otherDrivers {
+		po.OtherThan, err = o.CurrentFingerprints()
 	} else {
-		if po.OtherThan, err = o.CurrentFingerprints(); err != nil {
-			return nil, err
-		}
+		err = r.useLimitsOf(dir, &po)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if po.DryRun {
 		po.Deleted = r.listFile

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -87,10 +88,7 @@ func (f *rebuildFlags) check(cmd *cobra.Command, o *options) error {
 	if f.Limit < 0 {
 		return errors.New("--limit must be 1 or more, or 0 for all")
 	}
-	if err := f.reportFlags.check(o); err != nil {
-		return err
-	}
-	return f.isolationFlags.check(cmd)
+	return cmp.Or(f.reportFlags.check(o), f.isolationFlags.check(cmd))
 }
 
 // replays returns how many recorded programs to compile after others.

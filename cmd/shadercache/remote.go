@@ -69,17 +69,15 @@ func (o *options) remoteStatusCommand() cli.Command {
 		Example: "  shadercache remote status --json | jq .counters",
 		Args:    maybeURL,
 		Flags:   &f, Result: remoteStatus{},
-		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
-			ro, err := f.options(cmd, args, fleet.Read)
-			if err != nil {
-				return nil, err
-			}
-			return o.remoteStatus(ro)
-		},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) { return o.remoteStatus(cmd, args, f) },
 	}
 }
 
-func (o *options) remoteStatus(ro fleet.Options) (*remoteStatus, error) {
+func (o *options) remoteStatus(cmd *cobra.Command, args []string, f remoteFlags) (*remoteStatus, error) {
+	ro, err := f.options(cmd, args, fleet.Read)
+	if err != nil {
+		return nil, err
+	}
 	fingerprint, err := o.CurrentFingerprint()
 	if err != nil {
 		return nil, err
@@ -154,17 +152,15 @@ func (o *options) remoteListCommand() cli.Command {
 		Example: "  shadercache remote list --json | jq -r '.heads[].fingerprint'",
 		Args:    maybeURL,
 		Flags:   &f, GPUs: cli.SeveralGPUs, Result: remoteListResult{},
-		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
-			ro, err := f.options(cmd, args, fleet.Read)
-			if err != nil {
-				return nil, err
-			}
-			return o.remoteList(ro)
-		},
+		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) { return o.remoteList(cmd, args, f) },
 	}
 }
 
-func (o *options) remoteList(ro fleet.Options) (*remoteListResult, error) {
+func (o *options) remoteList(cmd *cobra.Command, args []string, f remoteFlags) (*remoteListResult, error) {
+	ro, err := f.options(cmd, args, fleet.Read)
+	if err != nil {
+		return nil, err
+	}
 	current, err := o.currentDevices()
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -48,35 +49,33 @@ func (o *options) remoteCompactCommand() cli.Command {
 		Example: "  shadercache remote compact --sign release.key",
 		Args:    maybeURL,
 		Flags:   &f, Unused: cli.GPUFlags, Result: remoteCompactResult{},
-		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
-			ro, err := writerOptions(f.Sign, args)
-			if err != nil {
-				return nil, err
-			}
-			return o.compactRemote(ro, f.Drivers)
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
+			return o.compactRemote(f.Sign, args, f.Drivers)
 		},
 	}
 }
 
-func (o *options) compactRemote(ro fleet.Options, digits []string) (*remoteCompactResult, error) {
+func (o *options) compactRemote(sign string, args, digits []string) (*remoteCompactResult, error) {
+	ro, err := writerOptions(sign, args)
+	if err != nil {
+		return nil, err
+	}
 	r := &remoteCompactResult{Remote: fleet.ShownURL(ro.URL), Drivers: []compactionLine{}}
 	return r, o.onRemote(ro, func(ctx context.Context, in *fleet.Remote) error {
 		heads, err := r.heads(ctx, in)
 		if err != nil {
 			return err
 		}
-		chosen := map[shader.Digest]bool{}
+		var chosen []shader.Digest
 		for _, d := range digits {
 			found, err := chosenHeads(heads, d)
 			if err != nil {
 				return err
 			}
-			for _, f := range found {
-				chosen[f] = true
-			}
+			chosen = append(chosen, found...)
 		}
 		for _, h := range heads {
-			if len(h.Packs) < 2 || len(digits) > 0 && !chosen[h.Fingerprint] {
+			if len(h.Packs) < 2 || len(digits) > 0 && !slices.Contains(chosen, h.Fingerprint) {
 				continue
 			}
 			line := compactionLine{Label: h.Driver.Label(), Fingerprint: h.Fingerprint, Before: len(h.Packs)}

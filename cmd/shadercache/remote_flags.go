@@ -93,11 +93,7 @@ func (p *partial) heads(ctx context.Context, r *fleet.Remote) (heads []fleet.Hea
 func (o *options) onRemote(ro fleet.Options, use func(ctx context.Context, r *fleet.Remote) error) (err error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	path, err := o.Directory()
-	if err != nil {
-		return err
-	}
-	dir, err := cli.OpenDir(path)
+	dir, err := o.MakeDirectory()
 	if err != nil {
 		return err
 	}

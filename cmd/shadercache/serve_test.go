@@ -183,15 +183,18 @@ func TestFlushes(t *testing.T) {
 		p.Release()
 	}
 	get(0)
-	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
-		keepRecorded(ctx, time.Millisecond, g.Cache)
+		keepRecorded(time.Millisecond, g.Cache)
 		close(ended)
 	}()
 	clitest.Eventually(t, "what a server did is recorded", func() bool { return compilesIn(t, path) == 1 })
-	stop()
+	if err := g.Cache.Close(); err != nil {
+		t.Error(err)
+	}
 	<-ended
+
+	g = fakeGPU(cachetest.NewDevice(), path, false)
 	get(1)
 	if flushWithin(time.Minute, g.Cache); compilesIn(t, path) != 2 {
 		t.Error("what was done last is not recorded")

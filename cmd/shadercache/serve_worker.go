@@ -14,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/host"
+	"github.com/shadercache/shadercache/shader"
 )
 
 const serveWorkerName = "serve-worker"
@@ -66,7 +67,7 @@ func (o *options) serveWorker(f workerFlags) error {
 		HangTime: f.HangTime, Device: server.Device{UUID: o.deviceUUID()},
 		Version: cli.ReadVersion().Version, Tracer: o.Tracer(), Logger: o.Logger(),
 	}
-	go keepRecorded(ctx, flushInterval, g.Cache)
+	go keepRecorded(flushInterval, g.Cache)
 	err = host.Work(ctx, w, g.Name(), options, func(options server.Options) *server.Server {
 		return server.New(g.Context, g.Cache, g.Executor, options)
 	})
@@ -85,13 +86,12 @@ const (
 	lastFlushTime = time.Second
 )
 
-// keepRecorded has a cache record what it did now and then, until ctx ends.
-func keepRecorded(ctx context.Context, interval time.Duration, c *cache.Cache) {
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(interval):
-			_ = c.Flush() // logged by the cache
+// keepRecorded has a cache record what it did now and then, until it is closed. Other errors the
+// cache logs.
+func keepRecorded(interval time.Duration, c *cache.Cache) {
+	for range time.Tick(interval) {
+		if errors.Is(c.Flush(), shader.ErrClosed) {
+			return
 		}
 	}
 }

@@ -198,13 +198,12 @@ func (r *statsResult) missed(cmd *cobra.Command, f statsFlags) error {
 // stats reads the figures, and makes them begin again where the flags say so.
 func (o *options) stats(f statsFlags) (*statsResult, error) {
 	if f.Zero {
-		if _, dir, err := o.OpenDirectory(); err != nil || dir != nil {
-			if err == nil {
-				err = errors.Join(dir.Zero(), fleet.ZeroCounters(dir))
-			}
-			if err != nil {
-				return nil, err
-			}
+		_, dir, err := o.OpenDirectory()
+		if err == nil && dir != nil {
+			err = errors.Join(dir.Zero(), fleet.ZeroCounters(dir))
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	r, err := o.readStats(!f.Prometheus, time.Duration(f.Since))
@@ -251,7 +250,14 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 	if err != nil {
 		return nil, err
 	}
-	r.counters, r.Lifetime = lifetime, newLifetimeLine(lifetime)
+	r.counters, r.Lifetime = lifetime, lifetimeLine{
+		ResidentHits: lifetime.ResidentHits,
+		DiskHits:     lifetime.DiskHits,
+		Compiles:     lifetime.Compiles,
+		Rejected:     lifetime.Rejected,
+		Evictions:    lifetime.Evictions,
+		SavedMillis:  cli.Milliseconds(time.Duration(max(lifetime.SavedNanos, 0))),
+	}
 	r.Levels, r.Seen = newLevels(lifetime, fleet.DirCounters(dir)), fleet.DirSeen(dir)
 	begin := beginOf(dir, since)
 	r.Starts, r.Exec = newStartsLine(dir, begin), newExecLine(dir.Runs(begin))
@@ -288,17 +294,6 @@ func bytesBelow(folder string) (bytes int64) {
 	return bytes
 }
 
-func newLifetimeLine(c binary.Counters) lifetimeLine {
-	return lifetimeLine{
-		ResidentHits: c.ResidentHits,
-		DiskHits:     c.DiskHits,
-		Compiles:     c.Compiles,
-		Rejected:     c.Rejected,
-		Evictions:    c.Evictions,
-		SavedMillis:  cli.Milliseconds(time.Duration(max(c.SavedNanos, 0))),
-	}
-}
-
 // currentDevices returns the GPUs of --device that a context can be opened on, else the one
 // that is used. Without OpenGL there is none. A --device without a context is an error; of
 // several it has an error of its own.
@@ -307,20 +302,14 @@ func (o *options) currentDevices() ([]cli.DeviceLine, error) {
 	if err == nil {
 		err = o.CountPrograms(lines)
 	}
+	if err == nil && !o.SeveralDevices() {
+		err = lines[0].Err
+	}
 	if err != nil && o.Device == "" {
 		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
 		return []cli.DeviceLine{}, nil
 	}
-	if err != nil || o.SeveralDevices() {
-		return lines, err
-	}
-	if err := lines[0].Err; err != nil && o.Device != "" {
-		return nil, err
-	} else if err != nil {
-		o.Logger().Info("no OpenGL, so no driver is marked", "reason", err)
-		return []cli.DeviceLine{}, nil
-	}
-	return lines, nil
+	return lines, err
 }
 
 // isCurrent reports whether a driver is that of one of the devices.
