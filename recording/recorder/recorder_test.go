@@ -258,6 +258,47 @@ func TestAVolumeIsFull(t *testing.T) {
 	}
 }
 
+// A process records also where one of its number and its programs was killed in a write, as in
+// containers, whose processes have one number each.
+func TestWhatAKilledProcessLeftIsInNobodysWay(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	again := func() {
+		cmd := plain.command(t, folder, plain.program(t, "cases.c"), "local", "simple")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID} // it is process 1
+		if err := cmd.Run(); errors.Is(err, syscall.EPERM) {
+			t.Skip("no namespace can be made: ", err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	again()
+	var left []string
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(folder, "v1", "programs", "*", "*.bin"))
+	must(err)
+	for _, file := range files {
+		for number := range 4 {
+			left = append(left, filepath.Join(folder, "v1", "tmp", fmt.Sprintf("%.16s-1-%d", filepath.Base(file), number)))
+		}
+	}
+	must(os.RemoveAll(filepath.Join(folder, "v1", "programs")))
+	must(os.RemoveAll(filepath.Join(folder, "v1", "processes")))
+	must(os.Mkdir(filepath.Join(folder, "v1", "processes"), 0o700))
+	for _, path := range left {
+		must(os.WriteFile(path, []byte("a part"), 0o600))
+	}
+	again()
+	for _, path := range left {
+		must(os.Remove(path))
+	}
+	check(t, folder, cases["simple"])
+}
+
 func TestProcessesRecordToOneFolder(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

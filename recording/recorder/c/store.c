@@ -117,7 +117,8 @@ const char *store(const uint8_t digest[32], const struct content *content) {
   if (!stat(path, &there) && (size_t)there.st_size == content->size)
     return NULL;
   unsigned number = __atomic_fetch_add(&counter, 1, __ATOMIC_RELAXED);
-  snprintf(temporary, sizeof temporary, "%s/v1/tmp/%.16s-%d-%u", folder, name, (int)getpid(), number);
+  // In containers all processes have one number: the time tells them apart.
+  snprintf(temporary, sizeof temporary, "%s/v1/tmp/%.16s-%d-%u-%lld", folder, name, (int)getpid(), number, (long long)now());
   if (!write_file(temporary, content) || !rename_into(temporary, path, parent))
     return strerror(errno);
   return NULL;
