@@ -120,7 +120,7 @@ func New(dev Device, o Options) (*Cache, error) {
 		c.log.Warn("a private place is used as the cache directory", "directory", opened.private, "reason", opened.privateReason)
 	}
 	if c.guard = o.CrashGuard; c.guard == nil {
-		c.guard = &CrashGuard{owner: c, trier: o.Trier}
+		c.guard = newCrashGuard(c, o.Trier)
 		c.guard.readNotes()
 	}
 	c.stopWatching = func() {}

@@ -35,6 +35,12 @@ type CrashGuard struct {
 	}
 }
 
+func newCrashGuard(c *Cache, trier Trier) *CrashGuard {
+	g := &CrashGuard{owner: c, trier: trier}
+	g.mu.notes = map[shader.Key]note{}
+	return g
+}
+
 // note is what the guard knows of a program that was in the driver when a process ended.
 // What follows from it says the policy.
 type note struct {
@@ -95,18 +101,9 @@ func (g *CrashGuard) readNotes() {
 		g.owner.log.Info("this process records crashes: an earlier one ended in the first job of a program")
 		g.owner.recordCrashes()
 	}
-	notes := r.Active
-	for i := range notes {
-		notes[i] = g.withoutTrial(notes[i])
-	}
-	g.mu.Lock()
-	if g.mu.notes == nil {
-		g.mu.notes = map[shader.Key]note{}
-	}
-	for _, q := range notes {
+	for _, q := range r.Active {
 		g.addNote(q)
 	}
-	g.mu.Unlock()
 	for _, q := range r.Found {
 		if q.Refused() {
 			g.owner.count(&g.owner.mu.counters.pending.Quarantined, 1)
@@ -119,8 +116,11 @@ func (g *CrashGuard) logRefusal(q binary.Quarantined) {
 	g.owner.log.Warn("a program is put into quarantine", "name", q.Name, "key", q.Key.Short(), "reason", q.Reason)
 }
 
-// addNote applies a note, unless the program is refused already. The caller holds mu.
+// addNote applies a note, unless the program is refused already.
 func (g *CrashGuard) addNote(q binary.Quarantined) {
+	q = g.withoutTrial(q)
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if n, noted := g.mu.notes[q.Key]; !noted || !n.Refused() {
 		g.mu.notes[q.Key] = note{q, crashNote}
 	}

@@ -12,7 +12,8 @@ import (
 //
 //	join        the compile errors in memory
 //	beforeFind  the notes of crashes, and the choice of Options.Binaries: in memory
-//	beforeMake  the notes again, then the directory: compile errors and wrong answers
+//	beforeMake  the notes again, then the directory: notes of other processes, compile errors
+//	            and wrong answers
 //
 // A trial in another process changes the answer: beforeFind is asked again after it.
 type answer struct {
@@ -62,6 +63,9 @@ func (c *Cache) beforeFind(src *shader.Source, tried bool) answer {
 
 // beforeMake answers whether a program may be compiled, for which there is no binary.
 func (c *Cache) beforeMake(src *shader.Source) answer {
+	if q, noted := c.guard.owner.store.Note(src.Key()); noted { // perhaps of another process
+		c.guard.addNote(q)
+	}
 	n, _ := c.guard.note(src.Key())
 	a := c.noteAnswer(src, n, true)
 	if a.may == refused {

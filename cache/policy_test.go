@@ -74,7 +74,7 @@ func TestPolicy(t *testing.T) {
 			for i := range c.store.notes {
 				c.store.notes[i].Time = cache.clock.wall()
 			}
-			cache.guard = &CrashGuard{owner: cache, trier: c.trier}
+			cache.guard = newCrashGuard(cache, c.trier)
 			cache.guard.readNotes()
 			want := func(got, want answer) {
 				t.Helper()

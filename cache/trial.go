@@ -151,9 +151,7 @@ func (g *CrashGuard) survived(key shader.Key) {
 		g.clearSuspect(key)
 		return
 	}
-	g.mu.Lock()
 	g.addNote(q)
-	g.mu.Unlock()
 }
 
 // refuseHere refuses a program in this process, until q ends.

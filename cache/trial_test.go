@@ -158,6 +158,28 @@ func TestWhatOtherProcessesDieOfIsTried(t *testing.T) {
 	}
 }
 
+// A program that another process refuses is not compiled by one that runs already.
+func TestRefusalsOfOtherProcesses(t *testing.T) {
+	dir := t.TempDir()
+	f := openStart(t, dir, cache.Options{})
+	f.wantOrigin(source("good"), job.Compiled)
+	must(t, realStore(t, dir).Refuse(binary.Quarantined{Key: source("bad").Key(), Name: "bad", Action: binary.ActionCompile, Reason: "a child process crashed"}))
+	for range 2 {
+		if _, err := f.cache.Get(t.Context(), source("bad")); !errors.Is(err, binary.ErrQuarantined) {
+			t.Errorf("error is %v", err)
+		}
+	}
+	must(t, realStore(t, dir).Refuse(binary.Quarantined{Key: source("read").Key(), Name: "read", Action: binary.ActionRead, Reason: "a child process crashed"}))
+	f.wantOrigin(source("read"), job.Compiled)
+	f.flush()
+	if realStore(t, dir).Has(source("read").Key()) {
+		t.Error("a binary that no process may read is stored")
+	}
+	if calls := f.dev.Calls(); calls.Compiles != 2 {
+		t.Errorf("%+v", calls)
+	}
+}
+
 func TestVerdicts(t *testing.T) {
 	for name, c := range map[string]struct {
 		trial  cache.Trial
