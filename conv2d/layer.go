@@ -15,7 +15,7 @@ import (
 // Layer is one problem of a plan, with its weights. The output of a layer is the
 // input of the next, element by element: a matrix product reads the output of a
 // convolution for N images as N rows. Where the first layer has no Weights, those of all are
-// set later, by Plan.SetWeights.
+// set later, by Plan.SetWeights; else they have the version math.MaxUint64.
 type Layer struct {
 	Name          string // in errors; "": its shape
 	Shape         Shape

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 
 	"github.com/shadercache/shadercache/cache"
@@ -89,7 +90,8 @@ func NewPlan(ctx context.Context, e *executor.Executor, programs executor.Progra
 	if layers[0].Weights == nil {
 		return p, nil
 	}
-	if _, err := p.setWeights(ctx, 1, func(i int) (weights, bias []float32) { return layers[i].Weights, layers[i].Bias }); err != nil {
+	// A version that no caller counts to, so that none takes its own weights to be there.
+	if _, err := p.setWeights(ctx, math.MaxUint64, func(i int) (weights, bias []float32) { return layers[i].Weights, layers[i].Bias }); err != nil {
 		p.Release()
 		return nil, err
 	}

@@ -351,3 +351,21 @@ func TestPlansRefuse(t *testing.T) {
 		}
 	}
 }
+
+// Weights that came with the layers are not taken for those that a caller sets first.
+func TestWeightsOfLayersAreReplaced(t *testing.T) {
+	e, programs := newExecutor(t)
+	s := GEMMProblem{M: 1, N: 4, K: 4}.Shape()
+	p, err := NewPlan(t.Context(), e, programs, []Layer{{Shape: s, Weights: repeated(1, 16)}}, PlanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Release()
+	if uploaded, err := p.SetWeights(t.Context(), 1, repeated(5, 16), nil); err != nil || !uploaded {
+		t.Fatal(uploaded, err)
+	}
+	got := make([]float32, 4)
+	if err := p.Run(t.Context(), repeated(1, 4), got); err != nil || got[0] != 20 {
+		t.Errorf("%v, %v", got, err)
+	}
+}
