@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -50,9 +51,6 @@ type implicitProduct struct {
 }
 
 func implicitSequence(p Problem, tile ImplicitParams, on device) (kernel.Sequence, error) {
-	if err := tile.validate(); err != nil {
-		return kernel.Sequence{}, err
-	}
 	c := implicitProduct{p, tile}
 	if err := c.check(on); err != nil {
 		return kernel.Sequence{}, err
@@ -90,6 +88,9 @@ func (c implicitProduct) tiles() int {
 
 // check fails where the product cannot be computed with this tile.
 func (c implicitProduct) check(on device) error {
+	if err := c.tile.validate(); err != nil {
+		return err
+	}
 	switch {
 	case c.tile.invocations() > on.maxInvocations:
 		return fmt.Errorf("conv2d: a tile needs %d invocations in a group, this device allows %d", c.tile.invocations(), on.maxInvocations)
@@ -105,10 +106,9 @@ func (c implicitProduct) check(on device) error {
 		product(c.N, c.P(), c.Q()) > math.MaxInt32-int64(c.tile.BN):
 		return fmt.Errorf("conv2d: %v is too large for implicit: split the problem", c.Problem)
 	}
-	if err := checkLoops(on, c.tile.TM*c.tile.TN, c.part(), c.tile.BK/c.tile.Slices, ceilDiv(c.tile.BK*(c.tile.BM+c.tile.BN)/4, c.tile.invocations())); err != nil {
-		return err
-	}
-	return checkGrids(c.Problem, on, c.packGrid(), c.grid(), c.sumGrid())
+	copies := ceilDiv(c.tile.BK*(c.tile.BM+c.tile.BN)/4, c.tile.invocations())
+	return cmp.Or(checkLoops(on, c.tile.TM*c.tile.TN, c.part(), c.tile.BK/c.tile.Slices, copies),
+		checkGrids(c.Problem, on, c.packGrid(), c.grid(), c.sumGrid()))
 }
 
 func (p Problem) groupCount() int { return orOne(p.Groups) }

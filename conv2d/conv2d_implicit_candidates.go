@@ -104,7 +104,7 @@ func bestProduct(p Problem, on device, bm, bn int) (best timedProduct) {
 
 // improve replaces best by a product that is possible and faster.
 func (best *timedProduct) improve(on device, c implicitProduct) {
-	if c.tile.validate() != nil || c.tile.invocations() < 32 || c.check(on) != nil {
+	if c.check(on) != nil || c.tile.invocations() < 32 {
 		return
 	}
 	if cycles := c.cycles(); best.cycles == 0 || cycles < best.cycles {
@@ -145,7 +145,7 @@ func (c implicitProduct) variants(on device) []implicitProduct {
 		func(t *ImplicitParams) { t.Clamp = 0 },
 	} {
 		v := c
-		if change(&v.tile); v.tile.validate() == nil && v.check(on) == nil {
+		if change(&v.tile); v.check(on) == nil {
 			variants = append(variants, v)
 		}
 	}

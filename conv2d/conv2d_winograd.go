@@ -85,9 +85,6 @@ func winogradCandidates(w winograd, on device) []ImplicitParams {
 }
 
 func winogradSequence(w winograd, tile ImplicitParams, on device) (kernel.Sequence, error) {
-	if err := tile.validate(); err != nil {
-		return kernel.Sequence{}, err
-	}
 	if err := w.check(); err != nil {
 		return kernel.Sequence{}, err
 	}

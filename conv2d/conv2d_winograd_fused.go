@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"maps"
@@ -105,10 +106,8 @@ func (w fusedWinograd) checkBlock(on device) error {
 		return w.tooLarge()
 	}
 	copies := ceilDiv(w.block.BK*(w.frequencies()*w.block.BM/4+w.block.BN), w.invocations())
-	if err := checkLoops(on, w.block.TM*w.block.TN, perPart, w.block.BK, copies); err != nil {
-		return err
-	}
-	return checkGrids(w.Problem, on, w.weightsGrid(w.channelsPadded(), w.filtersPadded()), w.blockGrid())
+	return cmp.Or(checkLoops(on, w.block.TM*w.block.TN, perPart, w.block.BK, copies),
+		checkGrids(w.Problem, on, w.weightsGrid(w.channelsPadded(), w.filtersPadded()), w.blockGrid()))
 }
 
 func (w fusedWinograd) invocations() int {
