@@ -111,7 +111,9 @@ func (r *Report) note(i int, got float32, want, magnitude float64) {
 
 // relativeError returns the difference of two numbers in units of magnitude.
 func relativeError(got, want, magnitude float64) float64 {
-	want = beyondFloat32(want)
+	if f := float64(float32(want)); math.IsInf(f, 0) {
+		want = f // a number beyond float32 is an infinity
+	}
 	switch {
 	case math.IsNaN(got) || math.IsNaN(want):
 		if math.IsNaN(got) && math.IsNaN(want) {
@@ -128,12 +130,4 @@ func relativeError(got, want, magnitude float64) float64 {
 		return 0
 	}
 	return difference / max(magnitude, smallestNormal)
-}
-
-// beyondFloat32 returns v, or an infinity where v exceeds float32.
-func beyondFloat32(v float64) float64 {
-	if f := float32(v); math.IsInf(float64(f), 0) {
-		return float64(f)
-	}
-	return v
 }

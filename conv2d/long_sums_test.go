@@ -5,6 +5,10 @@ package conv2d
 import (
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
+	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // longSums are choices of kernels for GPUs whose loops llvmpipe ends before the last step.
@@ -92,5 +96,27 @@ func TestKeptChoicesOfLongSums(t *testing.T) {
 	}
 	if want := float32(test.shape.GEMM.K); got[0] != want {
 		t.Errorf("a sum of %v ones is %v", want, got[0])
+	}
+}
+
+// A result of zeros is wrong however long its sums are.
+func TestZerosOfLongSums(t *testing.T) {
+	t.Parallel()
+	info := glctx.Info{GPU: "llvmpipe", Limits: job.Limits{MaxStorage: 1 << 31}}
+	for _, s := range []Shape{
+		GEMMProblem{M: 1, N: 4, K: longSum}.Shape(),
+		GEMMProblem{M: 1, N: 4, K: longSum + 1}.Shape(),
+		GEMMProblem{M: 1, N: 4, K: 1 << 22}.Shape(),
+		Problem{N: 1, C: 70_000, H: 3, W: 3, K: 1, R: 3, S: 3}.Shape(),
+	} {
+		of, err := newTask(s, info)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range []kernel.Tensors{of.randomTensors(1), of.repeatedTensors(1)} {
+			if r := Compare(make([]float32, of.output), of.reference(in), Tolerance(of.sum)); r.OK() {
+				t.Errorf("%v: %v", s, r)
+			}
+		}
 	}
 }

@@ -81,9 +81,21 @@ func (s SearchSpace) ReferenceRow(in kernel.Tensors, row int) (at int, want Expe
 // randomTensors returns inputs, and an output where a run depends on it.
 func (t task) randomTensors(seed uint64) kernel.Tensors { return t.tensors(seed, RandomValues) }
 
-// tensors is randomTensors with values of another kind.
+// longSum is a sum for which the tolerated error, relative to the magnitude, comes near the
+// sum itself where the mean of its products is 0.
+const longSum = 1 << 14
+
+// tensors is randomTensors with values of another kind. Those of long sums are positive, so
+// that no part of a sum can be missing.
 func (t task) tensors(seed uint64, values func(n int, seed uint64) []float32) kernel.Tensors {
 	in := kernel.Tensors{Input: values(t.input, seed), Weights: values(t.weights, seed+1)}
+	if t.sum > longSum {
+		for _, values := range [][]float32{in.Input, in.Weights} {
+			for i := range values {
+				values[i] += 0.5
+			}
+		}
+	}
 	if t.bias > 0 {
 		in.Bias = values(t.bias, seed+2)
 	}
