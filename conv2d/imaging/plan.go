@@ -76,7 +76,11 @@ func NewPlan(ctx context.Context, e *executor.Executor, programs executor.Progra
 	if path == Faster && p.textures != nil {
 		p.measure(ctx, picture)
 	}
-	return p, ctx.Err()
+	if err := ctx.Err(); err != nil {
+		p.Release()
+		return nil, err
+	}
+	return p, nil
 }
 
 // measure runs both paths and keeps the textures where they are right and faster.
@@ -89,8 +93,7 @@ func (p *Plan) measure(ctx context.Context, picture image.Image) {
 	}
 	textures, buffers := p.Times[Textures], p.Times[Buffers]
 	if textures == 0 || buffers != 0 && buffers < textures {
-		p.textures.release()
-		p.textures = nil
+		p.Release()
 	}
 }
 

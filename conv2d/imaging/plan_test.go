@@ -4,6 +4,8 @@ package imaging
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/draw"
@@ -191,5 +193,26 @@ func BenchmarkPaths(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+// ending is a Convolver in whose first call the context of the plan ends.
+type ending struct {
+	*conv2d.Runner
+	end func()
+}
+
+func (c ending) Conv2D(ctx context.Context, _ conv2d.Problem, _, _, _ []float32) ([]float32, error) {
+	c.end()
+	return nil, ctx.Err()
+}
+
+// A plan whose context ends while it measures keeps nothing on the device.
+func TestPlanOfAContextThatEnds(t *testing.T) {
+	rig := newPlanRig(t, 1<<20)
+	ctx, end := context.WithCancel(t.Context())
+	p, err := NewPlan(ctx, rig.e, rig.programs, ending{rig.runner, end}, Sample(), Filters()[0], Faster)
+	if p != nil || !errors.Is(err, context.Canceled) || rig.programs.Stats().InUse != 0 {
+		t.Errorf("%v, %v, %d programs in use", p != nil, err, rig.programs.Stats().InUse)
 	}
 }
