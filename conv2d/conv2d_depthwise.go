@@ -122,9 +122,10 @@ func (b DepthwiseParams) grid(p Problem) [3]int {
 }
 
 // unrolled returns the number of multiplications for a channel in a kernel without
-// loops, some of them under conditions that are never true. Drivers that unroll
-// nothing make about as many iterations.
+// loops, some of them under conditions that are never true, or of its loads where strides
+// make these more. Drivers that unroll nothing make about as many iterations.
 func (b DepthwiseParams) unrolled(p Problem) int {
 	lines := (b.OutP-1)*orOne(p.StrideH) + filterSpan(p.R, p.DilationH)
-	return lines * b.OutP * b.OutK * b.OutQ * p.S
+	line := (b.OutQ-1)*orOne(p.StrideW) + filterSpan(p.S, p.DilationW)
+	return int(product(lines, max(b.OutP*b.OutK*b.OutQ*p.S, line)))
 }

@@ -49,6 +49,10 @@ func TestDepthwiseRefuses(t *testing.T) {
 		{"not divisible by 3", func(_ *Problem, params *DepthwiseParams) { params.OutK = 3 }},
 		{"span at most", func(p *Problem, _ *DepthwiseParams) { p.PadH, p.DilationH = 30, 30 }},
 		{"too many taps", func(p *Problem, _ *DepthwiseParams) { p.H, p.W, p.R, p.S = 64, 64, 32, 32 }},
+		{"too many taps", func(p *Problem, params *DepthwiseParams) { p.StrideW, params.OutQ = 4000, 4 }},
+		{"too many taps", func(p *Problem, params *DepthwiseParams) {
+			p.StrideH, p.StrideW, params.OutP, params.OutQ = 1<<30, 1<<30, 8, 8
+		}},
 		{"make no sense", func(_ *Problem, params *DepthwiseParams) { params.OutP = 0 }},
 		{"make no sense", func(_ *Problem, params *DepthwiseParams) { params.OutP, params.OutQ = 64, 64 }},
 		{"invocations in a group", func(_ *Problem, params *DepthwiseParams) { params.Local = 4096 }},

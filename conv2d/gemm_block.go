@@ -50,10 +50,7 @@ type BlockParams struct {
 // String returns the parameters as text.
 func (p BlockParams) String() string { return paramsText(p) }
 
-// vectorA and vectorB are 4 where whole vectors can be read, else 1.
-func (p GEMMProblem) vectorA() int { return p.a().vector() }
-func (p GEMMProblem) vectorB() int { return p.b().vector() }
-
+// vector is 4 where whole vectors can be read, else 1.
 func (s stored) vector() int {
 	if s.ld%4 == 0 && s.columns%4 == 0 && s.stride%4 == 0 {
 		return 4
@@ -144,7 +141,7 @@ func (s blockShape) copies() int { return ceilDiv(s.bk*(s.bm+s.bn)/4, s.invocati
 
 func (s blockShape) validate(on device) error {
 	if s.bm < 4 || s.bn < 4 || s.bk < 4 || s.tm < 4 || s.tn < 4 || s.bk%4 != 0 || s.tm%4 != 0 || s.tn%4 != 0 ||
-		s.bm%s.tm != 0 || s.bn%s.tn != 0 || !slices.Contains([]int{1, 2, 4, 8}, s.slices) || s.bk%s.slices != 0 || s.tm*s.tn/4%s.slices != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
+		s.bm%s.tm != 0 || s.bn%s.tn != 0 || s.tm*s.tn > 1024 || !slices.Contains([]int{1, 2, 4, 8}, s.slices) || s.bk%s.slices != 0 || s.tm*s.tn/4%s.slices != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
 		return fmt.Errorf("conv2d: gemm_block: there is no block %+v", s)
 	}
 	if !s.fits(on) {

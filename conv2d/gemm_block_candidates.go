@@ -140,11 +140,11 @@ func (s blockShape) params(split int) BlockParams {
 func (p GEMMProblem) packings(params BlockParams) []BlockParams {
 	list := []BlockParams{params}
 	params.PackA = 1
-	if !p.TransA && p.N >= 256 && p.M >= 64 || p.vectorA() == 1 && p.N >= 256 {
+	if !p.TransA && p.N >= 256 && p.M >= 64 || p.a().vector() == 1 && p.N >= 256 {
 		list = append(list, params)
 	}
 	params.PackB = 1
-	if p.vectorB() == 1 && p.M >= 256 {
+	if p.b().vector() == 1 && p.M >= 256 {
 		list = append(list, params)
 	}
 	return list

@@ -111,6 +111,7 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 		{with(good, "bk", 512), "bytes of shared memory"},
 		{with(good, "stages", 3), "there is no block"},
 		{with(good, "slices", 3), "there is no block"},
+		{with(good, "bm", 128, "bn", 128, "tm", 64, "tn", 32), "there is no block"},
 		{with(blockShape{16, 16, 8, 4, 4, 1, 8}.params(1), "split", 1), "there is no block"},
 		{with(good, "fused", maxFused+1), "fused is 9, must be from 0 to 8"},
 		{with(good, "fused", -1), "parameter fused is -1"},

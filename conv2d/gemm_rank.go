@@ -68,7 +68,7 @@ func (p GEMMProblem) expectedNanos(c BlockParams) float64 {
 	if c.PackA == 0 && !p.TransA {
 		nanos *= 1.07
 	}
-	if p.vectorA() == 1 && c.PackA == 0 || p.vectorB() == 1 && c.PackB == 0 {
+	if p.a().vector() == 1 && c.PackA == 0 || p.b().vector() == 1 && c.PackB == 0 {
 		nanos *= 1.6
 	}
 	moved, dispatches := 0.0, 1

@@ -38,7 +38,7 @@ func (p SkinnyParams) String() string { return paramsText(p) }
 const maxRows = 4
 
 // takesSkinny reports whether gemm_row computes the problem.
-func (p GEMMProblem) takesSkinny() bool { return !p.TransB && p.vectorB() == 4 }
+func (p GEMMProblem) takesSkinny() bool { return !p.TransB && p.b().vector() == 4 }
 
 // smallC is the number of elements of C up to which a GPU has an invocation for every
 // four of them at the same time. Up to there, reading B once for several rows gains

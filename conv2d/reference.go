@@ -193,7 +193,11 @@ func (p GEMMProblem) fromProduct(t GEMMTensors, batch, row, column int, sum, mag
 		sum, magnitude = sum+v, magnitude+math.Abs(v)
 	}
 	if p.Bias != NoBias {
-		v := float64(t.Bias[p.biasIndex(row, column)])
+		at := column
+		if p.Bias == RowBias {
+			at = row
+		}
+		v := float64(t.Bias[at])
 		sum, magnitude = sum+v, magnitude+math.Abs(v)
 	}
 	return p.Activation.Apply(sum), p.Activation.magnitude(magnitude)
@@ -216,13 +220,6 @@ func (p GEMMProblem) rowProduct(t GEMMTensors, batch, row int) Expected {
 		}
 	}
 	return e
-}
-
-func (p GEMMProblem) biasIndex(row, column int) int {
-	if p.Bias == RowBias {
-		return row
-	}
-	return column
 }
 
 // checkLengths compares the lengths of slices with the problem.
