@@ -51,10 +51,11 @@ func (*GL) OnHost(ranges []HostRange, fn func(memory [][]byte) error) (err error
 func (*GL) NewMapped(words int, o MapOptions) (MappedBuffer, error) {
 	return MappedBuffer{}, errNoCgo()
 }
-func (*GL) DeleteMapped(m MappedBuffer)             {}
-func (*GL) NewPinned(memory []byte) (Buffer, error) { return Buffer{}, errNoCgo() }
-func (*Context) Priming() string                    { return "" }
-func (*Context) Fingerprint() binary.Fingerprint    { return binary.Fingerprint{} }
+func (*GL) FlushMapped(m MappedBuffer, first, words int) {}
+func (*GL) DeleteMapped(m MappedBuffer)                  {}
+func (*GL) NewPinned(memory []byte) (Buffer, error)      { return Buffer{}, errNoCgo() }
+func (*Context) Priming() string                         { return "" }
+func (*Context) Fingerprint() binary.Fingerprint         { return binary.Fingerprint{} }
 func (*Context) Compile(ctx context.Context, sources []*shader.Source, done func(i int, p shader.Program, err error)) {
 }
 func (*Context) Load(ctx context.Context, format uint32, payload []byte) (p shader.Program, err error) {
