@@ -599,7 +599,7 @@ class Memory(_Object):
 
     _kind = _KIND_MEMORY
 
-    def __init__(self, client: "Client", size: int) -> None:
+    def __init__(self, client: "Client", size: int, compiles: bool = True) -> None:
         super().__init__(client, client._next_id())
         self.size = size
         fd = _memfd(size)
@@ -608,13 +608,13 @@ class Memory(_Object):
 
             self._map = mmap(fd, size)
             try:
-                client._call(_MEMORY, [pack("<IQ", self.id, size)], descriptor=fd)
+                client._call(_MEMORY, [pack("<IQ", self.id, size)], compiles=compiles, descriptor=fd)
             except QuotaExceeded:
                 if not client._spare:
                     raise
                 while client._spare:
                     client._spare.pop().release()
-                client._call(_MEMORY, [pack("<IQ", self.id, size)], descriptor=fd)
+                client._call(_MEMORY, [pack("<IQ", self.id, size)], compiles=compiles, descriptor=fd)
         finally:
             os.close(fd)
         self.view = memoryview(self._map)
@@ -1516,7 +1516,7 @@ class Client:
         for i, memory in enumerate(self._spare):
             if memory.size >= size:
                 return self._spare.pop(i)
-        return Memory(self, 1 << (size - 1).bit_length())
+        return Memory(self, 1 << (size - 1).bit_length(), self.zero_copy)
 
     def _give_back(self, memory: Memory, reuse: bool) -> None:
         if self._end is None:
@@ -1561,11 +1561,12 @@ class Client:
         *,
         decode: "Callable[[_Reader], Any]" = _nothing,
         deadline: "float | None" = -1,
+        compiles: bool = True,
         descriptor: int = -1,
     ) -> "Any":
         """Sends a request and returns what decode makes of its reply. A deadline of -1 is
         that of requests that have none."""
-        if type in (_PROGRAM, _BUFFER, _PLAN, _TEXTURE) or type == _MEMORY and self.zero_copy:
+        if compiles and type in (_PROGRAM, _MEMORY, _BUFFER, _PLAN, _TEXTURE):
             until = max(self._later(), monotonic() + self._compile_timeout)
         else:
             until = self._later() if deadline == -1 else self._until(deadline)
