@@ -47,8 +47,8 @@ func initCalls(getProcAddr func(name string) unsafe.Pointer) error {
 	if err := gl45.InitWithProcAddrFunc(getProcAddr); err != nil {
 		return err
 	}
-	for i, sides := range []string{"1D", "2D", "3D"} {
-		subImage[i+1] = getProcAddr("glTextureSubImage" + sides)
+	for i, name := range []string{"glTextureSubImage1D", "glTextureSubImage2D", "glTextureSubImage3D"} {
+		subImage[i+1] = getProcAddr(name)
 	}
 	getSubImage = getProcAddr("glGetTextureSubImage")
 	return nil
