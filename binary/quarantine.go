@@ -181,7 +181,7 @@ func (s *Store) classify(m crashlog.Mark, name string, left crashlog.Remains) Qu
 	q.Reason = describeEnd(m, left)
 	again := known && before.Action == q.Action
 	// Loads and compiles beside a first job are tried in a child, and are suspects no more at the second crash.
-	if others := len(left.Marks) - 1; others == 0 || again && q.Action == ActionDispatch {
+	if len(left.Marks) == 1 || again && q.Action == ActionDispatch && left.Dispatches() == 1 {
 		q.Signal = left.Crash
 	}
 	switch {

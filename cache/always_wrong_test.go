@@ -6,6 +6,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -197,5 +198,25 @@ func TestWrongUpstream(t *testing.T) {
 		f.wantOrigin(source(name), job.Disk)
 	}
 	f.wantCounts(withStored(f, binary.Counters{DiskHits: 2}))
+	f.close()
+}
+
+// So does one of a directory that can only be read.
+func TestWrongWhereNothingIsWritten(t *testing.T) {
+	up := t.TempDir()
+	f := openStart(t, up, cache.Options{})
+	_, _ = f.checkTogether(nil)
+	f.close()
+
+	dir, err := binary.OpenUpstream(up)
+	must(t, err)
+	store, err := dir.Store(cachetest.NewDevice().Fingerprint())
+	must(t, err)
+	f = startFixture(t, cachetest.NewDevice(), nil, cache.Options{Store: store})
+	f.wantOrigin(source("a"), job.Disk)
+	if !f.cache.RejectWrong(source("a").Key(), "bad") {
+		t.Error("it was not rejected")
+	}
+	f.wantOrigin(source("a"), job.Compiled)
 	f.close()
 }

@@ -51,7 +51,7 @@ type Cache struct {
 		flights     map[shader.Key]*flight
 		failures    *simplelru.LRU[shader.Key, *shader.CompileError] // the latest
 		checked     map[shader.Key]shader.Digest                     // payloads whose program passed the check
-		wrong       map[shader.Key]bool                              // programs of which a blob gave a wrong answer
+		wrong       map[shader.Key]bool                              // programs of which a blob gave a wrong answer, and whether that stays where it is
 		unstored    int                                              // tasks and blobs that the store has not finished
 		queue       []task                                           // for the store
 		writing     bool                                             // the writer runs

@@ -161,7 +161,7 @@ func (c *Cache) RejectWrong(key shader.Key, reason string) bool {
 		c.retire(dropped)
 	}
 	c.mu.counters.pending.WrongAnswers++
-	c.mu.wrong[key] = true
+	c.mu.wrong[key] = false
 	c.mu.Unlock()
 	c.dropAll(dropped)
 	c.discardBlob(key, "the loaded program gave a wrong answer: "+reason)

@@ -39,14 +39,15 @@ func (c *Cache) find(f *flight, request *trace.Region) found {
 // findBlob is find without tracing. A store that fails or has damaged bytes is a miss.
 func (c *Cache) findBlob(f *flight) found {
 	c.mu.Lock()
-	blob, wrong := c.mu.evicted.find(f.src.Key()), c.mu.wrong[f.src.Key()]
+	blob := c.mu.evicted.find(f.src.Key())
+	stays, wrong := c.mu.wrong[f.src.Key()]
 	c.mu.Unlock()
 	if blob != nil {
 		return found{blob, job.Memory}
 	}
 	blob, err := c.store.Get(f.src.Key())
 	switch {
-	case err == nil && blob.Upstream && wrong: // it stays there: the store rejects its own
+	case err == nil && wrong && (stays || blob.Upstream): // which the store does not reject
 	case err == nil:
 		return found{blob, job.Disk}
 	case errors.Is(err, binary.ErrDamaged):

@@ -115,7 +115,7 @@ func (c *Cache) wrongBlob(f *flight, wrong error) result {
 		return result{flight: f, err: &WrongAnswerError{Keys: []shader.Key{key}, Err: wrong, Compiled: true}}
 	}
 	c.mu.Lock()
-	c.mu.wrong[key] = true
+	c.mu.wrong[key] = false
 	c.mu.Unlock()
 	c.discardBlob(key, "the loaded program gave a wrong answer: "+wrong.Error())
 	return result{flight: f}
@@ -128,6 +128,11 @@ func (c *Cache) discardBlob(key shader.Key, reason string) {
 	delete(c.mu.checked, key)
 	c.mu.Unlock()
 	if err := c.store.Reject(key, reason); err != nil && !errors.Is(err, binary.ErrNotFound) {
+		c.mu.Lock()
+		if _, wrong := c.mu.wrong[key]; wrong {
+			c.mu.wrong[key] = true
+		}
+		c.mu.Unlock()
 		c.storeFailed("rejecting a blob", err)
 	}
 }

@@ -115,7 +115,7 @@ func (c *Cache) knownFailure(src *shader.Source) error {
 // earlier one.
 func (c *Cache) isWrong(key shader.Key) bool {
 	c.mu.Lock()
-	wrong := c.mu.wrong[key]
+	_, wrong := c.mu.wrong[key]
 	c.mu.Unlock()
 	return wrong || c.isAlwaysWrong(key)
 }

@@ -71,5 +71,9 @@ func TestWeightsThatSomeDevicesLack(t *testing.T) {
 	check("the same again", 2, noMemory, ErrNoWeights, 0)
 	check("set again", 2, nil, nil, 2)
 	first.fails = noMemory
-	check("an error of all devices", 3, noMemory, nil, 2)
+	check("an error of all devices", 3, noMemory, ErrNoWeights, 0)
+	first.fails = nil
+	check("set again", 3, nil, nil, 3)
+	first.fails = job.ErrInvalid
+	check("weights that are refused", 4, job.ErrInvalid, nil, 3)
 }

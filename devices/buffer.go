@@ -129,7 +129,7 @@ func (g *Group) onNamed(ctx context.Context, name string, do func(*member) error
 func (g *Group) DeleteBuffer(ctx context.Context, name string) error {
 	return g.onNamed(ctx, name, func(m *member) error {
 		err := m.device.DeleteBuffer(ctx, name)
-		if err == nil || errors.Is(err, job.ErrNotFound) {
+		if err == nil || errors.Is(err, job.ErrNotFound) || isLost(err) {
 			delete(g.named, name)
 		}
 		return m.error(err)

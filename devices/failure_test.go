@@ -31,6 +31,9 @@ type fakeDevice struct {
 }
 
 func (d *fakeDevice) Name() string { return d.name }
+
+func (d *fakeDevice) Local() (*shadercache.GPU, error) { return nil, shadercache.ErrServed }
+
 func (d *fakeDevice) Close() error { return nil }
 
 func (d *fakeDevice) Get(context.Context, *shader.Source) (shadercache.Program, error) {

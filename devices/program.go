@@ -55,7 +55,16 @@ func (g *Group) GetChecked(ctx context.Context, source *shader.Source, check fun
 			got <- i
 		})
 	}
-	if err := p.awaitOne(ctx, got); err != nil {
+	var err error
+	wait := func() { err = p.awaitOne(ctx, got) }
+	for _, m := range g.members {
+		if inner := wait; m.usable() {
+			if gpu, served := m.device.Local(); served == nil {
+				wait = func() { gpu.Context.PollWhile(inner) } // this may be its thread
+			}
+		}
+	}
+	if wait(); err != nil {
 		return nil, err
 	}
 	return p, nil

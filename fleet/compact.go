@@ -187,8 +187,8 @@ func (r *Remote) mergePacks(ctx context.Context, h *Head, parts []Pack) (*madePa
 	return made, nil
 }
 
-// lacks returns how many of items the pack does not have, and did not leave out: a machine before
-// this version packed damaged entries of Mesa too.
+// lacks returns how many of items the pack does not have, and did not leave out: packs of before
+// have lost entries of Mesa too.
 func (m *madePack) lacks(items []pack.Item) (n int) {
 	has := map[pack.Item]bool{}
 	for _, item := range m.items {

@@ -11,6 +11,7 @@ import (
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/devices"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
@@ -362,5 +363,32 @@ func TestCloseOnTheThreadOfAnAdoptedContext(t *testing.T) {
 		if err := gpu.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Get of a group polls too: the GPU of the thread may be one of its members.
+func TestGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
+	glctx.OwnContext(t)
+	c, err := glctx.Adopt(glctx.Options{DriverCacheOff: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu, err := shadercache.New(c, shadercache.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := devices.New(devices.Options{}, gpu.AsDevice())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	p, err := g.Get(ctx, shader.MustSource("times", doubler, shader.Defines{"FACTOR": "3.0"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Release()
+	if err := g.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -93,14 +93,14 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 	return r, err
 }
 
-// verifyMesa checks the entries of Mesa's cache, and deletes damaged ones for a repair.
+// verifyMesa counts entries of Mesa's cache that are lost, and deletes them for a repair.
 func verifyMesa(dir *binary.Dir, r *verifyResult) {
 	_ = filepath.WalkDir(filepath.Join(dir.DriverDir(), mesa.Folder, mesa.ItemsFolder), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() || !mesa.IsEntryFile(e.Name()) {
 			return nil
 		}
-		if data, err := os.ReadFile(path); err == nil && mesa.IsDamaged(data) {
-			r.Problems = append(r.Problems, binary.Problem{Path: path, Reason: "damaged: Mesa compiles what it was made of at each start"})
+		if data, err := os.ReadFile(path); err == nil && mesa.IsLost(data) {
+			r.Problems = append(r.Problems, binary.Problem{Path: path, Reason: "it has none of its bytes: Mesa compiles what it was made of at each start"})
 			r.Damaged++
 			if r.repair && os.Remove(path) == nil {
 				r.Fixed++

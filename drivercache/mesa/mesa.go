@@ -5,7 +5,6 @@ package mesa
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/crc32"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -62,52 +61,34 @@ func Entry(file string) string {
 	return folder + name
 }
 
+// IsLost reports whether the file of an entry has no byte of what Mesa wrote, as after a power cut:
+// Mesa compiles at each start then, and never writes over the file.
+func IsLost(data []byte) bool { return len(bytes.Trim(data, "\x00")) == 0 }
+
 // maxItemHeader is more than the header of a file has before its type.
 const maxItemHeader = 512
 
-// The types of entries.
-const linkResult = 1 // of linking a program; 0 for others
-
-// parse returns the type of the entry that a file begins with, and what follows. The header, as
-// seen with Mesa 22.3 and 25, in the byte order of the machine:
+// linkResult reports whether a file begins like the result of linking a program. The
+// header, as seen with Mesa 22.3, in the byte order of the machine:
 //
 //	1 byte    version, 1
 //	strings   identity of the driver, name of the GPU, each with a zero after it
 //	1 byte    size of a pointer
 //	8 bytes   flags of the driver
 //	          zeros up to a multiple of 4
-//	4 bytes   type
-//
-// A result of linking has the number of keys and the keys, of 20 bytes, then. All have a CRC-32 of
-// what is compressed, the size of the content, and that.
-func parse(data []byte) (kind uint32, rest []byte, ok bool) {
-	if len(data) == 0 || data[0] != 1 {
-		return 0, nil, false
+//	4 bytes   type: 1 for the result of linking a program, 0 for other entries
+func linkResult(head []byte) bool {
+	if len(head) == 0 || head[0] != 1 {
+		return false
 	}
 	end := 1
 	for range 2 {
-		n := bytes.IndexByte(data[end:], 0)
+		n := bytes.IndexByte(head[end:], 0)
 		if n < 0 {
-			return 0, nil, false
+			return false
 		}
 		end += n + 1
 	}
-	if end = (end + 1 + 8 + 3) &^ 3; len(data) < end+4 {
-		return 0, nil, false
-	}
-	return binary.NativeEndian.Uint32(data[end:]), data[end+4:], true
-}
-
-// IsDamaged reports whether the content of a file of an entry is not what Mesa wrote, as after a
-// power cut: Mesa compiles at each start then, and never writes over the file. Files of an unknown
-// version count as good.
-func IsDamaged(data []byte) bool {
-	if len(data) > 0 && data[0] > 1 {
-		return false
-	}
-	kind, rest, ok := parse(data)
-	if ok && kind == linkResult && len(rest) >= 4 {
-		rest = rest[min(4+20*int64(binary.NativeEndian.Uint32(rest)), int64(len(rest))):]
-	}
-	return !ok || len(rest) < 8 || ^crc32.ChecksumIEEE(rest[8:]) != binary.NativeEndian.Uint32(rest)
+	end = (end + 1 + 8 + 3) &^ 3
+	return len(head) >= end+4 && binary.NativeEndian.Uint32(head[end:]) == 1
 }

@@ -138,8 +138,7 @@ func (w *Watch) isLinkResult(folder, file string) bool {
 	defer f.Close()
 	w.own[folder+file]++
 	n, _ := f.ReadAt(w.buffer[len(w.buffer)-maxItemHeader:], 0)
-	kind, _, ok := parse(w.buffer[len(w.buffer)-maxItemHeader:][:n])
-	return ok && kind == linkResult
+	return linkResult(w.buffer[len(w.buffer)-maxItemHeader:][:n])
 }
 
 // Mesa writes its cache on a separate thread of low priority, which ends with the

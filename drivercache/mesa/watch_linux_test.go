@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"hash/crc32"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,40 +34,16 @@ func TestLinkResult(t *testing.T) {
 		{"cut", item(1)[:60], false},
 		{"no strings", bytes.Repeat([]byte{1}, 100), false},
 	} {
-		if kind, _, ok := parse(test.head); (ok && kind == linkResult) != test.want {
-			t.Errorf("%s: type %d, %v", test.name, kind, ok)
+		if got := linkResult(test.head); got != test.want {
+			t.Errorf("%s: %v", test.name, got)
 		}
 	}
 }
 
-func TestDamagedItems(t *testing.T) {
-	for kind := range uint32(2) {
-		good := item(kind)
-		content := good[len(good)-len("compressed data"):]
-		head := slices.Clone(good[:len(good)-len(content)])
-		if kind == linkResult {
-			head = append(binary.NativeEndian.AppendUint32(head, 2), make([]byte, 2*20)...)
-		}
-		head = binary.NativeEndian.AppendUint32(head, ^crc32.ChecksumIEEE(content))
-		good = append(append(head, 9, 0, 0, 0), content...)
-		other := slices.Clone(good)
-		other[len(other)-1]++
-		for name, c := range map[string]struct {
-			data []byte
-			want bool
-		}{
-			"good":            {good, false},
-			"another version": {append([]byte{2}, other[1:]...), false},
-			"another byte":    {other, true},
-			"cut":             {good[:len(good)/2], true},
-			"cut in the end":  {good[:len(good)-1], true},
-			"without content": {head, true},
-			"empty":           {nil, true},
-			"zeros":           {make([]byte, len(good)), true},
-		} {
-			if got := IsDamaged(c.data); got != c.want {
-				t.Errorf("type %d, %s: %v", kind, name, got)
-			}
+func TestLostEntries(t *testing.T) {
+	for text, want := range map[string]bool{"": true, "\x00\x00\x00": true, "\x00\x01": false, string(item(0)): false} {
+		if IsLost([]byte(text)) != want {
+			t.Errorf("%q: %v", text, !want)
 		}
 	}
 }

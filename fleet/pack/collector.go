@@ -193,8 +193,8 @@ func (c *collector) mesa() error {
 			return nil
 		}
 		return c.addIfValid(name, Mesa, func(_ File, data []byte) error {
-			if isDamagedMesa(name, data) {
-				return errors.New("it is damaged")
+			if isLostEntry(name, data) {
+				return errors.New("it has none of its bytes")
 			}
 			return nil
 		})

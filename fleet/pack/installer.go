@@ -163,13 +163,13 @@ func (i *installer) replaceFile(f File, count *int) error {
 	return err
 }
 
-// mesa adds files that are missing or damaged: each item has its own, and an index is only a hint.
+// mesa adds files that are missing or without their bytes: each item has its own, and an index is only a hint.
 func (i *installer) mesa(m *Manifest) error {
 	for _, f := range m.Files {
 		if f.Kind != Mesa || i.isAdopted(f) {
 			continue
 		}
-		if data, err := i.readRegular(f.Path); err == nil && isDamagedMesa(f.Path, data) {
+		if data, err := i.readRegular(f.Path); err == nil && isLostEntry(f.Path, data) {
 			_ = i.root.Remove(f.Path)
 		}
 		added, err := i.linkIfMissing(f.Path, f.Path)

@@ -22,9 +22,9 @@ func (f File) isMachineCode() bool {
 	return false
 }
 
-// isDamagedMesa reports whether a file of Mesa's cache is an entry, and damaged.
-func isDamagedMesa(name string, data []byte) bool {
-	return mesa.Entry(strings.TrimPrefix(name, "driver/")) != "" && mesa.IsDamaged(data)
+// isLostEntry reports whether a file of Mesa's cache is an entry without its bytes.
+func isLostEntry(name string, data []byte) bool {
+	return mesa.Entry(strings.TrimPrefix(name, "driver/")) != "" && mesa.IsLost(data)
 }
 
 // withoutMachineCode returns the directories of the fingerprints that have programs

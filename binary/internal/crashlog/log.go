@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -135,10 +136,15 @@ func (l *Log) write(line string) {
 	l.mu.bytes += n
 }
 
+// The numbers of the files of one process: in containers many processes have one id.
+const processNumbers = 1000
+
+var ownNumbers = processNumbers * rand.IntN(1<<30)
+
 // create creates and locks the file. The caller holds the lock.
 func (l *Log) create() error {
-	for number := range 1000 {
-		path := filepath.Join(l.Dir, fmt.Sprintf("%d-%d", os.Getpid(), number))
+	for number := range processNumbers {
+		path := filepath.Join(l.Dir, fmt.Sprintf("%d-%d", os.Getpid(), ownNumbers+number))
 		if link := osfile.LinkAbove(path); link != "" {
 			return fmt.Errorf("crashlog: %s is a symbolic link", link)
 		}

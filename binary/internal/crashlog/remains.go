@@ -23,6 +23,16 @@ type Remains struct {
 	Crash string          // the driver's signal that ended the process; "" = none was recorded
 }
 
+// Dispatches returns the number of programs that ran for the first time.
+func (r Remains) Dispatches() (n int) {
+	for m := range r.Marks {
+		if m.Action == Dispatch {
+			n++
+		}
+	}
+	return n
+}
+
 // RecordCrash writes into the files of a process that has ended which signal ended it,
 // such as "SIGSEGV: segmentation fault". Files of processes that run stay as they are.
 func RecordCrash(dir string, process int, signal string, now time.Time) error {
@@ -59,17 +69,18 @@ func Recover(dir string, now time.Time, handle func(Remains) error) error {
 // with flags and locked. It returns the errors of all calls.
 func eachAbandoned(dir, process string, flags int, now time.Time, do func(files []*os.File) error) error {
 	var errs []error
-	files := map[string][]*os.File{} // by process
+	files := map[[2]string][]*os.File{} // by process: its id, and its numbers without the last three digits
 	for _, e := range osfile.List(dir) {
-		number, _, _ := strings.Cut(e.Name(), "-")
-		if process != "" && process != number || !e.Type().IsRegular() {
+		id, number, _ := strings.Cut(e.Name(), "-")
+		if process != "" && process != id || !e.Type().IsRegular() {
 			continue
 		}
 		f, err := os.OpenFile(filepath.Join(dir, e.Name()), flags, 0)
 		switch {
 		case err != nil: // removed by another process
 		case isAbandoned(f, now) && osfile.IsNamed(f, f.Name()):
-			files[number] = append(files[number], f)
+			of := [2]string{id, number[:max(0, len(number)-3)]}
+			files[of] = append(files[of], f)
 		default:
 			_ = f.Close()
 		}

@@ -87,9 +87,10 @@ func TestRemainsAreFoundOnce(t *testing.T) {
 func TestFilesOfOneProcess(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		"12-0":  "+ load " + testKey(3).String() + " \"three\"\n",
-		"123-0": "+ dispatch " + testKey(1).String() + " \"one\"\n",
-		"123-1": "+ compile " + testKey(2).String() + " \"two\"\nSIGSEGV: segmentation violation\n",
+		"12-0":     "+ load " + testKey(3).String() + " \"three\"\n",
+		"123-7000": "+ load " + testKey(3).String() + " \"another container's\"\n",
+		"123-0":    "+ dispatch " + testKey(1).String() + " \"one\"\n",
+		"123-1":    "+ compile " + testKey(2).String() + " \"two\"\nSIGSEGV: segmentation violation\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -102,7 +103,7 @@ func TestFilesOfOneProcess(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	if slices.Sort(all); !slices.Equal(all, []string{"[one two] SIGSEGV: segmentation violation\n", "[three] \n"}) {
+	if slices.Sort(all); !slices.Equal(all, []string{"[another container's] \n", "[one two] SIGSEGV: segmentation violation\n", "[three] \n"}) {
 		t.Errorf("found %q", all)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 0 {
