@@ -123,7 +123,7 @@ func (r *run) refuse(result Result, lost *LostError) (Result, error) {
 func (r *run) isSuspect(key shader.Key) bool {
 	suspect := key == shader.Key{}
 	_ = r.eachNote(key, func(_ *binary.Store, q binary.Quarantined) error {
-		suspect = q.Suspect
+		suspect = suspect || q.Suspect
 		return nil
 	})
 	return suspect

@@ -75,6 +75,7 @@ func create(o Options) (*glfw.Window, error) {
 		{glfw.OpenGLDebugContext, glfwBool(o.Context.Debug)},
 		{glfw.Visible, glfwBool(o.Visible)},
 	}
+	defer glfw.DefaultWindowHints() // for windows of other code
 	for _, h := range hints {
 		glfw.WindowHint(h.hint, h.value)
 	}
