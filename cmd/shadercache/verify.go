@@ -22,13 +22,14 @@ nothing. Damage is harmless: a damaged program is compiled again when it is
 needed.
 
 --repair moves damaged programs, and what is in the place of a file or directory
-of the cache, to rejected/. It deletes damaged sources, tunings and leftovers of
-interrupted writes, rebuilds damaged indexes and fingerprint.json, completes an
-import that was killed, and ends every quarantine: the next start tries the
-programs again, in a process of their own. Where the driver crashed of one its
-own cache is set aside, since that may have been the cause. Unknown files are
-reported and not changed. A suspect, which the driver had when a process ended,
-is healthy as far as is known, and the next start tries it.
+of the cache, to rejected/. It deletes damaged sources and tunings, empty
+entries of Mesa and leftovers of interrupted writes, rebuilds damaged indexes
+and fingerprint.json, completes an import that was killed, and ends every
+quarantine: the next start tries the programs again, in a process of their own.
+Where the driver crashed of one its own cache is set aside, since that may have
+been the cause. Unknown files are reported and not changed. A suspect, which the
+driver had when a process ended, is healthy as far as is known, and the next
+start tries it.
 
 The exit code is 1 when something is damaged or in quarantine and was not
 repaired.`
@@ -75,10 +76,8 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 		_ = bar.Finish()
 	}
 	if err == nil && dir != nil {
-		err = o.verifyTunings(dir, r)
-	}
-	if err == nil && dir != nil {
 		verifyMesa(dir, r)
+		err = o.verifyTunings(dir, r)
 	}
 	if err == nil && dir != nil && repair {
 		err = pack.Recover(dir) // completes an import that was killed

@@ -27,9 +27,9 @@ var budgets = []struct {
 	most int
 	of   func(*tree) int
 }{
-	{"lines of code of the product", 70_334, func(t *tree) int { return t.lines(product) }},      // [64000]
+	{"lines of code of the product", 70_333, func(t *tree) int { return t.lines(product) }},      // [64000]
 	{"  of its core", 23_994, func(t *tree) int { return t.lines(core) }},                        // [24000]
-	{"  of cmd/", 13_338, func(t *tree) int { return t.lines(below("cmd")) }},                    // [9000]
+	{"  of cmd/", 13_337, func(t *tree) int { return t.lines(below("cmd")) }},                    // [9000]
 	{"  of internal/", 500, func(t *tree) int { return t.lines(below("internal")) }},             //
 	{"lines of code of lab/", 15000, func(t *tree) int { return t.lines(below("lab")) }},         //
 	{"public names", 945, func(t *tree) int { return t.names }},                                  // [1000]
