@@ -3,6 +3,10 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,5 +39,35 @@ func TestServeTriesAProgramAgain(t *testing.T) {
 	third.Close()
 	if err := s.end(syscall.SIGTERM); err != nil {
 		t.Errorf("%v\n%s", err, s.messages)
+	}
+}
+
+// TestPreloadWithAServerThatCrashes has a server compile a program that crashes the driver: its
+// worker ends, and the next one compiles the others and refuses that one.
+func TestPreloadWithAServerThatCrashes(t *testing.T) {
+	t.Parallel()
+	s := serveProcess(t, faultgl.Environment(t, faultgl.Fault{Mode: faultgl.Crash, At: "glLinkProgram", Source: "victim"}))
+	dir := t.TempDir()
+	for i, name := range []string{"victim", "first", "second"} {
+		text := fmt.Sprintf("layout(local_size_x = %d) in;\nlayout(std430, binding = 0) buffer Out { uint %s[]; };\nvoid main() { %s[0] = 1u; }\n", i+1, name, name)
+		if err := os.WriteFile(filepath.Join(dir, name+".comp"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, err := clitest.SelfAs(t, "shadercache", "preload", "--json", "--server", s.path, dir).Output()
+	var r struct {
+		Failed   int
+		Programs []struct{ Name, Origin, Error string }
+	}
+	if err := json.Unmarshal(out, &r); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err == nil || r.Failed != 1 || len(r.Programs) != 3 {
+		t.Fatalf("%v: %+v", err, r)
+	}
+	for _, p := range r.Programs {
+		if victim := strings.Contains(p.Name, "victim"); victim != strings.Contains(p.Error, "a child process crashed") || victim == (p.Origin != "") {
+			t.Errorf("%+v", p)
+		}
 	}
 }

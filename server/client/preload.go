@@ -4,6 +4,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"sync"
 	"time"
@@ -13,8 +14,12 @@ import (
 )
 
 // preloadSessions is the number of sessions that Preload uses: one on a server loads its
-// programs one after the other.
-const preloadSessions = 8
+// programs one after the other. preloadWorkers is the number of workers of a server that may
+// end while one source is loaded.
+const (
+	preloadSessions = 8
+	preloadWorkers  = 4
+)
 
 // Preloaded is what became of one source of a Preload.
 type Preloaded struct {
@@ -26,20 +31,19 @@ type Preloaded struct {
 
 // Preload makes programs resident, several at a time. It uses further sessions for that, as
 // many as the server admits. It calls done for each source, one call at a time, in the order
-// in which they end. Where ctx or a session ends it returns why, and done was not called for
-// the rest.
+// in which they end. Where the server's worker ends, because the driver crashed, it goes on
+// with the next one, although c has ended: what was resident is in the server's cache then.
+// Where ctx or a session ends it returns why, and done was not called for the rest.
 func (c *Client) Preload(ctx context.Context, sources []*shader.Source, done func(Preloaded)) error {
-	p := &preload{sources: sources, done: done}
+	p := &preload{client: c, sources: sources, done: done}
 	var all sync.WaitGroup
 	for i := range min(preloadSessions, len(sources)) {
 		all.Go(func() {
-			session := c
+			session, err := c, error(nil)
 			if i > 0 {
-				var err error
-				if session, err = dial(ctx, Options{Path: c.options.Path, Name: c.options.Name, Device: strconv.Itoa(c.welcome.Number)}); err != nil {
+				if session, err = dial(ctx, p.options()); err != nil {
 					return // the others do its part
 				}
-				defer session.Close()
 			}
 			p.run(ctx, session)
 		})
@@ -50,6 +54,7 @@ func (c *Client) Preload(ctx context.Context, sources []*shader.Source, done fun
 
 // preload is a Preload that runs.
 type preload struct {
+	client  *Client // whose Preload it is, and who closes it
 	sources []*shader.Source
 	done    func(Preloaded)
 
@@ -58,12 +63,33 @@ type preload struct {
 	ended error
 }
 
-// run loads sources until none is left.
+// options are those of further sessions.
+func (p *preload) options() Options {
+	return Options{Path: p.client.options.Path, Name: p.client.options.Name, Device: strconv.Itoa(p.client.welcome.Number)}
+}
+
+// run loads sources until none is left, by a session that it closes.
 func (p *preload) run(ctx context.Context, c *Client) {
 	for i, ok := p.take(); ok; i, ok = p.take() {
 		start := time.Now()
 		program, err := c.Get(ctx, p.sources[i])
+		for ended := 0; err != nil && ctx.Err() == nil && errors.Is(c.Err(), ErrServerGone) && ended < preloadWorkers; ended++ {
+			next, failed := Dial(ctx, p.options())
+			if failed != nil {
+				break
+			}
+			p.close(c)
+			c = next
+			program, err = c.Get(ctx, p.sources[i])
+		}
 		p.finish(Preloaded{i, program, time.Since(start), err}, err != nil && (ctx.Err() != nil || c.Err() != nil))
+	}
+	p.close(c)
+}
+
+func (p *preload) close(c *Client) {
+	if c != p.client {
+		c.Close()
 	}
 }
 
