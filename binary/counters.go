@@ -53,6 +53,8 @@ type Counters struct {
 	LoadedBytes   int64 `json:"loaded_bytes" help:"Size of the binaries loaded from disk."`
 	UpstreamBytes int64 `json:"upstream_bytes" help:"Of the bytes loaded, those of an upstream directory."`
 
+	UpstreamRejected uint64 `json:"upstream_rejected" help:"Of the binaries refused or wrong, those of an upstream directory."`
+
 	// UpstreamMisses counts compiles, and sources that failed, of caches with an upstream
 	// directory. Record sets it.
 	UpstreamMisses uint64 `json:"upstream_misses" help:"Requests that an upstream directory did not answer."`

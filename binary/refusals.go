@@ -11,7 +11,8 @@ import (
 )
 
 // refusals.json exists for a driver that has refused binaries of its own. It counts what
-// the driver loaded and refused, of late: older counts are halved again and again. Once
+// the driver loaded and refused of the store, of late: older counts are halved again and again.
+// Binaries upstream may be what another driver made. Once
 // it refused most, binaries are not used for refusalAge: writing them again at each start
 // only costs time. Another driver, and so an update, has another directory and no such
 // file. A file with any fault counts as missing. When two processes write it at the same
@@ -65,12 +66,12 @@ func (s *Store) readRefusals() refusalsFile {
 // recordRefusals counts what the driver did with the binaries that a process gave it.
 func (s *Store) recordRefusals(c Counters) {
 	file := s.readRefusals()
-	refused := c.Rejected + c.WrongAnswers
-	if refused == 0 && (c.DiskHits == 0 || file.Schema == 0) {
+	loaded, refused := c.DiskHits-c.UpstreamHits, c.Rejected+c.WrongAnswers-c.UpstreamRejected
+	if refused == 0 && (loaded == 0 || file.Schema == 0) {
 		return // no driver that works has a file
 	}
 	file.Schema, file.Fingerprint = refusalsSchema, s.digest
-	file.Loaded, file.Refused = file.Loaded+c.DiskHits, file.Refused+refused
+	file.Loaded, file.Refused = file.Loaded+loaded, file.Refused+refused
 	if file.Since.IsZero() && file.Refused >= minRefused && file.Refused > file.Loaded {
 		file.Since = s.dir.now().UTC()
 	}

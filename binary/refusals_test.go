@@ -47,6 +47,25 @@ func TestADriverThatRefusesMostIsGivenUpForATime(t *testing.T) {
 	}
 }
 
+// Binaries upstream say nothing about those of the store, whatever becomes of them.
+func TestRefusalsUpstreamAreNotCounted(t *testing.T) {
+	d := openTestDir(t)
+	s := openTestStore(t, d, testFingerprint)
+	for _, c := range []Counters{
+		{DiskHits: 4, Rejected: minRefused - 1, WrongAnswers: 1, UpstreamRejected: minRefused},
+		{DiskHits: 1, Rejected: minRefused / 2},
+		{DiskHits: 100, UpstreamHits: 100},
+	} {
+		must(t, s.Record(nil, c))
+		if reason := s.SourceOnly(); reason != "" {
+			t.Errorf("%+v: %s", c, reason)
+		}
+	}
+	if reason := recordOutcomes(t, d, 0, minRefused/2); !strings.Contains(reason, "refused 8 of 9") {
+		t.Errorf("after refusals of its own: %q", reason)
+	}
+}
+
 // A driver that loaded thousands and refuses now is given up as well: old counts fade.
 func TestLongSuccessDoesNotHideRefusals(t *testing.T) {
 	d := openTestDir(t)

@@ -78,6 +78,31 @@ func TestBackfill(t *testing.T) {
 	f.close()
 }
 
+// A driver that refuses what is upstream goes on with binaries of its own.
+func TestRefusedUpstream(t *testing.T) {
+	baked, private := t.TempDir(), t.TempDir()
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	f := openStart(t, baked, cache.Options{})
+	for _, name := range names {
+		f.wantOrigin(source(name), job.Compiled)
+	}
+	f.close()
+	f = openStart(t, private, cache.Options{Upstream: baked})
+	f.dev.RejectBinaries(true)
+	for _, name := range names {
+		f.wantOrigin(source(name), job.Compiled)
+	}
+	n := uint64(len(names))
+	f.wantCounts(withStored(f, binary.Counters{Compiles: n, Rejected: n, UpstreamRejected: n}))
+	f.flush()
+	f.close()
+	f = openStart(t, private, cache.Options{Upstream: baked})
+	for _, name := range names {
+		f.wantOrigin(source(name), job.Disk)
+	}
+	f.close()
+}
+
 func TestProgramsFromUpstream(t *testing.T) {
 	baked, private := t.TempDir(), t.TempDir()
 	f := openStart(t, baked, cache.Options{})

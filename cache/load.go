@@ -19,6 +19,9 @@ func (c *Cache) fromBinary(ctx context.Context, f *flight) result {
 	b, r := c.find(f, &region), result{flight: f}
 	if b.blob != nil {
 		r = c.load(trace.WithRegion(ctx, &region), f, b)
+		if b.blob.Upstream {
+			f.tally.UpstreamRejected = f.tally.Rejected + f.tally.WrongAnswers
+		}
 	}
 	if region.IsOn() {
 		endLoad(&region, r, b)
