@@ -162,7 +162,7 @@ func (s *session) openNamedPlan(ctx context.Context, m *wire.Plan, layers []conv
 	if err != nil {
 		return nil, false, err
 	}
-	if layers != nil && (specOf(layers) != specOf(n.Value.layers) || exact != n.Value.exact) {
+	if layers != nil && (specOf(layers) != specOf(n.Value.layers) || exact != n.Value.exact) || exact && !n.Value.exact {
 		s.server.plans.Leave(n)
 		return nil, false, reject(wire.CodeExists, "the named plan %q has other layers", m.Name)
 	}

@@ -70,6 +70,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"a plan of 0 layers":                    {plan(wire.Create, "", "\n\n"), wire.CodeInvalid},
 		"a plan without a name can only":        {plan(0, "", "gemm:2x2x2"), wire.CodeInvalid},
 		`"plan" has other layers`:               {plan(wire.Create|wire.Exact, "plan", "gemm:2x2x2"), wire.CodeExists},
+		`the named plan "plan" has other`:       {plan(wire.Exact, "plan", ""), wire.CodeExists},
 		"a plan uses a buffer from its first":   {run(at(16), at(0)), wire.CodeInvalid},
 		"a run needs an input and an output":    {run(wire.Operand{}, at(0)), wire.CodeInvalid},
 		"the session has no memory 7":           {run(wire.Operand{Place: wire.PlaceMemory, ID: 7, Size: 16}, at(0)), wire.CodeNotFound},
