@@ -159,7 +159,7 @@ func (p *splitPlan) SetWeights(ctx context.Context, version uint64, weights, bia
 		uploaded[i], err = part.SetWeights(ctx, version, weights, bias)
 		return err
 	})
-	p.mixed = p.isMixed() || err != nil && !errors.Is(err, job.ErrInvalid) // a part may have them nevertheless
+	p.mixed = p.isMixed() || err != nil && (p.mixed || !errors.Is(err, job.ErrInvalid)) // a part may have them nevertheless
 	return slices.Contains(uploaded, true), err
 }
 

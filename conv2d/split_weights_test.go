@@ -72,6 +72,8 @@ func TestWeightsThatSomeDevicesLack(t *testing.T) {
 	check("set again", 2, nil, nil, 2)
 	first.fails = noMemory
 	check("an error of all devices", 3, noMemory, ErrNoWeights, 0)
+	first.fails = job.ErrInvalid
+	check("weights that are refused after it", 4, job.ErrInvalid, ErrNoWeights, 0)
 	first.fails = nil
 	check("set again", 3, nil, nil, 3)
 	first.fails = job.ErrInvalid
