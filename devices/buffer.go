@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/shadercache/shadercache/job"
@@ -112,7 +114,7 @@ func (g *Group) NamedBuffer(ctx context.Context, name string, size int) (job.Buf
 
 // onNamed calls do for the member that has a name, or as place does, with named locked.
 func (g *Group) onNamed(ctx context.Context, name string, do func(*member) error) error {
-	if err := g.naming.Acquire(ctx, 1); err != nil {
+	if err := g.polling(func() error { return g.naming.Acquire(ctx, 1) }); err != nil {
 		return err
 	}
 	defer g.naming.Release(1)
@@ -232,43 +234,33 @@ func (r *Replica) Replace(ctx context.Context, offset int, data []byte, expected
 
 // onAll calls write for the copies that can be used.
 func (r *Replica) onAll(ctx context.Context, write func(*placed) (uint64, error)) (uint64, error) {
-	if err := r.writing.Acquire(ctx, 1); err != nil {
+	if err := r.group.polling(func() error { return r.writing.Acquire(ctx, 1) }); err != nil {
 		return 0, err
 	}
 	defer r.writing.Release(1)
-	type outcome struct {
-		version uint64
-		err     error
-	}
-	results := make(chan outcome, len(r.parts))
-	n := 0
-	for _, p := range r.parts {
-		if !p.m.usable() {
-			continue
+	versions, errs := make([]uint64, len(r.parts)), make([]error, len(r.parts))
+	var all errgroup.Group
+	for i, p := range r.parts {
+		if errs[i] = p.m.err(); errs[i] == nil {
+			all.Go(func() error {
+				versions[i], errs[i] = write(p)
+				return nil
+			})
 		}
-		n++
-		go func() {
-			version, err := write(p)
-			results <- outcome{version, err}
-		}()
 	}
+	_ = r.group.polling(all.Wait) // it has no error
 	var version uint64
-	var errs []error
-	written := 0
-	for range n {
-		o := <-results
-		switch {
-		case o.err == nil:
-			version = o.version
-			written++
-		case !isLost(o.err):
-			errs = append(errs, o.err)
+	written := false
+	for i, err := range errs {
+		if err == nil {
+			version, written = versions[i], true
 		}
 	}
-	if written == 0 && len(errs) == 0 {
+	err := errors.Join(slices.DeleteFunc(errs, isLost)...)
+	if !written && err == nil {
 		return 0, r.group.unusable()
 	}
-	return version, errors.Join(errs...)
+	return version, err
 }
 
 func (r *Replica) Read(ctx context.Context, offset int, dst []byte) (uint64, error) {

@@ -179,7 +179,7 @@ func (x *Exchange) forCopied(list []*exchangeBuffer, fn func(*exchangeBuffer) er
 			group.Go(func() error { return fn(b) })
 		}
 	}
-	return group.Wait()
+	return x.group.polling(group.Wait)
 }
 
 // pieceBytes is the part of a link that one goroutine copies: about 20 us, some times what

@@ -162,7 +162,7 @@ func (g *Group) Each(ctx context.Context, fn func(ctx context.Context, rank int,
 	for _, m := range list {
 		group.Go(func() error { return m.error(fn(ctx, m.rank, m.device)) })
 	}
-	return group.Wait()
+	return g.polling(group.Wait)
 }
 
 // Barrier waits until every member of this process has finished what was submitted before,
@@ -178,7 +178,22 @@ func (g *Group) Barrier(ctx context.Context) error {
 			group.Go(func() error { return m.error(own.Drain(ctx)) })
 		}
 	}
-	return group.Wait()
+	return g.polling(group.Wait)
+}
+
+// polling calls wait, which waits for work on members. The thread of an adopted context does what
+// that needs meanwhile: this may be it.
+func (g *Group) polling(wait func() error) (err error) {
+	all := func() { err = wait() }
+	for _, m := range g.members {
+		if inner := all; m.usable() {
+			if gpu, served := m.device.Local(); served == nil {
+				all = func() { gpu.Context.PollWhile(inner) }
+			}
+		}
+	}
+	all()
+	return err
 }
 
 // Name returns the names of the GPUs that are open: "2 x NVIDIA H200", for example.
@@ -215,21 +230,22 @@ func (g *Group) Preload(ctx context.Context, sources []*shader.Source, progress 
 		err     error
 	}
 	outcomes := make([]outcome, len(g.members))
-	var all sync.WaitGroup
+	var all errgroup.Group
 	for i, m := range g.members {
 		report := progress
 		if i > 0 {
 			report = nil
 		}
-		all.Go(func() {
+		all.Go(func() error {
 			device, err := m.await(ctx)
 			if err == nil {
 				outcomes[i].results, err = device.Preload(ctx, sources, report)
 			}
 			outcomes[i].err = m.error(err)
+			return nil
 		})
 	}
-	all.Wait()
+	_ = g.polling(all.Wait) // it has no error
 	var errs []error
 	for _, o := range outcomes {
 		if o.err == nil {

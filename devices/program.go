@@ -55,16 +55,7 @@ func (g *Group) GetChecked(ctx context.Context, source *shader.Source, check fun
 			got <- i
 		})
 	}
-	var err error
-	wait := func() { err = p.awaitOne(ctx, got) }
-	for _, m := range g.members {
-		if inner := wait; m.usable() {
-			if gpu, served := m.device.Local(); served == nil {
-				wait = func() { gpu.Context.PollWhile(inner) } // this may be its thread
-			}
-		}
-	}
-	if wait(); err != nil {
+	if err := g.polling(func() error { return p.awaitOne(ctx, got) }); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -162,6 +162,6 @@ func (s *Split) each(fn func(i int) (uint64, error)) (first uint64, err error) {
 			return err
 		})
 	}
-	err = group.Wait()
+	err = s.group.polling(group.Wait)
 	return first, err
 }

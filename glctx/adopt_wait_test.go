@@ -4,6 +4,7 @@ package glctx_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -388,6 +389,23 @@ func TestGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Release()
+	replica, err := g.NewReplica(ctx, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := replica.Write(ctx, 0, make([]byte, 4)); err != nil {
+		t.Error(err)
+	}
+	replica.Release()
+	do := func(context.Context, int, shadercache.Device) error {
+		return c.Do(func(*glctx.GL) error { return nil })
+	}
+	if err := errors.Join(g.Each(ctx, do), g.Barrier(ctx)); err != nil {
+		t.Error(err)
+	}
+	if _, err := g.Preload(ctx, []*shader.Source{shader.MustSource("times", doubler, shader.Defines{"FACTOR": "4.0"})}, nil); err != nil {
+		t.Error(err)
+	}
 	if err := g.Close(); err != nil {
 		t.Error(err)
 	}
