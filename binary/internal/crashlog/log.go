@@ -152,10 +152,8 @@ func (l *Log) create() error {
 			return os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY|os.O_APPEND, 0o600)
 		}
 		f, err := open()
-		if errors.Is(err, fs.ErrNotExist) {
-			if err = l.Make(l.Dir); err == nil {
-				f, err = open()
-			}
+		if errors.Is(err, fs.ErrNotExist) && l.Make(l.Dir) == nil {
+			f, err = open()
 		}
 		if errors.Is(err, fs.ErrExist) {
 			continue

@@ -66,32 +66,33 @@ func Recover(dir string, now time.Time, handle func(Remains) error) error {
 }
 
 // eachAbandoned calls do with the files in dir of each process that has ended, or of one, opened
-// with flags and locked. It returns the errors of all calls.
-func eachAbandoned(dir, process string, flags int, now time.Time, do func(files []*os.File) error) error {
-	var errs []error
+// with flags and locked. Who has locked the first of them has all. It returns the errors of all calls.
+func eachAbandoned(dir, process string, flags int, now time.Time, do func(files []*os.File) error) (failed error) {
 	files := map[[2]string][]*os.File{} // by process: its id, and its numbers without the last three digits
+	others := map[[2]string]bool{}      // processes that run, or that another one recovers
 	for _, e := range osfile.List(dir) {
 		id, number, _ := strings.Cut(e.Name(), "-")
-		if process != "" && process != id || !e.Type().IsRegular() {
+		of := [2]string{id, number[:max(0, len(number)-3)]}
+		if process != "" && process != id || others[of] || !e.Type().IsRegular() {
 			continue
 		}
 		f, err := os.OpenFile(filepath.Join(dir, e.Name()), flags, 0)
 		switch {
 		case err != nil: // removed by another process
 		case isAbandoned(f, now) && osfile.IsNamed(f, f.Name()):
-			of := [2]string{id, number[:max(0, len(number)-3)]}
 			files[of] = append(files[of], f)
 		default:
+			others[of] = len(files[of]) == 0
 			_ = f.Close()
 		}
 	}
 	for _, list := range files {
-		errs = append(errs, do(list))
+		failed = errors.Join(failed, do(list))
 		for _, f := range list {
 			_ = f.Close()
 		}
 	}
-	return errors.Join(errs...)
+	return failed
 }
 
 // isAbandoned reports whether the process of a file has ended, and locks the file where

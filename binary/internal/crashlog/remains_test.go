@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -108,6 +109,32 @@ func TestFilesOfOneProcess(t *testing.T) {
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 0 {
 		t.Errorf("%d files are left", len(list))
+	}
+}
+
+// Of processes that recover at once one has all files of a process that ended.
+func TestOneRecoversAProcess(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"12-0", "123-7000", "123-7001"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("+ load "+testKey(1).String()+" \""+name+"\"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, err := os.Open(filepath.Join(dir, "123-7000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	if err := osfile.TryLock(first, true); err != nil { // as another one that has come as far
+		t.Fatal(err)
+	}
+	var all []string
+	err = Recover(dir, time.Now(), func(left Remains) error {
+		all = slices.AppendSeq(all, maps.Values(left.Marks))
+		return nil
+	})
+	if err != nil || !slices.Equal(all, []string{"12-0"}) {
+		t.Errorf("found %q, %v", all, err)
 	}
 }
 
