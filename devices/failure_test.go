@@ -366,6 +366,45 @@ func TestAStreamMovesInOrder(t *testing.T) {
 	}
 }
 
+// Behind a job that had no memory a later one of the stream runs where that moved, or the job does
+// not run after it.
+func TestAStreamBehindAMove(t *testing.T) {
+	ctx := t.Context()
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	for _, moves := range []bool{true, false} {
+		g, fakes, p := newFakes(t, devices.Options{MoveJobs: true})
+		s := g.Stream()
+		first := submitAll(t, s.Submit, p, 1)[0]
+		from, to := fakes[0], fakes[1]
+		if len(from.jobs) == 0 {
+			from, to = to, from
+		}
+		from.fail(nil, shader.ErrOutOfMemory)
+		if to.fail(context.Canceled, nil); moves {
+			to.fail(nil, context.Canceled)
+		}
+		if err := first.Wait(ended); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		from.fail(nil, nil)
+		to.fail(nil, nil)
+		if _, err := s.Submit(ctx, fakeJob(p, 9)); err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Wait(ctx); moves != (err == nil) || !moves && !errors.Is(err, shader.ErrOutOfMemory) {
+			t.Errorf("it moves: %v, and then %v", moves, err)
+		}
+		want := [2][]uint8{{0, 9}, nil}
+		if moves {
+			want = [2][]uint8{{0}, {0, 9}}
+		}
+		if !slices.Equal(from.jobs, want[0]) || !slices.Equal(to.jobs, want[1]) {
+			t.Errorf("it moves: %v, and the devices did %v and %v", moves, from.jobs, to.jobs)
+		}
+	}
+}
+
 // Where every device is lost the error has the reason of each; buffers are made where there
 // is room.
 func TestNoDeviceIsLeft(t *testing.T) {

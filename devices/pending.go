@@ -105,7 +105,7 @@ func (p *pending) wait(ctx context.Context) error {
 		if p.continues(ctx, err) {
 			return err
 		}
-		if err = p.m.error(err); err == nil || !p.mayMove(err) {
+		if err = p.m.error(err); err == nil || !p.movable || !isOfDevice(err) {
 			return err
 		}
 		p.reject(p.m, err)
@@ -118,11 +118,6 @@ func (p *pending) continues(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !p.expired()
 }
 
-// mayMove reports whether the job may run on another member after it failed with err.
-func (p *pending) mayMove(err error) bool {
-	return p.movable && isOfDevice(err) && (p.stream == nil || p.stream.mayMove(p, err))
-}
-
 func (p *pending) expired() bool { return p.hasDeadline && !time.Now().Before(p.deadline) }
 
 // restart submits the job to another member.
@@ -131,6 +126,9 @@ func (p *pending) restart(ctx context.Context) error {
 		limited, cancel := context.WithDeadline(ctx, p.deadline)
 		defer cancel()
 		ctx = limited
+	}
+	if p.stream != nil {
+		return p.stream.move(ctx, p)
 	}
 	return p.start(ctx, nil)
 }

@@ -51,11 +51,19 @@ func (s *Stream) Run(ctx context.Context, j *job.Job) error {
 	return job.Wait(ctx, pending, err)
 }
 
-// mayMove reports whether another member may run a job without changing the order.
-func (s *Stream) mayMove(p *pending, err error) bool {
+// move submits a job to another member, unless that changes the order: then it returns why the job
+// has to move.
+func (s *Stream) move(ctx context.Context, p *pending) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mu.queue[0] == p && (isLost(err) || len(s.mu.queue) == 1)
+	if s.mu.queue[0] != p || !isLost(p.err) && len(s.mu.queue) > 1 {
+		return p.err
+	}
+	err := p.start(ctx, nil)
+	if len(s.mu.queue) == 1 {
+		s.mu.on = p.m
+	}
+	return err
 }
 
 // end removes a job that was waited for.
