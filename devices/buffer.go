@@ -65,12 +65,7 @@ func (g *Group) emptiest(tried map[*member]bool) (best *member) {
 }
 
 // unusable returns why no member can be used.
-func (g *Group) unusable() error {
-	if err := g.check(); err != nil {
-		return err
-	}
-	return g.noMember()
-}
+func (g *Group) unusable() error { return cmp.Or(g.check(), g.noMember()) }
 
 // NewBufferOn makes a buffer on a member, once that is open. Jobs that use it run there.
 func (g *Group) NewBufferOn(ctx context.Context, rank, size int) (job.Buffer, error) {

@@ -128,20 +128,23 @@ func (p *program) has(rank int) (bool, error) {
 // on waits for the program of a member.
 func (p *program) on(ctx context.Context, rank int) (job.Program, error) {
 	part := &p.parts[rank]
-	select {
-	case <-part.done:
-		return part.program, part.err
-	default:
+	if has, err := p.has(rank); has || err != nil {
+		return part.program, err
 	}
 	if m := p.group.members[rank]; m.want != nil {
 		go m.want()
 	}
-	select {
-	case <-part.done:
-		return part.program, part.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := p.group.polling(func() error {
+		select {
+		case <-part.done:
+			return part.err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}); err != nil {
+		return nil, err
 	}
+	return part.program, nil
 }
 
 // Release ends the use of the program on every member. It may be called again.

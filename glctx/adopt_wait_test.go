@@ -410,3 +410,42 @@ func TestGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A job for the GPU of the thread waits for its program, which another member had first.
+func TestProgramOfAGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
+	other, err := shadercache.Open(shadercache.Options{Dir: t.TempDir(), Context: glctx.Options{DriverCacheOff: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	glctx.OwnContext(t)
+	c, err := glctx.Adopt(glctx.Options{DriverCacheOff: true}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu, err := shadercache.New(c, shadercache.Options{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := devices.New(devices.Options{}, gpu.AsDevice(), other.AsDevice())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	got := make(chan job.Program)
+	go func() { // does not poll
+		p, err := g.Get(ctx, shader.MustSource("times", doubler, shader.Defines{"FACTOR": "6.0"}))
+		if err != nil {
+			t.Error(err)
+		}
+		got <- p
+	}()
+	p := <-got
+	if _, err := devices.On(ctx, p, 0); err != nil {
+		t.Error(err)
+	}
+	p.Release()
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
