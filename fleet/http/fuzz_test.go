@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -106,6 +107,32 @@ func TestAListingEnds(t *testing.T) {
 	})
 	if _, err := b.List(t.Context(), "v1/"); !errors.Is(err, fleet.ErrProtocol) {
 		t.Errorf("%v, not ErrProtocol", err)
+	}
+}
+
+// A listing has room for the folders of 1000 drivers, and of 990 that were pruned.
+func TestFoldersOfPrunedDrivers(t *testing.T) {
+	const live, pruned = 1000, 990
+	b := backendOf(t, func(r *http.Request) (*http.Response, error) {
+		index := `{"name":"packs","type":"directory"}`
+		switch _, below, _ := strings.Cut(r.URL.Path, "/v1/"); {
+		case below == "":
+			index = `{"name":"keys","type":"file","size":1}`
+			for n := range live + pruned {
+				index += fmt.Sprintf(`,{"name":"%d","type":"directory"}`, n)
+			}
+		case strings.HasSuffix(below, "/packs/"):
+			index = ""
+		default:
+			if n, _ := strconv.Atoi(strings.TrimSuffix(below, "/")); n < live {
+				index += `,{"name":"head","type":"file","size":1}`
+			}
+		}
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader("[" + index + "]")), Request: r}, nil
+	})
+	if found, err := b.List(t.Context(), "v1/"); err != nil || len(found) != live+1 {
+		t.Errorf("%d objects, not the list of keys and %d heads; %v", len(found), live, err)
 	}
 }
 

@@ -15,12 +15,14 @@ import (
 	"github.com/shadercache/shadercache/fleet/internal/web"
 )
 
-// What a listing may have: a fleet has tens of drivers, with tens of packs each.
+// What a listing may have: a fleet has tens of drivers, with tens of packs each. A driver has two
+// folders, which web servers keep when it is pruned: there is room for as many of those as a
+// listing may have drivers.
 const (
 	maxIndexBytes   = 4 << 20
 	maxIndexDepth   = 4
 	maxIndexNames   = 100_000
-	maxIndexFolders = 1000
+	maxIndexFolders = 4000
 )
 
 // indexEntry is an entry of nginx's autoindex_format json.

@@ -1,6 +1,8 @@
 package http
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/shadercache/shadercache/fleet/remotetest"
@@ -8,7 +10,9 @@ import (
 
 func TestSlow(t *testing.T) {
 	at := func(address string) string { return "http://" + address + "/cache" }
-	remotetest.Slow(t, at, func(int) string {
-		return remotetest.Page("application/json", `[{"name":"a","type":"directory"},{"name":"b","type":"directory"},{"name":"c","type":"directory"},{"name":"d","type":"directory"},{"name":"e","type":"directory"},{"name":"f","type":"directory"},{"name":"g","type":"directory"},{"name":"h","type":"directory"},{"name":"i","type":"directory"},{"name":"j","type":"directory"},{"name":"k","type":"directory"}]`)
-	})
+	var index strings.Builder // of folders in each folder: more than a listing may have, four deep
+	for n := range 16 {
+		fmt.Fprintf(&index, `,{"name":"%d","type":"directory"}`, n)
+	}
+	remotetest.Slow(t, at, func(int) string { return remotetest.Page("application/json", "["+index.String()[1:]+"]") })
 }
