@@ -58,9 +58,9 @@ var ErrWorker = errors.New("the worker process ends before it serves")
 const (
 	maxFailures = 5                      // workers in a row that end before they serve
 	firstDelay  = 100 * time.Millisecond // before the second worker that ended early; then doubled
-	maxDelay    = 10 * time.Second
-	longRun     = 10 * time.Second // a worker that ran for longer did not end early
-	lostGrace   = 2 * time.Second  // for a worker that reported a loss to end by itself
+	maxDelay    = 5 * time.Second        // clients wait for twice that
+	longRun     = 10 * time.Second       // a worker that ran for longer did not end early
+	lostGrace   = 2 * time.Second        // for a worker that reported a loss to end by itself
 )
 
 // Run runs workers until one ends by itself, having nothing to do, or ctx ends: then it
