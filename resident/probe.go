@@ -131,26 +131,42 @@ func (p *prober) withProgram(name string, defines shader.Defines, run func(progr
 	return run(handle.Program())
 }
 
+// runWords runs groups of a program with a buffer of words at binding 0, and returns the
+// words afterwards. barriers is its uniform of that name, 0 where it has none.
+func (p *prober) runWords(program, groups, barriers uint32, words []uint32) (after []uint32, took time.Duration, err error) {
+	after = slices.Clone(words)
+	err = p.context.Do(func(gl *glctx.GL) error {
+		b, err := gl.NewBuffer(4*len(words), glctx.Bytes(words))
+		if err != nil {
+			return err
+		}
+		defer gl.DeleteBuffer(b)
+		gl.UseProgram(program)
+		gl.BindStorage(0, b)
+		if barriers > 0 {
+			gl.SetUint(gl.UniformLocation(program, "barriers"), barriers)
+		}
+		began := time.Now()
+		gl.Dispatch(groups, 1, 1)
+		gl.MemoryBarrier(glctx.BarrierUpdate)
+		err = waitDispatch(gl, defaultTimeout)
+		if took = time.Since(began); err != nil {
+			return err
+		}
+		gl.Download(b, 0, glctx.Bytes(after))
+		return gl.Err()
+	})
+	return after, took, err
+}
+
 // loopLimit returns the back-edges after which the driver ends a loop, 0 for none.
 func (p *prober) loopLimit() (limit uint32, err error) {
 	err = p.withProgram("probe_loops", nil, func(program uint32) error {
-		return p.context.Do(func(gl *glctx.GL) error {
-			count := []uint32{0, probedLoops, 0, 0}
-			b, err := gl.NewBuffer(16, glctx.Bytes(count))
-			if err != nil {
-				return err
-			}
-			defer gl.DeleteBuffer(b)
-			gl.UseProgram(program)
-			gl.BindStorage(0, b)
-			gl.Dispatch(1, 1, 1)
-			gl.MemoryBarrier(glctx.BarrierUpdate)
-			gl.Download(b, 0, glctx.Bytes(count))
-			if count[0] < probedLoops {
-				limit = max(1, count[0])
-			}
-			return gl.Err()
-		})
+		count, _, err := p.runWords(program, 1, 0, []uint32{0, probedLoops, 0, 0})
+		if err == nil && count[0] < probedLoops {
+			limit = max(1, count[0])
+		}
+		return err
 	})
 	return limit, err
 }
@@ -237,29 +253,8 @@ func (p *prober) barrierTime(program, groups uint32) (time.Duration, error) {
 // runBarriers runs a number of groups through a number of barriers. It reports whether
 // all passed, and the time.
 func (p *prober) runBarriers(program, groups, barriers uint32) (ok bool, took time.Duration, err error) {
-	err = p.context.Do(func(gl *glctx.GL) error {
-		words := make([]uint32, 4)
-		b, err := gl.NewBuffer(16, glctx.Bytes(words))
-		if err != nil {
-			return err
-		}
-		defer gl.DeleteBuffer(b)
-		gl.UseProgram(program)
-		gl.BindStorage(0, b)
-		gl.SetUint(gl.UniformLocation(program, "barriers"), barriers)
-		began := time.Now()
-		gl.Dispatch(groups, 1, 1)
-		gl.MemoryBarrier(glctx.BarrierUpdate)
-		err = waitDispatch(gl, defaultTimeout)
-		took = time.Since(began)
-		if err != nil {
-			return err
-		}
-		gl.Download(b, 0, glctx.Bytes(words))
-		ok = words[1] == 0 && words[2] == groups
-		return gl.Err()
-	})
-	return ok, took, err
+	words, took, err := p.runWords(program, groups, barriers, make([]uint32, 4))
+	return err == nil && words[1] == 0 && words[2] == groups, took, err
 }
 
 // visibility measures whether host and kernel see each other's writes during a dispatch.

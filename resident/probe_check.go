@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -35,31 +34,10 @@ func (p *prober) check(name string) shader.Check {
 		return nil
 	}
 	return func(_ context.Context, program uint32) error {
-		return p.context.Do(func(gl *glctx.GL) error {
-			words := slices.Clone(known.before)
-			b, err := gl.NewBuffer(4*len(words), glctx.Bytes(words))
-			if err != nil {
-				return err
-			}
-			defer gl.DeleteBuffer(b)
-			gl.UseProgram(program)
-			gl.BindStorage(0, b)
-			if known.barriers > 0 {
-				gl.SetUint(gl.UniformLocation(program, "barriers"), known.barriers)
-			}
-			gl.Dispatch(1, 1, 1)
-			gl.MemoryBarrier(glctx.BarrierUpdate)
-			if err := waitDispatch(gl, defaultTimeout); err != nil {
-				return err
-			}
-			gl.Download(b, 0, glctx.Bytes(words))
-			if err := gl.Err(); err != nil {
-				return err
-			}
-			if !slices.Equal(words, known.after) {
-				return fmt.Errorf("%s computes %v, should be %v", name, words, known.after)
-			}
-			return nil
-		})
+		words, _, err := p.runWords(program, 1, known.barriers, known.before)
+		if err == nil && !slices.Equal(words, known.after) {
+			err = fmt.Errorf("%s computes %v, should be %v", name, words, known.after)
+		}
+		return err
 	}
 }
