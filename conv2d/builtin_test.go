@@ -68,7 +68,7 @@ func TestBuiltinsAreProgramsOfPlans(t *testing.T) {
 	for name, build := range map[string]func() (kernel.Sequence, error){
 		"conv2d_3x3": func() (kernel.Sequence, error) { return direct(3) },
 		"conv2d_5x5": func() (kernel.Sequence, error) { return direct(5) },
-		"gemm_small": func() (kernel.Sequence, error) { return gemmTiledSequence(plain(5, 6, 7), tile32.params(), on) },
+		"gemm_small": func() (kernel.Sequence, error) { return gemmTiledSequence(plain(5, 6, 7), tile32, on) },
 	} {
 		source, err := Builtin(name)
 		if err != nil {

@@ -83,21 +83,21 @@ func (p Problem) microGrid(t microTile) [3]int {
 
 func (p Problem) microWork(t microTile) microWork {
 	grid := p.microGrid(t)
-	products := t.rows * t.columns
+	products := t.Rows * t.Columns
 	if p.microPairs() {
 		products *= 2
 	}
 	return microWork{
 		groups:   grid[0] * grid[1],
 		steps:    float64(p.microReduction().length),
-		loads:    float64(t.rows + t.columns),
+		loads:    float64(t.Rows + t.Columns),
 		products: float64(products),
-		stores:   float64(t.rows*t.columns) * loadShare(p.microPairsOut(t)),
+		stores:   float64(t.Rows*t.Columns) * loadShare(p.microPairsOut(t)),
 	}
 }
 
 func (p Problem) microPairsOut(t microTile) bool {
-	return t.columns%2 == 0 && p.P()*p.Q()%2 == 0
+	return t.Columns%2 == 0 && p.P()*p.Q()%2 == 0
 }
 
 func convMicroSequence(p Problem, params MicroParams, on device) (kernel.Sequence, error) {

@@ -60,12 +60,10 @@ func (s stored) vector() int {
 
 func roundUp(v, step int) int { return ceilDiv(v, step) * step }
 
-// blockPlan is the parameters applied to a problem.
+// blockPlan is the parameters applied to a problem, without those that have no effect on it.
 type blockPlan struct {
 	GEMMProblem
-	shape        blockShape
-	split, fused int // fused: 0 without parts
-	packA, packB bool
+	BlockParams
 
 	mPad, nPad, kPad int // full pieces
 	offsetB, offsetP int // of packed B and of partial sums in the workspace
@@ -81,45 +79,39 @@ const semaphoreBytes = 16
 const maxFused = 8
 
 func newBlockPlan(p GEMMProblem, params BlockParams, on device) (blockPlan, error) {
-	b := blockPlan{GEMMProblem: p, split: params.Split, fused: params.Fused, packA: params.PackA == 1, packB: params.PackB == 1}
-	b.shape = blockShape{params.BM, params.BN, params.BK, params.TM, params.TN, params.Stages, orOne(params.Slices)}
-	if err := b.shape.validate(on); err != nil {
+	b := blockPlan{GEMMProblem: p, BlockParams: params}
+	b.Slices = orOne(b.Slices)
+	if err := b.validate(on); err != nil {
 		return b, err
-	}
-	if b.split < 1 || b.split > 1024 {
-		return b, fmt.Errorf("conv2d: gemm_block: split is %d", b.split)
-	}
-	if b.fused < 0 || b.fused > maxFused {
-		return b, fmt.Errorf("conv2d: gemm_block: fused is %d, must be from 0 to %d", b.fused, maxFused)
 	}
 	if p.depth() == 0 { // nothing to pack and to split
-		b.packA, b.packB, b.split = false, false, 1
+		b.PackA, b.PackB, b.Split = 0, 0, 1
 	}
-	if b.split == 1 {
-		b.fused = 0
+	if b.Split == 1 {
+		b.Fused = 0
 	}
-	if err := checkLoops(on, b.shape.tm*b.shape.tn, ceilDiv(p.depth(), b.shape.bk*b.split), b.shape.bk/b.shape.slices, b.shape.copies()); err != nil {
+	if err := checkLoops(on, b.TM*b.TN, ceilDiv(p.depth(), b.BK*b.Split), b.BK/b.Slices, b.copies()); err != nil {
 		return b, err
 	}
-	if b.fused > 0 && b.shape.sharedBytes()+semaphoreBytes > on.sharedBytes {
-		return b, fmt.Errorf("conv2d: gemm_block: a block %+v leaves no shared memory to add up its parts: take fused=0", b.shape)
+	if b.Fused > 0 && b.sharedBytes()+semaphoreBytes > on.sharedBytes {
+		return b, fmt.Errorf("conv2d: gemm_block: a block %v leaves no shared memory to add up its parts: take fused=0", b.BlockParams)
 	}
-	b.mPad, b.nPad, b.kPad = roundUp(p.M, b.shape.bm), roundUp(p.N, b.shape.bn), roundUp(p.K, b.shape.bk)
+	b.mPad, b.nPad, b.kPad = roundUp(p.M, b.BM), roundUp(p.N, b.BN), roundUp(p.K, b.BK)
 	size := int64(0)
-	if b.packA {
+	if b.PackA == 1 {
 		size = product(b.kPad, b.mPad, p.a().matrices())
 	}
-	if b.packB {
+	if b.PackB == 1 {
 		b.offsetB = int(min(size, maxElements))
 		size = saturatedSum(size, product(b.kPad, b.nPad, p.b().matrices()))
 	}
 	b.offsetP = int(min(size, maxElements))
 	switch {
-	case b.fused > 0:
-		size = saturatedSum(size, product(orOne(p.Batch), b.split, b.mPad, b.nPad))
-		b.semaphores = b.mPad / b.shape.bm * (b.nPad / b.shape.bn) * orOne(p.Batch)
-	case b.split > 1:
-		size = saturatedSum(size, product(orOne(p.Batch), b.split, p.M, p.N))
+	case b.Fused > 0:
+		size = saturatedSum(size, product(orOne(p.Batch), b.Split, b.mPad, b.nPad))
+		b.semaphores = b.mPad / b.BM * (b.nPad / b.BN) * orOne(p.Batch)
+	case b.Split > 1:
+		size = saturatedSum(size, product(orOne(p.Batch), b.Split, p.M, p.N))
 	}
 	if size > maxElements {
 		return b, fmt.Errorf("conv2d: gemm_block needs a workspace of more than %d elements for %v", maxElements, p)
@@ -137,16 +129,21 @@ func (s stored) matrices() int {
 }
 
 // copies is the most vectors that an invocation copies in a step.
-func (s blockShape) copies() int { return ceilDiv(s.bk*(s.bm+s.bn)/4, s.invocations()) }
+func (p BlockParams) copies() int { return ceilDiv(p.BK*(p.BM+p.BN)/4, p.invocations()) }
 
-func (s blockShape) validate(on device) error {
-	if s.bm < 4 || s.bn < 4 || s.bk < 4 || s.tm < 4 || s.tn < 4 || s.bk%4 != 0 || s.tm%4 != 0 || s.tn%4 != 0 ||
-		s.bm%s.tm != 0 || s.bn%s.tn != 0 || s.tm*s.tn > 1024 || !slices.Contains([]int{1, 2, 4, 8}, s.slices) || s.bk%s.slices != 0 || s.tm*s.tn/4%s.slices != 0 || s.stages < 1 || s.stages > 2 || s.bm > 1024 || s.bn > 1024 || s.bk > 1024 {
-		return fmt.Errorf("conv2d: gemm_block: there is no block %+v", s)
-	}
-	if !s.fits(on) {
-		return fmt.Errorf("conv2d: gemm_block: a block %+v needs %d invocations and %d bytes of shared memory, the device has %d and %d",
-			s, s.invocations(), s.sharedBytes(), on.maxInvocations, on.sharedBytes)
+// validate fails for parameters that the kernel cannot be compiled with. There are Slices.
+func (p BlockParams) validate(on device) error {
+	switch {
+	case p.BM < 4 || p.BN < 4 || p.BK < 4 || p.TM < 4 || p.TN < 4 || p.BK%4 != 0 || p.TM%4 != 0 || p.TN%4 != 0 ||
+		p.BM%p.TM != 0 || p.BN%p.TN != 0 || p.TM*p.TN > 1024 || !slices.Contains([]int{1, 2, 4, 8}, p.Slices) || p.BK%p.Slices != 0 || p.TM*p.TN/4%p.Slices != 0 || p.Stages < 1 || p.Stages > 2 || p.BM > 1024 || p.BN > 1024 || p.BK > 1024:
+		return fmt.Errorf("conv2d: gemm_block: there is no block %v", p)
+	case !p.fits(on):
+		return fmt.Errorf("conv2d: gemm_block: a block %v needs %d invocations and %d bytes of shared memory, the device has %d and %d",
+			p, p.invocations(), p.sharedBytes(), on.maxInvocations, on.sharedBytes)
+	case p.Split < 1 || p.Split > 1024:
+		return fmt.Errorf("conv2d: gemm_block: split is %d", p.Split)
+	case p.Fused < 0 || p.Fused > maxFused:
+		return fmt.Errorf("conv2d: gemm_block: fused is %d, must be from 0 to %d", p.Fused, maxFused)
 	}
 	return nil
 }
@@ -157,14 +154,14 @@ func gemmBlockSequence(p GEMMProblem, params BlockParams, on device) (kernel.Seq
 		return kernel.Sequence{}, err
 	}
 	r := kernel.Sequence{WorkspaceLen: b.workspace, SemaphoreCount: b.semaphores}
-	if b.packA {
+	if b.PackA == 1 {
 		r.Steps = append(r.Steps, b.copyA())
 	}
-	if b.packB {
+	if b.PackB == 1 {
 		r.Steps = append(r.Steps, packStep(p.b(), kernel.Weights, p.TransB, b.kPad, b.nPad, b.nPad, b.offsetB))
 	}
 	r.Steps = append(r.Steps, b.block())
-	if b.split > 1 && b.fused == 0 {
+	if b.Split > 1 && b.Fused == 0 {
 		r.Steps = append(r.Steps, b.reduce())
 	}
 	return r, nil
@@ -173,7 +170,7 @@ func gemmBlockSequence(p GEMMProblem, params BlockParams, on device) (kernel.Seq
 // copyA copies A to K x M, tile by tile.
 func (b blockPlan) copyA() kernel.Step {
 	s := b.a()
-	step := packStep(s, kernel.Input, !b.TransA, b.kPad, b.mPad, b.shape.bm, 0)
+	step := packStep(s, kernel.Input, !b.TransA, b.kPad, b.mPad, b.BM, 0)
 	if !b.TransA && s.vector() == 4 {
 		step.Source = shader.MustSource("gemm_turn", gemmTurn, nil)
 		step.Groups = [3]int{ceilDiv(b.kPad, 32), ceilDiv(b.mPad, 128), s.matrices()}
@@ -195,44 +192,42 @@ func packStep(s stored, from kernel.Role, turn bool, height, width, tile, offset
 }
 
 func (b blockPlan) block() kernel.Step {
-	s, a, m, c := b.shape, b.a(), b.b(), b.c()
-	d := shader.Defines{
-		"BM": strconv.Itoa(s.bm), "BN": strconv.Itoa(s.bn), "BK": strconv.Itoa(s.bk),
-		"TM": strconv.Itoa(s.tm), "TN": strconv.Itoa(s.tn),
-		"STAGES": strconv.Itoa(s.stages), "SLICES": strconv.Itoa(s.slices), "SPLIT": strconv.Itoa(b.split),
-		"TRANS_A": onOff(b.TransA), "VECTOR_A": strconv.Itoa(a.vector()),
-		"TRANS_B": onOff(b.TransB), "VECTOR_B": strconv.Itoa(m.vector()),
-		"EDGE_A": onOff(b.M%s.bm != 0 || b.K%s.bk != 0), "EDGE_B": onOff(b.N%s.bn != 0 || b.K%s.bk != 0),
-		"EDGE_C": onOff(b.M%s.bm != 0 || b.N%s.bn != 0), "VECTOR_C": strconv.Itoa(c.vector()),
-	}
+	a, m, c := b.a(), b.b(), b.c()
+	d := defines(map[string]int{
+		"BM": b.BM, "BN": b.BN, "BK": b.BK, "TM": b.TM, "TN": b.TN, "STAGES": b.Stages, "SLICES": b.Slices, "SPLIT": b.Split,
+		"VECTOR_A": a.vector(), "VECTOR_B": m.vector(), "VECTOR_C": c.vector(),
+	})
+	d["TRANS_A"], d["TRANS_B"] = onOff(b.TransA), onOff(b.TransB)
+	edgeM, edgeN, edgeK := b.M%b.BM != 0, b.N%b.BN != 0, b.K%b.BK != 0
+	d["EDGE_A"], d["EDGE_B"], d["EDGE_C"] = onOff(edgeM || edgeK), onOff(edgeN || edgeK), onOff(edgeM || edgeN)
 	from, to := []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1)}, []kernel.Binding{outputBinding}
 	lda, ldb, strideA, strideB := a.ld, m.ld, a.stride, m.stride
 	gapA := 0
-	if b.packA {
+	if b.PackA == 1 {
 		d["TRANS_A"], d["VECTOR_A"], d["EDGE_A"] = "1", "4", "0"
-		from[0].Role, lda, strideA = kernel.Workspace, s.bm, a.packedStride(b.kPad*b.mPad)
-		gapA = (b.kPad - 1) * s.bm
+		from[0].Role, lda, strideA = kernel.Workspace, b.BM, a.packedStride(b.kPad*b.mPad)
+		gapA = (b.kPad - 1) * b.BM
 	}
-	if b.packB {
+	if b.PackB == 1 {
 		d["TRANS_B"], d["VECTOR_B"], d["EDGE_B"] = "0", "4", "0"
 		from[1].Role, ldb, strideB = kernel.Workspace, b.nPad, m.packedStride(b.kPad*b.nPad)
 	}
-	if b.split > 1 && b.fused == 0 {
+	if b.Split > 1 && b.Fused == 0 {
 		to = []kernel.Binding{partialBinding}
 		d["VECTOR_C"] = strconv.Itoa(stored{columns: b.N, ld: b.M * b.N, stride: b.offsetP}.vector())
 	} else {
 		from = append(from, b.epilogue(d)...)
 	}
-	if b.fused > 0 {
+	if b.Fused > 0 {
 		to = append(to, partialBinding, semaphoresBinding)
-		d["FUSED"] = strconv.Itoa(b.fused)
+		d["FUSED"] = strconv.Itoa(b.Fused)
 	}
 	uniforms := kernel.Ints{{"M", b.M}, {"N", b.N}, {"K", b.depth()}, {"lda", lda}, {"ldb", ldb}, {"ldc", c.ld},
 		{"strideA", strideA}, {"strideB", strideB}, {"strideC", c.stride},
 		{"gapA", gapA}, {"offsetA", 0}, {"offsetB", b.offsetB}, {"offsetPartial", b.offsetP}}.Uniforms()
 	return kernel.Step{
-		Source:   shader.MustSource(partName(s.name(), b.split, b.fused), gemmBlock, d),
-		Groups:   [3]int{ceilDiv(b.N, s.bn), ceilDiv(b.M, s.bm), orOne(b.Batch) * b.split},
+		Source:   shader.MustSource(partName(b.name(), b.Split, b.Fused), gemmBlock, d),
+		Groups:   [3]int{ceilDiv(b.N, b.BN), ceilDiv(b.M, b.BM), orOne(b.Batch) * b.Split},
 		Uniforms: append(uniforms, b.factors()...),
 		Bindings: append(from, to...),
 	}
@@ -246,10 +241,10 @@ func (s stored) packedStride(elements int) int {
 	return elements
 }
 
-func (s blockShape) name() string {
-	name := fmt.Sprintf("gemm_block_%dx%dx%d", s.bm, s.bn, s.bk)
-	if s.slices > 1 {
-		name += fmt.Sprintf("_slices%d", s.slices)
+func (p BlockParams) name() string {
+	name := fmt.Sprintf("gemm_block_%dx%dx%d", p.BM, p.BN, p.BK)
+	if p.Slices > 1 {
+		name += fmt.Sprintf("_slices%d", p.Slices)
 	}
 	return name
 }
@@ -267,11 +262,11 @@ func partName(name string, split, fused int) string {
 
 // reduce adds up the parts.
 func (b blockPlan) reduce() kernel.Step {
-	d := shader.Defines{"SPLIT": strconv.Itoa(b.split)}
+	d := shader.Defines{"SPLIT": strconv.Itoa(b.Split)}
 	bound := append([]kernel.Binding{outputBinding, partialBinding}, b.epilogue(d)...)
 	c := b.c()
 	return kernel.Step{
-		Source: shader.MustSource(fmt.Sprintf("gemm_reduce_split%d", b.split), gemmReduce, d),
+		Source: shader.MustSource(fmt.Sprintf("gemm_reduce_split%d", b.Split), gemmReduce, d),
 		Groups: [3]int{ceilDiv(b.M*b.N, 128), orOne(b.Batch), 1},
 		Uniforms: append(kernel.Ints{{"M", b.M}, {"N", b.N}, {"ldc", c.ld}, {"strideC", c.stride}, {"offsetPartial", b.offsetP}}.Uniforms(),
 			b.factors()...),

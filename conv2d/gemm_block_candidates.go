@@ -4,45 +4,47 @@ package conv2d
 
 import "slices"
 
-// blockShape is a form of gemm_block that was fast on some problem.
-type blockShape struct{ bm, bn, bk, tm, tn, stages, slices int }
-
-// blockShapes are the forms, ordered by the work of a group and of its invocations.
-var blockShapes = []blockShape{
-	{128, 128, 8, 8, 8, 2, 1},
-	{64, 128, 8, 8, 8, 1, 1},
-	{64, 128, 32, 16, 8, 1, 4},
-	{64, 128, 16, 8, 8, 2, 2},
-	{128, 64, 16, 8, 8, 1, 1},
-	{64, 64, 16, 8, 4, 1, 1},
-	{64, 64, 32, 8, 8, 1, 4},
-	{64, 64, 32, 8, 4, 1, 2},
-	{64, 32, 64, 8, 8, 1, 8},
-	{32, 64, 32, 8, 4, 1, 4},
-	{32, 64, 32, 8, 4, 2, 4},
-	{32, 64, 16, 8, 4, 1, 2},
-	{32, 64, 16, 4, 4, 1, 1},
-	{32, 32, 32, 4, 4, 1, 4},
-	anyShape,
-	{16, 64, 16, 4, 4, 1, 1},
-	{4, 128, 16, 4, 4, 1, 1},
+// block returns the parameters of a form of gemm_block, whose sum has one part.
+func block(bm, bn, bk, tm, tn, stages, slices int) BlockParams {
+	return BlockParams{BM: bm, BN: bn, BK: bk, TM: tm, TN: tn, Stages: stages, Slices: slices, Split: 1}
 }
 
-// anyShape is a candidate for every problem.
-var anyShape = blockShape{32, 32, 16, 4, 4, 1, 1}
+// blockForms are forms that were fast on some problem, ordered by the work of a group and of
+// its invocations.
+var blockForms = []BlockParams{
+	block(128, 128, 8, 8, 8, 2, 1),
+	block(64, 128, 8, 8, 8, 1, 1),
+	block(64, 128, 32, 16, 8, 1, 4),
+	block(64, 128, 16, 8, 8, 2, 2),
+	block(128, 64, 16, 8, 8, 1, 1),
+	block(64, 64, 16, 8, 4, 1, 1),
+	block(64, 64, 32, 8, 8, 1, 4),
+	block(64, 64, 32, 8, 4, 1, 2),
+	block(64, 32, 64, 8, 8, 1, 8),
+	block(32, 64, 32, 8, 4, 1, 4),
+	block(32, 64, 32, 8, 4, 2, 4),
+	block(32, 64, 16, 8, 4, 1, 2),
+	block(32, 64, 16, 4, 4, 1, 1),
+	block(32, 32, 32, 4, 4, 1, 4),
+	anyForm,
+	block(16, 64, 16, 4, 4, 1, 1),
+	block(4, 128, 16, 4, 4, 1, 1),
+}
+
+// anyForm is a candidate for every problem.
+var anyForm = block(32, 32, 16, 4, 4, 1, 1)
 
 // shortK is the longest K for which a group may copy all of it in one step.
 const shortK = 64
 
-// shapes returns the candidates among the forms. The steps of a small product spend
+// forms returns the candidates among the forms. The steps of a small product spend
 // their time waiting for each other, so a short K is tried in one step too.
-func (p GEMMProblem) shapes() []blockShape {
-	list := slices.Clone(blockShapes)
-	if p.K <= shortK {
-		for _, s := range []blockShape{
-			{16, 32, 0, 4, 4, 1, 4}, {16, 64, 0, 4, 4, 1, 2}, {32, 32, 0, 4, 4, 1, 2}, {32, 64, 0, 4, 4, 1, 1}, {64, 64, 0, 8, 4, 1, 1},
+func (p GEMMProblem) forms() []BlockParams {
+	list := slices.Clone(blockForms)
+	if bk := roundUp(p.K, 4); p.K <= shortK {
+		for _, s := range []BlockParams{
+			block(16, 32, bk, 4, 4, 1, 4), block(16, 64, bk, 4, 4, 1, 2), block(32, 32, bk, 4, 4, 1, 2), block(32, 64, bk, 4, 4, 1, 1), block(64, 64, bk, 8, 4, 1, 1),
 		} {
-			s.bk = roundUp(p.K, 4)
 			if !slices.Contains(list, s) {
 				list = append(list, s)
 			}
@@ -52,20 +54,20 @@ func (p GEMMProblem) shapes() []blockShape {
 }
 
 // lanes are the invocations of a slice.
-func (s blockShape) lanes() int { return s.bm / s.tm * (s.bn / s.tn) }
+func (p BlockParams) lanes() int { return p.BM / p.TM * (p.BN / p.TN) }
 
-func (s blockShape) invocations() int { return s.slices * s.lanes() }
+func (p BlockParams) invocations() int { return p.Slices * p.lanes() }
 
-func (s blockShape) sharedBytes() int {
-	n := 4 * s.stages * s.bk * (s.bm + s.bn)
-	if s.slices > 1 {
-		n += 16 * s.slices * min(s.slices, 4) * s.lanes()
+func (p BlockParams) sharedBytes() int {
+	n := 4 * p.Stages * p.BK * (p.BM + p.BN)
+	if p.Slices > 1 {
+		n += 16 * p.Slices * min(p.Slices, 4) * p.lanes()
 	}
 	return n
 }
 
-func (s blockShape) fits(on device) bool {
-	return s.invocations() <= on.maxInvocations && s.sharedBytes() <= on.sharedBytes
+func (p BlockParams) fits(on device) bool {
+	return p.invocations() <= on.maxInvocations && p.sharedBytes() <= on.sharedBytes
 }
 
 // blockGroups is the number of groups that fill a large GPU. OpenGL does not report
@@ -84,18 +86,18 @@ func gemmBlockCandidates(p GEMMProblem, on device) []BlockParams {
 		return nil
 	}
 	var list []BlockParams
-	for _, s := range p.shapes() {
+	for _, form := range p.forms() {
 		// Blocks mostly beyond the matrix only waste time.
-		if !s.fits(on) || s != anyShape && (s.bm >= 2*roundUp(p.M, 4) && s.bm > 4 || s.bn >= 2*roundUp(p.N, 32)) {
+		if !form.fits(on) || form != anyForm && (form.BM >= 2*roundUp(p.M, 4) && form.BM > 4 || form.BN >= 2*roundUp(p.N, 32)) {
 			continue
 		}
-		groups := ceilDiv(p.M, s.bm) * ceilDiv(p.N, s.bn) * orOne(p.Batch)
-		most := min(maxSplit, ceilDiv(p.K, 2*s.bk))
-		for _, split := range splits(groups, most) {
-			list = append(list, p.packings(s.params(split))...)
-			if split > 1 && s.sharedBytes()+semaphoreBytes <= on.sharedBytes {
-				fused := s.params(split)
-				fused.Fused = s.fused()
+		groups := ceilDiv(p.M, form.BM) * ceilDiv(p.N, form.BN) * orOne(p.Batch)
+		most := min(maxSplit, ceilDiv(p.K, 2*form.BK))
+		for _, form.Split = range splits(groups, most) {
+			list = append(list, p.packings(form)...)
+			if form.Split > 1 && form.sharedBytes()+semaphoreBytes <= on.sharedBytes {
+				fused := form
+				fused.Fused = form.fused()
 				list = append(list, p.packings(fused)...)
 			}
 		}
@@ -125,15 +127,11 @@ func splits(groups, most int) []int {
 
 // fused returns how many parts at a time the last group of a tile reads: more where
 // the product takes many registers in any case.
-func (s blockShape) fused() int {
-	if s.tm*s.tn < 32 {
+func (p BlockParams) fused() int {
+	if p.TM*p.TN < 32 {
 		return 2
 	}
 	return 4
-}
-
-func (s blockShape) params(split int) BlockParams {
-	return BlockParams{BM: s.bm, BN: s.bn, BK: s.bk, TM: s.tm, TN: s.tn, Stages: s.stages, Slices: s.slices, Split: split}
 }
 
 // packings returns the parameters with the matrices packed in the ways that may help.

@@ -15,7 +15,7 @@ func TestGEMMBlock(t *testing.T) {
 	r := newRig(t)
 	likeliest := firstOf(gemmBlockAlgorithm, 1)
 	small := gemmBlockAlgorithm // the same code, and soon compiled
-	small.candidates = func(GEMMProblem, device) []Params { return []Params{blockShape{16, 16, 4, 4, 4, 2, 1}.params(1)} }
+	small.candidates = func(GEMMProblem, device) []Params { return []Params{block(16, 16, 4, 4, 4, 2, 1)} }
 	problems := []GEMMProblem{
 		plain(1, 1, 1), plain(17, 17, 17), plain(64, 64, 64), plain(129, 68, 33), plain(16, 90, 27), plain(1, 300, 70),
 		{M: 40, N: 70, K: 36, TransA: true, Bias: RowBias, Activation: ReLU},
@@ -40,13 +40,13 @@ func TestGEMMBlock(t *testing.T) {
 func TestGEMMBlockPackedAndSplit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	base := blockShape{16, 16, 4, 4, 4, 2, 1}.params(1)
+	base := block(16, 16, 4, 4, 4, 2, 1)
 	forms := []Params{
 		with(base, "pack_a", 1), with(base, "pack_b", 1), with(base, "pack_a", 1, "pack_b", 1, "split", 3),
 		with(base, "split", 2), with(base, "split", 16), with(base, "stages", 1, "split", 2),
 		with(base, "split", 2, "fused", 4), with(base, "split", 5, "fused", 2),
 		with(base, "pack_a", 1, "pack_b", 1, "split", 3, "fused", 1),
-		with(blockShape{16, 16, 8, 8, 8, 1, 4}.params(16), "fused", 3),
+		with(block(16, 16, 8, 8, 8, 1, 4), "split", 16, "fused", 3),
 	}
 	problems := []GEMMProblem{
 		plain(33, 45, 51),
@@ -67,10 +67,10 @@ func TestGEMMBlockInSlices(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	forms := []Params{
-		blockShape{16, 16, 8, 4, 4, 2, 2}.params(1), blockShape{16, 16, 8, 8, 8, 1, 4}.params(1),
-		blockShape{16, 16, 16, 4, 4, 1, 4}.params(2), with(blockShape{16, 16, 16, 4, 4, 1, 4}.params(3), "fused", 2),
-		with(blockShape{16, 16, 4, 4, 8, 1, 2}.params(4), "fused", 4), blockShape{16, 16, 8, 8, 4, 2, 8}.params(1),
-		blockShape{16, 16, 8, 16, 8, 2, 4}.params(1), with(blockShape{32, 32, 32, 8, 8, 1, 8}.params(3), "fused", 2), blockShape{64, 32, 64, 16, 4, 1, 4}.params(1),
+		block(16, 16, 8, 4, 4, 2, 2), block(16, 16, 8, 8, 8, 1, 4),
+		with(block(16, 16, 16, 4, 4, 1, 4), "split", 2), with(block(16, 16, 16, 4, 4, 1, 4), "split", 3, "fused", 2),
+		with(block(16, 16, 4, 4, 8, 1, 2), "split", 4, "fused", 4), block(16, 16, 8, 8, 4, 2, 8),
+		block(16, 16, 8, 16, 8, 2, 4), with(block(32, 32, 32, 8, 8, 1, 8), "split", 3, "fused", 2), block(64, 32, 64, 16, 4, 1, 4),
 	}
 	problems := []GEMMProblem{
 		plain(33, 45, 51),
@@ -82,10 +82,10 @@ func TestGEMMBlockInSlices(t *testing.T) {
 		small.candidates = func(GEMMProblem, device) []Params { return inTurn(forms, i, len(problems)) }
 		checkGEMM(t, r, small, p)
 	}
-	for _, s := range blockShapes {
-		if s.slices > 1 && s.fits(deviceOf(r.context.Info())) {
+	for _, s := range blockForms {
+		if s.Slices > 1 && s.fits(deviceOf(r.context.Info())) {
 			one := gemmBlockAlgorithm
-			one.candidates = func(GEMMProblem, device) []Params { return []Params{s.params(1)} }
+			one.candidates = func(GEMMProblem, device) []Params { return []Params{s} }
 			checkGEMM(t, r, one, plain(70, 68, 65))
 		}
 	}
@@ -100,7 +100,7 @@ func TestGEMMBlockPassesSpecialsOn(t *testing.T) {
 
 func TestGEMMBlockRefusesParameters(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 32 << 10, maxGroups: [3]int32{math.MaxInt32, 65535, 65535}}
-	good := blockShape{64, 64, 8, 8, 4, 1, 1}.params(1)
+	good := block(64, 64, 8, 8, 4, 1, 1)
 	tests := []struct {
 		params Params
 		want   string
@@ -112,10 +112,10 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 		{with(good, "stages", 3), "there is no block"},
 		{with(good, "slices", 3), "there is no block"},
 		{with(good, "bm", 128, "bn", 128, "tm", 64, "tn", 32), "there is no block"},
-		{with(blockShape{16, 16, 8, 4, 4, 1, 8}.params(1), "split", 1), "there is no block"},
+		{with(block(16, 16, 8, 4, 4, 1, 8), "split", 1), "there is no block"},
 		{with(good, "fused", maxFused+1), "fused is 9, must be from 0 to 8"},
 		{with(good, "fused", -1), "parameter fused is -1"},
-		{with(blockShape{64, 64, 64, 8, 4, 1, 1}.params(2), "fused", 2), "no shared memory to add up its parts"},
+		{with(block(64, 64, 64, 8, 4, 1, 1), "split", 2, "fused", 2), "no shared memory to add up its parts"},
 	}
 	for _, test := range tests {
 		_, err := gemmBlockAlgorithm.sequence(plain(64, 64, 64), test.params, on)
@@ -132,7 +132,7 @@ func TestGEMMBlockRefusesParameters(t *testing.T) {
 // slices and fused.
 func TestGEMMBlockKeepsOldChoices(t *testing.T) {
 	on := device{maxInvocations: 1024, sharedBytes: 48 << 10, maxGroups: guaranteed.maxGroups}
-	now := blockShape{64, 64, 16, 8, 4, 1, 1}.params(8)
+	now := with(block(64, 64, 16, 8, 4, 1, 1), "split", 8)
 	data := []byte(`{"bk":16,"bm":64,"bn":64,"pack_a":0,"pack_b":0,"split":8,"stages":1,"tm":8,"tn":4}`)
 	old, err := paramDecoders["gemm_block"](data)
 	if err != nil {

@@ -37,10 +37,10 @@ var factorKernels = []struct {
 	{Choice{"gemm_row", SkinnyParams{Lanes: 8, Slices: 4, Split: 1, Fused: 1}}, GEMMProblem{M: 3, N: 40, K: 50}, false},
 	{Choice{"gemm_row", SkinnyParams{Lanes: 8, Slices: 4, Split: 3, Fused: 2}}, GEMMProblem{M: 2, N: 36, K: 50}, false},
 	{Choice{"gemm_row", SkinnyParams{Lanes: 8, Slices: 2, Split: 2}}, GEMMProblem{M: 1, N: 36, K: 50}, false},
-	{Choice{"gemm_block", blockShape{16, 16, 4, 4, 4, 2, 1}.params(1)}, GEMMProblem{M: 16, N: 32, K: 8}, false},
-	{Choice{"gemm_block", with(blockShape{16, 16, 4, 4, 4, 1, 1}.params(4), "fused", 2, "pack_a", 1, "pack_b", 1)}, GEMMProblem{M: 17, N: 19, K: 33}, false},
-	{Choice{"gemm_block", blockShape{16, 16, 8, 8, 8, 1, 4}.params(2)}, GEMMProblem{M: 16, N: 16, K: 40, Batch: 2, StrideA: 640, StrideC: 260}, false},
-	{Choice{"gemm_tiled", tile32.params()}, GEMMProblem{M: 33, N: 34, K: 17}, true},
+	{Choice{"gemm_block", block(16, 16, 4, 4, 4, 2, 1)}, GEMMProblem{M: 16, N: 32, K: 8}, false},
+	{Choice{"gemm_block", with(block(16, 16, 4, 4, 4, 1, 1), "split", 4, "fused", 2, "pack_a", 1, "pack_b", 1)}, GEMMProblem{M: 17, N: 19, K: 33}, false},
+	{Choice{"gemm_block", with(block(16, 16, 8, 8, 8, 1, 4), "split", 2)}, GEMMProblem{M: 16, N: 16, K: 40, Batch: 2, StrideA: 640, StrideC: 260}, false},
+	{Choice{"gemm_tiled", tile32}, GEMMProblem{M: 33, N: 34, K: 17}, true},
 }
 
 // TestFactorsOfZero computes products with an alpha and a beta of 0 by every kernel:

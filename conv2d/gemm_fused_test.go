@@ -28,7 +28,7 @@ type fusedCase struct {
 var fusedCases = []fusedCase{
 	{
 		GEMMProblem{M: 50, N: 70, K: 64, Batch: 2, StrideA: 50 * 64, StrideC: 50 * 70, Bias: RowBias, Activation: ReLU},
-		Choice{"gemm_block", with(blockShape{16, 16, 4, 4, 4, 1, 1}.params(16), "fused", 2)},
+		Choice{"gemm_block", with(block(16, 16, 4, 4, 4, 1, 1), "split", 16, "fused", 2)},
 	},
 	{
 		GEMMProblem{M: 2, N: 300, K: 200, Factors: AlphaBeta(2, 0)},

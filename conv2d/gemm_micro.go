@@ -49,9 +49,9 @@ func gemmMicroWork(p GEMMProblem, t microTile) microWork {
 	return microWork{
 		groups:   grid[0] * grid[1] * grid[2],
 		steps:    float64(p.K),
-		loads:    float64(t.rows)*loadShare(a.pairs) + float64(t.columns)*loadShare(b.pairs),
-		products: float64(t.rows * t.columns),
-		stores:   float64(t.rows*t.columns) * loadShare(p.c().pairs()),
+		loads:    float64(t.Rows)*loadShare(a.pairs) + float64(t.Columns)*loadShare(b.pairs),
+		products: float64(t.Rows * t.Columns),
+		stores:   float64(t.Rows*t.Columns) * loadShare(p.c().pairs()),
 		copied:   a.copied() + b.copied(),
 	}
 }
@@ -89,12 +89,12 @@ func (p GEMMProblem) microOperands(t microTile, roles productRoles) (a, b microO
 		return a, b // neither is read
 	}
 	switch {
-	case p.TransA && t.rows%2 != 0: // a turned matrix is loaded two rows at a time
+	case p.TransA && t.Rows%2 != 0: // a turned matrix is loaded two rows at a time
 		a.pairs = false
-	case !a.pairs && grid[0]*(t.lanes/t.lanesM) >= minReuse:
+	case !a.pairs && grid[0]*(t.lanes/t.LanesM) >= minReuse:
 		a = a.even()
 	}
-	if !b.pairs && grid[1]*t.lanesM >= minReuse {
+	if !b.pairs && grid[1]*t.LanesM >= minReuse {
 		b = b.even()
 	}
 	return a, b
@@ -131,8 +131,8 @@ func gemmMicroSequence(p GEMMProblem, params MicroParams, on device, roles produ
 	if err != nil {
 		return made, err
 	}
-	if t.columns%2 != 0 {
-		return made, fmt.Errorf("conv2d: a tile with %d columns: a matrix product needs an even number", t.columns)
+	if t.Columns%2 != 0 {
+		return made, fmt.Errorf("conv2d: a tile with %d columns: a matrix product needs an even number", t.Columns)
 	}
 	grid := gemmMicroGrid(p, t)
 	a, b := p.microOperands(t, roles)

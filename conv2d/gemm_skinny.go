@@ -55,19 +55,18 @@ func gemmSkinnyCandidates(p GEMMProblem, on device) []SkinnyParams {
 	var list []SkinnyParams
 	if p.K <= shortK && product(orOne(p.Batch), p.M, p.N) <= smallC {
 		for _, s := range []struct{ rows, lanes, slices int }{{2, 32, 8}, {1, 32, 4}, {1, 32, 2}, {1, 32, 1}, {2, 32, 4}, {1, 64, 2}, {4, 32, 4}} {
-			r := skinnyPlan{GEMMProblem: p, height: min(s.rows, p.M), lanes: s.lanes, slices: s.slices, split: 1, fused: 1}
-			r.ahead = min(maxSkinnyAhead, ceilDiv(p.K, s.slices))
-			list = append(list, r.params())
+			list = append(list, SkinnyParams{Rows: min(s.rows, p.M), Lanes: s.lanes, Slices: s.slices, Split: 1, Fused: 1,
+				Ahead: min(maxSkinnyAhead, ceilDiv(p.K, s.slices))})
 		}
 	}
 	if p.M > maxRows {
 		return distinct(list)
 	}
 	add := func(lanes, slices, ahead, groups, fused int) {
-		r := skinnyPlan{GEMMProblem: p, height: p.M, lanes: lanes, slices: slices, ahead: ahead, fused: fused}
-		r.split = r.parts(groups)
+		r := skinnyPlan{p, SkinnyParams{Rows: p.M, Lanes: lanes, Slices: slices, Ahead: ahead, Fused: fused}}
+		r.Split = r.parts(groups)
 		if r.fits(on) {
-			list = append(list, r.params())
+			list = append(list, r.SkinnyParams)
 		}
 	}
 	// Twice as many groups as a large GPU runs at once hide the wait for memory.
@@ -99,45 +98,39 @@ func distinct(list []SkinnyParams) []SkinnyParams {
 	return out
 }
 
-// skinnyPlan is the parameters applied to a problem.
+// skinnyPlan is the parameters applied to a problem, with their defaults.
 type skinnyPlan struct {
 	GEMMProblem
-	height, lanes, slices, split, ahead, fused int
-}
-
-func (r skinnyPlan) params() SkinnyParams {
-	return SkinnyParams{Rows: r.height, Lanes: r.lanes, Slices: r.slices, Split: r.split, Ahead: r.ahead, Fused: r.fused}
+	SkinnyParams
 }
 
 // parts returns the parts of K for about groups groups, such that every part but the
 // last takes whole rounds of ahead rows for each slice.
 func (r skinnyPlan) parts(groups int) int {
-	rounds := ceilDiv(r.K, r.ahead*r.slices)
-	parts := min(maxSplit, rounds, max(1, groups/(ceilDiv(r.N, 4*r.lanes)*orOne(r.Batch))))
+	rounds := ceilDiv(r.K, r.Ahead*r.Slices)
+	parts := min(maxSplit, rounds, max(1, groups/(ceilDiv(r.N, 4*r.Lanes)*orOne(r.Batch))))
 	return ceilDiv(rounds, ceilDiv(rounds, parts))
 }
 
 // fits reports whether the device can start groups of this kind.
 func (r skinnyPlan) fits(on device) bool {
-	return r.height >= 1 && r.height <= maxRows && r.lanes >= 1 && r.slices >= 1 && r.lanes*r.slices <= on.maxInvocations &&
-		16*r.lanes*r.slices*r.height+semaphoreBytes <= on.sharedBytes
+	return r.Rows >= 1 && r.Rows <= maxRows && r.Lanes >= 1 && r.Slices >= 1 && r.Lanes*r.Slices <= on.maxInvocations &&
+		16*r.Lanes*r.Slices*r.Rows+semaphoreBytes <= on.sharedBytes
 }
 
 func newSkinnyPlan(p GEMMProblem, params SkinnyParams, on device) (skinnyPlan, error) {
-	r := skinnyPlan{
-		GEMMProblem: p, height: cmp.Or(params.Rows, p.M), lanes: params.Lanes, slices: params.Slices,
-		split: params.Split, ahead: cmp.Or(params.Ahead, skinnyAhead), fused: params.Fused,
-	}
+	r := skinnyPlan{p, params}
+	r.Rows, r.Ahead = cmp.Or(r.Rows, p.M), cmp.Or(r.Ahead, skinnyAhead)
 	if !p.takesSkinny() {
 		return r, fmt.Errorf("conv2d: gemm_row does not compute %v", p)
 	}
 	switch {
-	case !r.fits(on) || r.split < 1 || r.split > 1024 || r.ahead < 1 || r.ahead > maxSkinnyAhead || r.fused > maxFused:
+	case !r.fits(on) || r.Split < 1 || r.Split > 1024 || r.Ahead < 1 || r.Ahead > maxSkinnyAhead || r.Fused > maxFused:
 		return r, fmt.Errorf("conv2d: gemm_row: there is no group of %v", params)
-	case product(orOne(p.Batch), r.split, p.M, p.N) > maxElements:
+	case product(orOne(p.Batch), r.Split, p.M, p.N) > maxElements:
 		return r, fmt.Errorf("conv2d: gemm_row needs a workspace of more than %d elements for %v", maxElements, p)
 	}
-	return r, checkLoops(on, 4*r.height, ceilDiv(r.depth(), r.split*r.slices*r.ahead), 0, r.ahead)
+	return r, checkLoops(on, 4*r.Rows, ceilDiv(r.depth(), r.Split*r.Slices*r.Ahead), 0, r.Ahead)
 }
 
 // maxSkinnyAhead is the most rows that leave registers for other values.
@@ -150,13 +143,13 @@ func gemmSkinnySequence(p GEMMProblem, params SkinnyParams, on device) (kernel.S
 	}
 	sums := r.sums()
 	made := kernel.Sequence{Steps: []kernel.Step{sums}}
-	if r.fused == 0 {
-		made.Steps = append(made.Steps, blockPlan{GEMMProblem: p, split: r.split}.reduce())
-	} else if r.split > 1 {
+	if r.Fused == 0 {
+		made.Steps = append(made.Steps, blockPlan{GEMMProblem: p, BlockParams: BlockParams{Split: r.Split}}.reduce())
+	} else if r.Split > 1 {
 		made.SemaphoreCount = sums.Groups[0] * sums.Groups[1] * orOne(p.Batch)
 	}
 	if made.Uses(kernel.Workspace) {
-		made.WorkspaceLen = orOne(p.Batch) * r.split * p.M * p.N
+		made.WorkspaceLen = orOne(p.Batch) * r.Split * p.M * p.N
 	}
 	return made, nil
 }
@@ -165,25 +158,25 @@ func gemmSkinnySequence(p GEMMProblem, params SkinnyParams, on device) (kernel.S
 func (r skinnyPlan) sums() kernel.Step {
 	c := r.c()
 	d := shader.Defines{
-		"ROWS": strconv.Itoa(r.height), "EDGE_M": onOff(r.M%r.height != 0), "LANES": strconv.Itoa(r.lanes), "SLICES": strconv.Itoa(r.slices),
-		"SPLIT": strconv.Itoa(r.split), "AHEAD": strconv.Itoa(r.ahead), "TRANS_A": onOff(r.TransA),
+		"ROWS": strconv.Itoa(r.Rows), "EDGE_M": onOff(r.M%r.Rows != 0), "LANES": strconv.Itoa(r.Lanes), "SLICES": strconv.Itoa(r.Slices),
+		"SPLIT": strconv.Itoa(r.Split), "AHEAD": strconv.Itoa(r.Ahead), "TRANS_A": onOff(r.TransA),
 	}
 	bound := []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1)}
-	if r.fused > 0 {
-		d["FUSED"], d["VECTOR_C"] = strconv.Itoa(r.fused), strconv.Itoa(c.vector())
+	if r.Fused > 0 {
+		d["FUSED"], d["VECTOR_C"] = strconv.Itoa(r.Fused), strconv.Itoa(c.vector())
 		bound = append(append(bound, outputBinding), r.epilogue(d)...)
 	}
-	if r.fused == 0 || r.split > 1 {
+	if r.Fused == 0 || r.Split > 1 {
 		bound = append(bound, partialBinding)
 	}
-	if r.fused > 0 && r.split > 1 {
+	if r.Fused > 0 && r.Split > 1 {
 		bound = append(bound, semaphoresBinding)
 	}
 	uniforms := kernel.Ints{{"M", r.M}, {"N", r.N}, {"K", r.depth()}, {"lda", r.a().ld}, {"ldb", r.b().ld}, {"ldc", c.ld},
 		{"strideA", r.StrideA}, {"strideB", r.StrideB}, {"strideC", c.stride}}.Uniforms()
 	return kernel.Step{
-		Source:   shader.MustSource(partName("gemm_row", r.split, r.fused), gemmSkinny, d),
-		Groups:   [3]int{ceilDiv(r.N, 4*r.lanes), ceilDiv(r.M, r.height), orOne(r.Batch) * r.split},
+		Source:   shader.MustSource(partName("gemm_row", r.Split, r.Fused), gemmSkinny, d),
+		Groups:   [3]int{ceilDiv(r.N, 4*r.Lanes), ceilDiv(r.M, r.Rows), orOne(r.Batch) * r.Split},
 		Uniforms: append(uniforms, r.factors()...),
 		Bindings: bound,
 	}

@@ -30,17 +30,14 @@ type TiledParams struct {
 }
 
 // String returns the parameters as text.
-func (p TiledParams) String() string { return paramsText(p) }
-
-// tile is how gemm_tiled.comp divides a matrix product among invocations.
-type tile struct{ size, depth, localY int }
+func (t TiledParams) String() string { return paramsText(t) }
 
 // The tiles that suit every driver. They need 4, 8 and 16 KB of shared memory and a
 // little more, which OpenGL 4.5 guarantees.
 var (
-	tile32  = tile{size: 32, depth: 16, localY: 32}
-	tile64  = tile{size: 64, depth: 16, localY: 64}
-	tile128 = tile{size: 128, depth: 16, localY: 32}
+	tile32  = TiledParams{Tile: 32, Depth: 16, LocalY: 32}
+	tile64  = TiledParams{Tile: 64, Depth: 16, LocalY: 64}
+	tile128 = TiledParams{Tile: 128, Depth: 16, LocalY: 32}
 )
 
 const (
@@ -51,60 +48,53 @@ const (
 	maxRowsEach = 8
 )
 
-func (t tile) params() TiledParams {
-	return TiledParams{Tile: t.size, Depth: t.depth, LocalY: t.localY}
-}
-
 // group is the number of invocations in a work group.
-func (t tile) group() int { return t.size / columnsEach * t.localY }
+func (t TiledParams) group() int { return t.Tile / columnsEach * t.LocalY }
 
 // sharedBytes is the shared memory of a group.
-func (t tile) sharedBytes() int { return 4 * t.depth * (2*t.size + 1) }
+func (t TiledParams) sharedBytes() int { return 4 * t.Depth * (2*t.Tile + 1) }
 
 // fit returns t with the depth halved until it fits into the shared memory. It fails
 // where even a depth of 1 is too large.
-func (t tile) fit(sharedBytes int) (tile, error) {
+func (t TiledParams) fit(sharedBytes int) (TiledParams, error) {
 	fitted := t
-	for fitted.depth > 1 && fitted.sharedBytes() > sharedBytes {
-		fitted.depth /= 2
+	for fitted.Depth > 1 && fitted.sharedBytes() > sharedBytes {
+		fitted.Depth /= 2
 	}
 	if fitted.sharedBytes() > sharedBytes {
 		return t, fmt.Errorf("conv2d: a tile of %d needs %d bytes of shared memory, the device has %d",
-			t.size, fitted.sharedBytes(), sharedBytes)
+			t.Tile, fitted.sharedBytes(), sharedBytes)
 	}
 	return fitted, nil
 }
 
-// tileOf reads a tile from parameters.
-func tileOf(params TiledParams, on device) (tile, error) {
-	t := tile{size: params.Tile, depth: params.Depth, localY: params.LocalY}
-	fault := func(format string, args ...any) (tile, error) {
-		return t, fmt.Errorf("conv2d: gemm_tiled: "+format, args...)
-	}
+// check fails where a device cannot compute with the tile.
+func (t TiledParams) check(on device) error {
+	fault := func(format string, args ...any) error { return fmt.Errorf("conv2d: gemm_tiled: "+format, args...) }
 	switch {
-	case t.size < 1 || t.depth < 1 || t.localY < 1:
-		return fault("tile, depth and local_y of %q must be at least 1", params)
-	case t.size%columnsEach != 0 || t.size%t.localY != 0:
-		return fault("tile %d is not a multiple of %d columns and of %d invocations", t.size, columnsEach, t.localY)
-	case t.size > maxRowsEach*t.localY:
-		return fault("tile %d gives an invocation more than %d rows: use more invocations", t.size, maxRowsEach)
+	case t.Tile < 1 || t.Depth < 1 || t.LocalY < 1:
+		return fault("tile, depth and local_y of %q must be at least 1", t)
+	case t.Tile%columnsEach != 0 || t.Tile%t.LocalY != 0:
+		return fault("tile %d is not a multiple of %d columns and of %d invocations", t.Tile, columnsEach, t.LocalY)
+	case t.Tile > maxRowsEach*t.LocalY:
+		return fault("tile %d gives an invocation more than %d rows: use more invocations", t.Tile, maxRowsEach)
 	case t.group() > on.maxInvocations:
 		return fault("tile %d with %d invocations along M makes a group of %d, the device allows %d",
-			t.size, t.localY, t.group(), on.maxInvocations)
+			t.Tile, t.LocalY, t.group(), on.maxInvocations)
 	case t.sharedBytes() > on.sharedBytes:
-		return fault("%q needs %d bytes of shared memory, the device has %d", params, t.sharedBytes(), on.sharedBytes)
+		return fault("%q needs %d bytes of shared memory, the device has %d", t, t.sharedBytes(), on.sharedBytes)
 	}
-	return t, nil
+	return nil
 }
 
 // reduction counts in elements of K. A step of the depth costs an iteration, the two
 // loops that copy into shared memory, and a loop over the depth; the compiler unrolls
 // the others.
-func (t tile) reduction(k int) reduction {
-	copiesA := ceilDiv(t.size*t.depth, t.group())
-	copiesB := ceilDiv(t.size/columnsEach*t.depth, t.group())
-	steps := maxLoopIterations / (1 + loopCost(copiesA) + loopCost(copiesB) + loopCost(t.depth))
-	return reduction{length: k, step: max(1, steps) * t.depth}
+func (t TiledParams) reduction(k int) reduction {
+	copiesA := ceilDiv(t.Tile*t.Depth, t.group())
+	copiesB := ceilDiv(t.Tile/columnsEach*t.Depth, t.group())
+	steps := maxLoopIterations / (1 + loopCost(copiesA) + loopCost(copiesB) + loopCost(t.Depth))
+	return reduction{length: k, step: max(1, steps) * t.Depth}
 }
 
 // takesTiles reports whether gemm_tiled computes the problem.
@@ -112,9 +102,8 @@ func (p GEMMProblem) takesTiles() bool {
 	return p.canonical() == GEMMProblem{M: p.M, N: p.N, K: p.K, Factors: AlphaBeta(p.alpha(), 0), Activation: p.Activation}.canonical()
 }
 
-func gemmTiledSequence(p GEMMProblem, params TiledParams, on device) (kernel.Sequence, error) {
-	t, err := tileOf(params, on)
-	if err != nil {
+func gemmTiledSequence(p GEMMProblem, t TiledParams, on device) (kernel.Sequence, error) {
+	if err := t.check(on); err != nil {
 		return kernel.Sequence{}, err
 	}
 	if !p.takesTiles() {
@@ -126,7 +115,7 @@ func gemmTiledSequence(p GEMMProblem, params TiledParams, on device) (kernel.Seq
 		part := sum.span(i)
 		r.Steps = append(r.Steps, kernel.Step{
 			Source:   t.source(p.alpha(), p.Activation),
-			Groups:   [3]int{ceilDiv(p.N, t.size), ceilDiv(p.M, t.size), 1},
+			Groups:   [3]int{ceilDiv(p.N, t.Tile), ceilDiv(p.M, t.Tile), 1},
 			Uniforms: kernel.Ints{{"M", p.M}, {"N", p.N}, {"K", p.depth()}, {"firstK", part.first}, {"lastK", part.last}}.Uniforms(),
 			Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1), kernel.Output.At(2)},
 		})
@@ -136,18 +125,14 @@ func gemmTiledSequence(p GEMMProblem, params TiledParams, on device) (kernel.Seq
 
 // source is the program of a tile. Its name is like gemm_t64_relu_x2, with the depth
 // where it is not the usual one.
-func (t tile) source(alpha float32, a Activation) *shader.Source {
+func (t TiledParams) source(alpha float32, a Activation) *shader.Source {
 	depth := ""
-	if t.depth != tile32.depth {
-		depth = fmt.Sprintf("d%d", t.depth)
+	if t.Depth != tile32.Depth {
+		depth = fmt.Sprintf("d%d", t.Depth)
 	}
-	return shader.MustSource(fmt.Sprintf("gemm_t%d%s_%v_x%g", t.size, depth, a, alpha), gemmTiled, shader.Defines{
-		"TILE":       strconv.Itoa(t.size),
-		"DEPTH":      strconv.Itoa(t.depth),
-		"LOCAL_Y":    strconv.Itoa(t.localY),
-		"ACTIVATION": activations[a].define,
-		"SCALE":      floatLiteral(alpha),
-	})
+	d := paramDefines(t)
+	d["ACTIVATION"], d["SCALE"] = activations[a].define, floatLiteral(alpha)
+	return shader.MustSource(fmt.Sprintf("gemm_t%d%s_%v_x%g", t.Tile, depth, a, alpha), gemmTiled, d)
 }
 
 // floatLiteral writes v so that GLSL reads the same float.

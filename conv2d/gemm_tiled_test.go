@@ -11,8 +11,8 @@ import (
 )
 
 // tiledBy has a runner compute by one tile.
-func tiledBy(r *Runner, t tile) *Runner {
-	r.Options.Choice = &Choice{"gemm_tiled", t.params()}
+func tiledBy(r *Runner, t TiledParams) *Runner {
+	r.Options.Choice = &Choice{"gemm_tiled", t}
 	return r
 }
 
@@ -21,14 +21,14 @@ func TestGEMMTiled(t *testing.T) {
 	seed := newSeed(t)
 	problems := []GEMMProblem{plain(1, 1, 1), plain(17, 1, 17), plain(1, 17, 1), plain(129, 17, 33), plain(16, 90, 27), plain(33, 129, 129)}
 	variants := []struct {
-		tile       tile
+		tile       TiledParams
 		activation Activation
 		alpha      float32
 	}{
 		{tile32, None, 1},
 		{tile64, ReLU, 2},
 		{tile128, Tanh, 3},
-		{tile{24, 5, 4}, SiLU, -0.5},
+		{TiledParams{Tile: 24, Depth: 5, LocalY: 4}, SiLU, -0.5},
 	}
 	threeWays(t, func(t *testing.T, r *Runner) {
 		for i, p := range problems {
@@ -53,8 +53,8 @@ func TestGEMMTiledCutsLongSums(t *testing.T) {
 	p := GEMMProblem{M: 1, N: 2, K: 50_000, Factors: AlphaBeta(0.5, 0)}
 	in := kernel.Tensors{Input: filled(p.ALen(), 1), Weights: filled(p.BLen(), 1)}
 	want := ReferenceGEMM(p, GEMMTensors{A: in.Input, B: in.Weights})
-	for _, of := range []tile{tile32, tile64, tile128} {
-		made, err := gemmTiledSequence(p, of.params(), deviceOf(r.context.Info()))
+	for _, of := range []TiledParams{tile32, tile64, tile128} {
+		made, err := gemmTiledSequence(p, of, deviceOf(r.context.Info()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func TestGEMMTiledPassesNaNAndInfinityOn(t *testing.T) {
 	in.Input[10] = float32(math.Inf(-1))
 	for _, p.Activation = range allActivations() {
 		want := ReferenceGEMM(p, GEMMTensors{A: in.Input, B: in.Weights})
-		checkAlgorithm(t, r, withGEMMParams(gemmTiledAlgorithm, tile32.params()), p, in, want)
+		checkAlgorithm(t, r, withGEMMParams(gemmTiledAlgorithm, tile32), p, in, want)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestActivationsOfLargeValues(t *testing.T) {
 	in := kernel.Tensors{Input: []float32{1}, Weights: []float32{-1e30, -1000, -100, -20, 20, 100, 1000, 1e30}}
 	for _, p.Activation = range allActivations() {
 		want := ReferenceGEMM(p, GEMMTensors{A: in.Input, B: in.Weights})
-		checkAlgorithm(t, r, withGEMMParams(gemmTiledAlgorithm, tile32.params()), p, in, want)
+		checkAlgorithm(t, r, withGEMMParams(gemmTiledAlgorithm, tile32), p, in, want)
 		if r.context.Info().Software() {
 			checkAlgorithm(t, r, gemmMicroAlgorithm, p, in, want)
 		}
@@ -103,7 +103,7 @@ func withGEMMParams(a algorithm[GEMMProblem], params Params) algorithm[GEMMProbl
 
 func TestTileFits(t *testing.T) {
 	fitted, err := tile128.fit(9 << 10)
-	if err != nil || fitted.depth != 8 || fitted.size != 128 {
+	if err != nil || fitted.Depth != 8 || fitted.Tile != 128 {
 		t.Errorf("fitted to %+v, %v", fitted, err)
 	}
 	if same, err := tile128.fit(32 << 10); err != nil || same != tile128 {
@@ -114,14 +114,14 @@ func TestTileFits(t *testing.T) {
 func TestGEMMTiledRefuses(t *testing.T) {
 	on := guaranteed
 	on.sharedBytes = 32 << 10
-	for want, of := range map[string]tile{
-		"30 is not a multiple": {30, 4, 8},
-		"more than 8 rows":     {128, 4, 8},
-		"a group of 4096":      {128, 4, 128},
-		"bytes of shared":      {128, 64, 32},
+	for want, of := range map[string]TiledParams{
+		"30 is not a multiple": {Tile: 30, Depth: 4, LocalY: 8},
+		"more than 8 rows":     {Tile: 128, Depth: 4, LocalY: 8},
+		"a group of 4096":      {Tile: 128, Depth: 4, LocalY: 128},
+		"bytes of shared":      {Tile: 128, Depth: 64, LocalY: 32},
 		"must be at least 1":   {},
 	} {
-		if _, err := gemmTiledSequence(plain(1, 1, 1), of.params(), on); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := gemmTiledSequence(plain(1, 1, 1), of, on); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: error %v does not say %q", of, err, want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestGEMMTiledRefuses(t *testing.T) {
 		{M: 2, N: 2, K: 2, TransA: true}, {M: 2, N: 2, K: 2, LDC: 3}, {M: 2, N: 2, K: 2, Factors: AlphaBeta(1, 1)},
 		{M: 2, N: 2, K: 2, Bias: RowBias}, {M: 2, N: 2, K: 2, Batch: 2, StrideC: 4},
 	} {
-		if _, err := gemmTiledSequence(p, tile32.params(), on); err == nil || !strings.Contains(err.Error(), "and not") {
+		if _, err := gemmTiledSequence(p, tile32, on); err == nil || !strings.Contains(err.Error(), "and not") {
 			t.Errorf("%v: %v", p, err)
 		}
 	}

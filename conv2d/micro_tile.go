@@ -22,35 +22,34 @@ type MicroParams struct {
 // String returns the parameters as text.
 func (p MicroParams) String() string { return paramsText(p) }
 
-// microTile is how the CPU micro-kernels divide their work: each invocation has rows
-// x columns sums, and the lanes of a group stand in lanesM rows.
-type microTile struct{ rows, columns, lanesM, lanes int }
+// microTile is how the CPU micro-kernels divide their work: each invocation has Rows
+// x Columns sums, and the lanes of a group stand in LanesM rows.
+type microTile struct {
+	MicroParams
+	lanes int
+}
 
 // maxRegisterSide is the most rows or columns of one invocation.
 const maxMicroSide = 32
 
-func (t microTile) params() MicroParams {
-	return MicroParams{Rows: t.rows, Columns: t.columns, LanesM: t.lanesM}
-}
-
 // microTileOf reads a tile from parameters.
 func microTileOf(params MicroParams, on device) (microTile, error) {
-	t := microTile{params.Rows, params.Columns, params.LanesM, on.simdLanes()}
+	t := microTile{params, on.simdLanes()}
 	switch {
-	case t.rows < 1 || t.rows > maxMicroSide || t.columns < 1 || t.columns > maxMicroSide:
-		return t, fmt.Errorf("conv2d: a tile of %dx%d: both sides must be from 1 to %d", t.rows, t.columns, maxMicroSide)
-	case t.lanesM < 1 || t.lanes%t.lanesM != 0:
-		return t, fmt.Errorf("conv2d: %d rows of lanes do not divide %d lanes", t.lanesM, t.lanes)
+	case t.Rows < 1 || t.Rows > maxMicroSide || t.Columns < 1 || t.Columns > maxMicroSide:
+		return t, fmt.Errorf("conv2d: a tile of %dx%d: both sides must be from 1 to %d", t.Rows, t.Columns, maxMicroSide)
+	case t.LanesM < 1 || t.lanes%t.LanesM != 0:
+		return t, fmt.Errorf("conv2d: %d rows of lanes do not divide %d lanes", t.LanesM, t.lanes)
 	}
 	return t, nil
 }
 
 // tileM and tileN are the rows and columns of a group.
-func (t microTile) tileM() int { return t.rows * t.lanesM }
-func (t microTile) tileN() int { return t.columns * (t.lanes / t.lanesM) }
+func (t microTile) tileM() int { return t.Rows * t.LanesM }
+func (t microTile) tileN() int { return t.Columns * (t.lanes / t.LanesM) }
 
 func (t microTile) defines() shader.Defines {
-	d := paramDefines(t.params())
+	d := paramDefines(t.MicroParams)
 	d["LANES"] = strconv.Itoa(t.lanes)
 	return d
 }
@@ -96,7 +95,7 @@ func likeliestTiles(tiles []microTile, on device, work func(microTile) microWork
 	slices.SortStableFunc(tiles, func(a, b microTile) int { return cmp.Compare(cycles[a], cycles[b]) })
 	var params []MicroParams
 	for _, t := range tiles[:min(len(tiles), microCandidates)] {
-		params = append(params, t.params())
+		params = append(params, t.MicroParams)
 	}
 	return params
 }
@@ -114,7 +113,7 @@ func microTiles(columns []int, lanes int) []microTile {
 	for _, r := range microRows {
 		for _, c := range columns {
 			for m := 1; r*c <= maxMicroSums && m <= lanes; m *= 2 {
-				tiles = append(tiles, microTile{r, c, m, lanes})
+				tiles = append(tiles, microTile{MicroParams{Rows: r, Columns: c, LanesM: m}, lanes})
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func TestChoicesFromFilesDoNotPanic(t *testing.T) {
 	for _, o := range offers {
 		good := slices.Clone(o.candidates)
 		if o.name == gemmTiledAlgorithm.name {
-			good = append(good, tile32.params())
+			good = append(good, tile32)
 		}
 		for _, params := range good[:min(2, len(good))] {
 			var names []string

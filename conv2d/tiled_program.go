@@ -28,8 +28,8 @@ var guaranteed = device{maxInvocations: 1024, maxGroups: [3]int32{65_535, 65_535
 // fails where a device with that much shared memory cannot run the program, and where
 // the product needs more than one dispatch.
 func NewTiledProgram(p GEMMProblem, side, sharedBytes int) (TiledProgram, error) {
-	for _, t := range []tile{tile32, tile64, tile128} {
-		if t.size != side {
+	for _, t := range []TiledParams{tile32, tile64, tile128} {
+		if t.Tile != side {
 			continue
 		}
 		t, err := t.fit(sharedBytes)
@@ -38,7 +38,7 @@ func NewTiledProgram(p GEMMProblem, side, sharedBytes int) (TiledProgram, error)
 		}
 		on := guaranteed
 		on.sharedBytes = t.sharedBytes()
-		r, err := gemmTiledAlgorithm.sequence(p, t.params(), on)
+		r, err := gemmTiledAlgorithm.sequence(p, t, on)
 		if err == nil && len(r.Steps) != 1 {
 			err = fmt.Errorf("conv2d: %v needs %d dispatches", p, len(r.Steps))
 		}
