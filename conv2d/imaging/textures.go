@@ -2,7 +2,7 @@ package imaging
 
 import (
 	"context"
-	_ "embed"
+	"embed"
 	"fmt"
 	"image"
 	"image/color"
@@ -12,13 +12,14 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/kernelset"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/shader"
 )
 
-//go:embed kernels/filter.comp
-var filterText string
+//go:embed kernels
+var kernels embed.FS
 
 // textureFilter filters pictures of one size through textures: 4 bytes a pixel in for
 // opaque pictures of 8 bits and 8 for others, 4 bytes out. It is used by one goroutine at
@@ -56,28 +57,33 @@ func newTextureFilter(ctx context.Context, e *executor.Executor, programs execut
 	if t.rows < 1 {
 		return nil, fmt.Errorf("a slot of %d bytes has no room for %d rows of %d pixels: raise SlotBytes", e.SlotBytes(), 2*margin+1, t.size.X)
 	}
-	var err error
-	if t.program, err = programs.Get(ctx, filterSource(f).WithCheck(knownAnswer(e.Context(), f.Side))); err != nil {
+	handles, err := kernelset.GetChecked(ctx, programs, kernels, t.check, kernelset.Kernel{
+		Name: fmt.Sprintf("filter_%dx%d", f.Side, f.Side), File: "filter.comp", Defines: shader.Defines{"SIDE": strconv.Itoa(f.Side)}})
+	if err != nil {
 		return nil, err
 	}
-	strips := (t.size.Y + t.rows - 1) / t.rows
-	for range min(strips, ringLength) {
-		pair := &texturePair{}
-		t.ring = append(t.ring, pair)
-		if pair.from, err = e.NewTexture(texel.Shape{Format: format, Width: t.size.X, Height: t.rows + 2*margin}); err == nil {
-			pair.to, err = e.NewTexture(texel.Shape{Format: "rgba8", Width: t.size.X, Height: t.rows})
-		}
-		if err != nil {
-			t.release()
-			return nil, err
-		}
+	t.program = handles[0]
+	if err := t.makeRing(format); err != nil {
+		t.release()
+		return nil, err
 	}
 	return t, nil
 }
 
-// filterSource returns the program for filters of a size.
-func filterSource(f Filter) *shader.Source {
-	return shader.MustSource(fmt.Sprintf("filter_%dx%d", f.Side, f.Side), filterText, shader.Defines{"SIDE": strconv.Itoa(f.Side)})
+// makeRing makes the textures. After an error release releases those that were made.
+func (t *textureFilter) makeRing(format texel.Format) (err error) {
+	strips := (t.size.Y + t.rows - 1) / t.rows
+	for range min(strips, ringLength) {
+		pair := &texturePair{}
+		t.ring = append(t.ring, pair)
+		if pair.from, err = t.e.NewTexture(texel.Shape{Format: format, Width: t.size.X, Height: t.rows + t.filter.Side/2*2}); err == nil {
+			pair.to, err = t.e.NewTexture(texel.Shape{Format: "rgba8", Width: t.size.X, Height: t.rows})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isOpaque8 reports whether the colours of a picture are bytes.

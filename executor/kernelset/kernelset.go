@@ -1,5 +1,3 @@
-//go:build linux
-
 // Package kernelset gets the programs of a package from its folder of kernels. It is
 // shared by packages whose kernels include text of their user.
 package kernelset
