@@ -122,7 +122,7 @@ func ExampleProblem_Validate() {
 	p := conv2d.Problem{N: 1, C: 3, H: 4, W: 4, K: 2, R: 5, S: 3, Groups: 2}
 	fmt.Println(p.Validate())
 	// Output:
-	// conv2d: invalid problem 1x3x4x4 -> 2, 5x3 g2:
+	// conv2d: invalid problem 1x3x4x4-2 5x3 g2:
 	// C is 3, not divisible by 2 groups
 	// the filter spans 5 along H, but the padded input has 4
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"strings"
 )
 
 // maxFilterSide is the largest R and S: one row of a filter must fit into the
@@ -166,37 +167,8 @@ func (f *faults) side(filterName string, filter, dilation int, inputName string,
 	return true
 }
 
-// String returns the problem in one short line, such as "1x3x224x224 -> 64, 7x7 s2
-// p3".
+// String returns the problem in one short line, such as "1x3x224x224-64 7x7 s2 p3": the
+// fields that are set, as they are in a shape.
 func (p Problem) String() string {
-	text := fmt.Sprintf("%dx%dx%dx%d -> %d, %dx%d", p.N, p.C, p.H, p.W, p.K, p.R, p.S)
-	text += pair(" s", orOne(p.StrideH), orOne(p.StrideW), 1)
-	text += pair(" p", p.PadH, p.PadW, 0)
-	text += pair(" d", orOne(p.DilationH), orOne(p.DilationW), 1)
-	text += pair(" g", orOne(p.Groups), orOne(p.Groups), 1)
-	return text + epilogueName(p.Bias, p.Activation)
-}
-
-// epilogueName names bias and activation, as far as there are any.
-func epilogueName(bias bool, a Activation) string {
-	text := ""
-	if bias {
-		text = " bias"
-	}
-	if a != None {
-		text += " " + a.String()
-	}
-	return text
-}
-
-// pair names two values, once where they are equal, and not at all where both have
-// the usual value.
-func pair(name string, h, w, usual int) string {
-	switch {
-	case h == usual && w == usual:
-		return ""
-	case h == w:
-		return fmt.Sprintf("%s%d", name, h)
-	}
-	return fmt.Sprintf("%s%dx%d", name, h, w)
+	return strings.ReplaceAll(strings.TrimPrefix(p.word(), convPrefix), ",", " ")
 }

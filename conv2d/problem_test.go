@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// workloads are the shapes that the project measures, with the output size and
+// measuredProblems are the shapes that the project measures, with the output size and
 // the operations that follow from them.
-var workloads = []struct {
+var measuredProblems = []struct {
 	problem Problem
 	p, q    int
 	flops   int64
@@ -35,7 +35,7 @@ var workloads = []struct {
 }
 
 func TestWorkloadShapes(t *testing.T) {
-	for _, w := range workloads {
+	for _, w := range measuredProblems {
 		p := w.problem
 		if err := p.Validate(); err != nil {
 			t.Error(err)
@@ -147,9 +147,9 @@ func TestProblemString(t *testing.T) {
 		problem Problem
 		want    string
 	}{
-		{workloads[0].problem, "1x3x224x224 -> 64, 7x7 s2 p3"},
-		{workloads[11].problem, "1x3x32x32 -> 16, 3x3"},
-		{Problem{N: 2, C: 1, H: 8, W: 9, K: 3, R: 1, S: 2, StrideW: 2, PadH: 1, DilationH: 3, DilationW: 3}, "2x1x8x9 -> 3, 1x2 s1x2 p1x0 d3"},
+		{measuredProblems[0].problem, "1x3x224x224-64 7x7 s2 p3"},
+		{measuredProblems[11].problem, "1x3x32x32-16 3x3"},
+		{Problem{N: 2, C: 1, H: 8, W: 9, K: 3, R: 1, S: 2, StrideW: 2, PadH: 1, DilationH: 3, DilationW: 3}, "2x1x8x9-3 1x2 s1x2 p1x0 d3"},
 	}
 	for _, test := range tests {
 		if got := test.problem.String(); got != test.want {

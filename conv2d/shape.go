@@ -100,6 +100,18 @@ func (p Problem) word() string {
 	return text + p.Activation.word()
 }
 
+// pair names two values, once where they are equal, and not at all where both have
+// the usual value.
+func pair(name string, h, w, usual int) string {
+	switch {
+	case h == usual && w == usual:
+		return ""
+	case h == w:
+		return fmt.Sprintf("%s%d", name, h)
+	}
+	return fmt.Sprintf("%s%dx%d", name, h, w)
+}
+
 func (p GEMMProblem) word() string {
 	p = p.canonical()
 	text := fmt.Sprintf("%s%dx%dx%d", gemmPrefix, p.M, p.N, p.K)
