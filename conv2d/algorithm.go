@@ -44,7 +44,8 @@ func (c Choice) String() string {
 
 // algorithm is one way to compute problems of type P. [newAlgorithm] makes one.
 type algorithm[P any] struct {
-	name string
+	name   string
+	decode func(data []byte) (Params, error) // reads its parameters
 
 	// candidates are the parameters worth trying for a valid problem on a device,
 	// the likeliest first: the first is taken where nothing was tuned. There are
@@ -65,7 +66,8 @@ func newAlgorithm[P fmt.Stringer, T Params](
 	name string, candidates func(P, device) []T, sequence func(P, T, device) (kernel.Sequence, error), tolerance func(P) float64,
 ) algorithm[P] {
 	return algorithm[P]{
-		name: name,
+		name:   name,
+		decode: decodeParams[T],
 		candidates: func(p P, on device) []Params {
 			var list []Params
 			for _, params := range candidates(p, on) {

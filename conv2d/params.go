@@ -96,20 +96,17 @@ func checkRange(p Params) error {
 }
 
 // paramDecoders read the parameters of each algorithm.
-var paramDecoders = map[string]func(data []byte) (Params, error){
-	"gemm_block":      decodeParams[BlockParams],
-	"gemm_row":        decodeParams[SkinnyParams],
-	"gemm_register":   decodeParams[MicroParams],
-	"gemm_cpu":        decodeParams[CPUParams],
-	"conv2d_cpu":      decodeParams[CPUParams],
-	"gemm_tiled":      decodeParams[TiledParams],
-	"implicit":        decodeParams[ImplicitParams],
-	"winograd2":       decodeParams[ImplicitParams],
-	"winograd4":       decodeParams[ImplicitParams],
-	"winograd2_fused": decodeParams[FusedParams],
-	"depthwise":       decodeParams[DepthwiseParams],
-	"conv2d_register": decodeParams[MicroParams],
-	"direct":          decodeParams[DirectParams],
+var paramDecoders = decodersOf(gemmAlgorithms, convAlgorithms)
+
+func decodersOf(products []algorithm[GEMMProblem], convolutions []algorithm[Problem]) map[string]func(data []byte) (Params, error) {
+	decoders := map[string]func(data []byte) (Params, error){}
+	for _, a := range products {
+		decoders[a.name] = a.decode
+	}
+	for _, a := range convolutions {
+		decoders[a.name] = a.decode
+	}
+	return decoders
 }
 
 // decodeParams fails for parameters that T does not have.
