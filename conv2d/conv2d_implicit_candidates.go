@@ -2,11 +2,6 @@
 
 package conv2d
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Sizes of tiles. Widths between powers of two make the number of groups a little
 // less than a multiple of the GPU's processors.
 var (
@@ -65,51 +60,32 @@ func implicitProducts(p Problem, on device, n int) []implicitProduct {
 // bestProducts returns the best sizes for an invocation, depths, slices and splits of
 // each tile, in the order of their estimated times.
 func bestProducts(p Problem, on device) []implicitProduct {
-	var all []timedProduct
+	var all []timed[implicitProduct]
 	for _, bm := range implicitHeights {
 		for _, bn := range implicitWidths {
-			if c := bestProduct(p, on, bm, bn); c.cycles > 0 {
-				all = append(all, c)
-			}
+			all = append(all, bestProduct(p, on, bm, bn))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b timedProduct) int { return cmp.Compare(a.cycles, b.cycles) })
-	products := make([]implicitProduct, len(all))
-	for i, c := range all {
-		products[i] = c.implicitProduct
-	}
-	return products
-}
-
-type timedProduct struct {
-	implicitProduct
-	cycles float64 // 0: there is none
+	return fastest(all)
 }
 
 // bestProduct completes a tile.
-func bestProduct(p Problem, on device, bm, bn int) (best timedProduct) {
+func bestProduct(p Problem, on device, bm, bn int) (best timed[implicitProduct]) {
 	for _, part := range implicitParts {
 		for _, depth := range implicitDepths {
 			for _, parallel := range implicitSlices {
 				for _, split := range implicitSplits {
-					best.improve(on, implicitProduct{p, ImplicitParams{
+					c := implicitProduct{p, ImplicitParams{
 						BM: bm, BN: bn, BK: depth, TM: part[0], TN: part[1], Slices: parallel, Split: split,
-					}.completed(p)})
+					}.completed(p)}
+					if c.check(on) == nil && c.tile.invocations() >= 32 {
+						best.improve(c, c.cycles())
+					}
 				}
 			}
 		}
 	}
 	return best
-}
-
-// improve replaces best by a product that is possible and faster.
-func (best *timedProduct) improve(on device, c implicitProduct) {
-	if c.check(on) != nil || c.tile.invocations() < 32 {
-		return
-	}
-	if cycles := c.cycles(); best.cycles == 0 || cycles < best.cycles {
-		*best = timedProduct{c, cycles}
-	}
 }
 
 // completed sets the parameters that follow from the others and from the problem. Two
@@ -152,36 +128,13 @@ func (c implicitProduct) variants(on device) []implicitProduct {
 	return variants
 }
 
-// What the estimate takes a GPU to be: an NVIDIA H200. The latency of a step and
-// the shares below were fitted to matrix products measured there.
-const (
-	gpuProcessors     = 132
-	gpuLanes          = 128.0  // multiply-adds in a cycle, each processor
-	gpuSharedBytes    = 200e3  // each processor
-	gpuRegisters      = 65536  // each processor
-	gpuTraffic        = 3000.0 // bytes from the second-level cache in a cycle, all processors
-	gpuMemory         = 2500.0 // bytes from and to memory in a cycle
-	gpuDispatchCycles = 6000.0
-	gpuGroupCycles    = 1500.0 // before the first step and after the last
-	gpuTailCycles     = 600.0  // to read a part of a sum back
-	gpuStepCycles     = 700.0  // the least that a step takes: its loads have to arrive
-)
-
 // cycles estimates how long the product takes. It serves to order candidates and does
 // not predict times.
 func (c implicitProduct) cycles() float64 {
 	grid := c.grid()
 	groups := grid[0] * grid[1] * grid[2]
-	rounds := ceilDiv(groups, gpuProcessors)
-	resident := min(rounds, c.tile.resident())
-	perGroup := float64(c.part() + 1)
-	sum := float64(rounds/resident) * (gpuGroupCycles + perGroup*c.stepCycles(resident))
-	if rest := rounds % resident; rest > 0 {
-		sum += gpuGroupCycles + perGroup*c.stepCycles(rest)
-	}
-	sum += float64(rounds*(c.tile.Slices-1)*c.tile.BM*c.tile.BN) / 32
-	traffic := float64(groups) * perGroup * float64(4*c.tile.BK*(c.tile.BM+c.tile.BN)) / gpuTraffic
-	sum = max(sum+traffic/4, traffic) // most of it overlaps
+	adding := float64(ceilDiv(groups, gpuProcessors)*(c.tile.Slices-1)*c.tile.BM*c.tile.BN) / 32
+	sum := stepsOfGroups{groups, c.part() + 1, c.tile.resident(), 4 * c.tile.BK * (c.tile.BM + c.tile.BN)}.cycles(c.stepCycles, adding)
 	switch {
 	case c.tile.Fused == 1:
 		sum += gpuTailCycles * float64(c.tile.Split)

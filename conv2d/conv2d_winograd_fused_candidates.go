@@ -2,11 +2,6 @@
 
 package conv2d
 
-import (
-	"cmp"
-	"slices"
-)
-
 // Sizes of blocks.
 var (
 	fusedHeights = []int{16, 32, 64}
@@ -29,37 +24,27 @@ func fusedCandidates(p Problem, on device) []FusedParams {
 	if on.software || w.check() != nil || !w.pays() {
 		return nil
 	}
-	var all []timedBlock
+	var all []timed[fusedWinograd]
 	for _, bm := range fusedHeights {
 		for _, bn := range fusedWidths {
-			if best := bestBlock(p, on, bm, bn); best.cycles > 0 {
-				all = append(all, best)
-			}
+			all = append(all, bestBlock(p, on, bm, bn))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b timedBlock) int { return cmp.Compare(a.cycles, b.cycles) })
+	best := fastest(all)
 	var params []FusedParams
-	for _, c := range all[:min(len(all), maxFusedCandidates)] {
+	for _, c := range best[:min(len(best), maxFusedCandidates)] {
 		params = append(params, c.block)
 	}
 	return params
 }
 
-type timedBlock struct {
-	fusedWinograd
-	cycles float64 // 0: there is none
-}
-
 // bestBlock completes the filters and tiles of a block.
-func bestBlock(p Problem, on device, bm, bn int) (best timedBlock) {
+func bestBlock(p Problem, on device, bm, bn int) (best timed[fusedWinograd]) {
 	for _, part := range fusedParts {
 		for _, split := range fusedSplits {
 			c := newFused(p, FusedParams{BM: bm, BN: bn, BK: fusedDepth, TM: part[0], TN: part[1], Split: split})
-			if c.block.validate() != nil || c.checkBlock(on) != nil {
-				continue
-			}
-			if cycles := c.cycles(on); best.cycles == 0 || cycles < best.cycles {
-				best = timedBlock{c, cycles}
+			if c.block.validate() == nil && c.checkBlock(on) == nil {
+				best.improve(c, c.cycles(on))
 			}
 		}
 	}
@@ -69,16 +54,8 @@ func bestBlock(p Problem, on device, bm, bn int) (best timedBlock) {
 // cycles estimates how long the dispatch takes, as implicitProduct.cycles does.
 func (w fusedWinograd) cycles(on device) float64 {
 	grid := w.blockGrid()
-	groups := grid[0] * grid[1] * grid[2]
-	rounds := ceilDiv(groups, gpuProcessors)
-	resident := min(rounds, w.resident(on))
-	perGroup := float64(ceilDiv(w.steps(), w.block.Split) + 1)
-	sum := float64(rounds/resident) * (gpuGroupCycles + perGroup*w.stepCycles(resident))
-	if rest := rounds % resident; rest > 0 {
-		sum += gpuGroupCycles + perGroup*w.stepCycles(rest)
-	}
-	traffic := float64(groups) * perGroup * float64(4*w.block.BK*(w.frequencies()*w.block.BM+2*w.tile*w.tile*w.block.BN)) / gpuTraffic
-	sum = max(sum+traffic/4, traffic) // most of it overlaps
+	bytes := 4 * w.block.BK * (w.frequencies()*w.block.BM + 2*w.tile*w.tile*w.block.BN)
+	sum := stepsOfGroups{grid[0] * grid[1] * grid[2], ceilDiv(w.steps(), w.block.Split) + 1, w.resident(on), bytes}.cycles(w.stepCycles, 0)
 	if w.block.Split > 1 {
 		sum += gpuTailCycles * 2
 	}
