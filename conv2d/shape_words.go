@@ -2,7 +2,6 @@ package conv2d
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -48,8 +47,8 @@ func ParseShapes(kind string, words []string) ([]Shape, error) {
 
 // ParseShapeWord reads one shape, or the name of a workload, as ParseShapes does.
 func ParseShapeWord(kind, word string) ([]Shape, error) {
-	if slices.Contains(WorkloadNames(), word) {
-		return workload(word)
+	if list, ok := workloads()[word]; ok {
+		return list, nil
 	}
 	if word == "" || !strings.ContainsAny(word[:1], "0123456789") && !strings.Contains(word, ":") {
 		return nil, fmt.Errorf("there is no workload %q (there are %s)", word, strings.Join(WorkloadNames(), ", "))
