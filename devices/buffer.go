@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
 	"github.com/shadercache/shadercache/job"
@@ -233,29 +233,18 @@ func (r *Replica) onAll(ctx context.Context, write func(*placed) (uint64, error)
 		return 0, err
 	}
 	defer r.writing.Release(1)
-	versions, errs := make([]uint64, len(r.parts)), make([]error, len(r.parts))
-	var all errgroup.Group
-	for i, p := range r.parts {
-		if errs[i] = p.m.err(); errs[i] == nil {
-			all.Go(func() error {
-				versions[i], errs[i] = write(p)
-				return nil
-			})
+	versions, errs := r.all(func(i int) (uint64, error) {
+		if err := r.parts[i].m.err(); err != nil {
+			return 0, err
 		}
-	}
-	_ = r.group.polling(all.Wait) // it has no error
-	var version uint64
-	written := false
-	for i, err := range errs {
-		if err == nil {
-			version, written = versions[i], true
-		}
-	}
+		return write(r.parts[i])
+	})
+	written := slices.Index(errs, nil)
 	err := errors.Join(slices.DeleteFunc(errs, isLost)...)
-	if !written && err == nil {
-		return 0, r.group.unusable()
+	if written < 0 {
+		return 0, cmp.Or(err, r.group.unusable())
 	}
-	return version, err
+	return versions[written], err
 }
 
 func (r *Replica) Read(ctx context.Context, offset int, dst []byte) (uint64, error) {
@@ -269,6 +258,17 @@ func (r *Replica) Read(ctx context.Context, offset int, dst []byte) (uint64, err
 		}
 	}
 	return 0, r.group.unusable()
+}
+
+// all calls fn for each copy, side by side, and returns what it returned.
+func (c copies) all(fn func(i int) (uint64, error)) (versions []uint64, errs []error) {
+	versions, errs = make([]uint64, len(c.parts)), make([]error, len(c.parts))
+	var group sync.WaitGroup
+	for i := range c.parts {
+		group.Go(func() { versions[i], errs[i] = fn(i) })
+	}
+	_ = c.group.polling(func() error { group.Wait(); return nil })
+	return versions, errs
 }
 
 // on returns the copy of a member, or nil.

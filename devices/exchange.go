@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -203,15 +204,12 @@ func (x *Exchange) copyLinks(p *phaseBuffers) {
 	if len(pieces) == 0 {
 		return
 	}
-	var group errgroup.Group
+	var others sync.WaitGroup
 	for _, each := range pieces[1:] {
-		group.Go(func() error {
-			copy(each.to, each.from)
-			return nil
-		})
+		others.Go(func() { copy(each.to, each.from) })
 	}
 	copy(pieces[0].to, pieces[0].from)
-	_ = group.Wait()
+	others.Wait()
 }
 
 // Release frees the memory once no job uses it. It may be called again.

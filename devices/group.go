@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -198,62 +200,44 @@ func (g *Group) polling(wait func() error) (err error) {
 
 // Name returns the names of the GPUs that are open: "2 x NVIDIA H200", for example.
 func (g *Group) Name() string {
-	text, last, count := "", "", 0
-	add := func() {
-		if count > 0 {
-			if text != "" {
-				text += ", "
-			}
-			text += fmt.Sprintf("%d x %s", count, last)
-		}
-	}
+	var names, counted []string
 	for _, m := range g.members {
-		if !m.isReady() || m.device == nil {
-			continue
+		if m.isReady() && m.device != nil {
+			names = append(names, m.device.Name())
 		}
-		if name := m.device.Name(); name != last {
-			add()
-			last, count = name, 0
-		}
-		count++
 	}
-	add()
-	return text
+	for len(names) > 0 {
+		others := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == names[0] })
+		counted = append(counted, fmt.Sprintf("%d x %s", len(names)-len(others), names[0]))
+		names = others
+	}
+	return strings.Join(counted, ", ")
 }
 
 // Preload makes the programs resident on every member, side by side: one member compiles
 // what is not in the cache. It returns the results of the first member that succeeded,
 // and progress receives them. It returns an error where no member succeeded.
 func (g *Group) Preload(ctx context.Context, sources []*shader.Source, progress func(cache.PreloadResult)) ([]cache.PreloadResult, error) {
-	type outcome struct {
-		results []cache.PreloadResult
-		err     error
-	}
-	outcomes := make([]outcome, len(g.members))
-	var all errgroup.Group
+	results, errs := make([][]cache.PreloadResult, len(g.members)), make([]error, len(g.members))
+	var all sync.WaitGroup
 	for i, m := range g.members {
 		report := progress
 		if i > 0 {
 			report = nil
 		}
-		all.Go(func() error {
+		all.Go(func() {
 			device, err := m.await(ctx)
 			if err == nil {
-				outcomes[i].results, err = device.Preload(ctx, sources, report)
+				results[i], err = device.Preload(ctx, sources, report)
 			}
-			outcomes[i].err = m.error(err)
-			return nil
+			errs[i] = m.error(err)
 		})
 	}
-	_ = g.polling(all.Wait) // it has no error
-	var errs []error
-	for _, o := range outcomes {
-		if o.err == nil {
-			return o.results, nil
-		}
-		errs = append(errs, o.err)
+	_ = g.polling(func() error { all.Wait(); return nil })
+	if first := slices.Index(errs, nil); first >= 0 {
+		return results[first], nil
 	}
-	return outcomes[0].results, errors.Join(errs...)
+	return results[0], errors.Join(errs...)
 }
 
 // Stats returns the state of the cache of the first member that can be used: see

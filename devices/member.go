@@ -43,9 +43,11 @@ func (m *member) set(device shadercache.Device, err error) {
 }
 
 // isReady reports whether the member is open, or could not be opened.
-func (m *member) isReady() bool {
+func (m *member) isReady() bool { return isClosed(m.ready) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-m.ready:
+	case <-c:
 		return true
 	default:
 		return false

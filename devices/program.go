@@ -117,34 +117,32 @@ func (p *program) awaitOne(ctx context.Context, got <-chan int) error {
 // has reports whether a member has the program now, or will never have it: then it returns
 // the error.
 func (p *program) has(rank int) (bool, error) {
-	select {
-	case <-p.parts[rank].done:
-		return p.parts[rank].err == nil, p.parts[rank].err
-	default:
+	part := &p.parts[rank]
+	if !isClosed(part.done) {
 		return false, nil
 	}
+	return part.err == nil, part.err
 }
 
 // on waits for the program of a member.
 func (p *program) on(ctx context.Context, rank int) (job.Program, error) {
 	part := &p.parts[rank]
-	if has, err := p.has(rank); has || err != nil {
-		return part.program, err
-	}
-	if m := p.group.members[rank]; m.want != nil {
-		go m.want()
-	}
-	if err := p.group.polling(func() error {
-		select {
-		case <-part.done:
-			return part.err
-		case <-ctx.Done():
-			return ctx.Err()
+	if !isClosed(part.done) {
+		if m := p.group.members[rank]; m.want != nil {
+			go m.want()
 		}
-	}); err != nil {
-		return nil, err
+		if err := p.group.polling(func() error {
+			select {
+			case <-part.done:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}); err != nil {
+			return nil, err
+		}
 	}
-	return part.program, nil
+	return part.program, part.err
 }
 
 // Release ends the use of the program on every member. It may be called again.
@@ -156,12 +154,8 @@ func (p *program) Release() {
 	}
 	p.mu.released = true
 	for i := range p.parts {
-		select {
-		case <-p.parts[i].done:
-			if p.parts[i].err == nil {
-				p.parts[i].program.Release()
-			}
-		default: // get releases it
+		if has, _ := p.has(i); has { // else get releases it
+			p.parts[i].program.Release()
 		}
 	}
 }

@@ -1,11 +1,10 @@
 package devices
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/shadercache/shadercache/job"
 )
@@ -152,16 +151,6 @@ func (s *Split) copyBlocks(i int, whole []byte, move func(whole, packed []byte),
 
 // each calls fn for all parts, side by side, and returns the version of the first.
 func (s *Split) each(fn func(i int) (uint64, error)) (first uint64, err error) {
-	var group errgroup.Group
-	for i := range s.parts {
-		group.Go(func() error {
-			version, err := fn(i)
-			if i == 0 {
-				first = version
-			}
-			return err
-		})
-	}
-	err = s.group.polling(group.Wait)
-	return first, err
+	versions, errs := s.all(fn)
+	return versions[0], cmp.Or(errs...)
 }

@@ -19,7 +19,7 @@ type placedTexture struct {
 // there.
 func (g *Group) NewTexture(ctx context.Context, shape texel.Shape) (made job.Texture, err error) {
 	err = g.place(func(m *member) error {
-		made, err = newTextureOn(ctx, m, shape)
+		made, err = g.newTextureOn(ctx, m, shape)
 		return err
 	})
 	return made, err
@@ -30,13 +30,13 @@ func (g *Group) NewTextureOn(ctx context.Context, rank int, shape texel.Shape) (
 	if _, err := g.members[rank].await(ctx); err != nil {
 		return nil, err
 	}
+	return g.newTextureOn(ctx, g.members[rank], shape)
+}
+
+func (g *Group) newTextureOn(ctx context.Context, m *member, shape texel.Shape) (job.Texture, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
-	return newTextureOn(ctx, g.members[rank], shape)
-}
-
-func newTextureOn(ctx context.Context, m *member, shape texel.Shape) (job.Texture, error) {
 	t, err := m.device.NewTexture(ctx, shape)
 	if err != nil {
 		return nil, m.error(err)
