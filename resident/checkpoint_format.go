@@ -116,15 +116,23 @@ func readChunks(r io.Reader) (*Checkpoint, []chunk, error) {
 		c.states[i].data = data
 		pieces = append(pieces, data)
 	}
-	var got [sha256.Size]byte
-	if _, err := io.ReadFull(r, got[:]); err != nil {
-		return nil, nil, truncated(err)
-	}
 	chunks := cut(pieces)
-	if got != seal(chunks) {
-		return nil, nil, errSeal
+	if err := compareSeal(r, seal(chunks)); err != nil {
+		return nil, nil, err
 	}
 	return c, chunks, nil
+}
+
+// compareSeal reads the seal, and fails where it is another one.
+func compareSeal(r io.Reader, want [sha256.Size]byte) error {
+	var got [sha256.Size]byte
+	if _, err := io.ReadFull(r, got[:]); err != nil {
+		return truncated(err)
+	}
+	if got != want {
+		return errSeal
+	}
+	return nil
 }
 
 // firstRead is the memory for a state of which nothing was read yet.
@@ -154,34 +162,18 @@ func checkSealed(r io.Reader) error {
 		return truncated(err)
 	}
 	all, buffer := sha256.New(), make([]byte, chunkBytes)
-	add := func(piece io.Reader, size int64) error {
-		for size > 0 {
+	in := io.MultiReader(&head, r)
+	for _, size := range append([]int64{int64(head.Len())}, sizes...) {
+		for ; size > 0; size -= chunkBytes {
 			part := buffer[:min(size, chunkBytes)]
-			if _, err := io.ReadFull(piece, part); err != nil {
+			if _, err := io.ReadFull(in, part); err != nil {
 				return truncated(err)
 			}
 			sum := sha256.Sum256(part)
 			all.Write(sum[:])
-			size -= int64(len(part))
-		}
-		return nil
-	}
-	if err := add(&head, int64(head.Len())); err != nil {
-		return err
-	}
-	for _, size := range sizes {
-		if err := add(r, size); err != nil {
-			return err
 		}
 	}
-	var got [sha256.Size]byte
-	if _, err := io.ReadFull(r, got[:]); err != nil {
-		return truncated(err)
-	}
-	if !bytes.Equal(got[:], all.Sum(nil)) {
-		return errSeal
-	}
-	return nil
+	return compareSeal(r, [sha256.Size]byte(all.Sum(nil)))
 }
 
 // errSeal is the error of a checkpoint whose content was changed.
