@@ -1,7 +1,8 @@
 package wire
 
-// The words of the control blocks and their constants, as kernels/resident_control.glsl has them
-// for kernels: a test compares the two files. A line is 64 bytes that one side writes, so that
+// The words of the control blocks that the host uses and their constants, as
+// kernels/resident_control.glsl, which has all, has them for kernels: a test compares the two
+// files. A line is 64 bytes that one side writes, so that
 // no writer overwrites what another one has changed in the same line; lines that several groups
 // write are changed by atomics only.
 
@@ -68,7 +69,6 @@ const (
 	AtHeartbeat      = 16 // counts polls of the doorbell
 	AtDone           = 17 // steps of group 0 since the base
 	AtReceived       = 18 // messages taken from the inbox: the acknowledgement
-	AtSent           = 19 // messages put into the outbox
 	AtTicks          = 32 // x: ticks that have ended; written last
 	AtLeast          = 36 // steps since the base that every group has done; all ones: all have halted
 	AtMost           = 37 // steps since the base of the group that has done most
@@ -98,37 +98,17 @@ const (
 const (
 	WorkBinding = 6
 
-	AtArrived          = 0   // groups that have ended the tick
-	AtArrivedLeast     = 1   // least steps of those that have not halted
-	AtArrivedMost      = 2   // most steps
-	AtArrivedHalted    = 3   // groups that have halted
-	AtArrivedIdle      = 4   // groups with nothing to do
-	AtArrivedActive    = 5   // groups that did a step
-	AtWorkSpoiled      = 6   // reasons why the state is wrong, as bits; never cleared
-	AtRaised           = 16  // kind, set by compare and swap: the first one is kept
-	AtRaisedArgument   = 17  // argument of the kernel
-	AtRaisedSource     = 18  // group
-	AtGridArrived      = 32  // arrivals at the grid barrier
-	AtGridGeneration   = 33  // grid barriers that were passed
-	AtTickOver         = 34  // 1: phases of further steps do nothing
-	AtStopRelayed      = 35  // 1: group 0 has seen a stop request
-	AtNextGroups       = 48  // groups of the next dispatch of a chain: 0 if there is nothing to do
-	AtNextY            = 49  // 1
-	AtNextZ            = 50  // 1
-	AtClaimed          = 64  // steps since the base that were claimed
-	AtLogged           = 80  // log entries since the session began
-	AtLanesLow         = 81  // lanes that had work, as counted by the kernel
-	AtLanesHigh        = 82  // upper half
-	AtForwardPending   = 83  // groups that have yet to take the forwarded message
-	AtSecondarySent    = 84  // messages put into the secondary outbox
-	AtSecondaryClaimed = 85  // the same, with claims of a full ring until they are returned
-	AtTickCount        = 86  // ticks that have ended
-	AtRelay            = 96  // x: steps of group 0 since the base while it does steps, else all ones; y: number of the forwarded message, 0: none, or it is being written; z: 1: stop request
-	AtForwardTo        = 100 // group that the forwarded message is for; all ones: every group
-	AtForwardKind      = 101 // kind
-	AtForwardA         = 102 // a
-	AtForwardB         = 103 // b
-	AtCarried          = 104 // from one tick to the next: x: messages taken from the inbox, y: put into the outbox, z: heartbeats
+	AtArrivedLeast = 1  // least steps of those that have not halted
+	AtWorkSpoiled  = 6  // reasons why the state is wrong, as bits; never cleared
+	AtStopRelayed  = 35 // 1: group 0 has seen a stop request
+	AtNextGroups   = 48 // groups of the next dispatch of a chain: 0 if there is nothing to do
+	AtNextY        = 49 // 1
+	AtNextZ        = 50 // 1
+	AtClaimed      = 64 // steps since the base that were claimed
+	AtLogged       = 80 // log entries since the session began
+	AtLanesLow     = 81 // lanes that had work, as counted by the kernel
+	AtLanesHigh    = 82 // upper half
+	AtRelay        = 96 // x: steps of group 0 since the base while it does steps, else all ones; y: number of the forwarded message, 0: none, or it is being written; z: 1: stop request
 
 	AtLogRing    = 112  // two for each entry: number + 1, step low, step high, group; a, b, c, 0
 	LogRingWords = 8    // of an entry
