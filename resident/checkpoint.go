@@ -112,7 +112,7 @@ func (sc *scheduler) makeCheckpoint() (*Checkpoint, error) {
 			c.groups[i].done = line[1]
 		}
 	}
-	sc.counts.checkpoints.Add(1)
+	sc.run.count(func(n *Stats) { n.Checkpoints++ })
 	return c, err
 }
 
@@ -200,7 +200,7 @@ func (sc *scheduler) saveDueCheckpoint() {
 	if err == nil {
 		var written int64
 		written, err = sc.options.Checkpoints.Save(c)
-		sc.counts.checkpointBytes.Add(uint64(written))
+		sc.run.count(func(n *Stats) { n.CheckpointBytes += uint64(written) })
 	}
 	if err != nil {
 		sc.run.setSaveFailure(err)

@@ -31,8 +31,10 @@ func (s *Session) Logs(ctx context.Context) ([]LogEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.counts.logged.Store(uint64(counters[0]))
-	s.counts.lanes.Store(uint64(counters[wire.AtLanesLow-wire.AtLogged]) | uint64(counters[wire.AtLanesHigh-wire.AtLogged])<<32)
+	s.run.count(func(n *Stats) {
+		n.Logged = uint64(counters[0])
+		n.Lanes = uint64(counters[wire.AtLanesLow-wire.AtLogged]) | uint64(counters[wire.AtLanesHigh-wire.AtLogged])<<32
+	})
 	var list []LogEntry
 	for w := range slices.Chunk(ring, wire.LogRingWords) {
 		if w[0] != 0 {

@@ -41,7 +41,7 @@ func (s *Session) Preempt(ctx context.Context, p Priority, fn func(ctx context.C
 	err := s.atBoundary(ctx, &request{preempt: true, early: p.Level >= earlyLevel, priority: p.Level, do: func(sc *scheduler) error {
 		result.Waited = time.Since(began)
 		result.Late = p.Deadline > 0 && result.Waited > p.Deadline
-		sc.counts.preemptions.Add(1)
+		sc.run.count(func(n *Stats) { n.Preemptions++ })
 		return fn(ctx)
 	}})
 	return result, err

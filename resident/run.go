@@ -19,19 +19,12 @@ type runState struct {
 	wake      chan struct{} // holds one wake-up of the scheduler
 	ended     chan struct{} // closed when the scheduler has ended
 
-	mu       sync.Mutex
-	base     uint64 // steps before the epoch
-	progress uint64 // steps that every group had done at the last boundary
-	goal     uint64 // steps to reach
+	mu sync.Mutex
+	runView
 	began    uint64 // progress at the beginning of the run
-	running  bool
-	stopping bool
-	closed   bool
-	idle     bool   // all groups are idle and the inbox is empty
-	idleAt   uint32 // the number of the last message that they had then
+	idleAt   uint32 // the number of the last message that groups had when they were idle
 	signal   Signal // of the last run
-	failure  error
-	saving   error // of the last checkpoint that could not be saved
+	stats    Stats
 	requests []*request
 	limit    pace.Limit
 	changed  chan struct{}   // closed and replaced after each change that is watched
@@ -40,7 +33,7 @@ type runState struct {
 }
 
 func newRunState(base uint64) *runState {
-	return &runState{wake: make(chan struct{}, 1), ended: make(chan struct{}), changed: make(chan struct{}), base: base, progress: base}
+	return &runState{wake: make(chan struct{}, 1), ended: make(chan struct{}), changed: make(chan struct{}), runView: runView{base: base, progress: base}}
 }
 
 // startRun begins a run: see Session.Start.
@@ -222,15 +215,15 @@ type boundary struct {
 	sent           uint32 // the number of the last message before
 }
 
-// publishBoundary makes a boundary visible to callers, and ends the run where it is
-// over. It adds the steps since the last boundary to steps.
-func (r *runState) publishBoundary(b boundary, steps *atomic.Uint64) {
+// publishBoundary makes a boundary visible to callers, with the steps since the last one,
+// and ends the run where it is over.
+func (r *runState) publishBoundary(b boundary) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failure != nil {
 		return
 	}
-	steps.Add(b.progress - min(r.progress, b.progress))
+	r.stats.Steps += b.progress - min(r.progress, b.progress)
 	r.base, r.progress, r.idle, r.idleAt = b.base, b.progress, b.idle, b.sent
 	switch {
 	case b.signal.Kind != SignalRunning:
@@ -252,17 +245,30 @@ func (r *runState) restored(base, steps uint64) {
 	r.notifyLocked()
 }
 
-// runView is a consistent copy of the state of a run.
+// runView is the part of the state of a run of which view returns a consistent copy.
 type runView struct {
-	base, progress, goal            uint64
-	running, stopping, closed, idle bool
-	failure, saving                 error
+	base     uint64 // steps before the epoch
+	progress uint64 // steps that every group had done at the last boundary
+	goal     uint64 // steps to reach
+	running  bool
+	stopping bool
+	closed   bool
+	idle     bool // all groups are idle and the inbox is empty
+	failure  error
+	saving   error // of the last checkpoint that could not be saved
 }
 
 func (r *runState) view() runView {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return runView{r.base, r.progress, r.goal, r.running, r.stopping, r.closed, r.idle, r.failure, r.saving}
+	return r.runView
+}
+
+// count changes the counters.
+func (r *runState) count(change func(n *Stats)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.stats)
 }
 
 // lowerTickTime keeps ticks below d for a while.

@@ -5,7 +5,6 @@ package resident
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,18 +31,17 @@ func TestRunsEndAtBoundaries(t *testing.T) {
 			if err := r.startRun(c.steps); err != nil {
 				t.Fatal(err)
 			}
-			var steps atomic.Uint64
-			time.AfterFunc(time.Second, func() { r.publishBoundary(boundary{progress: 110}, &steps) })
+			time.AfterFunc(time.Second, func() { r.publishBoundary(boundary{progress: 110}) })
 			time.AfterFunc(2*time.Second, func() {
 				if c.stop {
 					r.stopRun()
 				}
-				r.publishBoundary(c.last, &steps)
+				r.publishBoundary(c.last)
 			})
 			began := time.Now()
 			out, err := r.waitOutcome(t.Context())
-			if err != nil || out != c.want || time.Since(began) != 2*time.Second || steps.Load() != c.want.Steps {
-				t.Errorf("%s: %+v with %d steps after %v, %v", name, out, steps.Load(), time.Since(began), err)
+			if err != nil || out != c.want || time.Since(began) != 2*time.Second || r.stats.Steps != c.want.Steps {
+				t.Errorf("%s: %+v with %d steps after %v, %v", name, out, r.stats.Steps, time.Since(began), err)
 			}
 		})
 	}

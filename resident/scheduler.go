@@ -24,7 +24,6 @@ type scheduler struct {
 	words   wire.Shared
 	mail    *mailbox
 	run     *runState
-	counts  *counts
 
 	epoch  uint32
 	base   uint64      // steps before the epoch
@@ -168,7 +167,7 @@ func (sc *scheduler) publishStatus() {
 		steps = v.Most
 	}
 	sc.run.publishBoundary(boundary{base: sc.base, progress: sc.base + uint64(steps), signal: signalOf(v), halted: halted, sent: sc.mail.number(),
-		idle: v.Idle == sc.kernel.Groups && sc.mail.unread() == 0}, &sc.counts.steps)
+		idle: v.Idle == sc.kernel.Groups && sc.mail.unread() == 0})
 }
 
 // burst runs ticks until a caller needs a boundary, or there is no more to do. Its
@@ -250,15 +249,14 @@ func (sc *scheduler) planned() uint32 {
 // align brings all groups to the same step before the state is read, and reports
 // whether groups had to move. Bursts that end for other reasons do not align.
 func (sc *scheduler) align() bool {
-	before := sc.counts.alignments.Load()
 	if sc.run.view().failure != nil {
 		return false
 	}
-	if err := sc.alignGroups(); err != nil {
+	moved, err := sc.alignGroups()
+	if err != nil {
 		sc.failSession(err)
-		return false
 	}
-	return sc.counts.alignments.Load() > before
+	return moved && err == nil
 }
 
 // maxStill bounds the ticks in a row that bring groups no closer: requests may end
@@ -266,30 +264,32 @@ func (sc *scheduler) align() bool {
 const maxStill = 64
 
 // alignGroups runs the groups that are behind up to the step of the first one. With a
-// pending signal they stay where they are. Idle groups skip their steps.
-func (sc *scheduler) alignGroups() error {
+// pending signal they stay where they are. Idle groups skip their steps. It reports whether
+// groups had to move.
+func (sc *scheduler) alignGroups() (moved bool, err error) {
 	least := sc.status.Least
 	for still := 0; still < maxStill; still++ {
 		v := sc.status
 		if sc.kernel.lockstep() || sc.kernel.Claim || v.Kind != wire.SignalRunning || v.Least >= v.Most {
-			return nil
+			return moved, nil
 		}
 		if v.Least > least {
 			least, still = v.Least, 0
 		}
-		sc.counts.alignments.Add(1)
+		moved = true
+		sc.run.count(func(n *Stats) { n.Alignments++ })
 		sc.beginBurst()
 		sc.writeCommand(wire.Command{Target: v.Most, Budget: v.Most - v.Least,
 			Flags: sc.commandFlags()&^wire.FlagWaitMessage | wire.FlagKeepIdle | wire.FlagSkipIdle})
 		steps := sc.alignmentSteps(uint64(v.Most - v.Least))
 		if err := sc.submitSteps(steps, steps, true); err != nil {
-			return err
+			return true, err
 		}
 		if _, err := sc.completeOldest(v.Most); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return fmt.Errorf("%w: groups do not reach the same step", ErrStuck)
+	return true, fmt.Errorf("%w: groups do not reach the same step", ErrStuck)
 }
 
 // alignmentSteps returns how many of the steps that are left the next submission does:

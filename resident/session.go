@@ -28,7 +28,6 @@ type Session struct {
 	config  *config
 	run     *runState
 	mail    *mailbox
-	counts  *counts
 }
 
 // config holds what is fixed for the life of a session.
@@ -81,7 +80,7 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 	}
 	cfg := &config{kernel: k, options: o, mode: mode, group: program.WorkGroup(),
 		synchronous: c.Info().Software() || !o.Capabilities.dispatchReturns()}
-	sc := &scheduler{config: cfg, context: c, program: program, run: newRunState(o.test.base), counts: &counts{}, epoch: 1, base: o.test.base,
+	sc := &scheduler{config: cfg, context: c, program: program, run: newRunState(o.test.base), epoch: 1, base: o.test.base,
 		checkpointed: time.Now(), clearRun: true}
 	err = c.Do(func(gl *glctx.GL) error { return sc.gl.makeBuffers(gl, k, bindings, program, o.test.mapping) })
 	if err == nil {
@@ -94,7 +93,7 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 	}
 	sc.mail = newMailbox(sc.words, k.Groups, cfg.mode.Actual == Persistent, sc.run)
 	sc.mail.during = cfg.answersDuring()
-	return &Session{context: c, config: cfg, run: sc.run, mail: sc.mail, counts: sc.counts}, sc, nil
+	return &Session{context: c, config: cfg, run: sc.run, mail: sc.mail}, sc, nil
 }
 
 // Mode returns how the session runs, and why not as requested.

@@ -2,10 +2,7 @@
 
 package resident
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "time"
 
 // Stats counts what a session did since New.
 type Stats struct {
@@ -36,40 +33,13 @@ type Stats struct {
 	LaunchedLanes  uint64 `json:"launched_lanes"`
 }
 
-// counts are the counters of Stats.
-type counts struct {
-	ticks, dispatches, submissions, inFlight, steps, polls, sleeps, preemptions, checkpoints, checkpointBytes, alignments, logged atomic.Uint64
-
-	activeGroups, launchedGroups, lanes atomic.Uint64
-
-	longest atomic.Int64 // nanoseconds
-}
-
 // Stats returns the counters. It may be called at any time, after Close too.
-func (s *Session) Stats() Stats {
-	n, size := s.counts, s.config.group
-	lanes := uint64(size[0]) * uint64(size[1]) * uint64(size[2])
+func (s *Session) Stats() (all Stats) {
+	lanes := uint64(s.config.group[0]) * uint64(s.config.group[1]) * uint64(s.config.group[2])
 	if !s.config.kernel.Claim {
 		lanes *= uint64(s.config.kernel.Groups)
 	}
-	return Stats{
-		Steps:           n.steps.Load(),
-		Ticks:           n.ticks.Load(),
-		Dispatches:      n.dispatches.Load(),
-		Submissions:     n.submissions.Load(),
-		InFlight:        n.inFlight.Load(),
-		Polls:           n.polls.Load(),
-		Sleeps:          n.sleeps.Load(),
-		Alignments:      n.alignments.Load(),
-		Preemptions:     n.preemptions.Load(),
-		Checkpoints:     n.checkpoints.Load(),
-		CheckpointBytes: n.checkpointBytes.Load(),
-		Logged:          n.logged.Load(),
-		Forwarded:       s.mail.forwardedCount(),
-		LongestTick:     time.Duration(n.longest.Load()),
-		ActiveGroups:    n.activeGroups.Load(),
-		LaunchedGroups:  n.launchedGroups.Load(),
-		Lanes:           n.lanes.Load(),
-		LaunchedLanes:   n.steps.Load() * lanes,
-	}
+	s.run.count(func(n *Stats) { all = *n })
+	all.Forwarded, all.LaunchedLanes = s.mail.forwardedCount(), all.Steps*lanes
+	return all
 }

@@ -112,9 +112,12 @@ func (sc *scheduler) issue(f submission, count int) error {
 		}
 		return errors.Join(err, gl.Err())
 	})
-	sc.counts.submissions.Add(1)
 	sc.submissions = append(sc.submissions, f)
-	sc.counts.inFlight.Store(max(sc.counts.inFlight.Load(), uint64(len(sc.submissions))))
+	sc.run.count(func(n *Stats) {
+		n.Submissions++
+		n.Dispatches += uint64(count) * uint64(sc.dispatchesPerRound())
+		n.InFlight = max(n.InFlight, uint64(len(sc.submissions)))
+	})
 	return err
 }
 
@@ -159,7 +162,6 @@ func (sc *scheduler) dispatchRound(gl *glctx.GL, after bool) {
 		} else {
 			gl.Dispatch(sc.kernel.Groups, 1, 1)
 		}
-		sc.counts.dispatches.Add(1)
 	}
 }
 
@@ -250,7 +252,7 @@ func (sc *scheduler) measureTime(f *submission, done uint64) {
 		return // one status for two submissions: their steps cannot be told apart
 	}
 	steps, took, longest := sc.timer.Take()
-	sc.counts.longest.Store(max(sc.counts.longest.Load(), int64(longest)))
+	sc.run.count(func(n *Stats) { n.LongestTick = max(n.LongestTick, longest) })
 	// In an alignment only some groups work, and idle groups that wait for messages do
 	// few steps. A synchronous dispatch ends only after its steps, few or not.
 	if !f.whole && !(sc.mode.Actual == Persistent && f.status.Idle > 0 && !sc.synchronous) {
@@ -262,9 +264,11 @@ func (sc *scheduler) measureTime(f *submission, done uint64) {
 func (sc *scheduler) countTicks(v wire.Status) {
 	ticks := uint64(v.Ticks - sc.ticks)
 	sc.ticks = v.Ticks
-	sc.counts.ticks.Add(ticks)
-	sc.counts.activeGroups.Add(uint64(v.Active))
-	sc.counts.launchedGroups.Add(uint64(sc.kernel.Groups))
+	sc.run.count(func(n *Stats) {
+		n.Ticks += ticks
+		n.ActiveGroups += uint64(v.Active)
+		n.LaunchedGroups += uint64(sc.kernel.Groups)
+	})
 }
 
 // maxEmpty bounds the ticks in a row without a step.

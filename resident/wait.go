@@ -42,7 +42,7 @@ func (sc *scheduler) waitSubmission(f *submission) error {
 			sc.spinForStatus()
 			continue
 		}
-		sc.counts.sleeps.Add(1)
+		sc.run.count(func(n *Stats) { n.Sleeps++ })
 		pace.Sleep(sc.sleepTime(policy, f, time.Since(began)), sc.run.wake)
 	}
 }
@@ -87,7 +87,7 @@ func (sc *scheduler) waitEnd(f *submission) bool {
 		}
 		sc.stopTick(f, elapsed)
 		if d := policy.UntilSpin(elapsed); d > 0 && f.stopAt.IsZero() {
-			sc.counts.sleeps.Add(1)
+			sc.run.count(func(n *Stats) { n.Sleeps++ })
 			pace.Sleep(d, sc.run.wake)
 		}
 	}
@@ -163,7 +163,7 @@ func (sc *scheduler) spinForStatus() {
 // pollFences polls the fences of all submissions, the oldest first. Where a tick is
 // expected to be short, it waits for the first one.
 func (sc *scheduler) pollFences(expected time.Duration) error {
-	sc.counts.polls.Add(1)
+	sc.run.count(func(n *Stats) { n.Polls++ })
 	timeout := time.Duration(0)
 	if expected < pace.ShortTick {
 		timeout = pace.ShortTick
