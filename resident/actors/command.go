@@ -63,7 +63,7 @@ func (w *World) SpawnAll(ctx context.Context, handler string, words ...[]uint32)
 		}
 		commands[i] = append([]uint32{commandSpawn, 0, 0, uint32(number), 0, 0, 0}, first...)
 	}
-	results, err := w.execute(ctx, commands)
+	results, err := w.execute(ctx, commands, false)
 	addresses := make([]Address, len(words))
 	for i, r := range results {
 		if r.err() == nil {
@@ -97,7 +97,7 @@ func (w *World) SendAll(ctx context.Context, envelopes ...Envelope) ([]error, er
 	if err != nil {
 		return nil, err
 	}
-	return w.executeAll(ctx, commands, "send to")
+	return w.executeAll(ctx, commands, "send to", false)
 }
 
 // sendCommands returns the commands that send messages.
@@ -148,7 +148,7 @@ func (w *World) commandActors(ctx context.Context, kind uint32, actor []Address,
 		x, y := a.Words()
 		commands[i] = []uint32{kind, x, y}
 	}
-	return w.executeAll(ctx, commands, verb)
+	return w.executeAll(ctx, commands, verb, false)
 }
 
 // firstError returns err, else the first error of errs.
@@ -156,32 +156,27 @@ func firstError(errs []error, err error) error {
 	return cmp.Or(err, cmp.Or(errs...))
 }
 
-// executeAll executes commands and returns an error for each that was executed.
-func (w *World) executeAll(ctx context.Context, commands [][]uint32, verb string) ([]error, error) {
-	results, err := w.execute(ctx, commands)
-	return errorsOf(results, verb), err
-}
-
-// errorsOf returns the errors of results.
-func errorsOf(results []commandResult, verb string) []error {
+// executeAll is execute that returns an error for each command that was executed.
+func (w *World) executeAll(ctx context.Context, commands [][]uint32, verb string, tick bool) ([]error, error) {
+	results, err := w.execute(ctx, commands, tick)
 	errs := make([]error, len(results))
 	for i, r := range results {
 		if e := r.err(); e != nil {
 			errs[i] = fmt.Errorf("actors: %s %v: %w", verb, r.actor, e)
 		}
 	}
-	return errs
+	return errs, err
 }
 
-// execute executes commands of one kind on the device. With an error it returns the
-// results of the submissions before.
-func (w *World) execute(ctx context.Context, commands [][]uint32) ([]commandResult, error) {
+// execute executes commands of one kind on the device, with a tick behind the last one where
+// tick is set. With an error it returns the results of the submissions before.
+func (w *World) execute(ctx context.Context, commands [][]uint32, tick bool) ([]commandResult, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var results []commandResult
 	for len(commands) > 0 {
 		n := min(len(commands), maxCommands)
-		batch, err := w.executeBatch(ctx, commands[:n])
+		batch, err := w.submitCommands(ctx, commands[:n], tick && n == len(commands))
 		results = append(results, batch...)
 		if err != nil {
 			return results, err
@@ -191,29 +186,23 @@ func (w *World) execute(ctx context.Context, commands [][]uint32) ([]commandResu
 	return results, nil
 }
 
-// executeBatch executes the commands of one submission. Commands that change which
-// actors are live are followed by a sweep. mu must be locked.
-func (w *World) executeBatch(ctx context.Context, commands [][]uint32) ([]commandResult, error) {
-	then := w.sweepAndPlan(true, true)
+// submitCommands executes commands in one submission, and a tick behind them where tick is set.
+// Commands that change which actors are live are followed by a sweep in any case. mu must be
+// locked.
+func (w *World) submitCommands(ctx context.Context, commands [][]uint32, tick bool) ([]commandResult, error) {
+	then, relist := w.sweepAndPlan(true, true), uint32(1)
 	if commands[0][0] == commandSend {
-		then = then[1:]
+		then, relist = then[1:], 0
 	}
-	return w.submitCommands(ctx, commands, then)
-}
-
-// submitCommands executes commands and then other dispatches, of which the last is a plan,
-// in one submission. mu must be locked.
-func (w *World) submitCommands(ctx context.Context, commands [][]uint32, then []job.Dispatch) ([]commandResult, error) {
+	if tick {
+		then = w.ticks(1)
+	}
 	size := 3 + messageHeader + max(w.options.Payload, 4)
 	words := make([]uint32, size*len(commands))
 	for i, command := range commands {
 		copy(words[size*i:], command)
 	}
 	output := make([]uint32, 3*len(commands))
-	relist := uint32(1)
-	if commands[0][0] == commandSend {
-		relist = 0
-	}
 	err := w.submitAndWait(ctx, job.Job{
 		Dispatch: job.Dispatch{
 			Program:  w.programs.command,

@@ -142,26 +142,14 @@ func (w *World) stepBatch(ctx context.Context, n int) error {
 // stepSending sends messages and runs a tick, in which they are received: as SendAll and
 // Step, in one submission where they fit.
 func (w *World) stepSending(ctx context.Context, envelopes []Envelope) ([]error, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	if len(envelopes) == 0 {
-		all := w.ticks(1)
-		return nil, w.submitAndWait(ctx, job.Job{Dispatch: all[0], Then: all[1:]})
+		return nil, w.stepBatch(ctx, 1)
 	}
 	commands, err := w.sendCommands(envelopes)
 	if err != nil {
 		return nil, err
 	}
-	var errs []error
-	for len(commands) > maxCommands {
-		results, err := w.executeBatch(ctx, commands[:maxCommands])
-		if err != nil {
-			return errs, err
-		}
-		errs, commands = append(errs, errorsOf(results, "send to")...), commands[maxCommands:]
-	}
-	results, err := w.submitCommands(ctx, commands, w.ticks(1))
-	return append(errs, errorsOf(results, "send to")...), err
+	return w.executeAll(ctx, commands, "send to", true)
 }
 
 // ticks returns the dispatches of n ticks.
