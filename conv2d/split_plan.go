@@ -225,14 +225,11 @@ type splitPending struct{ parts []job.Pending }
 // Wait waits for all parts, side by side: their outputs are copied meanwhile.
 func (p *splitPending) Wait(ctx context.Context) error {
 	errs := make([]error, len(p.parts))
-	var group errgroup.Group
+	var all sync.WaitGroup
 	for i, part := range p.parts {
-		group.Go(func() error {
-			errs[i] = part.Wait(ctx)
-			return nil
-		})
+		all.Go(func() { errs[i] = part.Wait(ctx) })
 	}
-	_ = group.Wait()
+	all.Wait()
 	return errors.Join(errs...)
 }
 

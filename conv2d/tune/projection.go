@@ -8,7 +8,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"sync"
 
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -30,10 +29,6 @@ type projection struct {
 	before []float32 // C0, nil where it does not matter
 	x      [projections][]float64
 	want   [projections][]float64 // by row of all products
-	bad    struct {
-		sync.Mutex
-		n, first int
-	}
 }
 
 const (
@@ -156,21 +151,18 @@ func (c *projection) coverage() string {
 
 // check counts a row that is wrong as one wrong element.
 func (c *projection) check(got []float32, tolerance float64) conv2d.Report {
-	c.bad.n, c.bad.first = 0, -1
-	parallel.For(len(c.want[0]), func(row int) {
-		at := c.p.CIndex(row/c.p.M, row%c.p.M, 0)
-		if c.rightRow(got, row, at) {
-			return
-		}
-		c.bad.Lock()
-		defer c.bad.Unlock()
-		if c.bad.n++; c.bad.first < 0 || at < c.bad.first {
-			c.bad.first = at
-		}
-	})
-	r := conv2d.Report{Elements: len(got), Wrong: c.bad.n, Tolerance: tolerance, Worst: max(c.bad.first, 0)}
-	if r.Wrong > 0 {
+	wrong := make([]bool, len(c.want[0]))
+	start := func(row int) int { return c.p.CIndex(row/c.p.M, row%c.p.M, 0) }
+	parallel.For(len(wrong), func(row int) { wrong[row] = !c.rightRow(got, row, start(row)) })
+	r := conv2d.Report{Elements: len(got), Tolerance: tolerance}
+	if first := slices.Index(wrong, true); first >= 0 {
+		r.Worst = start(first)
 		r.MaxError, r.Got, r.Want = math.MaxFloat64, got[r.Worst], math.NaN()
+	}
+	for _, is := range wrong {
+		if is {
+			r.Wrong++
+		}
 	}
 	return r
 }
