@@ -88,15 +88,9 @@ func (t *textureFilter) makeRing(format texel.Format) (err error) {
 
 // isOpaque8 reports whether the colours of a picture are bytes.
 func isOpaque8(picture image.Image) bool {
-	switch p := picture.(type) {
-	case *image.RGBA:
-		return p.Opaque()
-	case *image.NRGBA:
-		return p.Opaque()
-	case *image.Gray, *image.YCbCr:
-		return true
-	case *image.Paletted:
-		return p.Opaque()
+	switch picture.(type) {
+	case *image.RGBA, *image.NRGBA, *image.Gray, *image.YCbCr, *image.Paletted:
+		return picture.(interface{ Opaque() bool }).Opaque()
 	}
 	return false
 }
