@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/job"
@@ -174,19 +175,8 @@ func (w fusedWinograd) packStep() kernel.Step {
 // step is the whole convolution.
 func (w fusedWinograd) step(on device) kernel.Step {
 	d := paramDefines(w.block)
-	maps.Copy(d, defines(map[string]int{
-		"PASSES":         w.passes(on),
-		"CHANNELS":       w.C,
-		"HEIGHT":         w.H,
-		"WIDTH":          w.W,
-		"OUTPUT_P":       w.P(),
-		"OUTPUT_Q":       w.Q(),
-		"PAD_H":          w.PadH,
-		"PAD_W":          w.PadW,
-		"GROUPS":         w.groupCount(),
-		"GROUP_CHANNELS": w.groupC(),
-		"GROUP_FILTERS":  w.groupK(),
-	}))
+	d["PASSES"] = strconv.Itoa(w.passes(on))
+	maps.Copy(d, w.shape())
 	maps.Copy(d, w.epilogue())
 	return kernel.Step{
 		Source:   shader.MustSource("conv2d_winograd_fused", conv2dWinogradFused, d),
