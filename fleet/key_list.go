@@ -252,21 +252,27 @@ func (r *Remote) changeKeys(ctx context.Context, root ed25519.PrivateKey, change
 	return list, nil
 }
 
-// keysOfHeads returns list, or a newer one of a head.
+// keysOfHeads returns list, or a newer one of a head. What nobody can read as a head or listing has
+// none, and does not keep a key from being revoked: ChangeKeys says so when the list is written.
 func (r *Remote) keysOfHeads(ctx context.Context, list *KeyList) (*KeyList, error) {
 	drivers, err := r.listDrivers(ctx)
-	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, ErrNotFound) {
-		return list, nil
-	}
 	for _, of := range drivers {
-		object, err := r.readListed(ctx, headName(of), maxHeadBytes)
-		if err = ignoreMissing(err); err != nil { // a prune was faster
-			return nil, err
+		object, unread := r.readListed(ctx, headName(of), maxHeadBytes)
+		if isSilent(ctx, unread) {
+			return nil, unread
 		}
 		later, _ := r.laterKeys(object.data, list)
 		list = cmp.Or(later, list)
 	}
-	return list, err
+	if isSilent(ctx, err) {
+		return nil, err
+	}
+	return list, nil
+}
+
+// isSilent reports whether err is that of a store that did not answer.
+func isSilent(ctx context.Context, err error) bool {
+	return errors.Is(err, ErrUnreachable) || err != nil && ctx.Err() != nil
 }
 
 // laterKeys returns the list that a head begins with, nil where that is no later one of this

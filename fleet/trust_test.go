@@ -545,6 +545,30 @@ func TestChangeOfKeysWithoutAListing(t *testing.T) {
 	}
 }
 
+// TestRevocationBesideWhatIsNoHead: who may write to the store, as who has the key may, cannot keep it
+// from being revoked.
+func TestRevocationBesideWhatIsNoHead(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*fleetOf, string){
+		"large head":  func(f *fleetOf, _ string) { f.setObject(fleet.HeadName(shader.Digest{1}), make([]byte, 300_000)) },
+		"bad listing": func(f *fleetOf, host string) { memories.Store(host, unlisted{f.store, fleet.ErrProtocol}) },
+	} {
+		f := newFleet(inMemory(t))
+		u, err := url.Parse(f.url)
+		must(t, err)
+		spoil(f, u.Host)
+		_, root := rootPair()
+		l, err := open(t, openDir(t), rooted(reader(f.url))).ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error { revoke(1)(l); return nil })
+		if l == nil || err == nil {
+			t.Errorf("%s: %+v, %v", name, l, err)
+		}
+		memories.Store(u.Host, f.store)
+		if l, err := open(t, openDir(t), rooted(reader(f.url))).Keys(t.Context()); err != nil || l.Keys[0].Revoked.IsZero() {
+			t.Errorf("%s: the list that was written: %+v, %v", name, l, err)
+		}
+	}
+}
+
 // TestListingWithoutTheListOfKeys: an error that a store sends as a success, or a listing that
 // lags, has no heads. Who revoked a key is told that they have the list of before.
 func TestListingWithoutTheListOfKeys(t *testing.T) {
