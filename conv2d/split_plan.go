@@ -17,6 +17,7 @@ import (
 // several is a job.Device of several devices, such as a devices.Group.
 type several interface {
 	Members(ctx context.Context) ([]job.Device, error)
+	PollWhile(wait func() error) error // calls wait, and does what that needs of this thread
 }
 
 // split is a job.Buffer whose parts are on several devices.
@@ -28,6 +29,7 @@ type split interface {
 // splitPlan is a plan whose images, rows or matrices are split over devices: each has a
 // plan for its share, with all the weights.
 type splitPlan struct {
+	group  several
 	parts  []job.Plan
 	shares []job.Share // of the rows
 	rows   int
@@ -88,7 +90,7 @@ func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, laye
 	if len(layers) == 0 {
 		return nil, fmt.Errorf("%w: a plan without layers", job.ErrInvalid)
 	}
-	p := &splitPlan{rows: layers[0].batchOf()}
+	p := &splitPlan{group: group, rows: layers[0].batchOf()}
 	p.shares = job.Shares(p.rows, len(members))
 	p.parts = make([]job.Plan, len(p.shares))
 	var opening errgroup.Group
@@ -108,7 +110,7 @@ func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, laye
 			return err
 		})
 	}
-	if err := opening.Wait(); err != nil {
+	if err := group.PollWhile(opening.Wait); err != nil {
 		p.Release()
 		return nil, err
 	}
@@ -124,7 +126,7 @@ func (p *splitPlan) each(fn func(i int, part job.Plan) error) error {
 	for i, part := range p.parts {
 		group.Go(func() error { return fn(i, part) })
 	}
-	return group.Wait()
+	return p.group.PollWhile(group.Wait)
 }
 
 // Info returns the version where all parts have the same, else 0. The choices are those of the
@@ -191,7 +193,7 @@ func (p *splitPlan) submit(start func(i int, part job.Plan) (job.Pending, error)
 	if p.mixed {
 		return nil, fmt.Errorf("conv2d: the devices have different weights: %w", ErrNoWeights)
 	}
-	all := &splitPending{parts: make([]job.Pending, len(p.parts))}
+	all := &splitPending{group: p.group, parts: make([]job.Pending, len(p.parts))}
 	err := p.each(func(i int, part job.Plan) error {
 		pending, err := start(i, part)
 		if err == nil {
@@ -220,7 +222,10 @@ func (p *splitPlan) Release() {
 }
 
 // splitPending is a run of all parts.
-type splitPending struct{ parts []job.Pending }
+type splitPending struct {
+	group several
+	parts []job.Pending
+}
 
 // Wait waits for all parts, side by side: their outputs are copied meanwhile.
 func (p *splitPending) Wait(ctx context.Context) error {
@@ -229,8 +234,7 @@ func (p *splitPending) Wait(ctx context.Context) error {
 	for i, part := range p.parts {
 		all.Go(func() { errs[i] = part.Wait(ctx) })
 	}
-	all.Wait()
-	return errors.Join(errs...)
+	return p.group.PollWhile(func() error { all.Wait(); return errors.Join(errs...) })
 }
 
 func (p *splitPending) Release() {

@@ -109,7 +109,7 @@ func (g *Group) NamedBuffer(ctx context.Context, name string, size int) (job.Buf
 
 // onNamed calls do for the member that has a name, or as place does, with named locked.
 func (g *Group) onNamed(ctx context.Context, name string, do func(*member) error) error {
-	if err := g.polling(func() error { return g.naming.Acquire(ctx, 1) }); err != nil {
+	if err := g.PollWhile(func() error { return g.naming.Acquire(ctx, 1) }); err != nil {
 		return err
 	}
 	defer g.naming.Release(1)
@@ -229,7 +229,7 @@ func (r *Replica) Replace(ctx context.Context, offset int, data []byte, expected
 
 // onAll calls write for the copies that can be used.
 func (r *Replica) onAll(ctx context.Context, write func(*placed) (uint64, error)) (uint64, error) {
-	if err := r.group.polling(func() error { return r.writing.Acquire(ctx, 1) }); err != nil {
+	if err := r.group.PollWhile(func() error { return r.writing.Acquire(ctx, 1) }); err != nil {
 		return 0, err
 	}
 	defer r.writing.Release(1)
@@ -267,7 +267,7 @@ func (c copies) all(fn func(i int) (uint64, error)) (versions []uint64, errs []e
 	for i := range c.parts {
 		group.Go(func() { versions[i], errs[i] = fn(i) })
 	}
-	_ = c.group.polling(func() error { group.Wait(); return nil })
+	_ = c.group.PollWhile(func() error { group.Wait(); return nil })
 	return versions, errs
 }
 

@@ -180,7 +180,7 @@ func (x *Exchange) forCopied(list []*exchangeBuffer, fn func(*exchangeBuffer) er
 			group.Go(func() error { return fn(b) })
 		}
 	}
-	return x.group.polling(group.Wait)
+	return x.group.PollWhile(group.Wait)
 }
 
 // pieceBytes is the part of a link that one goroutine copies: about 20 us, some times what

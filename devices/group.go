@@ -164,7 +164,7 @@ func (g *Group) Each(ctx context.Context, fn func(ctx context.Context, rank int,
 	for _, m := range list {
 		group.Go(func() error { return m.error(fn(ctx, m.rank, m.device)) })
 	}
-	return g.polling(group.Wait)
+	return g.PollWhile(group.Wait)
 }
 
 // Barrier waits until every member of this process has finished what was submitted before,
@@ -180,12 +180,12 @@ func (g *Group) Barrier(ctx context.Context) error {
 			group.Go(func() error { return m.error(own.Drain(ctx)) })
 		}
 	}
-	return g.polling(group.Wait)
+	return g.PollWhile(group.Wait)
 }
 
-// polling calls wait, which waits for work on members. The thread of an adopted context does what
+// PollWhile calls wait, which waits for work on members. The thread of an adopted context does what
 // that needs meanwhile: this may be it.
-func (g *Group) polling(wait func() error) (err error) {
+func (g *Group) PollWhile(wait func() error) (err error) {
 	all := func() { err = wait() }
 	for _, m := range g.members {
 		if inner := all; m.usable() {
@@ -233,7 +233,7 @@ func (g *Group) Preload(ctx context.Context, sources []*shader.Source, progress 
 			errs[i] = m.error(err)
 		})
 	}
-	_ = g.polling(func() error { all.Wait(); return nil })
+	_ = g.PollWhile(func() error { all.Wait(); return nil })
 	if first := slices.Index(errs, nil); first >= 0 {
 		return results[first], nil
 	}

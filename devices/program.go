@@ -55,7 +55,7 @@ func (g *Group) GetChecked(ctx context.Context, source *shader.Source, check fun
 			got <- i
 		})
 	}
-	if err := g.polling(func() error { return p.awaitOne(ctx, got) }); err != nil {
+	if err := g.PollWhile(func() error { return p.awaitOne(ctx, got) }); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -131,7 +131,7 @@ func (p *program) on(ctx context.Context, rank int) (job.Program, error) {
 		if m := p.group.members[rank]; m.want != nil {
 			go m.want()
 		}
-		if err := p.group.polling(func() error {
+		if err := p.group.PollWhile(func() error {
 			select {
 			case <-part.done:
 				return nil

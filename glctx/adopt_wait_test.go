@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -367,7 +368,7 @@ func TestCloseOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	}
 }
 
-// Get of a group polls too: the GPU of the thread may be one of its members.
+// What waits for a group polls too: the GPU of the thread may be one of its members.
 func TestGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	glctx.OwnContext(t)
 	c, err := glctx.Adopt(glctx.Options{DriverCacheOff: true}, nil)
@@ -406,6 +407,19 @@ func TestGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	if _, err := g.Preload(ctx, []*shader.Source{shader.MustSource("times", doubler, shader.Defines{"FACTOR": "4.0"})}, nil); err != nil {
 		t.Error(err)
 	}
+	identity := []float32{1, 0, 0, 1}
+	plan, err := conv2d.OpenPlan(ctx, g, conv2d.DevicePlanOptions{}, conv2d.GEMMProblem{M: 2, N: 2, K: 2}.Shape())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := plan.SetWeights(ctx, 1, identity, nil); err != nil {
+		t.Error(err)
+	}
+	product := make([]float32, 4)
+	if err := plan.Run(ctx, []float32{1, 2, 3, 4}, product); err != nil || !slices.Equal(product, []float32{1, 2, 3, 4}) {
+		t.Errorf("%v, %v", product, err)
+	}
+	plan.Release()
 	if err := g.Close(); err != nil {
 		t.Error(err)
 	}
