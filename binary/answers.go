@@ -3,7 +3,6 @@ package binary
 import (
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -41,10 +40,7 @@ func (s *Store) PutWrong(key shader.Key, name, reason string) error {
 }
 
 func (s *Store) putAnswer(key shader.Key, text string) error {
-	if err := s.writeInto(answers.path(s.path, key), []byte(text)); err != nil {
-		return fmt.Errorf("binary: record a check: %w", err)
-	}
-	return nil
+	return wrap("record a check", s.writeInto(answers.path(s.path, key), []byte(text)))
 }
 
 // Wrong returns what PutWrong recorded for a program, and false where it recorded nothing.

@@ -2,7 +2,6 @@ package binary
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"math"
@@ -236,10 +235,10 @@ func (d *Dir) Zero() error {
 	if err == nil {
 		err = os.Remove(filepath.Join(d.path, compiledName))
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("binary: zero: %w", err)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	return wrap("zero", err)
 }
 
 // ZeroTime returns the time of the last [Dir.Zero], and the zero time without one.

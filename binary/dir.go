@@ -96,7 +96,7 @@ func OpenDir(path string) (*Dir, error) {
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("binary: open cache directory: %w", err)
+		return nil, wrap("open cache directory", err)
 	}
 	d := newDir(path)
 	if err := d.create(); err != nil {
@@ -130,7 +130,7 @@ func (d *Dir) create() error {
 	case errors.Is(err, ErrUnsafeDir):
 		return err
 	case err != nil:
-		return fmt.Errorf("binary: open cache directory: %w", err)
+		return wrap("open cache directory", err)
 	}
 	// The cache does not read these files, so errors are ignored.
 	_ = writeMissing(filepath.Join(d.path, "README.md"), readmeText)

@@ -3,7 +3,6 @@ package binary
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
@@ -92,7 +91,7 @@ func (s *Store) describe(count bool) FingerprintInfo {
 func (d *Dir) stores() ([]*Store, error) {
 	list, err := os.ReadDir(d.path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("binary: list cache directory: %w", err)
+		return nil, wrap("list cache directory", err)
 	}
 	var stores []*Store
 	for _, e := range list {
@@ -214,10 +213,7 @@ func (s *Store) Identify() error {
 		kind.unsynced = true
 		err = s.writeFingerprint(kind)
 	}
-	if err != nil {
-		return fmt.Errorf("binary: identify: %w", err)
-	}
-	return nil
+	return wrap("identify", err)
 }
 
 // EachStore calls visit with the store of each driver in the directory, in the order

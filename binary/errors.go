@@ -28,6 +28,14 @@ var (
 	ErrReadOnly = errors.New("binary: an upstream directory is only read")
 )
 
+// wrap returns an error of the package with what it did, and nil for nil.
+func wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("binary: %s: %w", doing, err)
+}
+
 // damagedError reports a file or bytes that are damaged. It matches [ErrDamaged].
 type damagedError = index.DamagedError
 

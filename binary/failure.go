@@ -1,7 +1,6 @@
 package binary
 
 import (
-	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -31,10 +30,7 @@ var failures = perKey[failure]{folder: failedName, ext: ".json", limit: 16 << 20
 func (s *Store) PutFailure(src *shader.Source, log string) error {
 	log = strings.ToValidUTF8(log[:min(len(log), maxLogBytes)], "?")
 	f := failure{src.Key(), cutName(src.Name()), s.dir.now().UTC(), log}
-	if err := s.writeJSON(failures.path(s.path, src.Key()), f); err != nil {
-		return fmt.Errorf("binary: record a compile error: %w", err)
-	}
-	return nil
+	return wrap("record a compile error", s.writeJSON(failures.path(s.path, src.Key()), f))
 }
 
 // Failure returns the compile error that PutFailure recorded for a source, and nil where
@@ -62,8 +58,5 @@ func (s *Store) Failures() iter.Seq2[shader.Key, string] {
 // ForgetFailure deletes the recorded compile error of a source, so that the next request
 // compiles it again. It returns nil where there is none.
 func (s *Store) ForgetFailure(key shader.Key) error {
-	if err := removeIfExists(failures.path(s.path, key)); err != nil {
-		return fmt.Errorf("binary: delete a compile error: %w", err)
-	}
-	return nil
+	return wrap("delete a compile error", removeIfExists(failures.path(s.path, key)))
 }

@@ -2,7 +2,6 @@ package binary
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -57,10 +56,7 @@ func IsCrash(signal string) bool { return crashlog.IsCrash(signal) }
 // covers a case that SetCrashOutput does not: where the driver blocks a signal on threads
 // of its own, the signal ends the process and no handler runs. Call it before Recover.
 func (s *Store) RecordCrash(process int, signal string) error {
-	if err := crashlog.RecordCrash(s.marks.Dir, process, signal, s.dir.now()); err != nil {
-		return fmt.Errorf("binary: record a crash: %w", err)
-	}
-	return nil
+	return wrap("record a crash", crashlog.RecordCrash(s.marks.Dir, process, signal, s.dir.now()))
 }
 
 // openingName is the directory with a mark for each process that makes a GL context, in

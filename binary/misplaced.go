@@ -2,7 +2,6 @@ package binary
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -68,7 +67,7 @@ func (p Place) Repair() (fixed []Problem, err error) {
 		err = d.checkSafe(d.path, info)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("binary: repair cache directory: %w", err)
+		return nil, wrap("repair cache directory", err)
 	}
 	for _, name := range subfolders {
 		place := filepath.Join(d.path, name)
@@ -81,7 +80,7 @@ func (p Place) Repair() (fixed []Problem, err error) {
 			err = os.Rename(place, place+".rejected")
 		}
 		if err != nil {
-			return fixed, fmt.Errorf("binary: repair cache directory: %w", err)
+			return fixed, wrap("repair cache directory", err)
 		}
 		fixed = append(fixed, Problem{place, dirReason})
 	}

@@ -3,7 +3,6 @@ package binary
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 
@@ -44,8 +43,5 @@ func (s *Store) Probe() ([]byte, error) {
 // PutProbe stores the result of a probe, which must be JSON. Readers see the old result
 // or the new one. In an upstream directory it returns ErrReadOnly.
 func (s *Store) PutProbe(result []byte) error {
-	if err := s.writeJSON(filepath.Join(s.path, probeName), probeFile{probeSchema, s.digest, result}); err != nil {
-		return fmt.Errorf("binary: put probe: %w", err)
-	}
-	return nil
+	return wrap("put probe", s.writeJSON(filepath.Join(s.path, probeName), probeFile{probeSchema, s.digest, result}))
 }

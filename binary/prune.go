@@ -138,7 +138,7 @@ func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
 	}
 	// Written first, so that of the processes that end together one trims.
 	if err := trims.write(d.path, o.Now.UTC()); err != nil {
-		return PruneReport{}, false, fmt.Errorf("binary: trim: %w", err)
+		return PruneReport{}, false, wrap("trim", err)
 	}
 	report, err := d.Prune(o)
 	return report, true, err
@@ -167,12 +167,7 @@ type pruning struct {
 	errs    []error
 }
 
-func (p *pruning) err() error {
-	if len(p.errs) == 0 {
-		return nil
-	}
-	return fmt.Errorf("binary: prune: %w", errors.Join(p.errs...))
-}
+func (p *pruning) err() error { return wrap("prune", errors.Join(p.errs...)) }
 
 // isOther reports whether a store belongs to another driver than those of OtherThan.
 func (p *pruning) isOther(s *Store) bool {

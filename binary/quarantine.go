@@ -149,10 +149,7 @@ func (s *Store) Recover() (Recovery, error) {
 	})
 	slices.SortFunc(r.Found, compareQuarantined)
 	r.Active = s.Quarantined()
-	if err != nil {
-		return r, fmt.Errorf("binary: recover: %w", err)
-	}
-	return r, nil
+	return r, wrap("recover", err)
 }
 
 // onePerProgram returns one mark of each program, which has one note: that of the action
@@ -232,10 +229,7 @@ func (s *Store) validNote(key shader.Key, now time.Time) (Quarantined, bool) {
 // which it hung. It sets the time.
 func (s *Store) Refuse(q Quarantined) error {
 	q.Time, q.Name = s.dir.now().UTC(), cutName(q.Name)
-	if err := s.writeJSON(notes.path(s.path, q.Key), q); err != nil {
-		return fmt.Errorf("binary: refuse a program: %w", err)
-	}
-	return nil
+	return wrap("refuse a program", s.writeJSON(notes.path(s.path, q.Key), q))
 }
 
 // SuspectDriverCache reports whether the driver's own cache was set aside since a note was
@@ -280,10 +274,7 @@ func (s *Store) Quarantined() []Quarantined {
 
 // Lift ends the quarantine of a program, and the suspicion against it. It returns nil where there is none.
 func (s *Store) Lift(key shader.Key) error {
-	if err := removeIfExists(notes.path(s.path, key)); err != nil {
-		return fmt.Errorf("binary: lift quarantine: %w", err)
-	}
-	return nil
+	return wrap("lift quarantine", removeIfExists(notes.path(s.path, key)))
 }
 
 func compareQuarantined(a, b Quarantined) int {

@@ -2,7 +2,6 @@ package binary
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -30,10 +29,7 @@ func (s *Store) Record(uses []Use, counters Counters) error {
 	if s.dir.upstream != nil {
 		counters.UpstreamMisses = counters.Compiles + counters.CompileErrors
 	}
-	if err := s.record(pendingRecord{Uses: uses, Counters: counters}, false); err != nil {
-		return fmt.Errorf("binary: record: %w", err)
-	}
-	return nil
+	return wrap("record", s.record(pendingRecord{Uses: uses, Counters: counters}, false))
 }
 
 // record records, and with whole makes the index agree with the blobs on disk, however large

@@ -3,7 +3,6 @@ package binary
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -35,10 +34,7 @@ func (s *Store) Reject(key shader.Key, reason string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("binary: reject %s: %w", key.Short(), err)
-	}
-	return nil
+	return wrap("reject "+key.Short(), err)
 }
 
 // rejectDamaged rejects the blob of key, unless another process has replaced the

@@ -85,17 +85,11 @@ func (d *Dir) PutSettings(s Settings) error {
 		return ErrReadOnly
 	}
 	if s == (Settings{}) {
-		if err := removeIfExists(d.SettingsPath()); err != nil {
-			return fmt.Errorf("binary: settings: %w", err)
-		}
-		return nil
+		return wrap("settings", removeIfExists(d.SettingsPath()))
 	}
 	file := settingsFile{Schema: settingsSchema, MaxBytes: s.MaxBytes, MaxFiles: s.MaxFiles}
 	if s.MaxAge > 0 {
 		file.MaxAge = s.MaxAge.String()
 	}
-	if err := settingsKind.write(d.path, file); err != nil {
-		return fmt.Errorf("binary: settings: %w", err)
-	}
-	return nil
+	return wrap("settings", settingsKind.write(d.path, file))
 }

@@ -3,7 +3,6 @@ package binary
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"iter"
 	"os"
@@ -42,11 +41,8 @@ func (d *Dir) PutSource(src *shader.Source) error {
 		return nil
 	}
 	line, err := json.Marshal(sourceLine{cutName(src.Name()), src.Files()})
-	if err != nil {
-		return fmt.Errorf("binary: put source: %w", err)
-	}
-	if len(line) > maxLineBytes {
-		return nil
+	if err != nil || len(line) > maxLineBytes {
+		return wrap("put source", err)
 	}
 	data := compress(append(append(line, '\n'), src.Text()...))
 	err = writeCreating(path, data, func(dir string) error {
@@ -55,10 +51,7 @@ func (d *Dir) PutSource(src *shader.Source) error {
 		}
 		return os.MkdirAll(dir, 0o700)
 	})
-	if err != nil {
-		return fmt.Errorf("binary: put source: %w", err)
-	}
-	return nil
+	return wrap("put source", err)
 }
 
 // PutSource calls Dir.PutSource.
@@ -75,7 +68,7 @@ func (d *Dir) Source(key shader.Key) (*shader.Source, error) {
 	case err == nil || errors.Is(err, ErrDamaged):
 		return src, err
 	case !errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("binary: read source: %w", err)
+		return nil, wrap("read source", err)
 	case d.upstream != nil:
 		return d.upstream.Source(key)
 	}

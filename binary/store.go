@@ -2,7 +2,6 @@ package binary
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -75,7 +74,7 @@ func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
 		err = d.checkBelow(s.path, storeDirs...)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("binary: open store: %w", err)
+		return nil, wrap("open store", err)
 	}
 	return s, nil
 }
@@ -130,7 +129,7 @@ func (s *Store) Get(key shader.Key) (*Blob, error) {
 		_ = s.rejectDamaged(key, info, bad.Reason)
 		return nil, bad
 	}
-	return nil, fmt.Errorf("binary: get %s: %w", key.Short(), err)
+	return nil, wrap("get "+key.Short(), err)
 }
 
 // upstreamBlob reads the blob of a key from the first upstream directory that has a good
@@ -168,7 +167,7 @@ func (s *Store) Put(b *Blob) error {
 		return err
 	}
 	if err := s.writeInto(s.blobPath(b.Key), data); err != nil {
-		return fmt.Errorf("binary: put %s: %w", b.Key.Short(), err)
+		return wrap("put "+b.Key.Short(), err)
 	}
 	s.names.add(s.blobPath(b.Key))
 	s.addRewritten(b.Key)

@@ -69,7 +69,7 @@ func (s *Store) Tuning(problem string) (Tuning, error) {
 	case err == nil || errors.Is(err, ErrDamaged):
 		return t, err
 	}
-	return Tuning{}, fmt.Errorf("binary: get tuning of %s: %w", problem, err)
+	return Tuning{}, wrap("get tuning of "+problem, err)
 }
 
 // PutTuning stores a tuning and replaces one of the same problem. It sets a zero Created
@@ -83,10 +83,7 @@ func (s *Store) PutTuning(t Tuning) error {
 	if err == nil {
 		err = s.writeInto(s.TuningPath(t.Problem), data)
 	}
-	if err != nil {
-		return fmt.Errorf("binary: put tuning of %s: %w", t.Problem, err)
-	}
-	return nil
+	return wrap("put tuning of "+t.Problem, err)
 }
 
 // Tunings yields the tunings of this driver, in the order of their file names, without

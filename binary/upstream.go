@@ -17,7 +17,7 @@ import (
 func OpenUpstream(path string) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return nil, fmt.Errorf("binary: open upstream directory: %w", err)
+		return nil, wrap("open upstream directory", err)
 	}
 	d := &Dir{path: path, now: time.Now, readOnly: true}
 	err = d.checkTrust()
@@ -25,7 +25,7 @@ func OpenUpstream(path string) (*Dir, error) {
 		err = d.checkReadable()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("binary: open upstream directory: %w", err)
+		return nil, wrap("open upstream directory", err)
 	}
 	return d, nil
 }

@@ -75,14 +75,7 @@ func (d *Dir) Verify(repair bool, progress func(VerifyReport)) (VerifyReport, er
 	v.misplacedInDir(d)
 	v.Sources = countGood(v, filepath.Join(d.path, sourcesName), d.Sources())
 	v.leftovers(d, stores)
-	return v.VerifyReport, v.err()
-}
-
-func (v *verifying) err() error {
-	if len(v.errs) == 0 {
-		return nil
-	}
-	return fmt.Errorf("binary: verify: %w", errors.Join(v.errs...))
+	return v.VerifyReport, wrap("verify", errors.Join(v.errs...))
 }
 
 func (v *verifying) store(s *Store) {
