@@ -86,8 +86,5 @@ func open(folder string, exclusive bool, wait time.Duration) (*Lock, error) {
 	if err = osfile.LockWithin(ctx, f, exclusive, lockPoll); err != nil {
 		return nil, errors.Join(fmt.Errorf("drivercache: %s: %w", folder, err), f.Close())
 	}
-	return &Lock{folder, f, sync.OnceValue(func() error {
-		osfile.Unlock(f) // a child that this process starts has the open file until its exec
-		return f.Close()
-	})}, nil
+	return &Lock{folder, f, sync.OnceValue(func() error { return osfile.Release(f) })}, nil
 }

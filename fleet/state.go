@@ -155,7 +155,7 @@ func (d stateDir) lock(ctx context.Context, name string, alone bool) (unlock fun
 	if err := osfile.LockWithin(ctx, f, alone, lockPoll); err != nil {
 		return nil, errors.Join(&os.PathError{Op: "lock", Path: path, Err: err}, f.Close())
 	}
-	return func() { _ = f.Close() }, nil
+	return func() { _ = osfile.Release(f) }, nil
 }
 
 // driver returns what is known of a driver's head.

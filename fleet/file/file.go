@@ -318,7 +318,7 @@ func lockFolder(ctx context.Context, root *os.Root, folder string) (unlock func(
 	if err := osfile.LockWithin(ctx, f, true, lockPoll); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return func() { _ = f.Close() }, nil
+	return func() { _ = osfile.Release(f) }, nil
 }
 
 // sweep deletes files of interrupted writers beside a new one, whose time tells the clock of the

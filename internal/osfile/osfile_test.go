@@ -45,8 +45,11 @@ func TestLocksExcludeEachOther(t *testing.T) {
 		Unlock(second)
 	}
 	must(t, TryLock(first, true))
-	must(t, first.Close())
+	child, err := ReopenUnnamed(first) // as a child has it until its exec
+	must(t, err)
+	must(t, Release(first))
 	must(t, TryLock(second, true))
+	must(t, child.Close())
 	must(t, KeepAcrossExec(second))
 	if err := TryLock(first, true); err == nil || errors.Is(err, ErrLocked) {
 		t.Errorf("a closed file: %v", err)

@@ -333,8 +333,7 @@ func (x *File) abandon(err error) error {
 	if x.db != nil && !x.broken {
 		_ = x.db.Close()
 	} else if x.file != nil {
-		osfile.Unlock(x.file)
-		_ = x.file.Close()
+		_ = osfile.Release(x.file)
 	}
 	x.db = nil
 	switch {

@@ -60,8 +60,7 @@ func listen(path string) (*Listener, error) {
 	}
 	l, err := bind(path)
 	if err != nil {
-		lock.Close()
-		return nil, err
+		return nil, errors.Join(err, osfile.Release(lock))
 	}
 	return locked(l, path, lock), nil
 }
@@ -120,8 +119,7 @@ func (l *Listener) Close() (err error) {
 	if now, _ := os.Lstat(l.path); os.SameFile(now, l.made) {
 		err = os.Remove(l.path)
 	}
-	osfile.Unlock(l.lock) // a child that this process starts has the open file until its exec
-	return errors.Join(err, l.UnixListener.Close(), l.lock.Close())
+	return errors.Join(err, l.UnixListener.Close(), osfile.Release(l.lock))
 }
 
 // The first descriptor that a service manager passes.
