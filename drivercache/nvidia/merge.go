@@ -165,7 +165,7 @@ func (m *folderMerge) run() error {
 			continue
 		}
 		if why, ok := skipReason(err); ok {
-			m.report.Skipped = append(m.report.Skipped, SkippedSlot{path.Join(Folder, m.folder, stem(n)), why})
+			m.report.Skipped = append(m.report.Skipped, m.skipped(n, why))
 			if n == m.number {
 				return nil // there is no slot to merge into
 			}
@@ -228,15 +228,6 @@ func (m *folderMerge) hasAll(n int) bool {
 	})
 }
 
-// addKnown notes the records of a slot, for hasAll.
-func (m *folderMerge) addKnown(toc []byte) {
-	m.begin(toc)
-	ids, _ := RecordIDs(toc)
-	for _, id := range ids {
-		m.known[id] = struct{}{}
-	}
-}
-
 // begin notes the header of a valid slot, which those of its driver have in common.
 func (m *folderMerge) begin(header []byte) {
 	copy(m.merged.header[:], header)
@@ -245,17 +236,27 @@ func (m *folderMerge) begin(header []byte) {
 	}
 }
 
+func (m *folderMerge) skipped(n int, why string) SkippedSlot {
+	return SkippedSlot{path.Join(Folder, m.folder, stem(n)), why}
+}
+
+// open opens one slot, as openSlot does, and checks it against those before.
+func (m *folderMerge) open(n int) (*slot, *os.File, error) {
+	s, bin, err := openSlot(m.root, path.Join(m.folder, stem(n)))
+	if err == nil && m.known != nil && s.header != m.merged.header {
+		_ = bin.Close()
+		err = formatErrorf("of another driver or GPU than the slots before it")
+	}
+	return s, bin, err
+}
+
 // read reads and checks one slot.
 func (m *folderMerge) read(n int) (*slot, error) {
-	s, bin, err := openSlot(m.root, path.Join(m.folder, stem(n)))
-	if err != nil {
-		return nil, err
+	s, bin, err := m.open(n)
+	if err == nil {
+		_ = bin.Close()
 	}
-	defer bin.Close()
-	if m.known != nil && s.header != m.merged.header {
-		return nil, formatErrorf("of another driver or GPU than the slots before it")
-	}
-	return s, nil
+	return s, err
 }
 
 // planCopy adds the new records of a valid slot to the merge.

@@ -1,7 +1,6 @@
 package nvidia
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
@@ -107,10 +106,10 @@ type Snapshot struct {
 	Bin  *io.SectionReader
 }
 
-// Snapshots visits every slot below a cache directory's driver folder, sorted by
-// folder, then number, except those with nothing that the slots before them have not. A snapshot is valid until visit returns. Slots that do not have
-// the known format are not visited but returned. An error of visit ends the call and
-// is returned unchanged.
+// Snapshots visits every slot below a cache directory's driver folder, sorted by folder, then
+// number, except those with nothing that the slots before them have not. A snapshot is valid
+// until visit returns. Slots that a merge skips, such as those that do not have the known format,
+// are not visited but returned. An error of visit ends the call and is returned unchanged.
 func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, error) {
 	var skipped []SkippedSlot
 	err := eachFolder(driverDir, func(root *os.Root, folder string) error {
@@ -123,32 +122,35 @@ func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, err
 			if seen.hasAll(n) {
 				continue
 			}
-			bad, err := visitSlot(root, path.Join(folder, stem(n)), func(s Snapshot) error {
-				seen.addKnown(s.Toc)
-				return visit(s)
-			})
+			why, err := seen.visit(n, visit)
 			if err != nil {
 				return err
 			}
-			skipped = append(skipped, bad...)
+			if why != "" {
+				skipped = append(skipped, seen.skipped(n, why))
+			}
 		}
 		return nil
 	})
 	return skipped, err
 }
 
-// visitSlot visits one slot, or returns it with the reason for which it is skipped.
-func visitSlot(root *os.Root, name string, visit func(Snapshot) error) ([]SkippedSlot, error) {
-	s, bin, err := openSlot(root, name)
+// visit visits one slot, or returns the reason for which it is skipped.
+func (m *folderMerge) visit(n int, visit func(Snapshot) error) (skipped string, err error) {
+	s, bin, err := m.open(n)
 	if why, ok := skipReason(err); ok {
-		return []SkippedSlot{{path.Join(Folder, name), why}}, nil
+		return why, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("nvidia: %w", err)
+		return "", fmt.Errorf("nvidia: %w", err)
 	}
 	defer bin.Close()
-	return nil, visit(Snapshot{
-		Path: path.Join(Folder, name),
+	m.begin(s.header[:])
+	for _, e := range s.entries {
+		m.known[e.id] = struct{}{}
+	}
+	return "", visit(Snapshot{
+		Path: path.Join(Folder, m.folder, stem(n)),
 		Toc:  s.toc(),
 		Bin:  io.NewSectionReader(bin, 0, s.end()),
 	})
@@ -157,19 +159,7 @@ func visitSlot(root *os.Root, name string, visit func(Snapshot) error) ([]Skippe
 // Survey returns the slots below a cache directory's driver folder that a merge would
 // skip. It changes nothing.
 func Survey(driverDir string) ([]SkippedSlot, error) {
-	var otherDrivers []SkippedSlot
-	headers := map[string][]byte{} // of the first valid slot of each folder
-	skipped, err := Snapshots(driverDir, func(s Snapshot) error {
-		folder, header := path.Dir(s.Path), s.Toc[:headerBytes]
-		first, known := headers[folder]
-		if !known {
-			headers[folder] = header
-		} else if !bytes.Equal(first, header) {
-			otherDrivers = append(otherDrivers, SkippedSlot{s.Path, "of another driver or GPU than the slots before it"})
-		}
-		return nil
-	})
-	return append(skipped, otherDrivers...), err
+	return Snapshots(driverDir, func(Snapshot) error { return nil })
 }
 
 // openFolder opens a folder. Of anything else, such as a FIFO that has to have a writer, it
