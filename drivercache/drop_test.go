@@ -17,9 +17,13 @@ import (
 // afterwards drops them.
 func TestDropWhileInUse(t *testing.T) {
 	dir := slotWith(t, 1)
+	copySlot(t, dir, "shadercache1000") // as of a process that has ended
 	items := Items(dir)
 	if len(items) != 1 || items[0].Paths != nil || len(items[0].Entry) != 32 {
 		t.Fatalf("items %+v", items)
+	}
+	if _, err := os.Lstat(dir + ".lock"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a lock was taken to list slots that are all known: %v", err)
 	}
 	lock, err := Share(dir)
 	if err != nil {
@@ -69,6 +73,21 @@ func slotWith(t *testing.T, n int) (dir string) {
 		}
 	}
 	return dir
+}
+
+// copySlot adds a slot with the files of slot 0.
+func copySlot(t *testing.T, dir, name string) {
+	t.Helper()
+	folder := filepath.Join(dir, "nvidia", "GLCache", strings.Repeat("0", 32), strings.Repeat("0", 16))
+	for _, extension := range []string{".toc", ".bin"} {
+		data, err := os.ReadFile(filepath.Join(folder, "shadercache0"+extension))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name+extension), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // While processes drop records others start, which delete what is listed. No record is

@@ -2,6 +2,7 @@ package drivercache
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -80,9 +81,5 @@ func (d driver) turnedOff() string {
 
 // mesaBool reports whether Mesa takes a value for true.
 func mesaBool(value string) bool {
-	switch strings.ToLower(value) {
-	case "1", "true", "y", "yes":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"1", "true", "y", "yes"}, strings.ToLower(value))
 }

@@ -39,29 +39,28 @@ func Bytes(dir string) (total int64) {
 // processes map or update. Records are in the order in which they were made, and come
 // after the files, which have no order.
 func Items(dir string) []Item {
-	var list []Item
-	slots := map[string]bool{}
-	for _, r := range nvidia.Records(dir) {
-		slots[r.Slot] = true
+	records, skipped := nvidia.Records(dir)
+	list := files(dir, keptSlots(dir, len(skipped) > 0))
+	for _, r := range records {
 		list = append(list, Item{Entry: r.Entry, Bytes: r.Bytes, LastUse: r.LastUse})
 	}
-	return append(files(dir, keptSlots(dir, len(slots))), list...)
+	return list
 }
 
 // keptSlots returns the slots of which [Drop] and a merge delete what is to be deleted, as paths
-// without extension: a process may write to any. Where some are not among those that have
-// records, it leaves out the ones of unknown format, unless a process uses the directory.
-func keptSlots(dir string, withRecords int) map[string]bool {
+// without extension: a process may write to any. Where some were skipped, it leaves out those
+// that a merge skips, unless a process uses the directory.
+func keptSlots(dir string, skipped bool) map[string]bool {
 	slots := map[string]bool{}
 	for _, file := range nvidia.SlotFiles(dir) {
 		slots[strings.TrimSuffix(file, filepath.Ext(file))] = true
 	}
-	if len(slots) == withRecords {
+	if !skipped {
 		return slots
 	}
 	if lock, err := TryExclusive(dir); err == nil {
-		defer lock.Release() // it only closes a file
-		unknown, _ := nvidia.Snapshots(dir, func(nvidia.Snapshot) error { return nil })
+		defer lock.Release()             // it only closes a file
+		unknown, _ := nvidia.Survey(dir) // again: nobody writes now
 		for _, s := range unknown {
 			delete(slots, filepath.Join(dir, filepath.FromSlash(s.Slot)))
 		}
@@ -80,10 +79,8 @@ func files(dir string, slots map[string]bool) []Item {
 		it := items[stem]
 		it.Paths = append(it.Paths, path)
 		it.Bytes += osfile.DiskBytes(info)
-		for _, t := range []time.Time{info.ModTime(), osfile.AccessTime(info)} {
-			if t.After(it.LastUse) {
-				it.LastUse = t
-			}
+		if used := osfile.LastUse(info); used.After(it.LastUse) {
+			it.LastUse = used
 		}
 		if below, err := filepath.Rel(dir, path); err == nil {
 			it.Entry = mesa.Entry(filepath.ToSlash(below))

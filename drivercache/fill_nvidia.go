@@ -41,10 +41,12 @@ func (f *filling) nvidia() error {
 // numbers.
 func (f *filling) addSlots() error {
 	known, missing := map[string]bool{}, map[string]bool{}
-	for _, r := range nvidia.Records(f.dir) {
+	here, _ := nvidia.Records(f.dir)
+	for _, r := range here {
 		known[path.Dir(r.Slot)+r.Entry] = true
 	}
-	for _, r := range nvidia.Records(f.from) {
+	there, _ := nvidia.Records(f.from)
+	for _, r := range there {
 		if !known[path.Dir(r.Slot)+r.Entry] {
 			missing[r.Slot] = true
 		}

@@ -240,7 +240,8 @@ func TestFillFromAnything(t *testing.T) {
 // programsOf returns the records of the slots in a directory.
 func recordsOf(dir string) map[string]bool {
 	records := map[string]bool{}
-	for _, r := range nvidia.Records(dir) {
+	list, _ := nvidia.Records(dir)
+	for _, r := range list {
 		records[r.Entry] = true
 	}
 	return records

@@ -26,7 +26,7 @@ func TestMergeInto(t *testing.T) {
 	want.slot(0, 7, programs(10, 20)...)
 	want.slot(SlotOf(2), 7, programs(20, 40, 10, 30)...)
 	wantFiles(t, readFiles(t, driver), want)
-	if list := Records(driver); len(list) != 12 {
+	if list, _ := Records(driver); len(list) != 12 {
 		t.Errorf("%d records, each of them once", len(list))
 	}
 }

@@ -76,9 +76,9 @@ func (f *watchedFolder) changes() (added []string) {
 		if err != nil || info.Size() <= seen {
 			continue
 		}
-		entries, size := newEntries(filepath.Join(f.path, name), seen)
+		entries, end := newEntries(filepath.Join(f.path, name), seen, info.Size())
 		added = append(added, entries...)
-		f.slots[name] = size
+		f.slots[name] = end
 	}
 	return added
 }
@@ -91,18 +91,14 @@ func isOwnToc(name, app string) bool {
 }
 
 // newEntries returns the names of the entries of a .toc from an offset on, and the offset
-// after the last of them.
-func newEntries(toc string, from int64) (names []string, end int64) {
+// after the last of them, for a file of that size.
+func newEntries(toc string, from, size int64) (names []string, end int64) {
 	f, err := os.Open(toc)
 	if err != nil {
 		return nil, from
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil || info.Size() < from {
-		return nil, from
-	}
-	list := make([]byte, min(info.Size(), maxTocBytes)-from)
+	list := make([]byte, min(size, maxTocBytes)-from)
 	n, _ := f.ReadAt(list, from)
 	list = list[:n-n%entryBytes]
 	for end = from; len(list) > 0; list = list[entryBytes:] {
@@ -125,17 +121,14 @@ type Record struct {
 
 // Records lists the records of every slot below a cache directory's driver folder that
 // has the known format, in the order of the slots, each once: processes that run at the
-// same time have copies.
-func Records(driverDir string) (list []Record) {
+// same time have copies. It also returns the slots that it skipped.
+func Records(driverDir string) (list []Record, skipped []SkippedSlot) {
 	listed := map[string]bool{}
-	_, _ = Snapshots(driverDir, func(s Snapshot) error {
+	skipped, _ = Snapshots(driverDir, func(s Snapshot) error {
 		folder := path.Dir(s.Path)
 		var used time.Time
 		if info, err := os.Lstat(filepath.Join(driverDir, filepath.FromSlash(s.Path)+".bin")); err == nil {
-			used = info.ModTime()
-			if read := osfile.AccessTime(info); read.After(used) {
-				used = read
-			}
+			used = osfile.LastUse(info)
 		}
 		toc := s.Toc[headerBytes:]
 		for ; len(toc) >= entryBytes; toc = toc[entryBytes:] {
@@ -147,5 +140,5 @@ func Records(driverDir string) (list []Record) {
 		}
 		return nil
 	})
-	return list
+	return list, skipped
 }

@@ -7,6 +7,5 @@ import (
 	"time"
 )
 
-// AccessTime returns the zero time: the time is not known on this system. Callers use
-// the time of the last write instead.
-func AccessTime(fs.FileInfo) time.Time { return time.Time{} }
+// accessTime returns the zero time: the time is not known on this system.
+func accessTime(fs.FileInfo) time.Time { return time.Time{} }

@@ -177,10 +177,12 @@ func TestOwner(t *testing.T) {
 		t.Errorf("mode %v is not writable by others", info.Mode())
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	must(t, os.Chtimes(path, at, at.Add(time.Hour)))
-	info, err = os.Stat(path)
-	must(t, err)
-	if got := AccessTime(info); !got.IsZero() && !got.Equal(at) {
-		t.Errorf("access time %v", got)
+	for _, read := range []time.Duration{-time.Hour, time.Hour} {
+		must(t, os.Chtimes(path, at.Add(read), at))
+		info, err = os.Stat(path)
+		must(t, err)
+		if got := LastUse(info); !got.Equal(at) && !got.Equal(at.Add(max(read, 0))) {
+			t.Errorf("last use %v, read %v after the write", got, read)
+		}
 	}
 }
