@@ -109,14 +109,7 @@ func unixNanos(t time.Time) (int64, error) {
 // at most maxNameBytes.
 func cutName(name string) string {
 	name = strings.ToValidUTF8(name, "?")
-	if len(name) <= maxNameBytes {
-		return name
-	}
-	cut := maxNameBytes
-	for !utf8.RuneStart(name[cut]) {
-		cut--
-	}
-	return name[:cut]
+	return strings.ToValidUTF8(name[:min(len(name), maxNameBytes)], "")
 }
 
 // The envelope of a blob. Numbers are little endian.

@@ -2,8 +2,7 @@ package binary
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
+	"maps"
 	"os"
 	"slices"
 
@@ -16,11 +15,11 @@ import (
 // error. An entry has the key, and of the drivers that have the program the hits and the
 // latest name and use. Source reads the source of each.
 func (s *Store) Missing() ([]Entry, error) {
-	missing := map[shader.Key]*Entry{}
+	missing := map[shader.Key]Entry{}
 	for _, dir := range s.dir.levels() {
 		for key := range sources.files(dir.path) {
 			if s.lacks(key) {
-				missing[key] = &Entry{Key: key}
+				missing[key] = Entry{Key: key}
 			}
 		}
 	}
@@ -36,41 +35,31 @@ func (s *Store) Missing() ([]Entry, error) {
 			other.addUses(missing)
 		}
 	}
-	list := make([]Entry, 0, len(missing))
-	for _, m := range missing {
-		list = append(list, *m)
-	}
-	slices.SortFunc(list, func(a, b Entry) int {
+	return slices.SortedFunc(maps.Values(missing), func(a, b Entry) int {
 		return cmp.Or(cmp.Compare(b.Hits, a.Hits), b.LastUse.Compare(a.LastUse), compareKeys(a.Key, b.Key))
-	})
-	return list, nil
+	}), nil
 }
 
 // addUses adds this store's statistics of programs that are missing in another store.
-func (s *Store) addUses(missing map[shader.Key]*Entry) {
+func (s *Store) addUses(missing map[shader.Key]Entry) {
 	for e := range s.All() {
-		m := missing[e.Key]
-		if m == nil {
+		m, ok := missing[e.Key]
+		if !ok {
 			continue
 		}
 		m.Hits += e.Hits
 		if m.Name == "" || e.LastUse.After(m.LastUse) {
 			m.Name, m.LastUse = e.Name, e.LastUse
 		}
+		missing[e.Key] = m
 	}
 }
 
 // lacks reports whether a program has no blob, no recorded compile error and no
 // quarantine. A suspect has none.
 func (s *Store) lacks(key shader.Key) bool {
-	paths := []string{s.blobPath(key), failures.path(s.path, key)}
-	for level := s.upstream; level != nil; level = level.upstream {
-		paths = append(paths, level.blobPath(key))
-	}
-	for _, path := range paths {
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return false
-		}
+	if _, err := os.Lstat(failures.path(s.path, key)); err == nil || s.Has(key) {
+		return false
 	}
 	q, found := s.Note(key)
 	return !found || q.Suspect
