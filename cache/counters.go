@@ -2,6 +2,8 @@ package cache
 
 import (
 	"cmp"
+	"maps"
+	"slices"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/job"
@@ -95,7 +97,7 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 	switch e.origin {
 	case job.Compiled:
 		p.pending.Compiles++
-		p.pending.CompileNanos += e.compileNanos
+		p.pending.CompileNanos += e.measured.CompileNanos
 		if storeOnly {
 			p.pending.StoreOnly++
 		} else if p.uses != nil {
@@ -106,18 +108,18 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 		p.pending.LoadedBytes += int64(len(blob.Payload))
 		if blob.Upstream {
 			p.pending.UpstreamHits++
-			p.pending.UpstreamNanos += e.loadNanos
+			p.pending.UpstreamNanos += e.measured.LoadNanos
 			p.pending.UpstreamBytes += int64(len(blob.Payload))
 		}
 	case job.Memory:
 		p.pending.MemoryHits++
-		p.pending.MemoryNanos += e.loadNanos
+		p.pending.MemoryNanos += e.measured.LoadNanos
 	}
 	if blob != nil {
 		use.Hits = 1
-		p.pending.LoadNanos += e.loadNanos
+		p.pending.LoadNanos += e.measured.LoadNanos
 		if blob.CompileNanos > 0 {
-			p.pending.SavedNanos += max(0, blob.CompileNanos-e.loadNanos)
+			p.pending.SavedNanos += max(0, blob.CompileNanos-e.measured.LoadNanos)
 		}
 	}
 	p.addUse(use)
@@ -158,10 +160,7 @@ func (p *pendingCounters) addUse(use binary.Use) {
 
 // take returns everything that is not recorded. commit or rollback must follow.
 func (p *pendingCounters) take() ([]binary.Use, binary.Counters) {
-	uses := make([]binary.Use, 0, len(p.uses))
-	for _, use := range p.uses {
-		uses = append(uses, use)
-	}
+	uses := slices.Collect(maps.Values(p.uses))
 	clear(p.uses)
 	p.taken, p.pending = p.pending, binary.Counters{}
 	return uses, p.taken

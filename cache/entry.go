@@ -39,18 +39,17 @@ type entry struct {
 	firstUse func(*entry)
 	used     atomic.Bool
 
-	// compileNanos and loadNanos are times to a primed program, 0 = unknown.
-	compileNanos int64
-	loadNanos    int64
+	// measured is what the store records of the program, but for hits and the last use. What is
+	// known of its dispatches is guarded by Cache.mu.
+	measured binary.Use
 
 	// Guarded by Cache.mu.
 	blob        *binary.Blob // what to keep in memory after eviction; nil: nothing
 	unchecked   *binary.Blob // what the program was loaded from, if CheckTogether is to check it
 	recheck     bool         // it was compiled, because its blob gave a wrong answer, and CheckTogether is to check it
 	evicted     bool
-	storeOnly   bool  // made for the store and never resident
-	placed      int64 // last use as of the last residency.updateOrder
-	performance performance
+	storeOnly   bool   // made for the store and never resident
+	placed      int64  // last use as of the last residency.updateOrder
 	countedHits uint64 // hits as of the last pendingCounters.collect
 	countedUse  int64  // last use as of the same
 }
@@ -98,10 +97,11 @@ func newEntry(src *shader.Source, program shader.Program, origin job.Origin, clo
 	}
 	e.shares[0].lastUse.Store(clock.elapsed())
 	e.owners.Store(1)
+	e.measured = binary.Use{Key: e.key, Name: e.name}
 	if origin == job.Compiled {
-		e.compileNanos = program.CompileNanos + program.PrimeNanos
+		e.measured.CompileNanos = program.CompileNanos + program.PrimeNanos
 	} else {
-		e.loadNanos = program.LoadNanos + program.PrimeNanos
+		e.measured.LoadNanos = program.LoadNanos + program.PrimeNanos
 	}
 	return e
 }
@@ -213,17 +213,9 @@ func (e *entry) drop(dev Device) {
 
 // use returns what the store records about the program. The caller holds Cache.mu.
 func (e *entry) use() binary.Use {
-	return binary.Use{
-		Key:          e.key,
-		Name:         e.name,
-		LastUse:      e.clock.at(e.lastUse()),
-		CompileNanos: e.compileNanos,
-		LoadNanos:    e.loadNanos,
-
-		GPUNanos:         e.performance.gpuNanos,
-		GFLOPS:           e.performance.gflops,
-		FirstResultNanos: e.performance.firstResultNanos,
-	}
+	u := e.measured
+	u.LastUse = e.clock.at(e.lastUse())
+	return u
 }
 
 // clock returns the time of uses. Unless it is replaced it reads the monotonic

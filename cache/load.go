@@ -50,7 +50,7 @@ func (c *Cache) load(ctx context.Context, f *flight, b found) result {
 		return c.rejectedBlob(f, reason)
 	}
 	e := newEntry(f.src, program, b.origin, c.clock)
-	e.compileNanos = b.blob.CompileNanos
+	e.measured.CompileNanos = b.blob.CompileNanos
 	if f.src.Check() != nil {
 		wrong, err := c.checkLoaded(ctx, f.src, e, b.blob)
 		if wrong != nil || err != nil {

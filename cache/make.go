@@ -255,7 +255,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 		Payload:      payload,
 		Name:         e.name,
 		Created:      c.clock.wall(),
-		CompileNanos: e.compileNanos,
+		CompileNanos: e.measured.CompileNanos,
 		WorkGroup:    e.program.Interface.WorkGroup,
 		Interface:    e.program.Interface.Digest(),
 	}

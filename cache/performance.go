@@ -8,24 +8,17 @@ import (
 	"github.com/shadercache/shadercache/job"
 )
 
-// performance is what was measured of a program while it was resident. Cache.mu guards it.
-type performance struct {
-	gpuNanos         int64   // of the fastest dispatch; 0 = unknown
-	gflops           float64 // of that dispatch: operations a nanosecond; 0 = unknown
-	firstResultNanos int64   // time to the program, and of its first dispatch until that was finished; 0 = unknown
-}
-
-// add keeps the faster of two dispatches: the one with more operations a second, else the
+// addDispatch keeps the faster of two dispatches: the one with more operations a second, else the
 // shorter one. One whose operations are known counts more than one, such as that of a check,
-// of which they are not.
-func (p *performance) add(gpuNanos int64, operations float64) {
-	gflops := operations / float64(gpuNanos)
-	faster := p.gpuNanos == 0 || gpuNanos < p.gpuNanos
-	if gflops > 0 || p.gflops > 0 {
-		faster = gflops > p.gflops
+// of which they are not. The caller holds Cache.mu.
+func (e *entry) addDispatch(gpuNanos int64, operations float64) {
+	m, gflops := &e.measured, operations/float64(gpuNanos)
+	faster := m.GPUNanos == 0 || gpuNanos < m.GPUNanos
+	if gflops > 0 || m.GFLOPS > 0 {
+		faster = gflops > m.GFLOPS
 	}
 	if faster {
-		p.gpuNanos, p.gflops = gpuNanos, gflops
+		m.GPUNanos, m.GFLOPS = gpuNanos, gflops
 	}
 }
 
@@ -38,7 +31,7 @@ func (c *Cache) addTime(program uint32, gpu time.Duration, operations float64) {
 	if !(operations > 0) || math.IsInf(operations, 0) {
 		operations = 0
 	}
-	c.changePerformance(program, func(e *entry) { e.performance.add(gpu.Nanoseconds(), operations) })
+	c.changePerformance(program, func(e *entry) { e.addDispatch(gpu.Nanoseconds(), operations) })
 }
 
 // addFirstResult records that the first dispatch of a program, which began when it was
@@ -46,11 +39,11 @@ func (c *Cache) addTime(program uint32, gpu time.Duration, operations float64) {
 func (c *Cache) addFirstResult(program uint32, began time.Time) {
 	took := time.Since(began)
 	c.changePerformance(program, func(e *entry) {
-		made := e.loadNanos
+		made := e.measured.LoadNanos
 		if e.origin == job.Compiled {
-			made = e.compileNanos
+			made = e.measured.CompileNanos
 		}
-		e.performance.firstResultNanos = made + took.Nanoseconds()
+		e.measured.FirstResultNanos = made + took.Nanoseconds()
 	})
 }
 
