@@ -15,28 +15,36 @@ func (gl *GL) NewBuffer(size int, data []byte) (Buffer, error) {
 	if size <= 0 || len(data) > size {
 		return Buffer{}, fmt.Errorf("glctx: a buffer of %d bytes for %d bytes of data", size, len(data))
 	}
-	if err := gl.Err(); err != nil {
-		return Buffer{}, fmt.Errorf("glctx: an earlier call failed: %w", err)
-	}
-	b := Buffer{Size: size}
 	var initial unsafe.Pointer
 	if len(data) == size {
 		initial = unsafe.Pointer(unsafe.SliceData(data))
 	}
-	if gl.c.full {
-		gl45.CreateBuffers(1, &b.ID)
-		gl45.NamedBufferStorage(b.ID, size, initial, gl.storageFlags())
-	} else {
-		gl.newBound(&b, initial)
-	}
-	if err := gl.Err(); err != nil {
-		gl45.DeleteBuffers(1, &b.ID)
-		return Buffer{}, fmt.Errorf("glctx: make a buffer of %d bytes: %w", size, err)
-	}
-	count(gl.c, &gl.c.counted.Buffers, 1)
-	if len(data) > 0 && len(data) < size {
+	b, err := gl.makeBuffer("make a buffer of", size, func(b *Buffer) error {
+		if gl.c.full {
+			gl45.CreateBuffers(1, &b.ID)
+			gl45.NamedBufferStorage(b.ID, size, initial, gl.storageFlags())
+		} else {
+			gl.newBound(b, initial)
+		}
+		return gl.Err()
+	})
+	if err == nil && len(data) > 0 && len(data) < size {
 		gl.Upload(b, 0, data)
 	}
+	return b, err
+}
+
+// makeBuffer makes a buffer whose storage allocate makes. doing says in an error what that is.
+func (gl *GL) makeBuffer(doing string, size int, allocate func(b *Buffer) error) (Buffer, error) {
+	if err := gl.Err(); err != nil {
+		return Buffer{}, fmt.Errorf("glctx: an earlier call failed: %w", err)
+	}
+	b := Buffer{Size: size}
+	if err := allocate(&b); err != nil {
+		gl45.DeleteBuffers(1, &b.ID)
+		return Buffer{}, fmt.Errorf("glctx: %s %d bytes: %w", doing, size, err)
+	}
+	count(gl.c, &gl.c.counted.Buffers, 1)
 	return b, nil
 }
 

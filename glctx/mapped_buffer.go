@@ -62,23 +62,20 @@ func (gl *GL) NewMapped(words int, o MapOptions) (MappedBuffer, error) {
 }
 
 // mapNewBuffer makes a buffer of size bytes and maps all of it.
-func (gl *GL) mapNewBuffer(size int, storage, access uint32) (Buffer, unsafe.Pointer, error) {
+func (gl *GL) mapNewBuffer(size int, storage, access uint32) (b Buffer, memory unsafe.Pointer, err error) {
 	if err := gl.c.Require45("mapped memory"); err != nil {
 		return Buffer{}, nil, fmt.Errorf("glctx: map %d bytes: %w", size, err)
 	}
-	if err := gl.Err(); err != nil {
-		return Buffer{}, nil, fmt.Errorf("glctx: an earlier call failed: %w", err)
-	}
-	b := Buffer{Size: size}
-	gl45.CreateBuffers(1, &b.ID)
-	gl45.NamedBufferStorage(b.ID, size, nil, storage)
-	memory := gl45.MapNamedBufferRange(b.ID, 0, size, access)
-	if err := gl.Err(); err != nil || memory == nil {
-		gl45.DeleteBuffers(1, &b.ID)
-		return Buffer{}, nil, fmt.Errorf("glctx: map %d bytes: %w", size, orInvalidOperation("glMapNamedBufferRange", err))
-	}
-	count(gl.c, &gl.c.counted.Buffers, 1)
-	return b, memory, nil
+	b, err = gl.makeBuffer("map", size, func(b *Buffer) error {
+		gl45.CreateBuffers(1, &b.ID)
+		gl45.NamedBufferStorage(b.ID, size, nil, storage)
+		memory = gl45.MapNamedBufferRange(b.ID, 0, size, access)
+		if err := gl.Err(); err != nil || memory == nil {
+			return orInvalidOperation("glMapNamedBufferRange", err)
+		}
+		return nil
+	})
+	return b, memory, err
 }
 
 // FlushMapped makes words that the host has written visible to commands that follow. It

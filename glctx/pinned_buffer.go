@@ -27,18 +27,11 @@ func (gl *GL) NewPinned(memory []byte) (Buffer, error) {
 	if page := os.Getpagesize(); len(memory) == 0 || len(memory)%page != 0 || uintptr(start)%uintptr(page) != 0 {
 		return Buffer{}, fmt.Errorf("glctx: pinned memory of %d bytes at %p: whole pages are needed", len(memory), start)
 	}
-	if err := gl.Err(); err != nil {
-		return Buffer{}, fmt.Errorf("glctx: an earlier call failed: %w", err)
-	}
-	b := Buffer{Size: len(memory)}
-	gl45.CreateBuffers(1, &b.ID)
-	gl45.BindBuffer(externalVirtualMemory, b.ID)
-	gl45.BufferData(externalVirtualMemory, b.Size, start, gl45.DYNAMIC_COPY)
-	gl45.BindBuffer(externalVirtualMemory, 0)
-	if err := gl.Err(); err != nil {
-		gl45.DeleteBuffers(1, &b.ID)
-		return Buffer{}, fmt.Errorf("glctx: pin %d bytes: %w", b.Size, err)
-	}
-	count(gl.c, &gl.c.counted.Buffers, 1)
-	return b, nil
+	return gl.makeBuffer("pin", len(memory), func(b *Buffer) error {
+		gl45.CreateBuffers(1, &b.ID)
+		gl45.BindBuffer(externalVirtualMemory, b.ID)
+		gl45.BufferData(externalVirtualMemory, b.Size, start, gl45.DYNAMIC_COPY)
+		gl45.BindBuffer(externalVirtualMemory, 0)
+		return gl.Err()
+	})
 }
