@@ -32,54 +32,37 @@ func elementName(r *shader.Resource, k int) string {
 	return r.Name
 }
 
-// boundTo is the index of what is bound to an element of a uniform, or one of these.
-type boundTo int
-
-const (
-	unbound boundTo = -1 - iota
-	boundTwice
-)
-
-// or returns b, and i where that is bound to element k of r, by its name or its unit.
-func (b boundTo) or(i int, name string, binding uint32, r *shader.Resource, k int) boundTo {
-	switch {
-	case name == "" && binding != uint32(r.Unit)+uint32(k), name != "" && !isElement(name, r, k):
-		return b
-	case b != unbound:
-		return boundTwice
+// units checks that each element of an image or sampler uniform has one of n things of a dispatch,
+// which place names, and that check accepts it. needs is the field to fill and what it holds.
+func (c *Checker) units(i int, r *shader.Resource, needs string, n int, place func(int) (name string, binding uint32), check func(int) error) error {
+	for k := range max(1, int(r.Bytes)) {
+		unit, found := uint32(r.Unit)+uint32(k), -1
+		describe := func() string { return fmt.Sprintf("%s %s (%s, unit %d)", r.Opaque(), elementName(r, k), r.Type, unit) }
+		for index := range n {
+			name, binding := place(index)
+			switch isThis := name == "" && binding == unit || name != "" && isElement(name, r, k); {
+			case isThis && found >= 0:
+				return fmt.Errorf("%s is bound twice", describe())
+			case isThis:
+				found = index
+			}
+		}
+		if found < 0 {
+			return fmt.Errorf("%s is not bound: %s with the Name %q or the Binding %d", describe(), needs, elementName(r, k), unit)
+		}
+		if err := check(found); err != nil {
+			return fmt.Errorf("%s: %w", describe(), err)
+		}
+		c.use(Use{Dispatch: i, Resource: r, Binding: unit, Index: found})
 	}
-	return boundTo(i)
-}
-
-// check returns an error unless exactly one thing is bound. needs is the field to fill and
-// what it holds.
-func (b boundTo) check(kind, needs string, r *shader.Resource, k int) error {
-	if b >= 0 {
-		return nil
-	}
-	name, unit := elementName(r, k), uint32(r.Unit)+uint32(k)
-	if b == unbound {
-		return fmt.Errorf("%s %s (%s, unit %d) is not bound: %s with the Name %q or the Binding %d", kind, name, r.Type, unit, needs, name, unit)
-	}
-	return fmt.Errorf("%s %s (%s, unit %d) is bound twice", kind, name, r.Type, unit)
+	return nil
 }
 
 // images checks that each element of an image uniform has one of the dispatch's Images.
 func (c *Checker) images(i int, d *Dispatch, r *shader.Resource) error {
-	for k := range max(1, int(r.Bytes)) {
-		unit, found := uint32(r.Unit)+uint32(k), unbound
-		for n := range d.Images {
-			found = found.or(n, d.Images[n].Name, d.Images[n].Binding, r, k)
-		}
-		if err := found.check("image", "Dispatch.Images needs an Image", r, k); err != nil {
-			return err
-		}
-		if err := checkImage(&d.Images[found], r); err != nil {
-			return fmt.Errorf("image %s (%s, unit %d): %w", elementName(r, k), r.Type, unit, err)
-		}
-		c.use(Use{Dispatch: i, Resource: r, Binding: unit, Index: int(found)})
-	}
-	return nil
+	return c.units(i, r, "Dispatch.Images needs an Image", len(d.Images),
+		func(n int) (string, uint32) { return d.Images[n].Name, d.Images[n].Binding },
+		func(n int) error { return checkImage(&d.Images[n], r) })
 }
 
 // checkImage checks an image against the uniform that it is for.
@@ -144,20 +127,9 @@ func checkImageFormat(im *Image, of texel.Format, r *shader.Resource) error {
 
 // textures checks that each element of a sampler uniform has one of the dispatch's Textures.
 func (c *Checker) textures(i int, d *Dispatch, r *shader.Resource) error {
-	for k := range max(1, int(r.Bytes)) {
-		unit, found := uint32(r.Unit)+uint32(k), unbound
-		for n := range d.Textures {
-			found = found.or(n, d.Textures[n].Name, d.Textures[n].Binding, r, k)
-		}
-		if err := found.check("sampler", "Dispatch.Textures needs a Sampled", r, k); err != nil {
-			return err
-		}
-		if err := checkSampled(&d.Textures[found], r); err != nil {
-			return fmt.Errorf("sampler %s (%s, unit %d): %w", elementName(r, k), r.Type, unit, err)
-		}
-		c.use(Use{Dispatch: i, Resource: r, Binding: unit, Index: int(found)})
-	}
-	return nil
+	return c.units(i, r, "Dispatch.Textures needs a Sampled", len(d.Textures),
+		func(n int) (string, uint32) { return d.Textures[n].Name, d.Textures[n].Binding },
+		func(n int) error { return checkSampled(&d.Textures[n], r) })
 }
 
 // checkSampled checks a texture and its sampler against the uniform that they are for.
