@@ -69,10 +69,9 @@ type Executor struct {
 		short map[work]bool // whether jobs took less than shortTime
 	}
 
-	closeOnce  sync.Once
-	closeError error
-	stop       chan struct{} // closed by Close
-	background sync.WaitGroup
+	shutDownOnce func() error
+	stop         chan struct{} // closed by Close
+	background   sync.WaitGroup
 }
 
 // stagedDepth is the number of slots from which copies run beside kernels: three
@@ -92,7 +91,7 @@ func New(ctx *glctx.Context, programs Programs, o Options) (*Executor, error) {
 		return nil, fmt.Errorf("executor: %w", err)
 	}
 	e := &Executor{context: ctx, info: ctx.Info(), options: o.withDefaults(), programs: programs, stop: make(chan struct{})}
-	e.pump, e.mu.short = e.runPump, map[work]bool{}
+	e.pump, e.mu.short, e.shutDownOnce = e.runPump, map[work]bool{}, sync.OnceValue(e.shutDown)
 	e.uploads, e.downloads = newPieceStaging(), newPieceStaging()
 	e.align = max(wordBytes, e.info.StorageAlignment, e.info.UniformAlignment)
 	e.options.SlotBytes = padded(e.options.SlotBytes, e.align)
@@ -154,8 +153,7 @@ func (e *Executor) Context() *glctx.Context { return e.context }
 // idempotent.
 func (e *Executor) Close() error {
 	e.context.Pending() // before anything is closed: it panics inside a callback
-	e.closeOnce.Do(func() { e.closeError = e.shutDown() })
-	return e.closeError
+	return e.shutDownOnce()
 }
 
 func (e *Executor) shutDown() error {

@@ -126,16 +126,9 @@ func (r *recorder) zeroOutputs(gl *glctx.GL, b *batch, outputs glctx.Buffer) {
 	}
 }
 
-// poison overwrites the device memory of a slot that was reset, in tests.
+// poison overwrites the device memory of a slot before the first batch in it, in tests.
 func (r *recorder) poison(gl *glctx.GL, b *batch) {
-	if b == nil || !r.e.options.test.poison {
-		return
-	}
-	r.e.mu.Lock()
-	fresh := b.slot.fresh
-	b.slot.fresh = false
-	r.e.mu.Unlock()
-	if fresh {
+	if r.e.options.test.poison && b != nil && b.upFrom+b.downFrom == 0 {
 		gl.Fill(b.slot.inputs, poisonWord)
 		gl.Fill(b.slot.outputs, poisonWord)
 		gl.Fill(b.slot.down.Buffer, poisonWord)

@@ -16,12 +16,11 @@ type slot struct {
 	upUsed, downUsed int           // bytes; guarded by Executor.mu, as are the fields below
 	jobs             int
 	batches          []*batch // those that are not removed
-	fresh            bool     // unused since it was reset
 }
 
 // newSlot allocates a slot of size bytes each way.
 func newSlot(gl *glctx.GL, size int) (*slot, error) {
-	s := &slot{fresh: true}
+	s := &slot{}
 	if err := s.allocate(gl, size); err != nil {
 		s.delete(gl)
 		return nil, err
@@ -92,7 +91,7 @@ func (e *Executor) removeFromSlot(b *batch) {
 	if last > 0 {
 		return
 	}
-	s.upUsed, s.downUsed, s.jobs, s.fresh = 0, 0, 0, true
+	s.upUsed, s.downUsed, s.jobs = 0, 0, 0
 	if s != e.mu.slot {
 		e.mu.free = append(e.mu.free, s)
 	}
