@@ -53,7 +53,7 @@ type Kind struct {
 // String returns the kind for people, such as "OpenGL ES 3.1" or "OpenGL 4.3,
 // compatibility, robust".
 func (k Kind) String() string {
-	major, minor := k.version()
+	major, minor := k.Version()
 	text := fmt.Sprintf("%s %d.%d", k.API, major, minor)
 	for _, flag := range kindFlags {
 		if *flag.of(&k) {
@@ -131,8 +131,8 @@ func (k *Kind) set(name string) bool {
 	return false
 }
 
-// version returns the lowest version.
-func (k Kind) version() (major, minor int) {
+// Version returns the lowest version, also where the kind has the default.
+func (k Kind) Version() (major, minor int) {
 	switch {
 	case k.Major != 0 || k.Minor != 0:
 		return k.Major, k.Minor
@@ -144,7 +144,7 @@ func (k Kind) version() (major, minor int) {
 
 // check returns an error for a kind that no driver has.
 func (k Kind) check() error {
-	major, minor := k.version()
+	major, minor := k.Version()
 	switch {
 	case k.API > OpenGLES, major < 1, minor < 0, major > 99, minor > 99:
 		return fmt.Errorf("%w: API %d, version %d.%d", ErrKind, k.API, major, minor)

@@ -77,7 +77,7 @@ func (gl *GL) requireVersion() error {
 	least := gl.c.options.lowest(api)
 	want := least
 	if gl.c.schedule == nil { // else it is the owner's choice
-		want[0], want[1] = gl.c.options.Kind.version()
+		want[0], want[1] = gl.c.options.Kind.Version()
 		if !atLeast(want, least[0], least[1]) {
 			want = least
 		}

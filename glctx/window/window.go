@@ -57,11 +57,7 @@ func create(o Options) (*glfw.Window, error) {
 	if kind.NoError {
 		return nil, fmt.Errorf("%w: %s: a window's context has errors", glctx.ErrKind, kind)
 	}
-	if kind.Major == 0 && kind.API == glctx.OpenGL {
-		kind.Major, kind.Minor = 4, 5
-	} else if kind.Major == 0 {
-		kind.Major, kind.Minor = 3, 1
-	}
+	kind.Major, kind.Minor = kind.Version()
 	hints := []struct {
 		hint  glfw.Hint
 		value int

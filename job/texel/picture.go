@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"image/draw"
 	"math"
+	"slices"
 )
 
 // Pictures and texels. Texels hold the numbers of the picture as they are where its type
@@ -22,11 +23,7 @@ import (
 
 // CanHoldPicture reports whether EncodePicture and DecodePicture know the format.
 func (f Format) CanHoldPicture() bool {
-	switch f {
-	case "r8", "r16", "r32f", "rgba8", "srgb8_alpha8", "rgba16", "rgba32f":
-		return true
-	}
-	return false
+	return slices.Contains([]Format{"r8", "r16", "r32f", "rgba8", "srgb8_alpha8", "rgba16", "rgba32f"}, f)
 }
 
 // checkPicture returns an error where texels of a picture are not n bytes of format f.
@@ -47,12 +44,7 @@ func EncodePicture(dst []byte, f Format, picture image.Image) error {
 	if err := checkPicture(f, picture, len(dst)); err != nil {
 		return err
 	}
-	if pix, stride, ok := pixOf(f, picture); ok {
-		row := picture.Bounds().Dx() * f.Bytes()
-		for at := 0; at < len(dst); at += row {
-			copyTexels(f, dst[at:at+row], pix[:row])
-			pix = pix[min(stride, len(pix)):]
-		}
+	if copyRows(f, picture, dst, func(texels, pix []byte) { copyTexels(f, texels, pix) }) {
 		return nil
 	}
 	if p, ok := picture.(*image.YCbCr); ok && f.Bytes() == 4 && f != "r32f" {
@@ -75,12 +67,7 @@ func DecodePicture(picture draw.Image, f Format, texels []byte) error {
 	if err := checkPicture(f, picture, len(texels)); err != nil {
 		return err
 	}
-	if pix, stride, ok := pixOf(f, picture); ok {
-		row := picture.Bounds().Dx() * f.Bytes()
-		for at := 0; at < len(texels); at += row {
-			copyTexels(f, pix[:row], texels[at:at+row])
-			pix = pix[min(stride, len(pix)):]
-		}
+	if copyRows(f, picture, texels, func(texels, pix []byte) { copyTexels(f, pix, texels) }) {
 		return nil
 	}
 	b := picture.Bounds()
@@ -91,6 +78,18 @@ func DecodePicture(picture draw.Image, f Format, texels []byte) error {
 		}
 	}
 	return nil
+}
+
+// copyRows calls fn with each row of texels and of a picture whose type has the format's layout, and
+// returns false for a picture of another one.
+func copyRows(f Format, picture image.Image, texels []byte, fn func(texels, pix []byte)) bool {
+	pix, stride, ok := pixOf(f, picture)
+	row := picture.Bounds().Dx() * f.Bytes()
+	for at := 0; ok && at < len(texels); at += row {
+		fn(texels[at:at+row], pix[:row])
+		pix = pix[min(stride, len(pix)):]
+	}
+	return ok
 }
 
 // pixOf returns the memory of a picture whose type has the format's layout.
