@@ -21,11 +21,11 @@ func TestAClaimIsEndedByItsOwner(t *testing.T) {
 	}
 	other.end()
 	flights.remove(other)
-	if got := flights.add(other); got != mine || mine.isMade() {
+	if got := flights.add(other); got != mine || isClosed(mine.made) {
 		t.Error("another cache ended the claim")
 	}
 	mine.make(&binary.Blob{})
-	if got := flights.add(other); got != mine || !mine.isMade() || mine.blob == nil {
+	if got := flights.add(other); got != mine || !isClosed(mine.made) || mine.blob == nil {
 		t.Error("other caches do not find what was made")
 	}
 	mine.end()

@@ -85,13 +85,20 @@ func (c *Cache) join(src *shader.Source, storeOnly bool) (f *flight, started boo
 	return f, true, nil
 }
 
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // await waits until a channel is closed or ctx ends, and returns the error of ctx
 // then.
 func (c *Cache) await(ctx context.Context, closed <-chan struct{}) error {
-	select {
-	case <-closed: // most often: no other goroutine is needed
+	if isClosed(closed) { // most often: no other goroutine is needed
 		return nil
-	default:
 	}
 	var err error
 	c.dev.PollWhile(func() {
@@ -109,13 +116,11 @@ func (c *Cache) await(ctx context.Context, closed <-chan struct{}) error {
 func (c *Cache) stopWaiting(f *flight) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-f.done:
+	if isClosed(f.done) {
 		return false
-	default:
-		f.waiters--
-		return true
 	}
+	f.waiters--
+	return true
 }
 
 // abandon ends a flight whose request was cancelled with err. When others wait for
@@ -182,9 +187,7 @@ func (c *Cache) publish(f *flight, err error) {
 func (c *Cache) endUnwound(f *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-f.done:
-	default:
+	if !isClosed(f.done) {
 		c.publish(f, errUnwound)
 	}
 }
@@ -289,18 +292,8 @@ func (s *SingleFlight) remove(k *claim) {
 	}
 }
 
-// isMade reports whether a claim is made or ended.
-func (k *claim) isMade() bool {
-	select {
-	case <-k.made:
-		return true
-	default:
-		return false
-	}
-}
-
 // hasBlob reports whether another cache has made the program.
-func (k *claim) hasBlob() bool { return k != nil && k.isMade() && k.blob != nil }
+func (k *claim) hasBlob() bool { return k != nil && isClosed(k.made) && k.blob != nil }
 
 // make gives the binary of the program to other caches.
 func (k *claim) make(blob *binary.Blob) {
@@ -321,7 +314,7 @@ func (k *claim) end() {
 	if k.release != nil {
 		k.release()
 	}
-	if !k.isMade() {
+	if !isClosed(k.made) {
 		close(k.made)
 	}
 }

@@ -148,7 +148,7 @@ func (c *Cache) claimOrLoad(ctx context.Context, f *flight) (r result, mine, oth
 			mine.end()
 		}
 		return r, mine, nil
-	case other == nil || !other.isMade():
+	case other == nil || !isClosed(other.made):
 		return r, nil, other
 	case other.blob != nil && f.answer.may == mayLoad:
 		r = c.load(ctx, f, found{other.blob, job.Memory})

@@ -19,10 +19,8 @@ const (
 // awaitTraced is await within the region of a Get. A flight that is complete is not waited
 // for.
 func (c *Cache) awaitTraced(ctx context.Context, f *flight, get *trace.Region) error {
-	select {
-	case <-f.done:
+	if isClosed(f.done) {
 		return nil
-	default:
 	}
 	region := get.Begin(trace.Wait)
 	defer region.End()
