@@ -24,17 +24,18 @@ const activityPoll = 50 * time.Millisecond
 // afterwards and were not before. Reads are seen of Mesa's files alone: NVIDIA's driver
 // reads a slot as a whole.
 func Observe(dir string) (end func() Activity) {
-	before := entryBytes(dir)
-	r := &readers{seen: map[string]bool{}, stop: make(chan struct{})}
+	before, seen := entryBytes(dir), map[string]bool{} // seen: entries that were read
+	stop := make(chan struct{})
+	var collecting sync.WaitGroup
 	watch, err := mesa.NewWatch(dir)
 	if err == nil {
-		r.done.Go(func() { r.collect(watch) })
+		collecting.Go(func() { collectReads(watch, stop, seen) })
 	}
 	return func() Activity {
-		close(r.stop)
-		r.done.Wait()
+		close(stop)
+		collecting.Wait()
 		a := Activity{}
-		for entry := range r.seen {
+		for entry := range seen {
 			if _, had := before[entry]; had {
 				a.Read++
 			}
@@ -63,24 +64,18 @@ func entryBytes(dir string) map[string]int64 {
 	return entries
 }
 
-// readers collects the entries that were read.
-type readers struct {
-	seen map[string]bool
-	stop chan struct{}
-	done sync.WaitGroup
-}
-
-func (r *readers) collect(watch *mesa.Watch) {
+// collectReads adds the entries that are read, until stop is closed.
+func collectReads(watch *mesa.Watch, stop <-chan struct{}, seen map[string]bool) {
 	defer watch.Close()
 	for stopped := false; !stopped; {
 		select {
-		case <-r.stop:
+		case <-stop:
 			stopped = true
 		case <-time.After(activityPoll):
 		}
 		_, read := watch.Changes()
 		for _, entry := range read {
-			r.seen[entry] = true
+			seen[entry] = true
 		}
 	}
 }

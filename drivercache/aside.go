@@ -3,7 +3,6 @@ package drivercache
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -92,11 +91,7 @@ func setAsideIfRequested(dir string) {
 		_ = SetAside(dir) // else the driver uses its cache, and the program is refused later
 		return
 	}
-	info, err := os.Lstat(dir + asideExt)
-	if errors.Is(err, fs.ErrNotExist) {
-		return
-	}
-	if err == nil && time.Since(info.ModTime()) > asideTime {
+	if since := AsideSince(dir); !since.IsZero() && time.Since(since) > asideTime {
 		_ = os.RemoveAll(dir + asideExt)
 	}
 }

@@ -2,6 +2,7 @@ package drivercache
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,20 +32,20 @@ func Drop(dir string, entries []string) error {
 	if len(entries) == 0 {
 		return nil
 	}
-	lock, err := TryExclusive(dir)
-	if errors.Is(err, ErrInUse) {
-		if listErr := addToDropList(dir, entries); listErr != nil {
-			err = listErr
+	err := exclusively(dir, func() error {
+		err := nvidia.Drop(dir, nameSet(entries))
+		if err == nil {
+			_, err = nvidia.Merge(dir) // a driver reads slot 0 only
 		}
+		return err
+	})
+	if errors.Is(err, ErrInUse) {
+		err = cmp.Or(addToDropList(dir, entries), err)
 	}
 	if err != nil {
 		return fmt.Errorf("drivercache: drop: %w", err)
 	}
-	err = nvidia.Drop(dir, nameSet(entries))
-	if err == nil {
-		_, err = nvidia.Merge(dir) // a driver reads slot 0 only
-	}
-	return errors.Join(err, lock.Release())
+	return nil
 }
 
 // dropListed deletes the records of the list, if there is one. The caller holds the
