@@ -9,12 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/internal/raw"
+	"github.com/shadercache/shadercache/internal/rwlock"
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -27,11 +26,8 @@ type plan struct {
 	bytes         int64
 	input, output int // elements
 
-	lock *semaphore.Weighted // held whole while weights change; 1 by readers, until the executor has a run of them
+	lock *rwlock.RWMutex // held while weights change; by readers, until the executor has a run of them
 }
-
-// wholePlan is what has to be acquired of a plan's lock for a change.
-const wholePlan = 1 << 30
 
 func (p *plan) Bytes() int64 { return p.bytes }
 func (p *plan) Free()        { p.Plan.Release() }
@@ -92,7 +88,7 @@ func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool,
 		return nil, err
 	}
 	info := made.Info()
-	return &plan{Plan: made, layers: layers, exact: exact, bytes: bytes, input: info.Input, output: info.Output, lock: semaphore.NewWeighted(wholePlan)}, nil
+	return &plan{Plan: made, layers: layers, exact: exact, bytes: bytes, input: info.Input, output: info.Output, lock: rwlock.New(s.context.PollWhile)}, nil
 }
 
 // plan makes or opens a plan.
@@ -179,10 +175,10 @@ func (o *objects) closePlan(p *openPlan) {
 }
 
 func (p *plan) reply(ctx context.Context, created bool) (*wire.PlanReply, error) {
-	if err := p.lock.Acquire(ctx, 1); err != nil {
+	if err := p.lock.RLock(ctx); err != nil {
 		return nil, err
 	}
-	defer p.lock.Release(1)
+	defer p.lock.RUnlock()
 	var layers, programs strings.Builder
 	info := p.Info()
 	for _, layer := range info.Layers {
@@ -214,10 +210,10 @@ func (s *session) weights(t *task) error {
 	if err := s.server.awaitThread(t.context(), false); err != nil {
 		return err
 	}
-	if err := p.lock.Acquire(t.context(), wholePlan); err != nil {
+	if err := p.lock.Lock(t.context()); err != nil {
 		return err
 	}
-	defer p.lock.Release(wholePlan)
+	defer p.lock.Unlock()
 	if !t.claim() {
 		return nil
 	}
@@ -292,12 +288,12 @@ func (s *session) submitRun(r *running) error {
 	if makes && !r.task.isQueued() {
 		return errBusy
 	}
-	if !p.lock.TryAcquire(1) { // most do not wait, and need no context of their own
-		if err := p.lock.Acquire(r.task.patience(), 1); err != nil {
+	if !p.lock.TryRLock() { // most do not wait, and need no context of their own
+		if err := p.lock.RLock(r.task.patience()); err != nil {
 			return err
 		}
 	}
-	defer p.lock.Release(1)
+	defer p.lock.RUnlock()
 	if err := s.prepareRun(r, &m, p); errors.Is(err, conv2d.ErrNoWeights) {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
 	} else if err != nil {

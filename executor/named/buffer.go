@@ -9,56 +9,33 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/internal/rwlock"
 	"github.com/shadercache/shadercache/job"
 )
 
 // Buffer is memory with a version. Its lock is held from the check of the version until the
-// executor has what changes it, and by readers with the bytes.
+// executor has what changes it, and by readers with the bytes. The GL thread runs what it has to
+// while one waits for it.
 type Buffer struct {
 	*executor.Memory
+	*rwlock.RWMutex
 	Version uint64 // guarded by the lock
 
-	context *glctx.Context
-	number  uint64 // buffers are locked in this order
-	lock    *semaphore.Weighted
+	number uint64 // buffers are locked in this order
 }
-
-// whole is what has to be acquired of a lock for a change; a reader has 1.
-const whole = 1 << 30
 
 var buffers atomic.Uint64
 
 // NewBuffer returns a buffer, which has the memory from then on.
 func NewBuffer(m *executor.Memory, c *glctx.Context) *Buffer {
-	return &Buffer{Memory: m, context: c, number: buffers.Add(1), lock: semaphore.NewWeighted(whole)}
+	return &Buffer{Memory: m, RWMutex: rwlock.New(c.PollWhile), number: buffers.Add(1)}
 }
 
 // Bytes and Free are for a Registry.
 func (b *Buffer) Bytes() int64 { return int64(b.Size()) }
 func (b *Buffer) Free()        { b.Memory.Release() }
-
-// Lock locks the buffer for a change, unless ctx ends before it is free. The GL thread runs what it
-// has to meanwhile.
-func (b *Buffer) Lock(ctx context.Context) error { return b.acquire(ctx, whole) }
-
-// RLock locks the buffer for a reader, likewise.
-func (b *Buffer) RLock(ctx context.Context) error { return b.acquire(ctx, 1) }
-
-func (b *Buffer) acquire(ctx context.Context, n int64) error {
-	if b.lock.TryAcquire(n) {
-		return nil
-	}
-	var err error
-	b.context.PollWhile(func() { err = b.lock.Acquire(ctx, n) })
-	return err
-}
-
-func (b *Buffer) Unlock()  { b.lock.Release(whole) }
-func (b *Buffer) RUnlock() { b.lock.Release(1) }
 
 // Expect returns ErrConflict where the buffer has another version. It is locked.
 func (b *Buffer) Expect(version uint64) error {
