@@ -60,12 +60,16 @@ func (gl *GL) storageFlags() uint32 {
 // DeleteBuffer frees a buffer after the commands that use it. The zero Buffer is
 // ignored.
 func (gl *GL) DeleteBuffer(b Buffer) {
-	if b.ID == 0 {
-		return
+	gl.delete(b.ID, &gl.c.counted.Buffers, "glDeleteBuffers", gl45.DeleteBuffers)
+}
+
+// delete deletes an object by its call, unless it has no name, and takes it from those that live.
+func (gl *GL) delete(id uint32, live *int64, call string, del func(n int32, ids *uint32)) {
+	if id != 0 {
+		count(gl.c, live, -1)
+		del(1, &id)
+		gl.debugCheck(call)
 	}
-	count(gl.c, &gl.c.counted.Buffers, -1)
-	gl45.DeleteBuffers(1, &b.ID)
-	gl.debugCheck("glDeleteBuffers")
 }
 
 // Upload copies data into b at offset, in order with other commands. It panics when

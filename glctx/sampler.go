@@ -51,10 +51,5 @@ func (gl *GL) NewSampler(state texel.Sampler) (Sampler, error) {
 
 // DeleteSampler frees a sampler. The zero Sampler is ignored.
 func (gl *GL) DeleteSampler(s Sampler) {
-	if s.ID == 0 {
-		return
-	}
-	count(gl.c, &gl.c.counted.Samplers, -1)
-	gl45.DeleteSamplers(1, &s.ID)
-	gl.debugCheck("glDeleteSamplers")
+	gl.delete(s.ID, &gl.c.counted.Samplers, "glDeleteSamplers", gl45.DeleteSamplers)
 }

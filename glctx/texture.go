@@ -78,10 +78,5 @@ func (t *Texture) allocate() {
 // DeleteTexture frees a texture after the commands that use it. The zero Texture is
 // ignored.
 func (gl *GL) DeleteTexture(t Texture) {
-	if t.ID == 0 {
-		return
-	}
-	count(gl.c, &gl.c.counted.Textures, -1)
-	gl45.DeleteTextures(1, &t.ID)
-	gl.debugCheck("glDeleteTextures")
+	gl.delete(t.ID, &gl.c.counted.Textures, "glDeleteTextures", gl45.DeleteTextures)
 }
