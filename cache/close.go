@@ -89,17 +89,13 @@ func (c *Cache) keepHouse() error {
 	settle.End()
 	compiled, err := c.record()
 	if err != nil {
-		c.storeFailed("recording", err)
+		c.checkStore("recording", err)
 		return err
 	}
 	if len(compiled) > 0 {
-		if err := c.store.PutCompiled(compiled); err != nil {
-			c.storeFailed("recording compiled sources", err)
-		}
+		c.checkStore("recording compiled sources", c.store.PutCompiled(compiled))
 	}
-	if err := c.trim(); err != nil {
-		c.storeFailed("trimming", err)
-	}
+	c.checkStore("trimming", c.trim())
 	return nil
 }
 

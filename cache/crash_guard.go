@@ -94,9 +94,7 @@ func (g *CrashGuard) Run(name string, work func() error) error {
 // adds what is new in them.
 func (g *CrashGuard) readNotes() {
 	r, err := g.owner.store.Recover()
-	if err != nil {
-		g.owner.storeFailed("reading crash marks", err)
-	}
+	g.owner.checkStore("reading crash marks", err)
 	if r.Unrecorded && !g.owner.options.RecordCrashes {
 		g.owner.log.Info("this process records crashes: an earlier one ended in the first job of a program")
 		g.owner.recordCrashes()
@@ -198,9 +196,7 @@ func (g *CrashGuard) clear(key shader.Key, isOfKind func(note) bool) {
 	if !noted {
 		return
 	}
-	if err := g.owner.store.Lift(key); err != nil {
-		g.owner.storeFailed("lifting a quarantine", err)
-	}
+	g.owner.checkStore("lifting a quarantine", g.owner.store.Lift(key))
 }
 
 // recordCrashes implements Options.RecordCrashes.

@@ -53,7 +53,7 @@ func (c *Cache) findBlob(f *flight) found {
 	case errors.Is(err, binary.ErrDamaged):
 		f.tally.Damaged++
 	case !errors.Is(err, binary.ErrNotFound):
-		c.storeFailed("reading", err)
+		c.checkStore("reading", err)
 	}
 	return found{}
 }

@@ -56,7 +56,7 @@ func (c *Cache) keptSources(set []binary.Asked) (sources []*shader.Source) {
 			}
 			sources = append(sources, src)
 		case !errors.Is(err, binary.ErrNotFound):
-			c.storeFailed("reading a source", err)
+			c.checkStore("reading a source", err)
 		}
 	}
 	return sources
@@ -126,7 +126,5 @@ func (c *Cache) putHistory() {
 		errs = append(errs, c.store.PutSource(src))
 	}
 	errs = append(errs, c.store.PutHistory(h.began, executableName(), h.programs))
-	if err := errors.Join(errs...); err != nil {
-		c.storeFailed("recording the history", err)
-	}
+	c.checkStore("recording the history", errors.Join(errs...))
 }

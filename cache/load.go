@@ -136,7 +136,7 @@ func (c *Cache) discardBlob(key shader.Key, reason string) {
 			c.mu.wrong[key] = true
 		}
 		c.mu.Unlock()
-		c.storeFailed("rejecting a blob", err)
+		c.checkStore("rejecting a blob", err)
 	}
 }
 

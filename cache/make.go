@@ -237,9 +237,7 @@ func (c *Cache) readBack(ctx context.Context, e *entry) {
 	// A suspect was survived when it was compiled.
 	c.guard.during(binary.ActionRead, e.key, e.name, false, func() { format, payload, err = c.dev.Binary(ctx, e.program.ID) })
 	e.drop(c.dev)
-	if err != nil {
-		c.storeFailed("reading a program binary from the driver", err)
-	}
+	c.checkStore("reading a program binary from the driver", err)
 	if err != nil || len(payload) == 0 {
 		e.claim.end()
 		c.mu.Lock()

@@ -137,9 +137,7 @@ func (g *CrashGuard) conclude(t *trial, result Trial) {
 		g.refuseHere(noted) // the trier wrote it, with the reason
 		return
 	}
-	if err := g.owner.store.Refuse(q); err != nil {
-		g.owner.storeFailed("writing a quarantine", err)
-	}
+	g.owner.checkStore("writing a quarantine", g.owner.store.Refuse(q))
 	g.refuseHere(q)
 }
 

@@ -80,9 +80,7 @@ func (c *Cache) writeQueue() {
 		region := trace.Begin(c.options.Tracer, trace.Writes, writeTask, trace.Write)
 		err := next.do()
 		region.End(trace.String("what", next.what))
-		if err != nil {
-			c.storeFailed(next.what, err)
-		}
+		c.checkStore(next.what, err)
 		c.mu.Lock()
 		if err == nil && next.done != nil {
 			*next.done++
@@ -109,9 +107,9 @@ func (c *Cache) WaitStored() {
 	})
 }
 
-// storeFailed counts a failure of the store and logs the first of its kind.
-func (c *Cache) storeFailed(what string, err error) {
-	if errors.Is(err, binary.ErrReadOnly) {
+// checkStore counts a failure of the store, and logs the first of its kind, unless err is nil.
+func (c *Cache) checkStore(what string, err error) {
+	if err == nil || errors.Is(err, binary.ErrReadOnly) {
 		return // an upstream directory alone: expected
 	}
 	c.mu.Lock()
