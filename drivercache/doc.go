@@ -19,7 +19,7 @@
 //	driver/nvidia/GLCache/../../     slots: records of one process each, in shadercache<n>.toc, .bin
 //	driver.lock                      shared by processes whose driver uses the directory, for as
 //	                                 long as they run; a byte of it is the number of a process
-//	driver.drop                      records to delete as soon as no process runs
+//	driver.drop                      records to delete as soon as no process runs, unless they are added again
 //	driver.filled, driver.filling/   what was copied from upstream, and is on its way
 //	driver.aside/, driver.suspect    what a driver may have crashed of, and that it may
 //

@@ -40,10 +40,33 @@ func Drop(dir string, entries []string) error {
 		return err
 	})
 	if errors.Is(err, ErrInUse) {
-		err = cmp.Or(addToDropList(dir, entries), err)
+		err = cmp.Or(changeDropList(dir, func(listed []string) []string { return append(listed, entries...) }), err)
 	}
 	if err != nil {
 		return fmt.Errorf("drivercache: drop: %w", err)
+	}
+	return nil
+}
+
+// Keep takes the records of a table of contents off the list of those that [Drop] could not
+// delete yet. Whoever adds a slot calls it before: the list has names only, so that the
+// deletion would take records with them that came after it.
+func Keep(dir string, toc []byte) error {
+	if _, err := os.Lstat(filepath.Clean(dir) + dropExt); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	added := map[string]bool{}
+	ids, err := nvidia.RecordIDs(toc)
+	for _, id := range ids {
+		added[id.Name()] = true
+	}
+	if err == nil {
+		err = changeDropList(dir, func(listed []string) []string {
+			return slices.DeleteFunc(listed, func(name string) bool { return added[name] })
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("drivercache: keep: %w", err)
 	}
 	return nil
 }
@@ -60,13 +83,16 @@ func dropListed(dir string) error {
 	}
 	defer lock.Release() // it only closes a file
 	entries, err := readLines(filepath.Clean(dir)+dropExt, maxDropBytes)
-	if err != nil || len(entries) == 0 {
+	if err == nil && len(entries) > 0 {
+		err = nvidia.Drop(dir, nameSet(entries))
+	}
+	if err != nil {
 		return err
 	}
-	if err := nvidia.Drop(dir, nameSet(entries)); err != nil {
+	if err := os.Remove(filepath.Clean(dir) + dropExt); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.Remove(filepath.Clean(dir) + dropExt)
+	return nil // another process did it, between the look and the lock
 }
 
 // lockDropList takes the lock of the list, so that no names are lost which one process adds
@@ -75,8 +101,8 @@ func lockDropList(dir string) (*Lock, error) {
 	return open(filepath.Clean(dir)+dropExt, true, mergeWait)
 }
 
-// addToDropList adds names to the list.
-func addToDropList(dir string, entries []string) error {
+// changeDropList changes the names of the list.
+func changeDropList(dir string, change func(listed []string) []string) error {
 	lock, err := lockDropList(dir)
 	if err != nil {
 		return err
@@ -86,7 +112,7 @@ func addToDropList(dir string, entries []string) error {
 	if err != nil {
 		return err
 	}
-	all := slices.Compact(slices.Sorted(slices.Values(append(listed, entries...))))
+	all := slices.Compact(slices.Sorted(slices.Values(change(listed))))
 	return osfile.WriteUnsynced(filepath.Clean(dir)+dropExt, func(w *bufio.Writer) error {
 		for _, name := range all {
 			_, _ = w.WriteString(name + "\n") // the writer keeps its error

@@ -52,6 +52,40 @@ func TestDropWhileInUse(t *testing.T) {
 	}
 }
 
+// A record that is added after it was dropped stays, though the drop comes later.
+func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
+	dir := slotWith(t, 1)
+	tocs, err := filepath.Glob(filepath.Join(dir, "nvidia", "GLCache", "*", "*", "shadercache0.toc"))
+	if err != nil || len(tocs) != 1 {
+		t.Fatal(tocs, err)
+	}
+	toc, err := os.ReadFile(tocs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := Share(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Drop(dir, []string{Items(dir)[0].Entry}); !errors.Is(err, ErrInUse) {
+		t.Errorf("while in use: %v", err)
+	}
+	if err := Keep(dir, toc); err != nil {
+		t.Fatal(err)
+	}
+	copySlot(t, dir, "shadercache1")
+	release(t, lock)
+	if _, err := Merge(dir); err != nil {
+		t.Fatal(err)
+	}
+	if left := Items(dir); len(left) != 1 {
+		t.Errorf("left %+v", left)
+	}
+	if _, err := os.Lstat(dir + dropExt); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the list is still there: %v", err)
+	}
+}
+
 // slotWith makes a driver's folder with a slot of n records.
 func slotWith(t *testing.T, n int) (dir string) {
 	t.Helper()

@@ -59,7 +59,10 @@ func (f *filling) addSlots() error {
 		if !missing[s.Path] || !f.take(size) {
 			return nil
 		}
-		err := f.addSlot(s)
+		err := Keep(f.dir, s.Toc)
+		if err == nil {
+			err = f.addSlot(s)
+		}
 		if err == nil {
 			f.count(2, size)
 		}

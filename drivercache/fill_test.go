@@ -5,9 +5,11 @@ package drivercache
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -300,7 +302,15 @@ func TestFillNVIDIA(t *testing.T) {
 	// Beside another process, and after the first program, a later start merges.
 	other := share(t, dir)
 	writeSlotOf(t, from, 6, 4)
+	missing := recordsOf(from)
+	maps.DeleteFunc(missing, func(entry string, _ bool) bool { return recordsOf(dir)[entry] })
+	if err := Drop(dir, slices.Collect(maps.Keys(missing))); !errors.Is(err, ErrInUse) {
+		t.Errorf("a drop beside another process: %v", err)
+	}
 	fill(t, from, nvidia.Folder)
+	if listed, err := readLines(dir+dropExt, maxDropBytes); err != nil || len(listed) != 0 {
+		t.Errorf("of what was copied is to be dropped: %q, %v", listed, err)
+	}
 	release(t, other)
 	FirstProgram()
 	writeSlotOf(t, from, 7, 5)

@@ -9,7 +9,7 @@ import (
 // names returns the names of records.
 func names(records ...record) (list []string) {
 	for _, r := range records {
-		list = append(list, RecordID(r.bytes()[4:20]).name())
+		list = append(list, RecordID(r.bytes()[4:20]).Name())
 	}
 	return list
 }
@@ -55,7 +55,7 @@ func TestDrop(t *testing.T) {
 		t.Errorf("after Merge %q in %q", got, after.names())
 	}
 	want := before.records()
-	maps.DeleteFunc(want, func(id RecordID, _ string) bool { return slices.Contains(gone, id.name()) })
+	maps.DeleteFunc(want, func(id RecordID, _ string) bool { return slices.Contains(gone, id.Name()) })
 	if !maps.Equal(after.records(), want) {
 		t.Errorf("records %q\nwant %q", after.records(), want)
 	}

@@ -263,7 +263,7 @@ func (m *folderMerge) read(n int) (*slot, error) {
 func (m *folderMerge) planCopy(n int, s *slot) {
 	m.begin(s.header[:])
 	for _, e := range s.entries {
-		if _, twice := m.known[e.id]; twice || len(m.drop) > 0 && m.drop[e.id.name()] {
+		if _, twice := m.known[e.id]; twice || len(m.drop) > 0 && m.drop[e.id.Name()] {
 			continue
 		}
 		at := e

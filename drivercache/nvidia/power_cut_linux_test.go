@@ -45,7 +45,7 @@ func droppedNames() map[string]bool {
 	f.slot(0, 7, programs(10)...)
 	names := map[string]bool{}
 	for id := range f.records() {
-		names[id.name()] = true
+		names[id.Name()] = true
 	}
 	return names
 }

@@ -102,14 +102,14 @@ func newEntries(toc string, from, size int64) (names []string, end int64) {
 	n, _ := f.ReadAt(list, from)
 	list = list[:n-n%entryBytes]
 	for end = from; len(list) > 0; list = list[entryBytes:] {
-		names = append(names, RecordID(list).name())
+		names = append(names, RecordID(list).Name())
 		end += entryBytes
 	}
 	return names, end
 }
 
-// name returns the name of an entry: hash and kind, in 32 hexadecimal digits.
-func (id RecordID) name() string { return hex.EncodeToString(id[:]) }
+// Name returns the name of an entry: hash and kind, in 32 hexadecimal digits.
+func (id RecordID) Name() string { return hex.EncodeToString(id[:]) }
 
 // Record is a record of a slot.
 type Record struct {
@@ -133,7 +133,7 @@ func Records(driverDir string) (list []Record, skipped []SkippedSlot) {
 		toc := s.Toc[headerBytes:]
 		for ; len(toc) >= entryBytes; toc = toc[entryBytes:] {
 			e := parseEntry(toc)
-			if name := e.id.name(); !listed[folder+name] {
+			if name := e.id.Name(); !listed[folder+name] {
 				listed[folder+name] = true
 				list = append(list, Record{s.Path, name, entryBytes + recordBytes + int64(e.size), used})
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -255,6 +256,39 @@ func TestImportWhileTheDriverIsInUse(t *testing.T) {
 	r, err = Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
 	if err != nil || r.MergePending || r.Merge.Slots != 3 {
 		t.Errorf("the next: %+v, %v", r, err)
+	}
+}
+
+// What is cleared beside a running process is deleted at its end. An import between the
+// two keeps all that it brings, though the directory had it before.
+func TestImportAfterAClearBesideAProcess(t *testing.T) {
+	data := exported(t, filledDir(t), ExportOptions{})
+	to := openDir(t)
+	_, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
+	must(t, err)
+	toc, bin := nvidiaSlot(9)
+	writeFile(t, to, slotFolder+"/shadercache1.toc", toc)
+	writeFile(t, to, slotFolder+"/shadercache1.bin", bin)
+	user, err := drivercache.Share(to.DriverDir())
+	must(t, err)
+	cleared, err := to.Clear(binary.PruneOptions{})
+	if err != nil || !cleared.DriverInUse {
+		t.Errorf("cleared %+v, %v", cleared, err)
+	}
+	r, err := Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
+	if err != nil || !r.MergePending {
+		t.Errorf("imported %+v, %v", r, err)
+	}
+	must(t, user.Release())
+	_, err = drivercache.Merge(to.DriverDir())
+	must(t, err)
+	records, _ := nvidia.Records(to.DriverDir())
+	var got []string
+	for _, r := range records {
+		got = append(got, r.Entry[:2])
+	}
+	if slices.Sort(got); !slices.Equal(got, []string{"01", "02", "03"}) {
+		t.Errorf("records %q, want those of the import", got)
 	}
 }
 

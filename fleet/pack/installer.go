@@ -218,6 +218,13 @@ func (i *installer) addSlot(stem string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // a killed import renamed it, on a file system without links
 	}
+	var toc []byte
+	if err == nil {
+		toc, err = i.readRegular(path.Join(stagingReady, stem+".toc"))
+	}
+	if err == nil {
+		err = drivercache.Keep(i.dir.DriverDir(), toc)
+	}
 	if err != nil {
 		return err
 	}
