@@ -170,7 +170,7 @@ func onePerProgram(marks map[crashlog.Mark]string) map[crashlog.Mark]string {
 // classify returns the consequence of a mark that a process left, perhaps with others.
 func (s *Store) classify(m crashlog.Mark, name string, left crashlog.Remains) Quarantined {
 	now := s.dir.now().UTC()
-	before, known := s.validNote(m.Key, now)
+	before, known := s.Note(m.Key)
 	if known && before.Refused() {
 		return before // a process that did not know it was in the driver
 	}
@@ -216,15 +216,6 @@ func describeEnd(m crashlog.Mark, left crashlog.Remains) string {
 	return reason
 }
 
-// validNote returns the note of a key, and false where there is none that is valid at a time.
-func (s *Store) validNote(key shader.Key, now time.Time) (Quarantined, bool) {
-	before, _, err := notes.read(s.path, key)
-	if err != nil || !before.isActive(now) {
-		return Quarantined{}, false
-	}
-	return before.At(now), true
-}
-
 // Refuse writes the note of a program that was tried: q.Hangs is the number of trials in
 // which it hung. It sets the time.
 func (s *Store) Refuse(q Quarantined) error {
@@ -245,8 +236,15 @@ func (s *Store) SuspectDriverCache(q Quarantined) (cleared bool, err error) {
 	return false, drivercache.RequestSetAside(s.dir.DriverDir())
 }
 
-// Note returns the note of a program, and false where there is none.
-func (s *Store) Note(key shader.Key) (Quarantined, bool) { return s.validNote(key, s.dir.now()) }
+// Note returns the note of a program, and false where there is none that is valid.
+func (s *Store) Note(key shader.Key) (Quarantined, bool) {
+	now := s.dir.now()
+	q, _, err := notes.read(s.path, key)
+	if err != nil || !q.isActive(now) {
+		return Quarantined{}, false
+	}
+	return q.At(now), true
+}
 
 // quarantine writes the note of a program, and rejects the blob of a load that crashed.
 func (s *Store) quarantine(q Quarantined) error {
