@@ -387,6 +387,34 @@ func TestInterfaceListsUsedResources(t *testing.T) {
 	}
 }
 
+// TestInterfaceOfLongNamesAndArrays: names are whole, and each block of an array declares what its
+// first does, which alone has variables.
+func TestInterfaceOfLongNamesAndArrays(t *testing.T) {
+	c := gltest.Open(t)
+	long := strings.Repeat("n", 300)
+	p := compile(t, c, shader.MustSource("names", `layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Blocks { uvec4 head; uvec2 list[]; } b[2];
+layout(std430, binding = 2) buffer Out { float x; };
+uniform float `+long+`1;
+uniform float `+long+`2;
+void main() { x = `+long+`1 - 2.0 * `+long+`2 + float(b[0].list[0].x + b[1].list[0].x); }
+`, nil))[0]
+	blocks, uniforms := 0, 0
+	for _, r := range p.Interface.Resources {
+		switch {
+		case strings.HasPrefix(r.Name, "Blocks["):
+			if blocks++; r.Declared < 16 || r.Stride != 8 || r.Offset != 16 {
+				t.Errorf("%+v", r)
+			}
+		case r.Name == long+"1" || r.Name == long+"2":
+			uniforms++
+		}
+	}
+	if blocks != 2 || uniforms != 2 {
+		t.Errorf("%d blocks and %d uniforms: %+v", blocks, uniforms, p.Interface.Resources)
+	}
+}
+
 func TestCompileErrorCostsOneSource(t *testing.T) {
 	c := gltest.Open(t)
 	sources := []*shader.Source{

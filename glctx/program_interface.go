@@ -4,6 +4,7 @@ package glctx
 
 import (
 	"fmt"
+	"strings"
 
 	gl45 "github.com/go-gl/gl/v4.5-core/gl"
 	"github.com/shadercache/shadercache/binary"
@@ -83,14 +84,17 @@ func (gl *GL) resources(list []shader.Resource, program uint32, k resourceKind) 
 	return list
 }
 
-// longestName is the length to which resource names are read.
-const longestName = 256
+// longestName is the length to which resource names are read: jobs can name no longer ones.
+const longestName = 1 << 16
 
 func resourceName(program, of, index uint32) string {
-	var buffer [longestName]uint8
-	var length int32
-	gl45.GetProgramResourceName(program, of, index, longestName, &length, &buffer[0])
-	return string(buffer[:min(max(length, 0), longestName)])
+	for size := int32(256); ; size = longestName {
+		buffer, length := make([]uint8, size), int32(0)
+		gl45.GetProgramResourceName(program, of, index, size, &length, &buffer[0])
+		if length = min(max(length, 0), size); length < size-1 || size == longestName {
+			return string(buffer[:length])
+		}
+	}
 }
 
 var variableProperties = [...]uint32{
@@ -113,6 +117,15 @@ func (gl *GL) measureBlocks(p *shader.Program) {
 		v := variable(p.ID, i)
 		if block := int(v[1]); block >= 0 && block < len(p.Interface.Resources) {
 			measure(&p.Interface.Resources[block], v)
+		}
+	}
+	var first shader.Resource // of an array of blocks, which alone has variables
+	for i := range p.Interface.Resources {
+		b := &p.Interface.Resources[i]
+		if base, _, _ := strings.Cut(b.Name, "["); b.Kind == first.Kind && strings.HasPrefix(first.Name, base+"[") && b.Declared == 0 {
+			b.Declared, b.Stride, b.Offset = first.Declared, first.Stride, first.Offset
+		} else {
+			first = *b
 		}
 	}
 }
