@@ -191,6 +191,7 @@ func TestWrongUpstream(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		f.wantOrigin(source(name), job.Compiled)
 	}
+	f.wantCounts(withStored(f, binary.Counters{DiskHits: 2, UpstreamHits: 2, Compiles: 2, WrongAnswers: 2, UpstreamRejected: 2, Evictions: 2}))
 	f.close()
 
 	f = openStart(t, dir, cache.Options{Upstream: up})

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -153,6 +154,9 @@ func (c *Cache) RejectWrong(key shader.Key, reason string) bool {
 		return false
 	}
 	if e != nil {
+		if from := cmp.Or(e.blob, e.unchecked); from != nil && from.Upstream {
+			c.mu.counters.pending.UpstreamRejected++
+		}
 		e.blob = nil // also while it is in use: it is not loaded again after its eviction
 	}
 	if e != nil && e.seal() {
