@@ -236,7 +236,7 @@ func TestCancelledProgramsHaveNoName(t *testing.T) {
 			return key, false
 		}
 		var reply wire.ProgramReply
-		if err := reply.Decode(a.body); err != nil {
+		if err := wire.Decode(a.body, &reply); err != nil {
 			t.Fatal(err)
 		}
 		return shader.Key(reply.Key), true

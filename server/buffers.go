@@ -29,7 +29,7 @@ func (s *Server) newMemory(size int) (*executor.Memory, error) {
 // buffer makes or opens a buffer.
 func (s *session) buffer(t *task, body []byte) (wire.Message, error) {
 	var m wire.Buffer
-	if err := m.Decode(body); err != nil {
+	if err := wire.Decode(body, &m); err != nil {
 		return nil, err
 	}
 	o := s.objects
@@ -106,7 +106,7 @@ func (o *objects) bufferRange(op *wire.Operand) (b *openBuffer, offset, n int, e
 // deleteName handles a delete request.
 func (s *session) deleteName(b []byte) (wire.Message, error) {
 	var m wire.Delete
-	if err := m.Decode(b); err != nil {
+	if err := wire.Decode(b, &m); err != nil {
 		return nil, err
 	}
 	switch m.Kind {

@@ -14,7 +14,7 @@ import (
 // returns when that is done.
 func (s *session) copy(t *task) error {
 	var m wire.Copy
-	if err := m.Decode(t.body); err != nil {
+	if err := wire.Decode(t.body, &m); err != nil {
 		return err
 	}
 	unread := m.To.Inline()

@@ -77,13 +77,8 @@ func rawProgram(id uint32) job.Program { return numbered{id: id} }
 // rawBuffer is the buffer of an id at binding 0.
 func rawBuffer(id uint32) job.Bound { return job.Bound{Buffer: numbered{id: id}} }
 
-// zeros is a body of so many, and noDispatch that of a job without dispatches.
-type zeros int
-
-const noDispatch = zeros(14)
-
-func (z zeros) Append(b []byte) []byte { return append(b, make([]byte, z)...) }
-func (zeros) Decode([]byte) error      { return nil }
+// noDispatch has the body of a job without dispatches, which is that of an empty run.
+var noDispatch = &wire.Run{}
 
 func TestPipelinedRequestsNeedNoReplies(t *testing.T) {
 	r := serve(t, server.Options{}).raw()
@@ -99,7 +94,7 @@ func TestPipelinedRequestsNeedNoReplies(t *testing.T) {
 		replies[h.Request] = h.Type
 		var data wire.Data
 		if h.Request == 5 && h.Type != wire.TypeError {
-			if err := data.Decode(body); err != nil || !bytes.Equal(data.Data, words(256, func(i uint32) uint32 { return 3*i + 4 })) {
+			if err := wire.Decode(body, &data); err != nil || !bytes.Equal(data.Data, words(256, func(i uint32) uint32 { return 3*i + 4 })) {
 				t.Errorf("the job computed wrong: %v", err)
 			}
 		}
@@ -151,7 +146,7 @@ func TestMalformedBytesEndTheirSessionOnly(t *testing.T) {
 		for err == nil && h.Request != 0 { // the request itself may be answered too
 			h, body, err = r.Next()
 		}
-		if err = errors.Join(err, m.Decode(body)); err != nil || m.Code != wire.CodeMalformed {
+		if err = errors.Join(err, wire.Decode(body, &m)); err != nil || m.Code != wire.CodeMalformed {
 			t.Errorf("%s: %v, %+v", name, err, m)
 		}
 		r.wantEnd()
@@ -280,7 +275,7 @@ func TestForeignDescriptorsAreRefused(t *testing.T) {
 		r.want(wire.TypeHello|wire.ReplyBit, 1)
 		h, body, err := r.Next()
 		var m wire.Error
-		if err = errors.Join(err, m.Decode(body)); err != nil || h.Request != 2 || m.Code == wire.CodeMalformed {
+		if err = errors.Join(err, wire.Decode(body, &m)); err != nil || h.Request != 2 || m.Code == wire.CodeMalformed {
 			t.Errorf("%s: %v, %+v", name, err, m)
 		}
 	}
@@ -608,7 +603,7 @@ func TestTooManyJobs(t *testing.T) {
 		}
 		var m wire.Error
 		if h.Type == wire.TypeError {
-			_ = m.Decode(body)
+			_ = wire.Decode(body, &m)
 		}
 		codes[h.Request] = m.Code
 	}

@@ -83,7 +83,7 @@ func (s *session) answerInOrder(t *task) {
 	}
 	reply, err := s.answer(t)
 	answers := !makes || t.claim()
-	if answers && err == nil && t.named != nil && t.checkReply(len(reply.Append(nil))) == nil {
+	if answers && err == nil && t.named != nil && t.checkReply(len(wire.Append(nil, reply))) == nil {
 		s.server.library.add(t.named)
 	}
 	switch {
@@ -115,14 +115,14 @@ func (s *session) answer(t *task) (wire.Message, error) {
 		return s.openRing(t, b)
 	case wire.TypeRelease:
 		var m wire.Release
-		if err := m.Decode(b); err != nil {
+		if err := wire.Decode(b, &m); err != nil {
 			return nil, err
 		}
 		return &wire.Empty{}, s.objects.drop(m.Kind, m.ID)
 	case wire.TypeDelete:
 		return s.deleteName(b)
 	case wire.TypeStatus:
-		if err := (&wire.Empty{}).Decode(b); err != nil {
+		if err := wire.Decode(b, &wire.Empty{}); err != nil {
 			return nil, err
 		}
 		return s.server.Status().message()

@@ -77,7 +77,7 @@ func (s *session) launch(t *task, submit func(*session, *running) error) error {
 // submitJob submits a job.
 func (s *session) submitJob(r *running) error {
 	r.request.Objects = s.objects
-	if err := r.request.Decode(r.task.body); err != nil {
+	if err := wire.Decode(r.task.body, &r.request); err != nil {
 		return err
 	}
 	if r.task.times != nil {

@@ -173,7 +173,7 @@ func (s *Server) share(bytes []byte, inode uint64) *sharedMemory {
 // memory maps the memory of a client.
 func (s *session) memory(t *task, b []byte) (wire.Message, error) {
 	var m wire.Memory
-	if err := m.Decode(b); err != nil {
+	if err := wire.Decode(b, &m); err != nil {
 		return nil, err
 	}
 	o := s.objects

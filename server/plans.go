@@ -94,7 +94,7 @@ func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool,
 // plan makes or opens a plan.
 func (s *session) plan(t *task, b []byte) (wire.Message, error) {
 	var m wire.Plan
-	if err := m.Decode(b); err != nil {
+	if err := wire.Decode(b, &m); err != nil {
 		return nil, err
 	}
 	o := s.objects
@@ -111,7 +111,7 @@ func (s *session) plan(t *task, b []byte) (wire.Message, error) {
 	if err != nil {
 		return nil, errors.Join(err, o.drop(wire.KindPlan, m.ID))
 	}
-	if created && t.checkReply(len(reply.Append(nil))) != nil { // the answer is an error
+	if created && t.checkReply(len(wire.Append(nil, reply))) != nil { // the answer is an error
 		_ = s.server.plans.Delete(string(m.Name))
 	}
 	return reply, nil
@@ -197,7 +197,7 @@ func (p *plan) reply(ctx context.Context, created bool) (*wire.PlanReply, error)
 // weights puts weights on the device, unless the version is there.
 func (s *session) weights(t *task) error {
 	var m wire.Weights
-	if err := m.Decode(t.body); err != nil {
+	if err := wire.Decode(t.body, &m); err != nil {
 		return err
 	}
 	p, ok := s.objects.plans[m.Plan]
@@ -265,7 +265,7 @@ func floats(b []byte) []float32 {
 // submitRun submits a run of a plan.
 func (s *session) submitRun(r *running) error {
 	var m wire.Run
-	if err := m.Decode(r.task.body); err != nil {
+	if err := wire.Decode(r.task.body, &m); err != nil {
 		return err
 	}
 	p, err := found(s.objects.plans, wire.KindPlan, m.Plan)

@@ -57,7 +57,7 @@ func (l *library) add(s *shader.Source) {
 // program gets a program for the session.
 func (s *session) program(t *task, b []byte) (wire.Message, error) {
 	var m wire.Program
-	if err := m.Decode(b); err != nil {
+	if err := wire.Decode(b, &m); err != nil {
 		return nil, err
 	}
 	o := s.objects

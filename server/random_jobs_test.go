@@ -191,7 +191,7 @@ func TestRandomJobs(t *testing.T) {
 				change(m, random)
 			}
 			b, err := wire.AppendFrame(nil, wire.TypeJob, number, m)
-			if err != nil || new(wire.Job).Decode(b[wire.HeaderSize:]) != nil {
+			if err != nil || wire.Decode(b[wire.HeaderSize:], new(wire.Job)) != nil {
 				continue // what is malformed ends the session
 			}
 			frames, jobs[number] = append(frames, b), fmt.Sprintf("%+v", m)

@@ -24,7 +24,7 @@ type ringStream struct {
 // openRing makes the session's ring, and starts reading it.
 func (s *session) openRing(t *task, b []byte) (wire.Message, error) {
 	var m wire.Ring
-	if err := m.Decode(b); err != nil {
+	if err := wire.Decode(b, &m); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
@@ -67,7 +67,7 @@ func (s *session) wakeRing(b []byte) error {
 	if r := s.ring(); r != nil {
 		r.Wake()
 	}
-	return new(wire.Empty).Decode(b)
+	return wire.Decode(b, new(wire.Empty))
 }
 
 // readRing passes the requests of the ring to handle until it is closed.

@@ -61,7 +61,7 @@ func TestRingsThatAreRefused(t *testing.T) {
 		r.openRing(size)
 		h, body, err := r.Next()
 		var m wire.Error
-		if err = errors.Join(err, m.Decode(body)); err != nil || h.Request != 2 || m.Code == wire.CodeMalformed {
+		if err = errors.Join(err, wire.Decode(body, &m)); err != nil || h.Request != 2 || m.Code == wire.CodeMalformed {
 			t.Errorf("%s: %v, %+v", name, err, m)
 		}
 	}

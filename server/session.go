@@ -118,7 +118,7 @@ func (s *session) hello() (request uint64, err error) {
 	if h.Type != wire.TypeHello || h.Request == 0 {
 		return 0, errors.Join(wire.ErrMalformed, errors.New("the first request is not a hello, or has no number"))
 	}
-	if err := m.Decode(body); err != nil {
+	if err := wire.Decode(body, &m); err != nil {
 		return 0, err
 	}
 	if _, err := s.conn.TakeFiles(h.Type); err != nil {
@@ -333,7 +333,7 @@ func (s *session) ring() *ringStream {
 // cancelRequest answers a cancel, and before it the request that it ends.
 func (s *session) cancelRequest(out *outbox, h wire.Header, b []byte) error {
 	var m wire.Cancel
-	if err := m.Decode(b); err != nil {
+	if err := wire.Decode(b, &m); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -20,7 +20,7 @@ type openTexture interface {
 // texture makes a texture. What of the request reaches the driver is a shape that it has.
 func (s *session) texture(body []byte) (wire.Message, error) {
 	var m wire.Texture
-	if err := m.Decode(body); err != nil {
+	if err := wire.Decode(body, &m); err != nil {
 		return nil, err
 	}
 	o := s.objects

@@ -197,7 +197,7 @@ func TestJobsWithoutRoomInASlot(t *testing.T) {
 	release()
 	opens.pipeline(11, rawRequest(wire.TypeCopy, &wire.Copy{From: bufferOperand(1, 4), To: wire.Operand{Place: wire.PlaceInline, Size: 4}}))
 	var m wire.CopyReply
-	if err := m.Decode(opens.want(wire.TypeCopy|wire.ReplyBit, 11)); err != nil || m.Version != 0 || m.Data[0] != 0 {
+	if err := wire.Decode(opens.want(wire.TypeCopy|wire.ReplyBit, 11), &m); err != nil || m.Version != 0 || m.Data[0] != 0 {
 		t.Errorf("after a job that was answered before it began: version %d, %v, %v", m.Version, m.Data, err)
 	}
 }

@@ -29,7 +29,7 @@ func TestRepliesByARing(t *testing.T) {
 	)
 	made.want(wire.TypeProgram|wire.ReplyBit, 3)
 	var outputs wire.Data
-	if err := outputs.Decode(made.want(wire.TypeJob|wire.ReplyBit, 4)); err != nil || !bytes.Equal(outputs.Data, words(64, func(i uint32) uint32 { return 3*i + 4 })) {
+	if err := wire.Decode(made.want(wire.TypeJob|wire.ReplyBit, 4), &outputs); err != nil || !bytes.Equal(outputs.Data, words(64, func(i uint32) uint32 { return 3*i + 4 })) {
 		t.Errorf("the job computed wrong: %v", err)
 	}
 	made.setWaiting(ringReplies, 1)

@@ -93,7 +93,7 @@ func (r *raw) answers(n int) map[uint64]answer {
 		a := answer{Type: h.Type, body: bytes.Clone(body)}
 		if h.Type == wire.TypeError {
 			var m wire.Error
-			if err := m.Decode(body); err != nil {
+			if err := wire.Decode(body, &m); err != nil {
 				r.t.Fatal(err)
 			}
 			a.Code = m.Code
@@ -110,7 +110,7 @@ func (r *raw) answers(n int) map[uint64]answer {
 func (r *raw) wantError(request uint64, code wire.Code) {
 	r.t.Helper()
 	var m wire.Error
-	if err := m.Decode(r.want(wire.TypeError, request)); err != nil || m.Code != code {
+	if err := wire.Decode(r.want(wire.TypeError, request), &m); err != nil || m.Code != code {
 		r.t.Errorf("got %v (%s), want %v", m.Code, m.Message, code)
 	}
 }

@@ -117,7 +117,7 @@ func (c *Client) do(ctx context.Context, t wire.Type, m, reply wire.Message, fil
 		}
 		return err
 	}
-	return reply.Decode(w.reply)
+	return wire.Decode(w.reply, reply)
 }
 
 // cancel asks the server to end a request, which it then answers at once, whatever the deadline.

@@ -199,7 +199,7 @@ func (c *Client) hello(o *Options) error {
 	if h.Type != wire.TypeHello|wire.ReplyBit {
 		return fmt.Errorf("%w: a %v to a hello", ErrMalformed, h.Type)
 	}
-	if err := m.Decode(body); err != nil {
+	if err := wire.Decode(body, &m); err != nil {
 		return err
 	}
 	if m.Version != wire.Version {
@@ -341,7 +341,7 @@ func (c *Client) answer(h wire.Header, body []byte) (woke bool) {
 
 func decodeError(body []byte) error {
 	var m wire.Error
-	if err := m.Decode(body); err != nil {
+	if err := wire.Decode(body, &m); err != nil {
 		return err
 	}
 	return &Error{m.Code, m.Message, m.Hint}

@@ -105,7 +105,7 @@ func (p *Pending) submit(ctx context.Context, m wire.Message) error {
 // deliver copies the inline outputs. The reader calls it.
 func (p *Pending) deliver(body []byte) error {
 	var reply wire.Data
-	if err := reply.Decode(body); err != nil {
+	if err := wire.Decode(body, &reply); err != nil {
 		return err
 	}
 	return p.take(reply.Data)

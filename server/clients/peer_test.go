@@ -114,7 +114,7 @@ func rightReply(typ wire.Type, body []byte) (wire.Message, error) {
 // doubled returns the outputs of the program that doubles its only input.
 func doubled(body []byte) (wire.Message, error) {
 	var job wire.Job
-	if err := job.Decode(body); err != nil {
+	if err := wire.Decode(body, &job); err != nil {
 		return nil, err
 	}
 	var out []byte

@@ -90,7 +90,7 @@ func serveSession(w *placement.Worker, c *socket.Conn, number string) {
 			continue
 		}
 		var hello wire.Hello
-		if err := hello.Decode(body); err != nil {
+		if err := wire.Decode(body, &hello); err != nil {
 			return
 		}
 		word, name, _ := strings.Cut(string(hello.Client), " ")

@@ -55,7 +55,7 @@ func TestFramesArriveInOrder(t *testing.T) {
 			h, body, err := server.Next()
 			if err == nil {
 				var m wire.Data
-				if err = m.Decode(body); err == nil {
+				if err = wire.Decode(body, &m); err == nil {
 					err = server.WriteAll(frame(h.Request, m.Data))
 				}
 			}
@@ -90,7 +90,7 @@ func TestFramesArriveInOrder(t *testing.T) {
 		}
 		h, body, err := client.Take()
 		var m wire.Data
-		if err = errors.Join(err, m.Decode(body)); err != nil || h.Request != uint64(i) || !bytes.Equal(m.Data, d) {
+		if err = errors.Join(err, wire.Decode(body, &m)); err != nil || h.Request != uint64(i) || !bytes.Equal(m.Data, d) {
 			t.Fatalf("frame %d: request %d, %d bytes, %v", i, h.Request, len(m.Data), err)
 		}
 	}

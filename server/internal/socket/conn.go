@@ -88,7 +88,7 @@ func ReadHello(u *net.UnixConn) (frame []byte, hello wire.Hello, err error) {
 		if err := c.fillHello(wire.HeaderSize + int(h.Size)); err != nil {
 			return nil, hello, err
 		}
-		if hello.Decode(c.in[wire.HeaderSize:]) != nil {
+		if wire.Decode(c.in[wire.HeaderSize:], &hello) != nil {
 			hello = wire.Hello{}
 		}
 	}

@@ -21,18 +21,11 @@ type Buffer struct {
 	Name  []byte // empty: the buffer is the session's own
 }
 
-// Append appends the body to b.
-func (m *Buffer) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Buffer) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Buffer) fields(f *fields) *fields {
+func (m *Buffer) layout(f *fields) {
 	word(f, &m.ID)
 	f.flags(&m.Flags, Create|Fresh)
 	long(f, &m.Size)
 	texts(f, &m.Name, MaxText)
-	return f
 }
 
 func (f *fields) flags(v *BufferFlags, known BufferFlags) {
@@ -48,19 +41,12 @@ type BufferReply struct {
 	Created bool
 }
 
-// Append appends the body to b.
-func (m *BufferReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *BufferReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *BufferReply) fields(f *fields) *fields {
+func (m *BufferReply) layout(f *fields) {
 	if long(f, &m.Size); m.Size>>63 != 0 { // callers count in int
 		f.fail("a buffer of %d bytes", m.Size)
 	}
 	long(f, &m.Version)
 	f.bool(&m.Created)
-	return f
 }
 
 // Place is where the bytes of an operand are.
@@ -97,48 +83,34 @@ func (o *Operand) Inline() int {
 	return int(o.Size)
 }
 
-func (o *Operand) append(b []byte, read bool) []byte {
-	b = append(b, byte(o.Place))
-	switch {
-	case o.Place == PlaceNone:
-		return b
-	case o.Place == PlaceInline && read:
-		return appendData(b, o.Data)
-	case o.Place == PlaceInline:
-		return appendU32(b, uint32(o.Size))
-	case o.Place == PlaceTexture:
-		return appendU32(b, o.ID)
-	}
-	return appendU64(appendU64(appendU32(b, o.ID), o.Offset), o.Size)
-}
-
 // op reads or writes an operand, whose bytes are read by the server or written.
 func (f *fields) op(o *Operand, read bool) {
-	if f.writes {
-		f.to = o.append(f.to, read)
-	} else {
-		f.operand(o, read)
+	if !f.writes {
+		*o = Operand{}
 	}
-}
-
-func (f *fields) operand(o *Operand, read bool) {
-	*o = Operand{Place: Place(f.u8())}
+	small(f, &o.Place)
 	switch {
 	case o.Place == PlaceNone:
 	case o.Place == PlaceInline && read:
-		o.Data = f.data()
-		o.Size = uint64(len(o.Data))
+		if blob(f, &o.Data); !f.writes {
+			o.Size = uint64(len(o.Data))
+		}
 	case o.Place == PlaceInline:
-		if o.Size = uint64(f.u32()); o.Size > MaxBody {
-			f.fail("an inline operand of %d bytes", o.Size)
+		size := uint32(o.Size)
+		if word(f, &size); size > MaxBody {
+			f.fail("an inline operand of %d bytes", size)
+		}
+		if !f.writes {
+			o.Size = uint64(size)
 		}
 	case o.Place == PlaceMemory || o.Place == PlaceBuffer:
-		o.ID, o.Offset, o.Size = f.u32(), f.u64(), f.u64()
-		if o.Offset+o.Size < o.Offset {
+		word(f, &o.ID)
+		long(f, &o.Offset)
+		if long(f, &o.Size); o.Offset+o.Size < o.Offset {
 			f.fail("a range beyond 64 bits")
 		}
 	case o.Place == PlaceTexture:
-		o.ID = f.u32()
+		word(f, &o.ID)
 	default:
 		f.fail("a place %d of an operand", o.Place)
 	}
@@ -155,13 +127,7 @@ type Copy struct {
 	Check    bool
 }
 
-// Append appends the body to b.
-func (m *Copy) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Copy) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Copy) fields(f *fields) *fields {
+func (m *Copy) layout(f *fields) {
 	long(f, &m.Deadline)
 	f.op(&m.From, true)
 	f.op(&m.To, false)
@@ -171,7 +137,6 @@ func (m *Copy) fields(f *fields) *fields {
 	long(f, &m.Version)
 	long(f, &m.Expect)
 	f.bool(&m.Check)
-	return f
 }
 
 // Texture returns the operand that is a texture, or nil.
@@ -191,14 +156,7 @@ type CopyReply struct {
 	Data    []byte // where To was inline
 }
 
-// Append appends the body to b.
-func (m *CopyReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *CopyReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *CopyReply) fields(f *fields) *fields {
+func (m *CopyReply) layout(f *fields) {
 	long(f, &m.Version)
 	blob(f, &m.Data)
-	return f
 }

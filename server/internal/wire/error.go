@@ -53,27 +53,17 @@ func (m *Error) Error() string { return m.Message }
 // maxErrorText is the most bytes of a message or a hint: compilers write long logs.
 const maxErrorText = 256 << 10
 
-// Append appends the body to b. Longer texts are cut.
-func (m *Error) Append(b []byte) []byte {
-	cut := Error{m.Code, m.Message[:min(len(m.Message), maxErrorText)], m.Hint[:min(len(m.Hint), maxErrorText)]}
-	return cut.fields(writing(b)).to
-}
-
-// Decode fills m in from a body.
-func (m *Error) Decode(body []byte) error {
-	f := m.fields(reading(body))
-	if m.Code == 0 {
+func (m *Error) layout(f *fields) {
+	if half(f, &m.Code); m.Code == 0 {
 		f.fail("an error without a code")
 	}
-	if max(len(m.Message), len(m.Hint)) > maxErrorText {
-		f.fail("an error with a text of more than %d bytes", maxErrorText)
+	for _, text := range [...]*string{&m.Message, &m.Hint} {
+		if f.writes { // longer ones are cut
+			cut := (*text)[:min(len(*text), maxErrorText)]
+			text = &cut
+		}
+		if blob(f, text); len(*text) > maxErrorText {
+			f.fail("an error with a text of more than %d bytes", maxErrorText)
+		}
 	}
-	return f.end()
-}
-
-func (m *Error) fields(f *fields) *fields {
-	half(f, &m.Code)
-	blob(f, &m.Message)
-	blob(f, &m.Hint)
-	return f
 }

@@ -1,48 +1,57 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math"
+	"sync"
 	"unicode/utf8"
 )
 
-// The fields of a body. A text is a u16 length and as many bytes of UTF-8; data is a u32
-// length and as many bytes.
-
-func appendU16(b []byte, v uint16) []byte { return binary.LittleEndian.AppendUint16(b, v) }
-func appendU32(b []byte, v uint32) []byte { return binary.LittleEndian.AppendUint32(b, v) }
-func appendU64(b []byte, v uint64) []byte { return binary.LittleEndian.AppendUint64(b, v) }
-
-func appendBool(b []byte, v bool) []byte {
-	if v {
-		return append(b, 1)
-	}
-	return append(b, 0)
+// Message is the body of a frame.
+type Message interface {
+	// layout reads or writes the fields, in their order.
+	layout(f *fields)
 }
 
-// appendText cuts what a u16 cannot count: the reader's limits are far lower.
-func appendText[T string | []byte](b []byte, v T) []byte {
-	v = v[:min(len(v), math.MaxUint16)]
-	return append(appendU16(b, uint16(len(v))), v...)
-}
+// Append appends the body of m to b and returns the extended slice.
+func Append(b []byte, m Message) []byte { return lay(m, fields{writes: true, to: b}).to }
 
-func appendData[T string | []byte](b []byte, v T) []byte {
-	return append(appendU32(b, uint32(len(v))), v...)
+// Decode fills m in from a body.
+func Decode(body []byte, m Message) error {
+	f := lay(m, fields{rest: body})
+	return f.end()
 }
 
 // fields reads the fields of a body, or writes them: the layout of a message is one method, for
 // both, which changes no message that it writes. After the first fault every read returns zero,
 // and end returns the fault.
+//
+// A text is a u16 length and as many bytes of UTF-8; data is a u32 length and as many bytes.
 type fields struct {
 	rest []byte
 	err  error
 
 	writes bool
 	to     []byte // that is written
+
+	job     *Job  // whose fields these are; nil: another message's
+	missing error // the first of its Objects
 }
 
-func reading(body []byte) *fields { return &fields{rest: body} }
-func writing(b []byte) *fields    { return &fields{writes: true, to: b} }
+// unused are fields for reuse: what a method of an interface gets is on the heap.
+var unused = sync.Pool{New: func() any { return new(fields) }}
+
+// lay has a message read or write f, and returns what became of it.
+func lay(m Message, f fields) fields {
+	p := unused.Get().(*fields)
+	*p = f
+	m.layout(p)
+	f = *p
+	*p = fields{}
+	unused.Put(p)
+	return f
+}
 
 // small, half, word and long read or write a u8, u16, u32 or u64. Signed values are extended.
 
@@ -50,66 +59,69 @@ func small[T ~uint8](f *fields, v *T) {
 	if f.writes {
 		f.to = append(f.to, byte(*v))
 	} else {
-		*v = T(f.u8())
+		*v = T(f.number(1))
 	}
 }
 
 func half[T ~uint16](f *fields, v *T) {
 	if f.writes {
-		f.to = appendU16(f.to, uint16(*v))
+		f.to = binary.LittleEndian.AppendUint16(f.to, uint16(*v))
 	} else {
-		*v = T(f.u16())
+		*v = T(f.number(2))
 	}
 }
 
 func word[T ~uint32 | ~int32 | ~int](f *fields, v *T) {
 	if f.writes {
-		f.to = appendU32(f.to, uint32(*v))
+		f.to = binary.LittleEndian.AppendUint32(f.to, uint32(*v))
 	} else {
-		*v = T(int32(f.u32()))
+		*v = T(int32(f.number(4)))
 	}
 }
 
 func long[T ~uint64 | ~int64 | ~int](f *fields, v *T) {
 	if f.writes {
-		f.to = appendU64(f.to, uint64(*v))
+		f.to = binary.LittleEndian.AppendUint64(f.to, uint64(*v))
 	} else {
-		*v = T(f.u64())
+		*v = T(f.number(8))
 	}
 }
 
 func (f *fields) bool(v *bool) {
-	if f.writes {
-		f.to = appendBool(f.to, *v)
-	} else {
-		*v = f.flag()
+	n := bit(*v, 1)
+	if small(f, &n); n > 1 {
+		f.fail("%d where 0 or 1 is expected", n)
+	}
+	if !f.writes {
+		*v = n == 1
 	}
 }
 
-// texts reads or writes a text of at most max bytes, and blob data.
-
+// texts reads or writes a text of at most max bytes. What a u16 cannot count is cut: the reader's
+// limits are far lower.
 func texts[T string | []byte](f *fields, v *T, max int) {
-	if f.writes {
-		f.to = appendText(f.to, *v)
+	n := uint16(min(len(*v), math.MaxUint16))
+	if half(f, &n); f.writes {
+		f.to = append(f.to, (*v)[:n]...)
 	} else {
-		*v = T(f.text(max))
+		*v = T(f.text(int(n), max))
 	}
 }
 
+// blob reads or writes data.
 func blob[T string | []byte](f *fields, v *T) {
-	if f.writes {
-		f.to = appendData(f.to, *v)
+	n := uint32(len(*v))
+	if word(f, &n); f.writes {
+		f.to = append(f.to, *v...)
 	} else {
-		*v = T(f.data())
+		*v = T(f.take(int(n)))
 	}
 }
 
 // listed reads or writes a list of elements that have at least least bytes each.
 func listed[T any](f *fields, list *[]T, least int, each func(*fields, *T)) {
-	if f.writes {
-		f.to = appendU16(f.to, uint16(len(*list)))
-	} else {
-		*list = resized((*list)[:0], f.count(least))
+	if n := f.count(len(*list), least); !f.writes {
+		*list = resized((*list)[:0], n)
 	}
 	for i := range *list {
 		each(f, &(*list)[i])
@@ -133,45 +145,23 @@ func (f *fields) take(n int) []byte {
 	return b
 }
 
-func (f *fields) u8() uint8 {
-	if b := f.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (f *fields) u16() uint16 {
-	if b := f.take(2); b != nil {
-		return binary.LittleEndian.Uint16(b)
-	}
-	return 0
-}
-
-func (f *fields) u32() uint32 {
-	if b := f.take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
-
-func (f *fields) u64() uint64 {
-	if b := f.take(8); b != nil {
+// number reads a number of so many bytes.
+func (f *fields) number(bytes int) uint64 {
+	switch b := f.take(bytes); len(b) {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(b))
+	case 8:
 		return binary.LittleEndian.Uint64(b)
 	}
 	return 0
 }
 
-func (f *fields) flag() bool {
-	v := f.u8()
-	if v > 1 {
-		f.fail("%d where 0 or 1 is expected", v)
-	}
-	return v == 1
-}
-
-// text reads a text of at most max bytes.
-func (f *fields) text(max int) []byte {
-	n := int(f.u16())
+// text reads a text of n bytes, of which max are allowed.
+func (f *fields) text(n, max int) []byte {
 	if n > max {
 		f.fail("a text of %d bytes, at most %d are allowed", n, max)
 	}
@@ -182,8 +172,6 @@ func (f *fields) text(max int) []byte {
 	return b
 }
 
-func (f *fields) data() []byte { return f.take(int(f.u32())) }
-
 func (f *fields) bytes32(v *[32]byte) {
 	if f.writes {
 		f.to = append(f.to, v[:]...)
@@ -192,31 +180,28 @@ func (f *fields) bytes32(v *[32]byte) {
 	}
 }
 
-// count reads the number of elements of a list. Each has at least least bytes, so that a
+// count reads or writes the number of elements of a list. Each has at least least bytes, so that a
 // large count in a short body allocates nothing.
-func (f *fields) count(least int) int {
-	n := int(f.u16())
-	if n*least > len(f.rest) {
+func (f *fields) count(has, least int) int {
+	n := uint16(has)
+	if half(f, &n); !f.writes && int(n)*least > len(f.rest) {
 		f.fail("a list of %d elements in %d bytes", n, len(f.rest))
 		return 0
 	}
-	return n
+	return int(n)
 }
 
-// end returns the first fault. Bytes that are left over are one.
+// end returns the first fault, of which bytes that are left over are one, or else what no Objects
+// have.
 func (f *fields) end() error {
 	if f.err == nil && len(f.rest) > 0 {
 		f.fail("%d bytes left over", len(f.rest))
 	}
-	return f.err
+	return cmp.Or(f.err, f.missing)
 }
 
 // Empty is a body without fields: of a status request and of replies that say only that
 // the request succeeded.
 type Empty struct{}
 
-// Append appends nothing.
-func (*Empty) Append(b []byte) []byte { return b }
-
-// Decode fails for a body that is not empty.
-func (*Empty) Decode(body []byte) error { return reading(body).end() }
+func (*Empty) layout(*fields) {}

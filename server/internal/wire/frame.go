@@ -123,21 +123,13 @@ func ParseHeader(b []byte) (Header, error) {
 	return h, nil
 }
 
-// Message is the body of a frame.
-type Message interface {
-	// Append appends the body to b and returns the extended slice.
-	Append(b []byte) []byte
-	// Decode fills the message in from a body.
-	Decode(body []byte) error
-}
-
 // AppendFrame appends a frame with the body of m to b. It fails for a body of more than
 // MaxBody bytes and then returns b as it was.
 func AppendFrame(b []byte, t Type, request uint64, m Message) ([]byte, error) {
 	start := len(b)
 	b = append(b, make([]byte, HeaderSize)...)
 	if m != nil {
-		b = m.Append(b)
+		b = Append(b, m)
 	}
 	size := len(b) - start - HeaderSize
 	if size > MaxBody {

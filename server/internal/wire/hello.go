@@ -25,17 +25,10 @@ type Hello struct {
 // MaxHello is the most bytes of the frame of a Hello.
 const MaxHello = HeaderSize + 8 + 3*(2+MaxText)
 
-// Append appends the body to b.
-func (m *Hello) Append(b []byte) []byte { return append(m.fields(writing(b)).to, m.Other...) }
-
-// Decode fills m in from a body. Of a hello without a common version it reads the first
-// fields.
-func (m *Hello) Decode(body []byte) error {
-	m.Device, m.Near, m.Other = nil, nil, nil
-	return m.fields(reading(body)).end()
-}
-
-func (m *Hello) fields(f *fields) *fields {
+func (m *Hello) layout(f *fields) {
+	if !f.writes {
+		m.Device, m.Near, m.Other = nil, nil, nil
+	}
 	magic := uint32(Magic)
 	if word(f, &magic); magic != Magic {
 		f.fail("a hello without the magic number")
@@ -44,18 +37,20 @@ func (m *Hello) fields(f *fields) *fields {
 	half(f, &m.Newest)
 	texts(f, &m.Client, MaxText)
 	switch {
-	case f.writes && len(m.Device)+len(m.Near) == 0 || !f.writes && len(f.rest) == 0:
-		return f
-	case !f.writes && m.CheckVersion() != nil:
+	case f.writes && len(m.Device)+len(m.Near) == 0:
+		f.to = append(f.to, m.Other...)
+		return
+	case !f.writes && len(f.rest) == 0:
+		return
+	case !f.writes && m.CheckVersion() != nil: // of a later version, whose other fields are unknown
 		m.Other = f.take(len(f.rest))
-		return f
+		return
 	}
 	texts(f, &m.Device, MaxText)
 	texts(f, &m.Near, MaxText)
 	if f.err == nil && len(m.Device)+len(m.Near) == 0 {
 		f.fail("a hello with two empty texts")
 	}
-	return f
 }
 
 // Welcome is the reply to a Hello.
@@ -87,13 +82,7 @@ type Limits struct {
 	Longest  uint64 // nanoseconds: longer deadlines are shortened to this
 }
 
-// Append appends the body to b.
-func (m *Welcome) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Welcome) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Welcome) fields(f *fields) *fields {
+func (m *Welcome) layout(f *fields) {
 	half(f, &m.Version)
 	long(f, &m.Session)
 	long(f, &m.Generation)
@@ -112,7 +101,6 @@ func (m *Welcome) fields(f *fields) *fields {
 	word(f, &m.Devices)
 	texts(f, &m.UUID, MaxText)
 	f.limits(&m.Jobs)
-	return f
 }
 
 // limits are what the GPU allows jobs.

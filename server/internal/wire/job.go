@@ -45,36 +45,54 @@ func idOf(object any) uint32 {
 	return o.ID()
 }
 
-// Append appends the body to b. The job has been checked.
-func (m *Job) Append(b []byte) []byte {
-	b = appendU64(b, m.Deadline)
-	b = appendBindings(b, m.In, true)
-	b = appendBindings(b, m.Out, false)
-	b = appendU16(b, uint16(m.Count()))
-	for i := range m.Count() {
-		b = appendDispatch(b, m.At(i))
+// layout reads or writes a job. One that is written has been checked.
+func (m *Job) layout(f *fields) {
+	f.job = m
+	if !f.writes {
+		m.dropLong()
+		m.TextureInputs, m.TextureOutputs, m.Counters = nil, nil, nil
+		m.TexelsIn, m.TexelsOut = m.TexelsIn[:0], m.TexelsOut[:0]
 	}
-	return m.appendMore(b)
+	long(f, &m.Deadline)
+	listed(f, &m.In, 6, func(f *fields, b *Binding) { f.binding(b, true) })
+	listed(f, &m.Out, 6, func(f *fields, b *Binding) { f.binding(b, false) })
+	n := f.count(m.Count(), 29)
+	if n == 0 {
+		f.fail("a job without dispatches")
+	}
+	if !f.writes {
+		m.Then = resized(m.Then, max(0, n-1))
+	}
+	for i := range n {
+		f.dispatch(m.At(i))
+	}
+	f.more()
 }
 
-func appendDispatch(b []byte, d *job.Dispatch) []byte {
-	b = appendU32(b, idOf(d.Program))
-	for _, n := range d.Groups {
-		b = appendU32(b, n)
+func (f *fields) binding(b *Binding, read bool) {
+	readOnly := false
+	word(f, &b.Binding)
+	if f.bool(&readOnly); readOnly {
+		f.fail("an operand that is read only")
 	}
-	b = appendU32(b, d.ParamsBinding)
-	b = appendData(b, d.Params)
-	b = appendU16(b, uint16(len(d.Uniforms)))
-	for i := range d.Uniforms {
-		b = appendUniform(b, &d.Uniforms[i])
+	f.op(&b.Operand, read)
+}
+
+func (f *fields) dispatch(d *job.Dispatch) {
+	if !f.writes {
+		*d = job.Dispatch{Buffers: d.Buffers[:0], Uniforms: d.Uniforms[:0]}
 	}
-	b = appendU16(b, uint16(len(d.Buffers)))
-	for i := range d.Buffers {
-		bound := &d.Buffers[i]
-		b = append(appendU32(b, bound.Binding), flagsOf(bound))
-		b = appendRange(b, bound.Buffer, bound.Offset, bound.Size)
+	object(f, Objects.Program, &d.Program)
+	for i := range d.Groups {
+		word(f, &d.Groups[i])
 	}
-	return appendMore(b, d)
+	word(f, &d.ParamsBinding)
+	if blob(f, &d.Params); !f.writes && len(d.Params) == 0 {
+		d.Params = nil
+	}
+	listed(f, &d.Uniforms, 7, (*fields).uniform)
+	listed(f, &d.Buffers, 6, (*fields).bound)
+	f.moreOf(d)
 }
 
 // The flags of a buffer at a binding.
@@ -83,56 +101,56 @@ const (
 	zeroed
 )
 
-func flagsOf(b *job.Bound) (flags byte) {
-	if b.ReadOnly {
-		flags = readOnly
+func (f *fields) bound(b *job.Bound) {
+	o, flags := Operand{Place: PlaceBuffer}, bit(b.ReadOnly, readOnly)|bit(b.Zero, zeroed)
+	word(f, &b.Binding)
+	if small(f, &flags); flags > readOnly|zeroed {
+		f.fail("flags %#x of a binding", flags)
 	}
-	if b.Zero {
-		flags |= zeroed
+	if !f.writes {
+		b.ReadOnly, b.Zero = flags&readOnly != 0, flags&zeroed != 0
 	}
-	return flags
+	if f.memory(&o, false, &b.Buffer, &b.Offset, &b.Size); o.Place != PlaceBuffer {
+		f.fail("binding %d of a dispatch is not a buffer", b.Binding)
+	}
 }
 
-func appendRange(b []byte, buffer job.Bindable, offset, size int) []byte {
-	operand := Operand{Place: PlaceBuffer, ID: idOf(buffer), Offset: uint64(offset), Size: uint64(size)}
-	return operand.append(b, false)
+// find returns the object of an id, and notes the error of the first that is not there.
+func find[T any](f *fields, of func(Objects, uint32) (T, error), id uint32) (object T) {
+	if f.job.Objects == nil || f.err != nil || f.missing != nil {
+		return object
+	}
+	object, f.missing = of(f.job.Objects, id)
+	return object
 }
 
-func appendBindings(b []byte, list []Binding, read bool) []byte {
-	b = appendU16(b, uint16(len(list)))
-	for i := range list {
-		b = appendBool(appendU32(b, list[i].Binding), false)
-		b = list[i].Operand.append(b, read)
+// object reads or writes the id of an object.
+func object[T any](f *fields, of func(Objects, uint32) (T, error), v *T) {
+	id := idOf(*v)
+	if word(f, &id); !f.writes {
+		*v = find(f, of, id)
 	}
-	return b
 }
 
-// Decode fills m in from a body. An error of Objects is returned where nothing is malformed.
-func (m *Job) Decode(body []byte) error {
-	f := jobFields{fields: fields{rest: body}, job: m}
-	m.dropLong()
-	m.TextureInputs, m.TextureOutputs, m.Counters = nil, nil, nil
-	m.TexelsIn, m.TexelsOut = m.TexelsIn[:0], m.TexelsOut[:0]
-	m.Deadline = f.u64()
-	m.In = f.bindings(m.In, true)
-	m.Out = f.bindings(m.Out, false)
-	n := f.count(29)
-	if n == 0 {
-		f.fail("a job without dispatches")
+// maxNames is the number of names that a Job keeps.
+const maxNames = 256
+
+// name reads or writes a text that many jobs have.
+func (f *fields) name(v *string) {
+	if f.writes {
+		texts(f, v, MaxText)
+		return
 	}
-	m.Then = resized(m.Then, max(0, n-1))
-	for i := range n {
-		f.dispatch(m.At(i))
+	var text []byte
+	texts(f, &text, MaxText)
+	name, ok := f.job.names[string(text)]
+	if !ok {
+		if name = string(text); f.job.names == nil || len(f.job.names) >= maxNames {
+			f.job.names = map[string]string{}
+		}
+		f.job.names[name] = name
 	}
-	if has := f.u8(); has != 0 {
-		own := f
-		own.more(has)
-		f = own
-	}
-	if err := f.end(); err != nil {
-		return err
-	}
-	return f.missing
+	*v = name
 }
 
 // Reset drops what the job refers to, and keeps its storage.
@@ -147,89 +165,6 @@ func (m *Job) Reset() {
 	clear(m.Outputs)
 	m.Inputs, m.Outputs, m.Objects = short(m.Inputs[:0]), short(m.Outputs[:0]), nil
 	m.TextureInputs, m.TextureOutputs, m.Counters = nil, nil, nil
-}
-
-// jobFields reads the fields of a job.
-type jobFields struct {
-	fields
-	job     *Job
-	missing error // the first of Objects
-}
-
-func (f *jobFields) dispatch(d *job.Dispatch) {
-	*d = job.Dispatch{Buffers: d.Buffers[:0], Uniforms: d.Uniforms[:0]}
-	id := f.u32()
-	d.Program = find(f, Objects.Program, id)
-	for i := range d.Groups {
-		d.Groups[i] = f.u32()
-	}
-	if d.ParamsBinding, d.Params = f.u32(), f.data(); len(d.Params) == 0 {
-		d.Params = nil
-	}
-	for range f.count(7) {
-		d.Uniforms = append(d.Uniforms, f.uniform())
-	}
-	for range f.count(6) {
-		d.Buffers = append(d.Buffers, f.bound())
-	}
-	if has := f.u8(); has != 0 {
-		own := *f // closures move it to the heap, but not f
-		own.moreOf(d, has)
-		*f = own
-	}
-}
-
-// find returns the object of an id, and notes the error of the first that is not there.
-func find[T any](f *jobFields, of func(Objects, uint32) (T, error), id uint32) (object T) {
-	if f.job.Objects == nil || f.err != nil || f.missing != nil {
-		return object
-	}
-	object, f.missing = of(f.job.Objects, id)
-	return object
-}
-
-// maxNames is the number of names that a Job keeps.
-const maxNames = 256
-
-// name reads a text that many jobs have.
-func (f *jobFields) name() string {
-	text := f.text(MaxText)
-	name, ok := f.job.names[string(text)]
-	if !ok {
-		if name = string(text); f.job.names == nil || len(f.job.names) >= maxNames {
-			f.job.names = map[string]string{}
-		}
-		f.job.names[name] = name
-	}
-	return name
-}
-
-func (f *jobFields) bound() (b job.Bound) {
-	var o Operand
-	b.Binding = f.u32()
-	flags := f.u8()
-	if flags > readOnly|zeroed {
-		f.fail("flags %#x of a binding", flags)
-	}
-	b.ReadOnly, b.Zero = flags&readOnly != 0, flags&zeroed != 0
-	if f.operand(&o, false); f.err == nil && o.Place != PlaceBuffer {
-		f.fail("binding %d of a dispatch is not a buffer", b.Binding)
-	}
-	b.Offset, b.Size = int(o.Offset), int(o.Size)
-	b.Buffer = find(f, Objects.Buffer, o.ID)
-	return b
-}
-
-func (f *fields) bindings(list []Binding, read bool) []Binding {
-	list = resized(list, f.count(6))
-	for i := range list {
-		list[i].Binding = f.u32()
-		if f.flag() {
-			f.fail("an operand that is read only")
-		}
-		f.operand(&list[i].Operand, read)
-	}
-	return list
 }
 
 // maxReused is the elements of a list whose storage is used again. Without a limit a peer could
@@ -266,12 +201,4 @@ func resized[T any](s []T, n int) []T {
 // Data is a reply of bytes: the inline outputs of a job or run, or the status as JSON.
 type Data struct{ Data []byte }
 
-// Append appends the body to b.
-func (m *Data) Append(b []byte) []byte { return appendData(b, m.Data) }
-
-// Decode fills m in from a body.
-func (m *Data) Decode(body []byte) error {
-	f := fields{rest: body}
-	m.Data = f.data()
-	return f.end()
-}
+func (m *Data) layout(f *fields) { blob(f, &m.Data) }

@@ -50,13 +50,7 @@ type Define struct{ Name, Value []byte }
 // maxDefine is the most bytes of the name or the value of a definition.
 const maxDefine = 4096
 
-// Append appends the body to b.
-func (m *Program) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Program) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Program) fields(f *fields) *fields {
+func (m *Program) layout(f *fields) {
 	word(f, &m.ID)
 	if small(f, &m.Form); !f.writes && m.Form > FormName {
 		f.fail("a form %d of program", m.Form)
@@ -67,7 +61,6 @@ func (m *Program) fields(f *fields) *fields {
 		texts(f, &d.Name, maxDefine)
 		texts(f, &d.Value, maxDefine)
 	})
-	return f
 }
 
 // ProgramReply describes a program.
@@ -77,20 +70,13 @@ type ProgramReply struct {
 	Interface shader.Interface
 }
 
-// Append appends the body to b.
-func (m *ProgramReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *ProgramReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *ProgramReply) fields(f *fields) *fields {
+func (m *ProgramReply) layout(f *fields) {
 	f.bytes32(&m.Key)
 	small(f, &m.Origin)
 	for i := range m.Interface.WorkGroup {
 		word(f, &m.Interface.WorkGroup[i])
 	}
 	listed(f, &m.Interface.Resources, 37, (*fields).resource)
-	return f
 }
 
 func (f *fields) resource(r *shader.Resource) {
@@ -119,16 +105,9 @@ type Memory struct {
 	Size uint64
 }
 
-// Append appends the body to b.
-func (m *Memory) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Memory) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Memory) fields(f *fields) *fields {
+func (m *Memory) layout(f *fields) {
 	word(f, &m.ID)
 	long(f, &m.Size)
-	return f
 }
 
 // Release ends the session's use of an object. Its reply is Empty.
@@ -137,16 +116,9 @@ type Release struct {
 	ID   uint32
 }
 
-// Append appends the body to b.
-func (m *Release) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Release) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Release) fields(f *fields) *fields {
+func (m *Release) layout(f *fields) {
 	f.kind(&m.Kind)
 	word(f, &m.ID)
-	return f
 }
 
 // Delete removes the name of a buffer or plan: sessions that use it keep it, later ones
@@ -156,29 +128,15 @@ type Delete struct {
 	Name []byte
 }
 
-// Append appends the body to b.
-func (m *Delete) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Delete) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Delete) fields(f *fields) *fields {
+func (m *Delete) layout(f *fields) {
 	f.kind(&m.Kind)
 	texts(f, &m.Name, MaxText)
-	return f
 }
 
 // Cancel ends a request that is unanswered, which is then answered with CodeCancelled.
 // Its reply is Empty, also where the request was answered already.
 type Cancel struct{ Request uint64 }
 
-// Append appends the body to b.
-func (m *Cancel) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Cancel) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Cancel) fields(f *fields) *fields {
+func (m *Cancel) layout(f *fields) {
 	long(f, &m.Request)
-	return f
 }

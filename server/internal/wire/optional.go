@@ -34,26 +34,16 @@ func bit(has bool, bit byte) byte {
 	return 0
 }
 
-// appendMore appends what follows the buffers of a dispatch.
-func appendMore(b []byte, d *job.Dispatch) []byte {
+// moreOf reads or writes what follows the buffers of a dispatch.
+func (f *fields) moreOf(d *job.Dispatch) {
 	has := bit(d.GroupSize != [3]uint32{}, hasGroupSize) | bit(d.Indirect != nil, hasIndirect) | bit(len(d.Blocks) > 0, hasBlocks) |
 		bit(len(d.Images) > 0, hasImages) | bit(len(d.Textures) > 0, hasTextures)
-	if b = append(b, has); has == 0 {
-		return b
-	}
-	f := jobFields{fields: fields{writes: true, to: b}}
-	f.moreOf(d, has)
-	return f.to
-}
-
-// moreOf reads or writes what follows the buffers of a dispatch.
-func (f *jobFields) moreOf(d *job.Dispatch, has uint8) {
-	if has > allOfDispatch {
+	if small(f, &has); has > allOfDispatch {
 		f.fail("bits %#x of a dispatch", has)
 	}
 	if has&hasGroupSize != 0 {
 		for i := range d.GroupSize {
-			word(&f.fields, &d.GroupSize[i])
+			word(f, &d.GroupSize[i])
 		}
 		if d.GroupSize == [3]uint32{} {
 			f.fail("a size of work groups of 0")
@@ -64,35 +54,26 @@ func (f *jobFields) moreOf(d *job.Dispatch, has uint8) {
 			d.Indirect = new(job.Indirect)
 		}
 		object(f, Objects.Buffer, &d.Indirect.Buffer)
-		long(&f.fields, &d.Indirect.Offset)
+		long(f, &d.Indirect.Offset)
 	}
-	optional(f, has&hasBlocks, &d.Blocks, 9, f.block)
-	optional(f, has&hasImages, &d.Images, 20, f.image)
-	optional(f, has&hasTextures, &d.Textures, 17, f.sampled)
+	optional(f, has&hasBlocks, &d.Blocks, 9, (*fields).block)
+	optional(f, has&hasImages, &d.Images, 20, (*fields).image)
+	optional(f, has&hasTextures, &d.Textures, 17, (*fields).sampled)
 }
 
 // optional reads or writes a list, where its bit is not 0.
-func optional[T any](f *jobFields, has uint8, list *[]T, least int, each func(*T)) {
+func optional[T any](f *fields, has uint8, list *[]T, least int, each func(*fields, *T)) {
 	if has == 0 {
 		return
 	}
-	if listed(&f.fields, list, least, func(_ *fields, v *T) { each(v) }); len(*list) == 0 {
+	if listed(f, list, least, each); len(*list) == 0 {
 		f.fail("a list without elements")
-	}
-}
-
-// object reads or writes the id of an object.
-func object[T any](f *jobFields, of func(Objects, uint32) (T, error), v *T) {
-	if f.writes {
-		f.to = appendU32(f.to, idOf(*v))
-	} else {
-		*v = find(f, of, f.u32())
 	}
 }
 
 // memory reads or writes an operand in place of which a buffer may be, from an offset on. Only with
 // size it has another one than the rest.
-func (f *jobFields) memory(o *Operand, read bool, b *job.Bindable, offset, size *int) {
+func (f *fields) memory(o *Operand, read bool, b *job.Bindable, offset, size *int) {
 	if f.writes && *b != nil {
 		*o = Operand{Place: PlaceBuffer, ID: idOf(*b), Offset: uint64(*offset)}
 		if size != nil {
@@ -111,9 +92,9 @@ func (f *jobFields) memory(o *Operand, read bool, b *job.Bindable, offset, size 
 	}
 }
 
-func (f *jobFields) block(b *job.Block) {
+func (f *fields) block(b *job.Block) {
 	o := Operand{Place: PlaceInline, Data: b.Data}
-	word(&f.fields, &b.Binding)
+	word(f, &b.Binding)
 	f.memory(&o, true, &b.Buffer, &b.Offset, &b.Size)
 	if f.writes {
 		return
@@ -123,66 +104,50 @@ func (f *jobFields) block(b *job.Block) {
 	}
 }
 
-func (f *jobFields) image(im *job.Image) {
-	f.called(&im.Name)
-	word(&f.fields, &im.Binding)
+func (f *fields) image(im *job.Image) {
+	f.name(&im.Name)
+	word(f, &im.Binding)
 	object(f, Objects.Texture, &im.Texture)
-	word(&f.fields, &im.Level)
-	word(&f.fields, &im.Layer)
-	choice(&f.fields, &im.Access, accesses)
+	word(f, &im.Level)
+	word(f, &im.Layer)
+	choice(f, &im.Access, accesses)
 	f.format(&im.Format)
 }
 
-func (f *jobFields) sampled(of *job.Sampled) {
-	f.called(&of.Name)
-	word(&f.fields, &of.Binding)
+func (f *fields) sampled(of *job.Sampled) {
+	f.name(&of.Name)
+	word(f, &of.Binding)
 	object(f, Objects.Texture, &of.Texture)
 	s := &of.Sampler
 	for _, v := range [...]*string{&s.Min, &s.Mag, &s.Mip} {
-		choice(&f.fields, v, filters)
+		choice(f, v, filters)
 	}
 	for i := range s.Wrap {
-		choice(&f.fields, &s.Wrap[i], wraps)
+		choice(f, &s.Wrap[i], wraps)
 	}
-	choice(&f.fields, &s.Compare, comparisons)
-}
-
-// called reads or writes a name that many jobs have.
-func (f *jobFields) called(name *string) {
-	if f.writes {
-		f.to = appendText(f.to, *name)
-	} else {
-		*name = f.name()
-	}
-}
-
-// appendMore appends what follows the dispatches of a job.
-func (m *Job) appendMore(b []byte) []byte {
-	has := bit(len(m.TextureInputs) > 0, hasTextureInputs) | bit(len(m.TextureOutputs) > 0, hasTextureOutputs) | bit(len(m.Counters) > 0, hasCounters)
-	if b = append(b, has); has == 0 {
-		return b
-	}
-	f := jobFields{fields: fields{writes: true, to: b}, job: m}
-	f.more(has)
-	return f.to
+	choice(f, &s.Compare, comparisons)
 }
 
 // more reads or writes what follows the dispatches of a job.
-func (f *jobFields) more(has uint8) {
+func (f *fields) more() {
+	m := f.job
+	has := bit(len(m.TextureInputs) > 0, hasTextureInputs) | bit(len(m.TextureOutputs) > 0, hasTextureOutputs) | bit(len(m.Counters) > 0, hasCounters)
+	if small(f, &has); has == 0 {
+		return
+	}
 	if has > allOfJob {
 		f.fail("bits %#x of a job", has)
 	}
-	m := f.job
 	var n int
-	optional(f, has&hasTextureInputs, &m.TextureInputs, 33, func(in *job.TextureInput) {
+	optional(f, has&hasTextureInputs, &m.TextureInputs, 33, func(f *fields, in *job.TextureInput) {
 		f.texels(&in.Texture, &in.Region, next(&m.TexelsIn, &n), true, &in.Buffer, &in.Offset)
 	})
 	n = 0
-	optional(f, has&hasTextureOutputs, &m.TextureOutputs, 33, func(out *job.TextureOutput) {
+	optional(f, has&hasTextureOutputs, &m.TextureOutputs, 33, func(f *fields, out *job.TextureOutput) {
 		f.texels(&out.Texture, &out.Region, next(&m.TexelsOut, &n), false, &out.Buffer, &out.Offset)
 	})
 	room := MaxBody / 4
-	optional(f, has&hasCounters, &m.Counters, 13, func(c *job.Counter) { f.counter(c, &room) })
+	optional(f, has&hasCounters, &m.Counters, 13, func(f *fields, c *job.Counter) { f.counter(c, &room) })
 }
 
 // next returns the n-th operand, which it appends where a body is read, and adds 1 to n.
@@ -193,19 +158,19 @@ func next(list *[]Operand, n *int) *Operand {
 	return &(*list)[*n-1]
 }
 
-func (f *jobFields) texels(t *job.Texture, r *texel.Region, o *Operand, read bool, b *job.Bindable, offset *int) {
+func (f *fields) texels(t *job.Texture, r *texel.Region, o *Operand, read bool, b *job.Bindable, offset *int) {
 	object(f, Objects.Texture, t)
 	f.region(r)
 	f.memory(o, read, b, offset, nil)
 }
 
 // counter reads or writes counters, of which at most room have to be in the reply.
-func (f *jobFields) counter(c *job.Counter, room *int) {
+func (f *fields) counter(c *job.Counter, room *int) {
 	o := Operand{Place: PlaceInline, Data: raw.Bytes(c.Start)}
 	words := len(c.To)
-	word(&f.fields, &c.Binding)
+	word(f, &c.Binding)
 	f.memory(&o, true, &c.Buffer, &c.Offset, nil)
-	word(&f.fields, &words)
+	word(f, &words)
 	switch {
 	case f.writes:
 		return

@@ -9,18 +9,11 @@ type Plan struct {
 	Spec  []byte // one shape a line, as conv2d.ParseShape reads it: the layers; empty opens a named plan
 }
 
-// Append appends the body to b.
-func (m *Plan) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Plan) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Plan) fields(f *fields) *fields {
+func (m *Plan) layout(f *fields) {
 	word(f, &m.ID)
 	f.flags(&m.Flags, Create|Fresh|Exact)
 	texts(f, &m.Name, MaxText)
 	blob(f, &m.Spec)
-	return f
 }
 
 // PlanReply describes a plan. Lengths are in elements of 4 bytes.
@@ -36,13 +29,7 @@ type PlanReply struct {
 	Programs   []byte // a line for each: name and origin, with a tab between
 }
 
-// Append appends the body to b.
-func (m *PlanReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *PlanReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *PlanReply) fields(f *fields) *fields {
+func (m *PlanReply) layout(f *fields) {
 	f.bool(&m.Created)
 	f.bool(&m.HasWeights)
 	for _, v := range [...]*uint64{&m.Version, &m.Input, &m.Weights, &m.Bias, &m.Output} {
@@ -50,7 +37,6 @@ func (m *PlanReply) fields(f *fields) *fields {
 	}
 	blob(f, &m.Layers)
 	blob(f, &m.Programs)
-	return f
 }
 
 // Weights puts weights and bias of a plan on the device under a version. Those of several
@@ -64,33 +50,19 @@ type Weights struct {
 	Bias     Operand // none where the plan has no bias
 }
 
-// Append appends the body to b.
-func (m *Weights) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Weights) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Weights) fields(f *fields) *fields {
+func (m *Weights) layout(f *fields) {
 	word(f, &m.Plan)
 	long(f, &m.Version)
 	long(f, &m.Deadline)
 	f.op(&m.Weights, true)
 	f.op(&m.Bias, true)
-	return f
 }
 
 // WeightsReply ends a Weights.
 type WeightsReply struct{ Uploaded bool }
 
-// Append appends the body to b.
-func (m *WeightsReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *WeightsReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *WeightsReply) fields(f *fields) *fields {
+func (m *WeightsReply) layout(f *fields) {
 	f.bool(&m.Uploaded)
-	return f
 }
 
 // Run runs a plan with the weights that are set. Its reply is a [Data] with the output
@@ -102,18 +74,11 @@ type Run struct {
 	Output   Operand
 }
 
-// Append appends the body to b.
-func (m *Run) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Run) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Run) fields(f *fields) *fields {
+func (m *Run) layout(f *fields) {
 	word(f, &m.Plan)
 	long(f, &m.Deadline)
 	f.op(&m.Input, true)
 	f.op(&m.Output, false)
-	return f
 }
 
 // Ring moves the session's later frames into shared memory. The frame carries a memfd, as
@@ -122,13 +87,6 @@ type Ring struct {
 	Size uint32 // bytes of each of the two byte rings; a power of 2
 }
 
-// Append appends the body to b.
-func (m *Ring) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Ring) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Ring) fields(f *fields) *fields {
+func (m *Ring) layout(f *fields) {
 	word(f, &m.Size)
-	return f
 }

@@ -14,20 +14,13 @@ type Texture struct {
 	Shape texel.Shape // without zeros
 }
 
-// Append appends the body to b.
-func (m *Texture) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *Texture) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *Texture) fields(f *fields) *fields {
+func (m *Texture) layout(f *fields) {
 	word(f, &m.ID)
 	choice(f, &m.Shape.Dim, dims)
 	f.format(&m.Shape.Format)
 	for _, n := range [...]*int{&m.Shape.Width, &m.Shape.Height, &m.Shape.Depth, &m.Shape.Levels} {
 		long(f, n)
 	}
-	return f
 }
 
 // TextureReply describes a texture.
@@ -35,15 +28,8 @@ type TextureReply struct {
 	ByClass bool // images may have formats of its class, not of its size: see texel.Format
 }
 
-// Append appends the body to b.
-func (m *TextureReply) Append(b []byte) []byte { return m.fields(writing(b)).to }
-
-// Decode fills m in from a body.
-func (m *TextureReply) Decode(body []byte) error { return m.fields(reading(body)).end() }
-
-func (m *TextureReply) fields(f *fields) *fields {
+func (m *TextureReply) layout(f *fields) {
 	f.bool(&m.ByClass)
-	return f
 }
 
 // The words that have numbers, from 1; 0 is none.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"math"
+	"slices"
 
 	"github.com/shadercache/shadercache/job"
 )
@@ -23,53 +24,60 @@ var bases = [...]string{
 	uniformInts: "int", uniformUints: "uint", uniformFloats: "float", uniformDoubles: "double",
 }
 
-func appendUniform(b []byte, u *job.Uniform) []byte {
-	kind := byte(uniformInt)
-	switch u.Base() {
-	case "uint":
-		kind = uniformUint
-	case "float":
-		kind = uniformFloat
-	case "double":
-		kind = uniformDoubles
-	}
+// kindOf returns the kind of a uniform, and the bits of one word. A bool is an int.
+func kindOf(u *job.Uniform) (kind byte, bits uint32) {
+	kind = uniformInts + byte(max(slices.Index(bases[uniformInts:], u.Base()), 0))
 	if bits, ok := u.One(); ok && kind != uniformDoubles {
-		return appendText(appendU32(append(b, kind), bits), u.Name)
+		return kind - uniformInts + uniformInt, bits
 	}
-	if kind != uniformDoubles {
-		kind += uniformInts - uniformInt
-	}
-	b = appendU32(append(b, kind), uint32(u.Bytes()))
-	return appendText(u.AppendTo(b), u.Name)
+	return kind, 0
 }
 
-func (f *jobFields) uniform() job.Uniform {
-	kind := f.u8()
-	if kind >= uniformInts {
-		return f.components(kind)
+func (f *fields) uniform(u *job.Uniform) {
+	var kind byte
+	var bits uint32
+	if f.writes {
+		kind, bits = kindOf(u)
 	}
-	bits, name := f.u32(), f.name()
-	switch kind {
-	case uniformInt:
-		return job.Int(name, int32(bits))
-	case uniformUint:
-		return job.Uint(name, bits)
-	case uniformFloat:
+	small(f, &kind)
+	if kind >= uniformInts {
+		f.components(u, kind)
+		return
+	}
+	word(f, &bits)
+	f.name(&u.Name)
+	switch {
+	case f.writes:
+	case kind == uniformInt:
+		*u = job.Int(u.Name, int32(bits))
+	case kind == uniformUint:
+		*u = job.Uint(u.Name, bits)
+	case kind == uniformFloat:
+		*u = job.Float(u.Name, math.Float32frombits(bits))
 	default:
 		f.fail("a kind %d of uniform", kind)
 	}
-	return job.Float(name, math.Float32frombits(bits))
 }
 
-// components reads a uniform of several components, or of doubles.
-func (f *jobFields) components(kind uint8) job.Uniform {
+// components reads or writes a uniform of several components, or of doubles.
+func (f *fields) components(u *job.Uniform, kind uint8) {
 	if kind > uniformDoubles {
 		f.fail("a kind %d of uniform", kind)
-		return job.Uniform{}
+		return
 	}
-	data, least := f.data(), 8
+	if f.writes {
+		size := uint32(u.Bytes())
+		word(f, &size)
+		f.to = u.AppendTo(f.to)
+		f.name(&u.Name)
+		return
+	}
+	var data []byte
+	blob(f, &data)
+	const least = 8
 	if size := len(data); size < least || kind == uniformDoubles && size%8 != 0 || size%4 != 0 {
 		f.fail("%d bytes of components of a uniform of kind %d", size, kind)
 	}
-	return job.Uniform{Name: f.name()}.Of(bases[kind], data)
+	f.name(&u.Name)
+	*u = u.Of(bases[kind], data)
 }

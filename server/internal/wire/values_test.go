@@ -16,19 +16,19 @@ import (
 // TestValuesThatNoFieldHas decodes bodies whose fields are there, with values beyond those that
 // the protocol defines.
 func TestValuesThatNoFieldHas(t *testing.T) {
-	long := appendData(appendData(appendU16(nil, uint16(CodeCompile)), bytes.Repeat([]byte("x"), maxErrorText+1)), "")
+	long := slices.Concat([]byte{byte(CodeCompile), 0, 1, 0, 4, 0}, bytes.Repeat([]byte("x"), maxErrorText+1), make([]byte, 4))
 	uniform := func(kind byte) []byte {
-		body := (&Job{Job: job.Job{Dispatch: job.Dispatch{Uniforms: []job.Uniform{job.Int("n", 1)}}}}).Append(nil)
+		body := Append(nil, &Job{Job: job.Job{Dispatch: job.Dispatch{Uniforms: []job.Uniform{job.Int("n", 1)}}}})
 		body[len(body)-12] = kind
 		return body
 	}
 	binding := func(flags byte) []byte {
-		body := (&Job{Job: job.Job{Dispatch: job.Dispatch{Buffers: []job.Bound{{}}}}}).Append(nil)
+		body := Append(nil, &Job{Job: job.Job{Dispatch: job.Dispatch{Buffers: []job.Bound{{}}}}})
 		body[len(body)-24] = flags
 		return body
 	}
 	// dispatch and more are jobs that have what follows a dispatch, and all dispatches.
-	plain := (&Job{}).Append(nil)
+	plain := Append(nil, &Job{})
 	dispatch := func(has byte, rest ...byte) []byte {
 		return slices.Concat(plain[:len(plain)-2], []byte{has}, rest, []byte{0})
 	}
@@ -37,11 +37,11 @@ func TestValuesThatNoFieldHas(t *testing.T) {
 		return slices.Concat(plain[:len(plain)-6], []byte{1, 0, kind, n, 0, 0, 0}, make([]byte, n), make([]byte, 6))
 	}
 	for want, bodies := range map[string]map[Message][]byte{
-		"flags 0x4":                  {&Buffer{}: (&Buffer{Flags: Exact}).Append(nil)},
-		"flags 0x8":                  {&Plan{}: (&Plan{Flags: Exact << 1}).Append(nil)},
-		"a form 3 of program":        {&Program{}: (&Program{Form: FormName + 1}).Append(nil)},
-		"a kind 0 of object":         {&Release{}: (&Release{}).Append(nil), &Delete{}: (&Delete{}).Append(nil)},
-		"a kind 6 of object":         {&Release{}: (&Release{Kind: KindTexture + 1}).Append(nil), &Delete{}: (&Delete{Kind: KindTexture + 1}).Append(nil)},
+		"flags 0x4":                  {&Buffer{}: Append(nil, &Buffer{Flags: Exact})},
+		"flags 0x8":                  {&Plan{}: Append(nil, &Plan{Flags: Exact << 1})},
+		"a form 3 of program":        {&Program{}: Append(nil, &Program{Form: FormName + 1})},
+		"a kind 0 of object":         {&Release{}: Append(nil, &Release{}), &Delete{}: Append(nil, &Delete{})},
+		"a kind 6 of object":         {&Release{}: Append(nil, &Release{Kind: KindTexture + 1}), &Delete{}: Append(nil, &Delete{Kind: KindTexture + 1})},
 		"a kind 0 of uniform":        {&Job{}: uniform(0)},
 		"a kind 8 of uniform":        {&Job{}: uniform(uniformDoubles + 1)},
 		"flags 0x4 of a binding":     {&Job{}: binding(4)},
@@ -64,12 +64,12 @@ func TestValuesThatNoFieldHas(t *testing.T) {
 		},
 		"262145 counters in a reply": {&Job{}: more(hasCounters, 1, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 4, 0)},
 		"262144 counters in a reply": {&Job{}: more(hasCounters, 2, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 4, 0)},
-		"an error without a code":    {&Error{}: (&Error{}).Append(nil)},
+		"an error without a code":    {&Error{}: Append(nil, &Error{})},
 		"a text of more than 262144": {&Error{}: long},
 		"2 where 0 or 1":             {&WeightsReply{}: {2}},
 	} {
 		for into, body := range bodies {
-			if err := into.Decode(body); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want) {
+			if err := Decode(body, into); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%T: got %v, want %s", into, err, want)
 			}
 		}
@@ -90,8 +90,8 @@ func TestNumbersOfFormats(t *testing.T) {
 	}
 	for i, word := range words {
 		var got Texture
-		body := (&Texture{Shape: texel.Shape{Format: texel.Format(word)}}).Append(nil)
-		if err := got.Decode(body); err != nil || body[5] != byte(i+1) || got.Shape.Format != texel.Format(word) {
+		body := Append(nil, &Texture{Shape: texel.Shape{Format: texel.Format(word)}})
+		if err := Decode(body, &got); err != nil || body[5] != byte(i+1) || got.Shape.Format != texel.Format(word) {
 			t.Errorf("%s has the number %d, and not %d: %v", word, body[5], i+1, err)
 		}
 	}

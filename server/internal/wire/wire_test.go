@@ -156,7 +156,7 @@ func blank(m Message) Message {
 func TestMessagesSurviveTheWire(t *testing.T) {
 	for name, want := range samples() {
 		got := blank(want)
-		if err := got.Decode(want.Append(nil)); err != nil {
+		if err := Decode(Append(nil, want), got); err != nil {
 			t.Errorf("%s: %v", name, err)
 		} else if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, want %+v", name, got, want)
@@ -166,18 +166,18 @@ func TestMessagesSurviveTheWire(t *testing.T) {
 
 func TestEveryShorterAndLongerBodyIsMalformed(t *testing.T) {
 	for name, m := range samples() {
-		body := m.Append(nil)
+		body := Append(nil, m)
 		for n := range len(body) {
 			shorter := blank(m)
-			err := shorter.Decode(body[:n])
-			if strings.HasPrefix(name, "hello ") && err == nil && bytes.Equal(shorter.Append(nil), body[:n]) {
+			err := Decode(body[:n], shorter)
+			if strings.HasPrefix(name, "hello ") && err == nil && bytes.Equal(Append(nil, shorter), body[:n]) {
 				continue // the hello that asks for none
 			}
 			if !errors.Is(err, ErrMalformed) {
 				t.Errorf("%s: the first %d of %d bytes decode: %v", name, n, len(body), err)
 			}
 		}
-		if err := blank(m).Decode(append(body, 0)); !errors.Is(err, ErrMalformed) && name != "hello of a later version" {
+		if err := Decode(append(body, 0), blank(m)); !errors.Is(err, ErrMalformed) && name != "hello of a later version" {
 			t.Errorf("%s: one byte more decodes: %v", name, err)
 		}
 	}
@@ -185,8 +185,8 @@ func TestEveryShorterAndLongerBodyIsMalformed(t *testing.T) {
 
 // TestAHelloThatAsksForNothing ends with the client's name.
 func TestAHelloThatAsksForNothing(t *testing.T) {
-	body := (&Hello{Oldest: Version, Newest: Version, Client: []byte("test")}).Append(nil)
-	if err := new(Hello).Decode(append(body, 0, 0, 0, 0)); !errors.Is(err, ErrMalformed) {
+	body := Append(nil, &Hello{Oldest: Version, Newest: Version, Client: []byte("test")})
+	if err := Decode(append(body, 0, 0, 0, 0), new(Hello)); !errors.Is(err, ErrMalformed) {
 		t.Error(err)
 	}
 }
@@ -214,7 +214,7 @@ func TestHeaders(t *testing.T) {
 		t.Errorf("the largest frame: %+v, %v", h, err)
 	}
 	inline := Operand{Place: PlaceInline, Size: MaxBody + 1}
-	if err := new(Run).Decode((&Run{Output: inline}).Append(nil)); !errors.Is(err, ErrMalformed) {
+	if err := Decode(Append(nil, &Run{Output: inline}), new(Run)); !errors.Is(err, ErrMalformed) {
 		t.Errorf("an inline output that no frame can have: %v", err)
 	}
 	before := []byte("before")
@@ -228,7 +228,7 @@ func TestDeadlinesAreFoundInBodies(t *testing.T) {
 	for typ, m := range map[Type]Message{
 		TypeJob: &Job{Deadline: 5}, TypeCopy: &Copy{Deadline: 5}, TypeRun: &Run{Deadline: 5}, TypeWeights: &Weights{Deadline: 5},
 	} {
-		body := m.Append(nil)
+		body := Append(nil, m)
 		if got := Deadline(typ, body); got != 5 {
 			t.Errorf("%v: %d", typ, got)
 		}
@@ -236,7 +236,7 @@ func TestDeadlinesAreFoundInBodies(t *testing.T) {
 			t.Errorf("%v, too short: %d", typ, got)
 		}
 	}
-	if got := Deadline(TypeCancel, (&Cancel{5}).Append(nil)); got != 0 {
+	if got := Deadline(TypeCancel, Append(nil, &Cancel{5})); got != 0 {
 		t.Errorf("cancel: %d", got)
 	}
 }
@@ -271,10 +271,10 @@ func TestVersionsAreRanges(t *testing.T) {
 }
 
 func TestDecodingAJobDoesNotAllocate(t *testing.T) {
-	body := sampleJob(make([]byte, 4096), Operand{Place: PlaceMemory, Size: 8}, Operand{Place: PlaceBuffer}).Append(nil)
+	body := Append(nil, sampleJob(make([]byte, 4096), Operand{Place: PlaceMemory, Size: 8}, Operand{Place: PlaceBuffer}))
 	job := Job{Objects: oneNumber}
 	if n := testing.AllocsPerRun(100, func() {
-		if err := job.Decode(body); err != nil {
+		if err := Decode(body, &job); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {
@@ -293,7 +293,7 @@ func TestTheStorageOfAJobIsBounded(t *testing.T) {
 			last.Uniforms = append(last.Uniforms, job.Int("", 1))
 			last.Buffers = append(last.Buffers, job.Bound{Buffer: numbered{}})
 		}
-		if err := got.Decode(long.Append(nil)); err != nil {
+		if err := Decode(Append(nil, &long), &got); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -308,19 +308,19 @@ func TestTheStorageOfAJobIsBounded(t *testing.T) {
 
 // TestFieldsHaveLimits decodes bodies whose sizes fit and whose fields do not.
 func TestFieldsHaveLimits(t *testing.T) {
-	many := (&Program{Name: []byte("add")}).Append(nil)
+	many := Append(nil, &Program{Name: []byte("add")})
 	many[len(many)-2], many[len(many)-1] = 0xFF, 0xFF
 	beyond := Operand{Place: PlaceMemory, Offset: math.MaxUint64, Size: 1}
 	for want, c := range map[string]struct {
 		into Message
 		body []byte
 	}{
-		"a text of 256 bytes, at most 255 are allowed": {&Buffer{}, (&Buffer{Name: make([]byte, MaxText+1)}).Append(nil)},
-		"a text that is not UTF-8":                     {&Buffer{}, (&Buffer{Name: []byte("a\xFF")}).Append(nil)},
+		"a text of 256 bytes, at most 255 are allowed": {&Buffer{}, Append(nil, &Buffer{Name: make([]byte, MaxText+1)})},
+		"a text that is not UTF-8":                     {&Buffer{}, Append(nil, &Buffer{Name: []byte("a\xFF")})},
 		"a list of 65535 elements in 0 bytes":          {&Program{}, many},
-		"a range beyond 64 bits":                       {&Copy{}, (&Copy{From: beyond}).Append(nil)},
+		"a range beyond 64 bits":                       {&Copy{}, Append(nil, &Copy{From: beyond})},
 	} {
-		if err := c.into.Decode(c.body); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want) {
+		if err := Decode(c.body, c.into); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -332,19 +332,19 @@ func FuzzDecode(f *testing.F) {
 	messages := make([]Message, 0, len(samples()))
 	for _, m := range samples() {
 		messages = append(messages, m)
-		f.Add(m.Append(nil))
+		f.Add(Append(nil, m))
 	}
-	f.Add((&Hello{Oldest: Version, Newest: Version}).Append(nil))
+	f.Add(Append(nil, &Hello{Oldest: Version, Newest: Version}))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, sample := range messages {
 			m := blank(sample)
-			if err := m.Decode(body); err != nil {
+			if err := Decode(body, m); err != nil {
 				if !errors.Is(err, ErrMalformed) {
 					t.Errorf("%T: %v", m, err)
 				}
 				continue
 			}
-			if again := m.Append(nil); !bytes.Equal(again, body) {
+			if again := Append(nil, m); !bytes.Equal(again, body) {
 				t.Errorf("%T: %x became %x", m, body, again)
 			}
 		}
@@ -418,8 +418,8 @@ func BenchmarkJobWire(b *testing.B) {
 	got := Job{Objects: oneNumber}
 	b.ReportAllocs()
 	for b.Loop() {
-		body = job.Append(body[:0])
-		if err := got.Decode(body); err != nil {
+		body = Append(body[:0], job)
+		if err := Decode(body, &got); err != nil {
 			b.Fatal(err)
 		}
 	}
