@@ -1,13 +1,15 @@
 package pack
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"runtime"
 	"strings"
-	"sync"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // The staging folders of an import, below the cache directory. The bundle is unpacked
@@ -30,30 +32,24 @@ const (
 
 // staging writes the files of a bundle into stagingNew. The system needs longer to create
 // a file than the reader to unpack it, so small files are collected by folder, and other
-// goroutines write them. With one CPU the reader writes them itself.
+// goroutines write them.
 //
-// One goroutine calls the methods. It calls finish when all files were added, and stop in
-// any case.
+// One goroutine calls the methods. It calls finish in any case.
 type staging struct {
-	folders openFolders // of the caller
+	root    *os.Root
 	current *batch      // is filled; nil: none
-
-	full    chan *batch // to the writers; nil: there are none
-	free    chan *batch
-	writers sync.WaitGroup
-
-	mu struct {
-		sync.Mutex
-		failed error // the first error of a writer
-	}
+	free    chan *batch // neither filled nor written
+	writers *errgroup.Group
+	failed  context.Context // ends with the first error of a writer
 }
 
 // batch has small files of one folder.
 type batch struct {
-	folder string
-	names  []string
-	ends   []int // of the files in data
-	data   []byte
+	folders openFolders // of what writes it
+	folder  string
+	names   []string
+	ends    []int // of the files in data
+	data    []byte
 }
 
 // newStaging makes stagingNew in a cache directory.
@@ -65,122 +61,62 @@ func newStaging(directory *os.Root) (*staging, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &staging{folders: openFolders{base: root}}
-	if writers := min(runtime.GOMAXPROCS(0), maxWriters); writers > 1 {
-		s.startWriters(writers)
-	}
-	return s, nil
-}
-
-func (s *staging) startWriters(n int) {
-	batches := 2 * n
-	s.full, s.free = make(chan *batch, batches), make(chan *batch, batches)
+	batches := min(runtime.GOMAXPROCS(0), maxWriters) + 1 // one is filled meanwhile
+	s := &staging{root: root, free: make(chan *batch, batches)}
 	for range batches {
-		s.free <- &batch{}
+		s.free <- &batch{folders: openFolders{base: root}}
 	}
-	for range n {
-		s.writers.Go(s.writeBatches)
-	}
-}
-
-// writeBatches writes batches until there are no more. After an error of any writer it
-// writes none.
-func (s *staging) writeBatches() {
-	folders := openFolders{base: s.folders.base}
-	defer folders.closeFrom(0)
-	for b := range s.full {
-		if s.error() == nil {
-			if err := b.write(&folders); err != nil {
-				s.fail(err)
-			}
-		}
-		s.free <- b
-	}
-}
-
-func (s *staging) error() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.failed
-}
-
-func (s *staging) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.failed == nil {
-		s.mu.failed = err
-	}
+	s.writers, s.failed = errgroup.WithContext(context.Background())
+	return s, nil
 }
 
 // add returns the memory for the content of a file of at most batchBytes. The caller fills
 // it before its next call. It may return an error of an earlier file.
 func (s *staging) add(name string, size int) ([]byte, error) {
-	folder, base := path.Split(name)
-	folder = strings.TrimSuffix(folder, "/")
+	folder, base := path.Dir(name), path.Base(name)
 	if b := s.current; b != nil && (b.folder != folder || len(b.data)+size > batchBytes) {
-		if err := s.flush(); err != nil {
-			return nil, err
-		}
+		s.flush()
 	}
 	if s.current == nil {
-		s.current = s.freeBatch()
+		s.current = <-s.free
 		s.current.folder = folder
 	}
-	return s.current.add(base, size), s.error()
+	return s.current.add(base, size), context.Cause(s.failed)
 }
 
-// freeBatch waits for an empty batch.
-func (s *staging) freeBatch() *batch {
-	if s.free == nil {
-		return &batch{}
-	}
-	b := <-s.free
-	b.names, b.ends, b.data = b.names[:0], b.ends[:0], b.data[:0]
-	return b
-}
-
-// flush writes the current batch, or passes it to the writers.
-func (s *staging) flush() error {
+// flush has the current batch written, unless a write has failed.
+func (s *staging) flush() {
 	b := s.current
-	s.current = nil
-	switch {
-	case b == nil:
-		return nil
-	case s.full == nil:
-		return b.write(&s.folders)
+	if b == nil {
+		return
 	}
-	s.full <- b
-	return s.error()
+	s.current = nil
+	s.writers.Go(func() (err error) {
+		if s.failed.Err() == nil {
+			err = b.write()
+		}
+		b.names, b.ends, b.data = b.names[:0], b.ends[:0], b.data[:0]
+		s.free <- b
+		return err
+	})
 }
 
 // create creates a file that is too large for a batch.
 func (s *staging) create(name string) (*os.File, error) {
-	return s.folders.create(name)
+	b := <-s.free
+	defer func() { s.free <- b }()
+	return b.folders.create(name)
 }
 
-// finish writes what was added. It returns the first error of all files.
+// finish waits until what was added is written. It returns the first error of all files.
 func (s *staging) finish() error {
-	if err := s.flush(); err != nil {
-		return err
+	s.flush()
+	err := s.writers.Wait()
+	close(s.free)
+	for b := range s.free {
+		b.folders.closeFrom(0)
 	}
-	s.endWriters()
-	return s.error()
-}
-
-// stop ends the writers and closes the folders. Files that were added and not finished may
-// be missing.
-func (s *staging) stop() {
-	s.endWriters()
-	s.folders.closeFrom(0)
-	_ = s.folders.base.Close()
-}
-
-func (s *staging) endWriters() {
-	if s.full != nil {
-		close(s.full)
-		s.writers.Wait()
-		s.full = nil
-	}
+	return errors.Join(err, s.root.Close())
 }
 
 // add returns the memory for the content of one more file.
@@ -192,10 +128,10 @@ func (b *batch) add(base string, size int) []byte {
 }
 
 // write creates the files.
-func (b *batch) write(folders *openFolders) error {
+func (b *batch) write() error {
 	start := 0
 	for i, base := range b.names {
-		file, err := folders.create(path.Join(b.folder, base))
+		file, err := b.folders.create(path.Join(b.folder, base))
 		if err != nil {
 			return err
 		}

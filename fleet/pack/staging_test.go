@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// withCPUs calls test with one CPU, where the reader writes, and with several.
+// withCPUs calls test with one CPU and with several.
 func withCPUs(t *testing.T, test func(t *testing.T)) {
 	for _, n := range []int{1, 4} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -29,7 +29,6 @@ func stagingIn(t *testing.T) (s *staging, folder string) {
 	t.Cleanup(func() { root.Close() })
 	s, err = newStaging(root)
 	must(t, err)
-	t.Cleanup(s.stop)
 	return s, filepath.Join(folder, stagingNew)
 }
 
@@ -91,6 +90,9 @@ func TestStagingFails(t *testing.T) {
 		}
 		if err == nil {
 			t.Error("no error after 1000 files that cannot be written")
+		}
+		if again := s.finish(); !errors.Is(again, err) {
+			t.Errorf("finish: %v, after %v", again, err)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"archive/tar"
+	"cmp"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -79,14 +80,10 @@ func (u *unpacker) unpack() (*Manifest, error) {
 	if u.staging, err = newStaging(u.root); err != nil {
 		return nil, err
 	}
-	defer u.staging.stop()
-	if err := u.unpackMembers(m, first); err != nil {
-		return nil, err
+	if err = u.unpackMembers(m, first); err == nil {
+		err = u.checkEnd()
 	}
-	if err := u.checkEnd(); err != nil {
-		return nil, err
-	}
-	return m, u.staging.finish()
+	return m, cmp.Or(err, u.staging.finish())
 }
 
 // commit completes the staging folder and renames it.
