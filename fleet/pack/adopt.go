@@ -28,8 +28,7 @@ func (i *installer) adoptFolders(m *Manifest) error {
 			}
 		}
 		if i.isAdopted(f) {
-			*f.Kind.counter(&i.report.Programs, &i.report.Sources, &i.report.Tunings, &i.report.DriverFiles)++
-			i.report.Bytes += f.Size
+			i.count(f, true)
 		}
 	}
 	return nil

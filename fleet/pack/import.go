@@ -105,7 +105,7 @@ func Import(r io.Reader, dir *binary.Dir, o ImportOptions) (ImportReport, error)
 	var report ImportReport
 	err := withInstaller(dir, func(i *installer) error {
 		i.mergeSlots = o.Merge
-		if _, err := i.install(); err != nil {
+		if err := i.install(); err != nil {
 			return err
 		}
 		b := unpacker{options: o, root: i.root}
@@ -113,11 +113,9 @@ func Import(r io.Reader, dir *binary.Dir, o ImportOptions) (ImportReport, error)
 		if err != nil {
 			return errors.Join(err, i.root.RemoveAll(stagingName))
 		}
-		i.unrecorded = o.Unrecorded
-		report, err = i.installManifest(m)
-		report.Signed, report.Verified, report.Skipped = b.signed, b.verified, b.skipped
-		report.Contents, report.WithoutMachineCode, report.Items = b.contents, b.withoutCode, b.items
-		report.Trust, report.UntrustedPrograms, report.UntrustedDriverFiles = b.trust(), b.untrustedPrograms, b.untrustedDriverFiles
+		i.unrecorded, i.report = o.Unrecorded, b.report
+		err = i.installManifest(m)
+		report = i.report
 		return err
 	})
 	if err != nil {
@@ -143,10 +141,7 @@ func Recover(dir *binary.Dir) error {
 	if _, err := os.Lstat(filepath.Join(dir.Path(), stagingName)); err != nil {
 		return nil
 	}
-	err := withInstaller(dir, func(i *installer) error {
-		_, err := i.install()
-		return err
-	})
+	err := withInstaller(dir, (*installer).install)
 	if err != nil && !errors.Is(err, ErrBusy) {
 		return fmt.Errorf("bundle: recover: %w", err)
 	}

@@ -18,8 +18,8 @@ import (
 // the next.
 type installer struct {
 	dir    *binary.Dir
-	root   *os.Root // the cache directory
-	report ImportReport
+	root   *os.Root     // the cache directory
+	report ImportReport // of the bundle that is installed
 
 	mergeSlots func(driverDir string) (nvidia.Report, error)
 	unrecorded bool // see ImportOptions
@@ -29,35 +29,33 @@ type installer struct {
 
 // install installs the staging folder, if it is complete, and deletes it. After an
 // error the folder remains for the next import.
-func (i *installer) install() (ImportReport, error) {
-	i.report = ImportReport{}
+func (i *installer) install() error {
 	manifest := path.Join(stagingReady, manifestName)
 	for name, is := range map[string]fs.FileMode{stagingName: fs.ModeDir, stagingReady: fs.ModeDir, manifest: 0} {
 		info, err := i.root.Lstat(name)
 		if errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().Type() != is {
-			return i.report, i.root.RemoveAll(stagingName)
+			return i.root.RemoveAll(stagingName)
 		}
 	}
 	data, err := i.readRegular(manifest)
 	if err != nil {
-		return i.report, err
+		return err
 	}
 	m, err := decodeManifest(data)
 	if err != nil {
-		return i.report, i.root.RemoveAll(stagingName) // what is not whole was not committed
+		return i.root.RemoveAll(stagingName) // what is not whole was not committed
 	}
 	return i.installManifest(m)
 }
 
 // installManifest installs the files of a complete staging folder, and deletes it.
-func (i *installer) installManifest(m *Manifest) (ImportReport, error) {
-	i.report = ImportReport{Fingerprints: m.Fingerprints}
+func (i *installer) installManifest(m *Manifest) error {
 	for _, step := range []func(*Manifest) error{i.identify, i.adoptFolders, i.programs, i.sources, i.mesa, i.nvidia} {
 		if err := step(m); err != nil {
-			return i.report, fmt.Errorf("the bundle is valid, but installing it failed; the next import completes it: %w", err)
+			return fmt.Errorf("the bundle is valid, but installing it failed; the next import completes it: %w", err)
 		}
 	}
-	return i.report, i.root.RemoveAll(stagingName)
+	return i.root.RemoveAll(stagingName)
 }
 
 // identify writes the fingerprint of each store, without which no process can tell the
@@ -82,14 +80,14 @@ func (i *installer) programs(m *Manifest) error {
 		if err != nil {
 			return err
 		}
-		if err := i.installMissing(m, Tuning, f.Dir, &i.report.Tunings, func(t File) bool {
+		if err := i.installMissing(m, Tuning, f.Dir, func(t File) bool {
 			data, err := i.readRegular(t.Path)
 			return err == nil && binary.CheckFile(f.Digest, t.Path, data) == nil
 		}); err != nil {
 			return err
 		}
 		uses := i.adoptedUses(m, f.Dir)
-		if err := i.installMissing(m, Program, f.Dir, &i.report.Programs, func(p File) bool {
+		if err := i.installMissing(m, Program, f.Dir, func(p File) bool {
 			uses = append(uses, binary.Use{Key: p.key()})
 			_, err := store.Get(p.key())
 			return err == nil
@@ -122,25 +120,24 @@ func (i *installer) readRegular(name string) ([]byte, error) {
 
 // sources moves sources into the directory.
 func (i *installer) sources(m *Manifest) error {
-	return i.installMissing(m, Source, "sources", &i.report.Sources, func(f File) bool {
+	return i.installMissing(m, Source, "sources", func(f File) bool {
 		_, err := i.dir.Source(f.key())
 		return err == nil
 	})
 }
 
 // installMissing moves the files of a kind below a folder into the directory, except
-// those of which present reports that the directory has a valid one. It adds the number
-// of moved files to count.
-func (i *installer) installMissing(m *Manifest, kind Kind, folder string, count *int, present func(File) bool) error {
+// those of which present reports that the directory has a valid one.
+func (i *installer) installMissing(m *Manifest, kind Kind, folder string, present func(File) bool) error {
 	for _, f := range m.Files {
 		if f.Kind != kind || f.topFolder() != folder || i.isAdopted(f) {
 			continue
 		}
 		if present(f) {
-			i.report.Present++
+			i.count(f, false)
 			continue
 		}
-		if err := i.replaceFile(f, count); err != nil {
+		if err := i.replaceFile(f); err != nil {
 			return err
 		}
 	}
@@ -148,7 +145,7 @@ func (i *installer) installMissing(m *Manifest, kind Kind, folder string, count 
 }
 
 // replaceFile moves a file into its place and counts it.
-func (i *installer) replaceFile(f File, count *int) error {
+func (i *installer) replaceFile(f File) error {
 	if err := i.root.MkdirAll(path.Dir(f.Path), 0o700); err != nil {
 		return err
 	}
@@ -157,8 +154,7 @@ func (i *installer) replaceFile(f File, count *int) error {
 		return nil // a killed import moved it, and it was deleted since
 	}
 	if err == nil {
-		*count++
-		i.report.Bytes += f.Size
+		i.count(f, true)
 	}
 	return err
 }
@@ -176,7 +172,7 @@ func (i *installer) mesa(m *Manifest) error {
 		if err != nil {
 			return err
 		}
-		i.countDriverFile(f, added)
+		i.count(f, added)
 	}
 	return nil
 }
@@ -196,7 +192,7 @@ func (i *installer) nvidia(m *Manifest) error {
 	}
 	for _, f := range m.Files {
 		if f.Kind == NVIDIA {
-			i.countDriverFile(f, true)
+			i.count(f, true)
 		}
 	}
 	if slots == 0 {
@@ -249,12 +245,13 @@ func (i *installer) addSlot(stem string) error {
 // maxSlots limits the search for a free number.
 const maxSlots = 1000
 
-func (i *installer) countDriverFile(f File, added bool) {
+// count counts a file that was added, or was there before.
+func (i *installer) count(f File, added bool) {
 	if !added {
 		i.report.Present++
 		return
 	}
-	i.report.DriverFiles++
+	*f.Kind.counter(&i.report.Programs, &i.report.Sources, &i.report.Tunings, &i.report.DriverFiles)++
 	i.report.Bytes += f.Size
 }
 

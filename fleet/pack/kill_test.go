@@ -188,7 +188,7 @@ func installFile(t *testing.T, to *binary.Dir, f File) {
 	t.Helper()
 	must(t, withInstaller(to, func(i *installer) error {
 		if f.Kind == Program || f.Kind == Source {
-			return i.replaceFile(f, new(int))
+			return i.replaceFile(f)
 		}
 		_, err := i.linkIfMissing(f.Path, f.Path)
 		return err

@@ -7,13 +7,12 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// selectPart returns the part of a manifest that the options select and trust. It sets
-// u.skipped to the other fingerprints, and counts the selected files that are not trusted.
+// selectPart returns the part of a manifest that the options select and trust. The report has the
+// fingerprints of both parts, and the number of the selected files that are not trusted.
 func (u *unpacker) selectPart(m *Manifest) *Manifest {
 	part := &Manifest{Schema: m.Schema, Created: m.Created, Fingerprints: []Fingerprint{}, Files: []File{}}
 	dirs, kinds, others := map[string]bool{}, map[Kind]bool{Source: true}, map[Kind]bool{}
-	u.skipped, u.untrustedPrograms, u.untrustedDriverFiles = nil, 0, 0
-	u.contents = m.contents()
+	u.report.Contents, u.report.Trust = m.contents(), u.trust()
 	code := map[string]bool{} // the directories of which the programs are native code
 	for _, f := range m.Fingerprints {
 		kind := driverKind(f.Fingerprint)
@@ -21,7 +20,7 @@ func (u *unpacker) selectPart(m *Manifest) *Manifest {
 			part.Fingerprints = append(part.Fingerprints, f)
 			dirs[f.Dir], kinds[kind], code[f.Dir] = true, true, binariesAreCode(f.Fingerprint)
 		} else {
-			u.skipped = append(u.skipped, f)
+			u.report.Skipped = append(u.report.Skipped, f)
 			others[kind] = true
 		}
 	}
@@ -36,17 +35,17 @@ func (u *unpacker) selectPart(m *Manifest) *Manifest {
 		selected := f.ofDriver() && dirs[f.topFolder()] || !f.ofDriver() && kinds[f.Kind]
 		switch {
 		case !selected:
-		case u.trust() != TrustNone:
+		case u.report.Trust != TrustNone:
 			part.Files = append(part.Files, f)
 		case f.isDriverFile():
-			u.untrustedDriverFiles++
+			u.report.UntrustedDriverFiles++
 		case f.Kind == Program && code[f.topFolder()]:
-			u.untrustedPrograms++
+			u.report.UntrustedPrograms++
 		default:
 			part.Files = append(part.Files, f)
 		}
 	}
-	u.withoutCode = part.withoutMachineCode()
+	u.report.Fingerprints, u.report.WithoutMachineCode = part.Fingerprints, part.withoutMachineCode()
 	return part
 }
 
@@ -63,7 +62,7 @@ func (o ImportOptions) isForKind(kind Kind) bool {
 // trust returns the reason for importing native code.
 func (u *unpacker) trust() Trust {
 	switch {
-	case u.verified:
+	case u.report.Verified:
 		return TrustSignature
 	case u.options.Expect != nil:
 		return TrustDigest

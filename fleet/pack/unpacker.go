@@ -26,18 +26,10 @@ type unpacker struct {
 	options ImportOptions
 	root    *os.Root // the cache directory
 
-	input    *unsealReader
-	output   *ratioReader // decompressed
-	archive  *tar.Reader
-	signed   bool
-	verified bool // with VerifyKey
-	skipped  []Fingerprint
-
-	untrustedPrograms, untrustedDriverFiles int // left out for lack of trust
-
-	withoutCode []string  // directories with programs and no machine code
-	contents    []Content // of the whole bundle
-	items       []Item    // of the selected files
+	input   *unsealReader
+	output  *ratioReader // decompressed
+	archive *tar.Reader
+	report  ImportReport // without what installing adds
 
 	drivers map[string]shader.Digest // of the selected fingerprints, by their directories
 	staging *staging
@@ -60,14 +52,14 @@ func (u *unpacker) run(r io.Reader) (*Manifest, error) {
 	defer z.Close()
 	u.output = &ratioReader{from: z, input: u.input}
 	u.archive = tar.NewReader(u.output)
-	m, err := u.unpack()
+	selected, err := u.unpack()
 	if err != nil {
 		return nil, err
 	}
-	return u.commit(u.selectPart(m))
+	return selected, u.commit(selected)
 }
 
-// unpack unpacks and checks the bundle.
+// unpack unpacks and checks the bundle, and returns its part that is selected.
 func (u *unpacker) unpack() (*Manifest, error) {
 	m, first, err := u.readManifest()
 	if err != nil {
@@ -80,31 +72,32 @@ func (u *unpacker) unpack() (*Manifest, error) {
 	if u.staging, err = newStaging(u.root); err != nil {
 		return nil, err
 	}
-	if err = u.unpackMembers(m, first); err == nil {
+	selected := u.selectPart(m)
+	if err = u.unpackMembers(m, first, selected); err == nil {
 		err = u.checkEnd()
 	}
-	return m, cmp.Or(err, u.staging.finish())
+	return selected, cmp.Or(err, u.staging.finish())
 }
 
 // commit completes the staging folder and renames it.
-func (u *unpacker) commit(selected *Manifest) (_ *Manifest, err error) {
-	u.items, err = selected.items(func(name string) ([]byte, error) {
+func (u *unpacker) commit(selected *Manifest) (err error) {
+	u.report.Items, err = selected.items(func(name string) ([]byte, error) {
 		return u.root.ReadFile(path.Join(stagingNew, name))
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	data, err := selected.encode()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := u.root.WriteFile(path.Join(stagingNew, manifestName), data, 0o600); err != nil {
-		return nil, err
+		return err
 	}
 	if err := u.sync(selected); err != nil {
-		return nil, err
+		return err
 	}
-	return selected, u.root.Rename(stagingNew, stagingReady)
+	return u.root.Rename(stagingNew, stagingReady)
 }
 
 // sync has the files reach the disk: after a power cut, files that were renamed and not
@@ -130,8 +123,8 @@ func (u *unpacker) sync(m *Manifest) error {
 }
 
 // unpackMembers reads all members, and writes the selected ones to the staging folder.
-func (u *unpacker) unpackMembers(m *Manifest, next *tar.Header) (err error) {
-	selected, part := map[string]bool{}, u.selectPart(m)
+func (u *unpacker) unpackMembers(m *Manifest, next *tar.Header, part *Manifest) (err error) {
+	selected := map[string]bool{}
 	for _, f := range part.Files {
 		selected[f.Path] = true
 	}
@@ -198,16 +191,16 @@ func (u *unpacker) readManifest() (*Manifest, *tar.Header, error) {
 
 // checkSignature checks the signature, before the manifest is used.
 func (u *unpacker) checkSignature(manifest, signature []byte) error {
-	u.signed = signature != nil
+	u.report.Signed = signature != nil
 	switch {
 	case u.options.VerifyKey == nil:
 		return nil
-	case !u.signed:
+	case !u.report.Signed:
 		return fmt.Errorf("%w, and a key was given: export it with the private key, or import it without a key", ErrUnsigned)
 	case !verify(u.options.VerifyKey, manifest, signature):
 		return fmt.Errorf("%w: it was signed with another key, or changed since", ErrSignature)
 	}
-	u.verified = true
+	u.report.Verified = true
 	return nil
 }
 
