@@ -95,7 +95,7 @@ func export(w io.Writer, dir *binary.Dir, o ExportOptions) (r ExportReport, err 
 		*f.Kind.counter(&r.Programs, &r.Sources, &r.Tunings, &r.DriverFiles)++
 		r.Bytes += f.Size
 	}
-	if r.Items, err = m.items(s.content(m)); err != nil {
+	if r.Items, err = m.items(func(f File) ([]byte, error) { return io.ReadAll(s.open(f)) }); err != nil {
 		return r, err
 	}
 	return r, write(w, m, s, o)

@@ -27,14 +27,14 @@ func recordItem(slot string, id nvidia.RecordID) Item {
 }
 
 // items returns the items of the manifest. read returns the content of a file of it.
-func (m *Manifest) items(read func(name string) ([]byte, error)) ([]Item, error) {
+func (m *Manifest) items(read func(File) ([]byte, error)) ([]Item, error) {
 	items := make([]Item, 0, len(m.Files))
 	for _, f := range m.Files {
 		switch {
 		case f.Kind != NVIDIA:
 			items = append(items, ItemOf(f.Path))
 		case strings.HasSuffix(f.Path, ".toc"):
-			toc, err := read(f.Path)
+			toc, err := read(f)
 			if err != nil {
 				return nil, err
 			}

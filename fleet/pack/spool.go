@@ -3,7 +3,6 @@ package pack
 import (
 	"crypto/sha256"
 	"io"
-	"io/fs"
 	"os"
 
 	"github.com/shadercache/shadercache/internal/osfile"
@@ -45,16 +44,4 @@ func (s *spool) addFile(path string, kind Kind, content io.Reader) error {
 // open returns the content of an added file.
 func (s *spool) open(f File) io.Reader {
 	return io.NewSectionReader(s.file, f.offset, f.Size)
-}
-
-// content returns a function that reads a file of a manifest.
-func (s *spool) content(m *Manifest) func(name string) ([]byte, error) {
-	return func(name string) ([]byte, error) {
-		for _, f := range m.Files {
-			if f.Path == name {
-				return io.ReadAll(s.open(f))
-			}
-		}
-		return nil, fs.ErrNotExist
-	}
 }

@@ -81,8 +81,8 @@ func (u *unpacker) unpack() (*Manifest, error) {
 
 // commit completes the staging folder and renames it.
 func (u *unpacker) commit(selected *Manifest) (err error) {
-	u.report.Items, err = selected.items(func(name string) ([]byte, error) {
-		return u.root.ReadFile(path.Join(stagingNew, name))
+	u.report.Items, err = selected.items(func(f File) ([]byte, error) {
+		return u.root.ReadFile(path.Join(stagingNew, f.Path))
 	})
 	if err != nil {
 		return err
