@@ -14,12 +14,16 @@ const (
 	manifestSlack = 1 << 20
 )
 
-// ratioReader reads from a decompressor and refuses bytes above unpackedRatio.
+// ratioReader reads what input unpacks to, and refuses bytes above a multiple of the bytes of
+// input, and slack.
 type ratioReader struct {
-	from  io.Reader
-	input *unsealReader
-	bytes int64
-	err   error
+	from   io.Reader
+	input  *unsealReader
+	member string // that is read; "": the archive
+	bytes  int64  // that were read
+	err    error
+
+	ratio, slack int64
 }
 
 func (r *ratioReader) Read(p []byte) (int, error) {
@@ -28,29 +32,9 @@ func (r *ratioReader) Read(p []byte) (int, error) {
 	}
 	n, err := r.from.Read(p)
 	r.bytes += int64(n)
-	if limit := r.input.bytes*unpackedRatio + unpackedSlack; r.bytes > limit {
-		r.err = refused("", "its first %d bytes unpack to more than %d", r.input.bytes, limit)
+	if limit := r.input.bytes*r.ratio + r.slack; r.bytes > limit {
+		r.err = refused(r.member, "the first %d bytes of the bundle unpack to more than %d", r.input.bytes, limit)
 		return 0, r.err
 	}
 	return n, err
-}
-
-// readManifestBytes reads the member with the manifest and refuses bytes above
-// manifestRatio.
-func (u *unpacker) readManifestBytes() ([]byte, error) {
-	var data []byte
-	chunk := make([]byte, 64<<10)
-	for {
-		n, err := u.archive.Read(chunk)
-		data = append(data, chunk[:n]...)
-		if limit := u.input.bytes*manifestRatio + manifestSlack; int64(len(data)) > limit {
-			return nil, refused(manifestName, "the first %d bytes of the bundle unpack to more than %d", u.input.bytes, limit)
-		}
-		if err == io.EOF {
-			return data, nil
-		}
-		if err != nil {
-			return nil, u.readError(err)
-		}
-	}
 }

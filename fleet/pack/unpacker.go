@@ -50,7 +50,7 @@ func (u *unpacker) run(r io.Reader) (*Manifest, error) {
 		return nil, err
 	}
 	defer z.Close()
-	u.output = &ratioReader{from: z, input: u.input}
+	u.output = &ratioReader{from: z, input: u.input, ratio: unpackedRatio, slack: unpackedSlack}
 	u.archive = tar.NewReader(u.output)
 	selected, err := u.unpack()
 	if err != nil {
@@ -160,9 +160,9 @@ func (u *unpacker) readManifest() (*Manifest, *tar.Header, error) {
 	if err := checkSmall(h, manifestName, maxManifestBytes); err != nil {
 		return nil, nil, err
 	}
-	data, err := u.readManifestBytes()
+	data, err := io.ReadAll(&ratioReader{from: u.archive, input: u.input, member: manifestName, ratio: manifestRatio, slack: manifestSlack})
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, u.readError(err)
 	}
 	if h, err = u.next(); err != nil {
 		return nil, nil, err
@@ -246,8 +246,8 @@ func (u *unpacker) readError(err error) error {
 	if cause := u.input.failed; cause != nil && !errors.Is(cause, io.EOF) {
 		return cause
 	}
-	if u.output.err != nil {
-		return u.output.err
+	if errors.Is(err, ErrRefused) { // by a ratioReader
+		return err
 	}
 	return refused("", "it cannot be unpacked: %v", err)
 }
