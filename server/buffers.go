@@ -27,16 +27,12 @@ func (s *Server) newMemory(size int) (*executor.Memory, error) {
 }
 
 // buffer makes or opens a buffer.
-func (s *session) buffer(t *task, body []byte) (wire.Message, error) {
-	var m wire.Buffer
-	if err := wire.Decode(body, &m); err != nil {
-		return nil, err
-	}
+func (s *session) buffer(t *task, m *wire.Buffer) (wire.Message, error) {
 	o := s.objects
 	if err := admit(o, o.buffers, wire.KindBuffer, m.ID); err != nil {
 		return nil, err
 	}
-	b, err := s.openBuffer(&m)
+	b, err := s.openBuffer(m)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +100,7 @@ func (o *objects) bufferRange(op *wire.Operand) (b *openBuffer, offset, n int, e
 }
 
 // deleteName handles a delete request.
-func (s *session) deleteName(b []byte) (wire.Message, error) {
-	var m wire.Delete
-	if err := wire.Decode(b, &m); err != nil {
-		return nil, err
-	}
+func (s *session) deleteName(_ *task, m *wire.Delete) (wire.Message, error) {
 	switch m.Kind {
 	case wire.KindBuffer:
 		return &wire.Empty{}, s.server.buffers.Delete(string(m.Name))

@@ -99,35 +99,44 @@ func (s *session) answerInOrder(t *task) {
 
 // answer performs a request that is answered in order.
 func (s *session) answer(t *task) (wire.Message, error) {
-	b := t.body
 	switch t.header.Type {
 	case wire.TypeProgram:
-		return s.program(t, b)
+		return decoded(t, s.program)
 	case wire.TypeMemory:
-		return s.memory(t, b)
+		return decoded(t, s.memory)
 	case wire.TypeBuffer:
-		return s.buffer(t, b)
+		return decoded(t, s.buffer)
 	case wire.TypePlan:
-		return s.plan(t, b)
+		return decoded(t, s.plan)
 	case wire.TypeTexture:
-		return s.texture(b)
+		return decoded(t, s.texture)
 	case wire.TypeRing:
-		return s.openRing(t, b)
+		return decoded(t, s.openRing)
 	case wire.TypeRelease:
-		var m wire.Release
-		if err := wire.Decode(b, &m); err != nil {
-			return nil, err
-		}
-		return &wire.Empty{}, s.objects.drop(m.Kind, m.ID)
+		return decoded(t, s.drop)
 	case wire.TypeDelete:
-		return s.deleteName(b)
+		return decoded(t, s.deleteName)
 	case wire.TypeStatus:
-		if err := wire.Decode(b, &wire.Empty{}); err != nil {
-			return nil, err
-		}
-		return s.server.Status().message()
+		return decoded(t, func(*task, *wire.Empty) (wire.Message, error) { return s.server.Status().message() })
 	}
 	return nil, reject(wire.CodeInvalid, "this server has no %v", t.header.Type)
+}
+
+// decoded performs a request with the message of its body.
+func decoded[M any, P interface {
+	*M
+	wire.Message
+}](t *task, perform func(*task, P) (wire.Message, error)) (wire.Message, error) {
+	m := P(new(M))
+	if err := wire.Decode(t.body, m); err != nil {
+		return nil, err
+	}
+	return perform(t, m)
+}
+
+// drop releases an object.
+func (s *session) drop(_ *task, m *wire.Release) (wire.Message, error) {
+	return &wire.Empty{}, s.objects.drop(m.Kind, m.ID)
 }
 
 // start performs a request up to the point where the GPU has it. An error is its answer.

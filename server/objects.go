@@ -171,11 +171,7 @@ func (s *Server) share(bytes []byte, inode uint64) *sharedMemory {
 }
 
 // memory maps the memory of a client.
-func (s *session) memory(t *task, b []byte) (wire.Message, error) {
-	var m wire.Memory
-	if err := wire.Decode(b, &m); err != nil {
-		return nil, err
-	}
+func (s *session) memory(t *task, m *wire.Memory) (wire.Message, error) {
 	o := s.objects
 	if err := admit(o, o.memories, wire.KindMemory, m.ID); err != nil {
 		return nil, err

@@ -92,16 +92,12 @@ func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool,
 }
 
 // plan makes or opens a plan.
-func (s *session) plan(t *task, b []byte) (wire.Message, error) {
-	var m wire.Plan
-	if err := wire.Decode(b, &m); err != nil {
-		return nil, err
-	}
+func (s *session) plan(t *task, m *wire.Plan) (wire.Message, error) {
 	o := s.objects
 	if err := admit(o, o.plans, wire.KindPlan, m.ID); err != nil {
 		return nil, err
 	}
-	opened, created, err := s.openPlan(t.context(), &m)
+	opened, created, err := s.openPlan(t.context(), m)
 	if err != nil {
 		return nil, err
 	}

@@ -55,16 +55,12 @@ func (l *library) add(s *shader.Source) {
 }
 
 // program gets a program for the session.
-func (s *session) program(t *task, b []byte) (wire.Message, error) {
-	var m wire.Program
-	if err := wire.Decode(b, &m); err != nil {
-		return nil, err
-	}
+func (s *session) program(t *task, m *wire.Program) (wire.Message, error) {
 	o := s.objects
 	if err := admit(o, o.programs, wire.KindProgram, m.ID); err != nil {
 		return nil, err
 	}
-	source, err := s.server.sourceOf(&m)
+	source, err := s.server.sourceOf(m)
 	if err != nil {
 		return nil, err
 	}

@@ -22,11 +22,7 @@ type ringStream struct {
 }
 
 // openRing makes the session's ring, and starts reading it.
-func (s *session) openRing(t *task, b []byte) (wire.Message, error) {
-	var m wire.Ring
-	if err := wire.Decode(b, &m); err != nil {
-		return nil, err
-	}
+func (s *session) openRing(t *task, m *wire.Ring) (wire.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ctx.Err() != nil { // closeRing has run, or will find no ring

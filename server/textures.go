@@ -18,11 +18,7 @@ type openTexture interface {
 }
 
 // texture makes a texture. What of the request reaches the driver is a shape that it has.
-func (s *session) texture(body []byte) (wire.Message, error) {
-	var m wire.Texture
-	if err := wire.Decode(body, &m); err != nil {
-		return nil, err
-	}
+func (s *session) texture(_ *task, m *wire.Texture) (wire.Message, error) {
 	o := s.objects
 	if err := admit(o, o.textures, wire.KindTexture, m.ID); err != nil {
 		return nil, err
