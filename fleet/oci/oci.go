@@ -90,12 +90,9 @@ func (b *backend) Get(ctx context.Context, name string, first int64) (o *fleet.O
 		return nil, b.failed("get", name, fmt.Errorf("%w: a head is read as a whole", errors.ErrUnsupported))
 	}
 	err = b.do(ctx, "get", name, func(ctx context.Context) error {
-		switch {
-		case first > 0:
-			o, err = b.getPackFrom(ctx, name, pack, first)
-		case isPack:
-			o, err = b.getPack(ctx, name, pack)
-		default:
+		if isPack {
+			o, err = b.getPack(ctx, name, pack, first)
+		} else {
 			o, err = b.getHead(ctx, name)
 		}
 		return err
@@ -103,16 +100,7 @@ func (b *backend) Get(ctx context.Context, name string, first int64) (o *fleet.O
 	return o, err
 }
 
-func (b *backend) getPack(ctx context.Context, name string, pack digest.Digest) (*fleet.Object, error) {
-	about, body, err := b.repository.Blobs().FetchReference(ctx, pack.String())
-	if err != nil {
-		return nil, err
-	}
-	failed := func(err error) error { return b.failed("read", name, err) }
-	return &fleet.Object{Body: &web.Body{ReadCloser: body, Failed: failed}, Size: about.Size, Tag: pack.String()}, nil
-}
-
-func (b *backend) getPackFrom(ctx context.Context, name string, pack digest.Digest, first int64) (*fleet.Object, error) {
+func (b *backend) getPack(ctx context.Context, name string, pack digest.Digest, first int64) (*fleet.Object, error) {
 	place := b.repository.Reference
 	u := url.URL{Scheme: "https", Host: place.Host(), Path: "/v2/" + place.Repository + "/blobs/" + pack.String()}
 	if b.repository.PlainHTTP {
@@ -123,12 +111,17 @@ func (b *backend) getPackFrom(ctx context.Context, name string, pack digest.Dige
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Range", web.RangeFrom(first))
+	if first > 0 {
+		request.Header.Set("Range", web.RangeFrom(first))
+	}
 	response, err := b.repository.Client.Do(request)
 	if err != nil {
 		return nil, err
 	}
-	size, err := web.CheckRange(response.Header, response.ContentLength, first)
+	if response.StatusCode >= 300 { // a challenge to credentials that were sent, which Checked lets pass
+		return nil, errors.Join(&errcode.ErrorResponse{Method: request.Method, URL: request.URL, StatusCode: response.StatusCode}, response.Body.Close())
+	}
+	size, err := web.CheckObject(response, first)
 	if err != nil {
 		return nil, errors.Join(err, response.Body.Close())
 	}

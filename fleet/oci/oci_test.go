@@ -142,12 +142,15 @@ func TestCredentials(t *testing.T) {
 		{"Wrong", u, dockerLogin(t, u.Host, servers.RegistryUser, "swordfish-77"), fleet.ErrDenied},
 		{"OtherHost", u, dockerLogin(t, "registry.invalid", servers.RegistryUser, servers.RegistryPassword), fleet.ErrDenied},
 	} {
-		_, err := openWith(t, c.url, c.variables).Get(t.Context(), headName, 0)
-		if !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, not %v", c.name, err, c.want)
-		}
-		if err != nil && (strings.Contains(err.Error(), servers.RegistryPassword) || strings.Contains(err.Error(), "swordfish")) {
-			t.Errorf("%s: the error has a password: %v", c.name, err)
+		packName := strings.Replace(headName, "/head", "/packs/"+strings.Repeat("a", 64), 1)
+		for name, first := range map[string]int64{headName: 0, packName: 0, packName[:len(packName)-1] + "b": 1} {
+			_, err := openWith(t, c.url, c.variables).Get(t.Context(), name, first)
+			if !errors.Is(err, c.want) {
+				t.Errorf("%s of %s from %d: %v, not %v", c.name, name, first, err, c.want)
+			}
+			if err != nil && (strings.Contains(err.Error(), servers.RegistryPassword) || strings.Contains(err.Error(), "swordfish")) {
+				t.Errorf("%s: the error has a password: %v", c.name, err)
+			}
 		}
 	}
 }
