@@ -82,12 +82,7 @@ func (d stateDir) foldCounters() error {
 // counters returns the sum of all lines. One that is damaged does not count.
 func (d stateDir) counters() Counters {
 	c := Counters{Errors: map[string]int64{}}
-	path := filepath.Join(d.path, countersName)
-	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > maxStateBytes {
-		return c
-	}
-	data, _ := os.ReadFile(path)
-	for line := range bytes.Lines(data) {
+	for line := range bytes.Lines(d.content(countersName, maxStateBytes)) {
 		var one Counters
 		if json.Unmarshal(line, &one) == nil {
 			c.add(one)

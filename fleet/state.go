@@ -87,15 +87,24 @@ func (s *driverState) hasDigest(d shader.Digest) bool { return slices.Contains(s
 
 func (s *driverState) forgetPacks() { s.Packs, s.Forgotten = nil, s.Forgotten+1 }
 
+// content returns what a file has: nothing where there is none that can be read, or that has more
+// bytes than limit.
+func (d stateDir) content(name string, limit int64) []byte {
+	f, info, err := osfile.OpenRegular(filepath.Join(d.path, name), os.Lstat, os.OpenFile)
+	if err != nil || f == nil {
+		return nil
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit))
+	if err != nil || info.Size() > limit {
+		return nil
+	}
+	return data
+}
+
 // read decodes a JSON file, and leaves v as it is where there is none that can be read.
 func (d stateDir) read(name string, v any) {
-	path := filepath.Join(d.path, name)
-	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() || info.Size() > maxStateBytes {
-		return
-	}
-	if data, err := os.ReadFile(path); err == nil {
-		_ = json.Unmarshal(data, v)
-	}
+	_ = json.Unmarshal(d.content(name, maxStateBytes), v)
 }
 
 // write replaces a file.
@@ -181,14 +190,9 @@ func (d stateDir) putItems(of, id shader.Digest, items []pack.Item) {
 
 // items returns the items of a pack, and false where they are not known.
 func (d stateDir) items(of, id shader.Digest) ([]pack.Item, bool) {
-	f, err := os.OpenFile(filepath.Join(d.path, of.String(), id.String()+itemsExt), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, false
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxItemsBytes))
+	data := d.content(filepath.Join(of.String(), id.String()+itemsExt), maxItemsBytes)
 	const size = len(pack.Item{})
-	if err != nil || len(data)%size != 0 || len(data) == 0 {
+	if len(data)%size != 0 || len(data) == 0 {
 		return nil, false
 	}
 	items := make([]pack.Item, 0, len(data)/size)
