@@ -231,16 +231,11 @@ func (r *Remote) unpack(ctx context.Context, h *Head, packs []Pack, dir *binary.
 		if err != nil {
 			return err
 		}
-		report, err := pack.Import(body, dir, pack.ImportOptions{
-			Drivers:  []binary.Fingerprint{h.Driver},
-			Expect:   &pack.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},
-			MaxBytes: max(p.Unpacked, 1),
-		})
+		report, err := r.importPack(h, p, body, dir, pack.ImportOptions{})
 		if err != nil {
 			return fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
 		}
 		items = append(items, report.Items...)
-		r.state.putItems(h.Fingerprint, p.SHA256, report.Items)
 		return nil
 	})
 	return items, err

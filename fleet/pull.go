@@ -360,27 +360,31 @@ func (r *Remote) noteCovered(h *Head, missing []Pack) {
 
 // installPack imports a pack while it is read.
 func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reader, job pullJob) (pack.ImportReport, error) {
-	o := pack.ImportOptions{
-		Drivers:  []binary.Fingerprint{h.Driver},
-		Expect:   &pack.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},
-		MaxBytes: max(p.Unpacked, 1),
-		Merge:    job.merge,
-
-		Unrecorded: job.unrecorded,
-	}
-	report, err := pack.Import(from, r.dir, o)
+	o := pack.ImportOptions{Merge: job.merge, Unrecorded: job.unrecorded}
+	report, err := r.importPack(h, p, from, r.dir, o)
 	if busy := err; errors.Is(busy, pack.ErrBusy) {
 		defer time.AfterFunc(lockPatience, func() { r.warn("the pull waits for another process", busy) }).Stop()
 	}
 	for errors.Is(err, pack.ErrBusy) && ctx.Err() == nil {
 		time.Sleep(lockPoll)
-		report, err = pack.Import(from, r.dir, o)
+		report, err = r.importPack(h, p, from, r.dir, o)
 	}
 	if err != nil {
 		return report, err
 	}
-	r.state.putItems(h.Fingerprint, p.SHA256, report.Items)
 	return report, r.markInstalled(h, job.forgotten, p.SHA256)
+}
+
+// importPack imports a pack, which has to be what the head says, and remembers its items.
+func (r *Remote) importPack(h *Head, p Pack, from io.Reader, to *binary.Dir, o pack.ImportOptions) (pack.ImportReport, error) {
+	o.Drivers = []binary.Fingerprint{h.Driver}
+	o.Expect = &pack.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint}
+	o.MaxBytes = max(p.Unpacked, 1)
+	report, err := pack.Import(from, to, o)
+	if err == nil {
+		r.state.putItems(h.Fingerprint, p.SHA256, report.Items)
+	}
+	return report, err
 }
 
 // markInstalled remembers packs, and forgets those that the head does not list. It remembers none
