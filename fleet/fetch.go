@@ -25,10 +25,14 @@ type fetched struct {
 
 func (f *fetched) signed() bool { return f.signer != "" }
 
-// readHead fetches the head of a driver, for those that use its packs. It returns an error
-// that matches ErrNotFound where there is none.
-func (r *Remote) readHead(ctx context.Context, of shader.Digest) (*fetched, error) {
-	f, err := r.fetchHead(ctx, of, r.readSmall)
+// readHead fetches the head of a driver, which the store may have listed, for those that use its
+// packs. It returns an error that matches ErrNotFound where there is none.
+func (r *Remote) readHead(ctx context.Context, of shader.Digest, listed bool) (*fetched, error) {
+	read := r.readSmall
+	if listed {
+		read = r.readListed
+	}
+	f, err := r.fetchHead(ctx, of, read)
 	if err != nil {
 		return nil, err
 	}

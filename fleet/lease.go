@@ -172,7 +172,7 @@ func (r *Remote) awaitHead(ctx context.Context, of shader.Digest) (leased bool, 
 		if leased, err = w.take(ctx); err != nil {
 			return false, err
 		}
-		_, err = r.readHead(ctx, of)
+		_, err = r.readHead(ctx, of, false)
 		if err == nil && leased {
 			r.endLease(of) // a holder pushed between the two requests
 			return false, nil

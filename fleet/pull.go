@@ -81,15 +81,13 @@ func (r *Remote) Pull(ctx context.Context, o PullOptions) (report PullReport, er
 		return report, errors.New("the driver of this machine is not known: set Current or AnyDriver")
 	}
 	unused, failed := 0, error(nil)
-	job := pullJob{again: o.Again, progress: o.Progress, bounds: &pullBounds{room: r.options.MaxBytes}}
+	job := pullJob{again: o.Again, listed: o.AnyDriver, progress: o.Progress, bounds: &pullBounds{room: r.options.MaxBytes}}
 	if len(drivers) > 1 {
 		job.wait = r.options.Patience / 2
 	}
 	for _, of := range drivers {
-		one, err := r.pullCounted(ctx, of, job)
-		if o.AnyDriver && errors.Is(err, ErrNotFound) && one.Heads == 0 { // it is listed: once may be the store's fault
-			one, err = r.pullCounted(ctx, of, job)
-		}
+		one, count, err := r.pullTimed(ctx, of, job)
+		count()
 		report.add(one)
 		class := classify(err)
 		isHead := errors.Is(err, ErrNotFound) || one.Heads == 0 && errors.Is(err, ErrRefused) && class != classRollback
@@ -131,6 +129,7 @@ func (b *pullBounds) end(ctx context.Context, class string) bool {
 // pullJob are the options of one driver's pull.
 type pullJob struct {
 	again    bool
+	listed   bool // the store has listed the head
 	bounds   *pullBounds
 	wait     time.Duration // for the head; 0 = until ctx ends
 	progress func(done, total int64)
@@ -143,13 +142,6 @@ type pullJob struct {
 
 	task      uint64 // of the pull's region
 	forgotten uint64 // see markInstalled
-}
-
-// pullCounted is pullDriver, with the counters.
-func (r *Remote) pullCounted(ctx context.Context, of shader.Digest, job pullJob) (PullReport, error) {
-	report, count, err := r.pullTimed(ctx, of, job)
-	count()
-	return report, err
 }
 
 // pullTimed is pullDriver. count stores the counters.
@@ -209,7 +201,7 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 	for range headAttempts {
 		reading := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Head)
 		limited, end := context.WithTimeout(ctx, cmp.Or(job.wait, time.Hour))
-		head, err := r.readHead(limited, of)
+		head, err := r.readHead(limited, of, job.listed)
 		end()
 		reading.End()
 		if errors.Is(err, ErrNotFound) {
