@@ -12,45 +12,28 @@ import (
 // HelpWidth is the width of help pages, in columns.
 const HelpWidth = 80
 
-// FitHelp makes help pages of root and of the commands below it fit in HelpWidth: see
-// CompleteHelp.
-func (o *Options) FitHelp(root *cobra.Command) {
-	root.SetUsageFunc(func(cmd *cobra.Command) error {
-		o.CompleteHelp(root)
-		return writeUsage(cmd.OutOrStderr(), cmd)
-	})
+// setHelp gives root, and the commands below it, help pages of HelpWidth. Texts and examples have
+// to fit as they are written.
+func (o *Options) setHelp(root *cobra.Command) {
+	root.SetUsageFunc(func(cmd *cobra.Command) error { return writeUsage(cmd.OutOrStderr(), cmd) })
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
-		o.CompleteHelp(root)
 		out := cmd.OutOrStdout()
-		if text := strings.TrimSpace(cmd.Long); text != "" {
+		if text := o.helpText(cmd); text != "" {
 			fmt.Fprintf(out, "%s\n\n", text)
 		}
 		_ = writeUsage(out, cmd)
 	})
 }
 
-// CompleteHelp makes examples of root and of the commands below it fit in HelpWidth, where
-// texts (Long) have to fit as they are written, and appends the fields of results to the
-// texts. Help pages do that themselves: most starts show none, and it takes half a
-// millisecond. What else reads texts or examples calls it before, when all commands were
-// added; the second call does nothing.
-func (o *Options) CompleteHelp(root *cobra.Command) {
-	if o.helpComplete {
-		return
-	}
-	o.helpComplete = true
+// helpText returns the text of a command with the fields of its results.
+func (o *Options) helpText(cmd *cobra.Command) string {
+	text := strings.TrimSpace(cmd.Long)
 	for _, r := range o.Results {
-		r.Command.Long += "\n\n" + r.help()
+		if r.Command == cmd {
+			text += "\n\n" + r.help()
+		}
 	}
-	fitCommand(root)
-}
-
-func fitCommand(cmd *cobra.Command) {
-	cmd.InitDefaultHelpFlag()
-	cmd.Example = fitExample(cmd.Example)
-	for _, sub := range cmd.Commands() {
-		fitCommand(sub)
-	}
+	return text
 }
 
 // writeUsage writes what follows the text of a help page.
@@ -78,7 +61,7 @@ func writeUsage(out io.Writer, cmd *cobra.Command) error {
 	}
 	if cmd.HasAvailableSubCommands() {
 		text := fmt.Sprintf("Use \"%s [command] --help\" for more information about a command.", cmd.CommandPath())
-		fmt.Fprintf(&b, "\n%s\n", wrap(text, HelpWidth))
+		fmt.Fprintf(&b, "\n%s\n", hang(text, 0))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -124,41 +107,4 @@ func cutWidth(text string, width int) (first, rest string) {
 		return text, ""
 	}
 	return text[:at], text[at+1:]
-}
-
-// fitExample breaks commands that are too wide as a shell continues them.
-func fitExample(example string) string {
-	var fitted []string
-	for _, line := range strings.Split(example, "\n") {
-		indent := "  "
-		for utf8.RuneCountInString(line) > HelpWidth {
-			at := lastSpace(line, HelpWidth-2)
-			if at <= len(indent) {
-				break
-			}
-			fitted = append(fitted, line[:at]+" \\")
-			indent = "    "
-			line = indent + line[at+1:]
-		}
-		fitted = append(fitted, line)
-	}
-	return strings.Join(fitted, "\n")
-}
-
-// lastSpace returns the last space up to a column that is outside of quotes.
-func lastSpace(line string, column int) int {
-	last, quote := -1, rune(0)
-	for i, r := range line {
-		switch {
-		case i > column:
-			return last
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '"' || r == '\''):
-			quote = r
-		case quote == 0 && r == ' ':
-			last = i
-		}
-	}
-	return last
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // help is cobra's help, but fails for a command that does not exist.
-func help(name string) Command {
+func (o *Options) help(name string) Command {
 	var f struct {
 		All bool `flag:"all" help:"and of all commands below it, as a page in Markdown"`
 	}
@@ -25,7 +25,7 @@ func help(name string) Command {
 				return nil, Usage(cmd.Root(), err)
 			}
 			if f.All {
-				return nil, helpBelow(shown)
+				return nil, o.helpBelow(shown)
 			}
 			shown.InitDefaultHelpFlag()
 			return nil, shown.Help()
@@ -47,13 +47,13 @@ func help(name string) Command {
 
 // helpBelow prints the help of a command and of those below it, without the global flags of
 // the root again.
-func helpBelow(cmd *cobra.Command) error {
+func (o *Options) helpBelow(cmd *cobra.Command) error {
 	cmd.InitDefaultHelpFlag()
 	usage, _, _ := strings.Cut(cmd.UsageString(), "\nGlobal Flags:")
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "## %s\n\n```\n%s\n\n%s```\n\n", cmd.CommandPath(), cmd.Long, usage)
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "## %s\n\n```\n%s\n\n%s```\n\n", cmd.CommandPath(), o.helpText(cmd), usage)
 	for _, sub := range cmd.Commands() {
 		if err == nil && !sub.Hidden && sub.Name() != "completion" && sub.Name() != "help" {
-			err = helpBelow(sub)
+			err = o.helpBelow(sub)
 		}
 	}
 	return err
@@ -64,9 +64,9 @@ func (o *Options) addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	name := root.Name()
 	examples := map[string]string{
-		"bash":       "bash > ~/.local/share/bash-completion/completions/" + name,
+		"bash":       "bash > \\\n    ~/.local/share/bash-completion/completions/" + name,
 		"zsh":        `zsh > "${fpath[1]}/_` + name + `"`,
-		"fish":       "fish > ~/.config/fish/completions/" + name + ".fish",
+		"fish":       "fish > \\\n    ~/.config/fish/completions/" + name + ".fish",
 		"powershell": "powershell | Out-String | Invoke-Expression",
 	}
 	completion, _, _ := root.Find([]string{"completion"})

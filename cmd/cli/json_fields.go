@@ -31,7 +31,7 @@ type JSONField struct {
 }
 
 // addResult registers the type of result as what cmd prints with --json, where a flag is given
-// unless that is "". CompleteHelp appends its fields to the help.
+// unless that is "". The help has its fields.
 func (o *Options) addResult(cmd *cobra.Command, flag string, result any) {
 	o.Results = append(o.Results, JSONResult{cmd, flag, reflect.TypeOf(result)})
 }
@@ -42,7 +42,7 @@ func (r JSONResult) help() string {
 	if r.Flag != "" {
 		lead = "JSON fields with " + r.Flag + ": "
 	}
-	return wrap(lead+outline(JSONFields(r.Type))+".", HelpWidth)
+	return hang(lead+outline(JSONFields(r.Type))+".", 0)
 }
 
 // JSONFields returns the fields of the JSON object that encoding/json makes of a struct,
@@ -148,24 +148,4 @@ func outline(fields []JSONField) string {
 		list = append(list, text)
 	}
 	return strings.Join(list, ", ")
-}
-
-// wrap breaks text into lines of at most width bytes, where its words allow it.
-func wrap(text string, width int) string {
-	var b strings.Builder
-	column := 0
-	for i, word := range strings.Fields(text) {
-		switch {
-		case i == 0:
-		case column+1+len(word) > width:
-			b.WriteByte('\n')
-			column = 0
-		default:
-			b.WriteByte(' ')
-			column++
-		}
-		b.WriteString(word)
-		column += len(word)
-	}
-	return b.String()
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// WriteManPages writes a manual page for cmd and for each command below it into dir,
+// writeManPages writes a manual page for cmd and for each command below it into dir,
 // which it makes if it is missing. It returns the names of the pages.
-func WriteManPages(dir string, cmd *cobra.Command) ([]string, error) {
+func (o *Options) writeManPages(dir string, cmd *cobra.Command) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	var page strings.Builder
-	writeManPage(&page, cmd)
+	o.writeManPage(&page, cmd)
 	name := manName(cmd) + ".1"
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(page.String()), 0o644); err != nil {
 		return nil, err
 	}
 	pages := []string{name}
 	for _, sub := range manCommands(cmd) {
-		below, err := WriteManPages(dir, sub)
+		below, err := o.writeManPages(dir, sub)
 		if err != nil {
 			return nil, err
 		}
@@ -48,13 +48,13 @@ func manCommands(cmd *cobra.Command) (list []*cobra.Command) {
 
 // writeManPage writes troff. The lines of help texts are kept as they are, since they
 // are broken for a terminal.
-func writeManPage(w io.Writer, cmd *cobra.Command) {
+func (o *Options) writeManPage(w io.Writer, cmd *cobra.Command) {
 	cmd.InitDefaultHelpFlag()
 	name := manName(cmd)
 	fmt.Fprintf(w, ".TH %q 1 \"\" %q\n", strings.ToUpper(name), "shadercache "+ReadVersion().Version)
 	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", troff(name), troff(cmd.Short))
 	writeManText(w, "SYNOPSIS", cmd.UseLine())
-	writeManText(w, "DESCRIPTION", cmd.Long)
+	writeManText(w, "DESCRIPTION", o.helpText(cmd))
 	writeManFlags(w, "OPTIONS", cmd.NonInheritedFlags())
 	writeManFlags(w, "GLOBAL OPTIONS", cmd.InheritedFlags())
 	writeManText(w, "EXAMPLES", cmd.Example)

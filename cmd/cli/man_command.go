@@ -26,8 +26,7 @@ func (o *Options) man(name string) Command {
 		Unused:  DirFlags + GPUFlags, Result: manResult{},
 		Check: func(cmd *cobra.Command, args []string) error { return NoStdout(cmd, args[0]) },
 		Run: func(cmd *cobra.Command, args []string) (Result, error) {
-			o.CompleteHelp(cmd.Root())
-			pages, err := WriteManPages(args[0], cmd.Root())
+			pages, err := o.writeManPages(args[0], cmd.Root())
 			return manResult{args[0], pages}, err
 		},
 	}

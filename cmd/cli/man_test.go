@@ -19,7 +19,7 @@ func TestManPages(t *testing.T) {
 	root.PersistentFlags().Bool("json", false, "print JSON")
 	root.AddCommand(sub, &cobra.Command{Use: "child", Hidden: true, Run: func(*cobra.Command, []string) {}})
 	dir := filepath.Join(t.TempDir(), "man1")
-	pages, err := WriteManPages(dir, root)
+	pages, err := new(Options).writeManPages(dir, root)
 	if err != nil || !slices.Equal(pages, []string{"tool.1", "tool-work.1"}) {
 		t.Fatalf("%q, %v", pages, err)
 	}
@@ -40,7 +40,7 @@ func TestManPages(t *testing.T) {
 			t.Errorf("%s has a hidden flag", page)
 		}
 	}
-	if _, err := WriteManPages(filepath.Join(dir, "tool.1"), root); err == nil {
+	if _, err := new(Options).writeManPages(filepath.Join(dir, "tool.1"), root); err == nil {
 		t.Error("pages were written into a file")
 	}
 }

@@ -28,9 +28,8 @@ type Options struct {
 	command trace.Region
 
 	// Results are what commands print with --json.
-	Results      []JSONResult
-	helpComplete bool // see CompleteHelp
-	placeSaid    bool // see WarnOfPlace
+	Results   []JSONResult
+	placeSaid bool // see WarnOfPlace
 }
 
 // ContextKind is a flag with the kind of context that a command opens.

@@ -58,7 +58,7 @@ func (o *Options) NewRoot(root *cobra.Command, commands ...Command) *cobra.Comma
 	addFlags(root, root.PersistentFlags(), reflect.ValueOf(o).Elem())
 	o.Add(root, append(commands, o.version(root.Name()), o.man(root.Name()))...)
 	o.addCompletion(root)
-	root.SetHelpCommand(o.build(help(root.Name())))
-	o.FitHelp(root)
+	root.SetHelpCommand(o.build(o.help(root.Name())))
+	o.setHelp(root)
 	return root
 }

@@ -73,7 +73,7 @@ func (o *options) benchStartupCommand() cli.Command {
 		Short: "Measure the start with and without the two cache layers",
 		Long:  benchStartupUsage,
 		Example: "  shadercache bench startup --programs 48 --repeat 5 --json\n" +
-			"  shadercache bench startup --remote loopback --latency 40ms --bandwidth 100Mb/s --budget 1s",
+			"  shadercache bench startup --remote loopback --latency 40ms \\\n    --bandwidth 100Mb/s --budget 1s",
 		Flags: &f, GPUs: cli.EachGPU, Files: []string{"chart", "report"}, Result: startup.Result{},
 		Setup: func(cmd *cobra.Command) {
 			cli.Complete(cmd, "scenario", append([]string{"all"}, append(startup.Scenarios, startup.Remote, startup.RemoteNext)...)...)

@@ -32,7 +32,7 @@ func (o *options) devicesCommand() cli.Command {
 		Use:     "devices",
 		Short:   "List the GPUs",
 		Long:    devicesUsage,
-		Example: "  shadercache devices --json | jq -r '.devices[] | select(.software | not).index'",
+		Example: "  shadercache devices --json | jq -r \\\n    '.devices[] | select(.software | not).index'",
 		GPUs:    cli.SeveralGPUs, Result: devicesResult{},
 		Run: func(*cobra.Command, []string) (cli.Result, error) { return o.listDevices() },
 	}

@@ -37,11 +37,12 @@ The exit code is 1 when something is wrong.`
 
 func (o *options) doctorCommand() cli.Command {
 	return cli.Command{
-		Use:     "doctor [flags]",
-		Short:   "Find what keeps the cache from working",
-		Long:    doctorUsage,
-		Example: `  shadercache doctor --json | jq -r '.findings[] | select(.level == "wrong").mend'`,
-		GPUs:    cli.SeveralGPUs, Result: doctor.Report{},
+		Use:   "doctor [flags]",
+		Short: "Find what keeps the cache from working",
+		Long:  doctorUsage,
+		Example: `  shadercache doctor --json | jq -r \
+    '.findings[] | select(.level == "wrong").mend'`,
+		GPUs: cli.SeveralGPUs, Result: doctor.Report{},
 		Run: func(*cobra.Command, []string) (cli.Result, error) { return doctor.Examine(&o.Options), nil },
 	}
 }

@@ -114,7 +114,7 @@ func (o *options) changeKeysCommand(use, short string, change func(l *fleet.KeyL
 	keys := strings.Count(use, "KEY.pub")
 	return cli.Command{
 		Use: use + " --root ROOT [URL]", Short: short, Long: short + ".\n\n" + remoteKeysUsage,
-		Example: "  shadercache remote keys " + use + " --root root.key https://cache.example.com/app",
+		Example: "  shadercache remote keys " + use + " --root root.key \\\n    https://cache.example.com/app",
 		Args:    cli.CountArguments(keys, keys+1, "name "+cli.Plural(keys, "key")+", and the URL, if $SHADERCACHE_REMOTE has it not"),
 		Flags:   &f, Result: &remoteKeysResult{}, Unused: cli.GPUFlags,
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {

@@ -43,7 +43,7 @@ func newBenchDevices(o *options) cli.Command {
 		Use:     "devices [--workloads NAMES] [--seconds S] [--repeat N]",
 		Short:   "Compare several GPUs with one",
 		Long:    benchDevicesUsage,
-		Example: "  shadercache-lab bench devices --device 0,1 --workloads small,conv --json | jq '.rows[] | {detail, ratio}'",
+		Example: "  shadercache-lab bench devices --device 0,1 --workloads small,conv --json | \\\n    jq '.rows[] | {detail, ratio}'",
 		Result:  group.Result{},
 		GPUs:    cli.SeveralGPUs,
 		Flags:   &b,

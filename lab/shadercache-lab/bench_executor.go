@@ -63,7 +63,7 @@ func newBenchExecutor(o *options) cli.Command {
 		Use:     "executor [--workloads NAMES] [--seconds S] [--repeat N] [--large-bytes SIZE] [--soak TIME]",
 		Short:   "Measure jobs with uploads and downloads, one after the other and side by side",
 		Long:    benchExecutorUsage,
-		Example: "  shadercache-lab bench executor --workloads small --json | jq '.rows[] | select(.kernel_us == 1000)'",
+		Example: "  shadercache-lab bench executor --workloads small --json | jq \\\n    '.rows[] | select(.kernel_us == 1000)'",
 		Result:  jobs.Result{},
 		Flags:   &b,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {

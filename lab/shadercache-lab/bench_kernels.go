@@ -65,17 +65,19 @@ The exit code is 1 when a result was wrong.`
 
 func newBenchConv2D(o *options) cli.Command {
 	return newBenchKernels(o, conv2d.Conv2DKind, []string{"resnet", "seed"}, cli.Command{
-		Short:   "Measure convolutions",
-		Long:    benchConv2DUsage,
-		Example: `  shadercache-lab bench conv2d resnet --tune --peer-command "python3 lab/bench/peers/peers.py" --json`,
+		Short: "Measure convolutions",
+		Long:  benchConv2DUsage,
+		Example: `  shadercache-lab bench conv2d resnet --tune --peer-command \
+    "python3 lab/bench/peers/peers.py" --json`,
 	})
 }
 
 func newBenchGEMM(o *options) cli.Command {
 	return newBenchKernels(o, conv2d.GEMMKind, []string{"square", "odd", "skinny", "epilogue"}, cli.Command{
-		Short:   "Measure matrix products",
-		Long:    benchGEMMUsage,
-		Example: `  shadercache-lab bench gemm --tune --peer-command "python3 lab/bench/peers/peers.py" --json`,
+		Short: "Measure matrix products",
+		Long:  benchGEMMUsage,
+		Example: `  shadercache-lab bench gemm --tune --peer-command \
+    "python3 lab/bench/peers/peers.py" --json`,
 	})
 }
 

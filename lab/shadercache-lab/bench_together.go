@@ -45,7 +45,7 @@ func newBenchTogether(o *options) cli.Command {
 		Use:     "together [--workloads NAMES] [--processes N,...] [--machines N,...] [--remote NAMES] [--latency D,...] [--programs N] [--repeat N]",
 		Short:   "Measure processes that start at the same time",
 		Long:    benchTogetherUsage,
-		Example: "  shadercache-lab bench together --workloads machines --machines 6 --latency 0s,20ms --json | jq '.rows[] | {latency_ms, ratio, missed}'",
+		Example: "  shadercache-lab bench together --workloads machines --machines 6 \\\n    --latency 0s,20ms --json | jq '.rows[] | {latency_ms, ratio, missed}'",
 		Result:  together.Result{},
 		Flags:   &b,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {

@@ -122,7 +122,7 @@ func newRunInterpreter(o *options) cli.Command {
 		Use:     "interpreter FILE [--machines N] [--cycles N] [--form NAME] [--reg x0=5] ...",
 		Short:   "Run ARM instructions on the GPU",
 		Long:    runInterpreterUsage,
-		Example: "  shadercache-lab run interpreter lab/demo/interpreter/testdata/fibonacci.s --machines 90 --memory 64KiB --reg x0=machine --machine 50",
+		Example: "  shadercache-lab run interpreter lab/demo/interpreter/testdata/fibonacci.s \\\n    --machines 90 --memory 64KiB --reg x0=machine --machine 50",
 		Args:    cli.OneArgument("name one file to run"),
 		Result:  interpreterResult{},
 		Flags:   &f,

@@ -86,7 +86,7 @@ func newRunWave(o *options) cli.Command {
 		Use:     "wave [--size WxH] [--tiles WxH] [--steps N] [--poke X,Y,HEIGHT[@STEP]]... [--out DIR]",
 		Short:   "Run a wave equation that stays on the GPU",
 		Long:    runWaveUsage,
-		Example: "  shadercache-lab run wave --size 512x512 --steps 600 --poke 200,200,1 --poke 320,300,-1@100 --every 20 --out frames --verify",
+		Example: "  shadercache-lab run wave --size 512x512 --steps 600 --poke 200,200,1 \\\n    --poke 320,300,-1@100 --every 20 --out frames --verify",
 		Result:  waveResult{},
 		Flags:   &f,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
