@@ -41,8 +41,8 @@ type ChildResult struct {
 // RunChild runs one scenario in this process. It opens the GPU while another goroutine
 // prepares sources and expected results, then runs every program once.
 func RunChild(o *cli.Options, options ChildOptions) (r *ChildResult, err error) {
-	started := processStart()
-	w := work{preload: options.Preload}
+	started := ProcessStart()
+	w := Work{preload: options.Preload}
 	var prepare errgroup.Group
 	prepare.Go(func() error {
 		preparing := o.BeginTrace("prepare")
@@ -54,17 +54,14 @@ func RunChild(o *cli.Options, options ChildOptions) (r *ChildResult, err error) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	if err := g.Context.Require45("these programs"); err != nil {
-		return nil, err
-	}
 	running := o.BeginTrace("run")
-	err = w.run(g)
+	err = w.Run(g)
 	running.End()
 	if err != nil {
 		return nil, err
 	}
 	verifying := o.BeginTrace("verify")
-	verified := w.verify()
+	verified := w.Verify()
 	verifying.End()
 	process := time.Since(started)
 	r = &ChildResult{
@@ -98,14 +95,11 @@ func unmanaged(d drivercache.State) string {
 	return d.String()
 }
 
-// ProcessStart returns when the benchmark that started this process did, or now.
-func ProcessStart() time.Time { return processStart() }
-
 // StartedNow returns the variable that tells a child process when it was started.
 func StartedNow() string { return fmt.Sprintf("%s=%d", startedEnvironment, time.Now().UnixNano()) }
 
-// processStart returns when the parent started this process, or now.
-func processStart() time.Time {
+// ProcessStart returns when the benchmark that started this process did, or now.
+func ProcessStart() time.Time {
 	nanos, err := strconv.ParseInt(os.Getenv(startedEnvironment), 10, 64)
 	if err != nil {
 		return time.Now()

@@ -67,8 +67,6 @@ func medianFigures(runs []Figures) Figures {
 	return m
 }
 
-func median(values []float64) float64 { return stats.NewSpread(values).Median }
-
 // speedup returns slow / fast, or 0 where a scenario did not run.
 func speedup(slow, fast float64) float64 {
 	if slow == 0 || fast == 0 {

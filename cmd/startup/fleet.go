@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/cmd/startup/link"
 	"github.com/shadercache/shadercache/cmd/startup/objects"
@@ -166,7 +167,7 @@ func (f *Fleet) Environment(round int) []string {
 func (f *Fleet) figures(all map[string]Figures) *FleetFigures {
 	r := &FleetFigures{
 		Remote: Loopback, LatencyMillis: cli.Milliseconds(f.Latency), BudgetMillis: cli.Milliseconds(f.Budget),
-		PushMillis:     median(f.pushes),
+		PushMillis:     stats.Median(f.pushes),
 		RatioToWarm:    speedup(all[Remote].ProcessMillis, all[Both].ProcessMillis),
 		ExtraMillis:    all[Remote].ProcessMillis - all[Both].ProcessMillis,
 		ExtraColdMilli: all[Remote].ProcessMillis - all[Cold].ProcessMillis,
@@ -174,9 +175,8 @@ func (f *Fleet) figures(all map[string]Figures) *FleetFigures {
 	if f.Bandwidth != 0 {
 		r.Bandwidth = f.Bandwidth.String()
 	}
-	if u, err := url.Parse(f.Remote); err == nil && f.Remote != Loopback {
-		u.User, u.RawQuery = nil, ""
-		r.Remote = u.String()
+	if f.Remote != Loopback {
+		r.Remote = fleet.ShownURL(f.Remote)
 	}
 	for _, p := range f.pushed {
 		r.PushedBytes = p.Bytes

@@ -7,7 +7,6 @@ import (
 
 	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
-	"github.com/shadercache/shadercache/cmd/startup/chart"
 	"github.com/shadercache/shadercache/fleet"
 )
 
@@ -81,7 +80,7 @@ func (r *Result) Print(w io.Writer) {
 	r.Header.Print(w, r.Workload+" on "+r.GPU)
 	fmt.Fprintln(w)
 	r.printTables(w)
-	r.chart().WriteText(w)
+	r.Chart().WriteText(w)
 	fmt.Fprintln(w)
 	if r.SpeedupVsCold > 0 {
 		fmt.Fprintf(w, "both layers: %.1f times as fast as cold, %.1f from the start of the process\n", r.SpeedupVsCold, r.ProcessSpeedupVsCold)
@@ -133,14 +132,4 @@ func (r *Result) printFleet(w io.Writer) {
 		fmt.Fprintf(w, "remote, from the start of the process: %.2f times a warm start (%+.0f ms), %+.0f ms to a cold one\n",
 			f.RatioToWarm, f.ExtraMillis, f.ExtraColdMilli)
 	}
-}
-
-// chart returns the totals as a chart.
-func (r *Result) chart() chart.Chart {
-	s := chart.Startup{GPU: r.GPU, Driver: r.Driver, Programs: r.Programs, Repeat: r.Repeat, Preload: r.Preload,
-		Origin: []string{r.Origin.Machine(), r.Origin.Moment()}, Scenarios: map[string]chart.Scenario{}}
-	for name, f := range r.Scenarios {
-		s.Scenarios[name] = chart.Scenario{Total: f.TotalMillis, Least: f.LeastTotalMillis, Most: f.MostTotalMillis, Context: f.ContextMillis}
-	}
-	return s.Chart()
 }

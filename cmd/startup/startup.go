@@ -116,7 +116,7 @@ func Run(o *cli.Options, options Options) (*Result, error) {
 	result := r.result()
 	if r.Chart != "" && result.Verdict() == nil {
 		err = o.WriteOutput(r.Chart, 0o644, func(w io.Writer) error {
-			_, err := io.WriteString(w, result.chart().SVG())
+			_, err := io.WriteString(w, result.Chart(result.Origin.Machine(), result.Origin.Moment()).SVG())
 			return err
 		})
 	}

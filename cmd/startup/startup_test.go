@@ -107,7 +107,7 @@ func TestVerdict(t *testing.T) {
 
 // A result that is not all right must show, whichever element is wrong.
 func TestWorkVerify(t *testing.T) {
-	var w work
+	var w Work
 	if err := w.prepare(14); err != nil {
 		t.Fatal(err)
 	}
@@ -116,12 +116,12 @@ func TestWorkVerify(t *testing.T) {
 			w.results[i][j] = float32(v)
 		}
 	}
-	if !w.verify() {
+	if !w.Verify() {
 		t.Fatal("the expected values are not accepted")
 	}
 	last := w.results[13]
 	last[len(last)-1] += 1
-	if w.verify() {
+	if w.Verify() {
 		t.Error("a wrong element is accepted")
 	}
 }

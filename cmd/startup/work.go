@@ -18,8 +18,9 @@ import (
 // With it the sources are built before there is a context to ask.
 const SharedBytes = 32 << 10
 
-// work is the workload in one process: programs, inputs, expected results and results.
-type work struct {
+// Work is the workload for one GPU: its programs are loaded one after the other, each until its
+// first result is in host memory.
+type Work struct {
 	problem  conv2d.GEMMProblem
 	programs []Program
 	sources  []*shader.Source
@@ -33,8 +34,14 @@ type work struct {
 	total               time.Duration
 }
 
+// NewWork prepares the workload with a number of programs. It needs no GPU.
+func NewWork(programs int) (*Work, error) {
+	w := &Work{}
+	return w, w.prepare(programs)
+}
+
 // prepare does everything that needs no GPU.
-func (w *work) prepare(programs int) (err error) {
+func (w *Work) prepare(programs int) (err error) {
 	w.problem = problem()
 	if w.programs, err = Programs(programs, SharedBytes); err != nil {
 		return err
@@ -62,8 +69,11 @@ func (w *work) prepare(programs int) (err error) {
 // matrices are those of the product on the device.
 type matrices struct{ a, b, c glctx.Buffer }
 
-// run gets and dispatches every program, with one set of buffers.
-func (w *work) run(g *cli.GPU) (err error) {
+// Run gets and dispatches every program on a GPU, with one set of buffers.
+func (w *Work) Run(g *cli.GPU) (err error) {
+	if err := g.Context.Require45("these programs"); err != nil {
+		return err
+	}
 	var buffers matrices
 	err = g.Context.Do(func(gl *glctx.GL) (err error) {
 		buffers, err = w.upload(gl)
@@ -94,7 +104,7 @@ func (w *work) run(g *cli.GPU) (err error) {
 	return nil
 }
 
-func (w *work) upload(gl *glctx.GL) (b matrices, err error) {
+func (w *Work) upload(gl *glctx.GL) (b matrices, err error) {
 	a, c := glctx.Bytes(w.a), glctx.Bytes(w.b)
 	if b.a, err = gl.NewBuffer(len(a), a); err != nil {
 		return b, err
@@ -108,7 +118,7 @@ func (w *work) upload(gl *glctx.GL) (b matrices, err error) {
 
 // preloadAll makes all programs resident. A program's share of the time is what passed
 // since the one before it was ready, so that the shares add up.
-func (w *work) preloadAll(g *cli.GPU, began time.Time) error {
+func (w *Work) preloadAll(g *cli.GPU, began time.Time) error {
 	results, err := g.Cache.Preload(context.Background(), w.sources, func(cache.PreloadResult) {
 		now := time.Now()
 		w.shares = append(w.shares, cli.Milliseconds(now.Sub(began)))
@@ -122,7 +132,7 @@ func (w *work) preloadAll(g *cli.GPU, began time.Time) error {
 
 // runOne times one program: getting it, then its first dispatch until the result is in
 // host memory.
-func (w *work) runOne(g *cli.GPU, i int, buffers matrices) error {
+func (w *Work) runOne(g *cli.GPU, i int, buffers matrices) error {
 	start := time.Now()
 	handle, err := g.Cache.Get(context.Background(), w.sources[i])
 	if err != nil {
@@ -147,8 +157,8 @@ func (w *work) runOne(g *cli.GPU, i int, buffers matrices) error {
 	return err
 }
 
-// verify compares every element of every result, on all processors.
-func (w *work) verify() bool {
+// Verify reports whether every element of every result is right. It compares on all processors.
+func (w *Work) Verify() bool {
 	wrong := make([]int, len(w.results))
 	var checks errgroup.Group
 	for i := range w.results {

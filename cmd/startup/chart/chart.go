@@ -9,8 +9,6 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // Chart is a list of bars with its title and notes.
@@ -75,16 +73,4 @@ func textBar(value, longest float64) string {
 		text += string(eighths[n%8-1])
 	}
 	return text
-}
-
-// WriteSVG writes the picture to a file, atomically; to a device or FIFO directly.
-func (c Chart) WriteSVG(file string) error {
-	err := osfile.WriteOutput(file, 0o644, func(w io.Writer) error {
-		_, err := io.WriteString(w, c.SVG())
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("chart: write: %w", err)
-	}
-	return nil
 }

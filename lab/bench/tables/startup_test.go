@@ -3,7 +3,8 @@ package tables
 import (
 	"fmt"
 
-	"github.com/shadercache/shadercache/cmd/startup/chart"
+	"github.com/shadercache/shadercache/cmd/bench"
+	"github.com/shadercache/shadercache/cmd/startup"
 )
 
 // startupTable returns the scenarios of bench startup, in milliseconds.
@@ -18,12 +19,12 @@ func startupTable(l startupLog) string {
 
 // startupPicture returns the totals, drawn as bench startup draws them.
 func startupPicture(l startupLog, log string) string {
-	s := chart.Startup{GPU: l.GPU, Driver: l.Driver, Programs: l.Programs, Repeat: l.Repeat, Preload: l.Preload,
-		Origin: []string{"Figures: docs/logs/" + log}, Scenarios: map[string]chart.Scenario{}}
+	r := startup.Result{Header: bench.Header{GPU: l.GPU, Driver: l.Driver}, Programs: l.Programs, Repeat: l.Repeat, Preload: l.Preload,
+		Scenarios: map[string]startup.Figures{}}
 	for name, f := range l.Scenarios {
-		s.Scenarios[name] = chart.Scenario{Total: f.Total, Least: f.LeastTotal, Most: f.MostTotal, Context: f.Context}
+		r.Scenarios[name] = startup.Figures{TotalMillis: f.Total, LeastTotalMillis: f.LeastTotal, MostTotalMillis: f.MostTotal, ContextMillis: f.Context}
 	}
-	return s.Chart().SVG()
+	return r.Chart("Figures: docs/logs/" + log).SVG()
 }
 
 // ms returns a time in milliseconds with three to four digits.
