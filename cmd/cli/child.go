@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -17,14 +19,9 @@ import (
 // directory; a private place has its upstream directory there too. With --json what the
 // child's driver prints becomes JSONMessages.
 func (o *Options) ChildCommand(ctx context.Context, dir string, command []string, arguments ...string) (*exec.Cmd, error) {
-	executable, err := os.Executable()
+	executable, err := executable()
 	if err != nil {
 		return nil, err
-	}
-	const running = "/proc/self/exe" // on Linux, whatever became of the file
-	own, _ := os.Stat(running)
-	if file, err := os.Stat(executable); own != nil && (err != nil || !os.SameFile(own, file)) {
-		executable = running
 	}
 	all := append(command, "--device", o.Device, "--api", o.API.String(),
 		"--driver-cache", o.DriverCache.String(), "--log-level", o.LogLevel.String(),
@@ -41,6 +38,35 @@ func (o *Options) ChildCommand(ctx context.Context, dir string, command []string
 		child.Stderr = &messageLines{to: o.Stderr}
 	}
 	return child, nil
+}
+
+// executable returns the path of the file of this process.
+func executable() (string, error) {
+	path, err := os.Executable()
+	const running = "/proc/self/exe" // on Linux, whatever became of the file
+	own, _ := os.Stat(running)
+	if file, statErr := os.Stat(path); own != nil && (statErr != nil || !os.SameFile(own, file)) {
+		path = running
+	}
+	return path, err
+}
+
+// ReadChild runs a command of ChildCommand and decodes the object that it prints. It returns
+// ErrReported where the process failed, which has printed its error.
+func ReadChild(ctx context.Context, child *exec.Cmd, result any) error {
+	output, err := child.Output()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, new(*exec.ExitError)):
+		return ErrReported
+	case err != nil:
+		return err
+	}
+	if err := json.Unmarshal(output, result); err != nil {
+		return fmt.Errorf("the child printed no result: %w", err)
+	}
+	return nil
 }
 
 // RunApart runs a process that gets no signals of the terminal, and SIGTERM where this process

@@ -140,7 +140,7 @@ func (o *Options) printTitle(t *Turn, further bool) {
 // runTurn runs cmd for the first GPU of a turn, in a process that gets the arguments of this
 // one. It returns an error where the process cannot be started, or after an interrupt.
 func (o *Options) runTurn(cmd *cobra.Command, t *Turn, signals <-chan os.Signal) error {
-	executable, err := os.Executable()
+	executable, err := executable()
 	if err != nil {
 		return err
 	}

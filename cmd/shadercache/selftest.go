@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 
@@ -154,16 +152,9 @@ func (o *options) selftestRun(ctx context.Context, work string, r *selftestResul
 	}
 	// Programs of an upstream directory or a remote would not be compiled, and a remote would get these.
 	child.Env = append(os.Environ(), "SHADERCACHE_UPSTREAM=", "SHADERCACHE_REMOTE=")
-	output, err := child.Output()
-	if errors.As(err, new(*exec.ExitError)) && ctx.Err() == nil {
-		return selftestRun{}, cli.ErrReported // the child has printed its error
-	}
-	if err := errors.Join(ctx.Err(), err); err != nil {
-		return selftestRun{}, err
-	}
 	var figures startup.ChildResult
-	if err := json.Unmarshal(output, &figures); err != nil {
-		return selftestRun{}, fmt.Errorf("the child printed no result: %w", err)
+	if err := cli.ReadChild(ctx, child, &figures); err != nil {
+		return selftestRun{}, err
 	}
 	lifetime, err := dir.Lifetime()
 	r.GPU, r.Driver = figures.GPU, figures.Driver

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/exec"
 
 	"github.com/spf13/cobra"
 
@@ -40,18 +39,11 @@ func (o *options) allDevices(ctx context.Context) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := child.Output()
-	if errors.As(err, new(*exec.ExitError)) && ctx.Err() == nil {
-		return nil, cli.ErrReported // by the process
-	}
-	if err == nil {
-		err = json.Unmarshal(out, &names)
-	}
-	if err == nil && len(names) == 0 {
+	if err = cli.ReadChild(ctx, child, &names); err == nil && len(names) == 0 {
 		err = errors.New("there are none")
 	}
 	if err != nil {
-		return nil, errors.Join(ctx.Err(), fmt.Errorf("list the GPUs: %w", err))
+		return nil, fmt.Errorf("list the GPUs: %w", err)
 	}
 	return names, nil
 }

@@ -27,12 +27,15 @@ func TestMain(m *testing.M) {
 }
 
 func childMain(args []string) error {
-	o := cli.Options{DriverCache: true, Stderr: os.Stderr}
+	o := cli.Options{Stderr: os.Stderr}
 	var b ChildOptions
 	flags := flag.NewFlagSet(ChildCommand, flag.ExitOnError)
 	flags.StringVar(&o.Dir, "dir", "", "")
 	flags.StringVar(&o.Device, "device", "", "")
+	flags.Func("api", "", o.API.Set)
+	flags.Func("driver-cache", "", o.DriverCache.Set)
 	flags.Func("log-level", "", o.LogLevel.Set)
+	flags.BoolVar(&o.JSON, "json", false, "")
 	flags.IntVar(&b.Programs, "programs", 0, "")
 	flags.BoolVar(&b.MemoryOnly, "memory-only", false, "")
 	flags.BoolVar(&b.Preload, "preload", false, "")
@@ -44,12 +47,18 @@ func childMain(args []string) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
+func options(t *testing.T) *cli.Options {
+	o := clitest.Options(t)
+	o.DriverCache = true
+	return o
+}
+
 // Scenarios without program binaries compile everything, the others nothing, whether or
 // not the programs are preloaded; the chart is written and nothing else is left.
 func TestRun(t *testing.T) {
 	for preload, scenarios := range map[bool][]string{false: {Both}, true: Scenarios} {
 		work, pictures := t.TempDir(), filepath.Join(t.TempDir(), "new")
-		r, err := Run(clitest.Options(t), Options{Programs: 2, Repeat: 1, Scenarios: scenarios, Preload: preload,
+		r, err := Run(options(t), Options{Programs: 2, Repeat: 1, Scenarios: scenarios, Preload: preload,
 			Chart: filepath.Join(pictures, "chart.svg"), WorkDir: work})
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +125,7 @@ func TestRunWithARemote(t *testing.T) {
 		{FleetOptions{Remote: Loopback, Latency: 5 * time.Millisecond, Bandwidth: 1e9, Budget: time.Minute}, "pulled"},
 		{FleetOptions{Remote: Loopback, Latency: 300 * time.Millisecond, Budget: time.Millisecond}, "late"},
 	} {
-		r, err := Run(clitest.Options(t), Options{Programs: 2, Repeat: 1, Scenarios: FleetScenarios, FleetOptions: c.fleet, WorkDir: filepath.Join(t.TempDir(), "made")})
+		r, err := Run(options(t), Options{Programs: 2, Repeat: 1, Scenarios: FleetScenarios, FleetOptions: c.fleet, WorkDir: filepath.Join(t.TempDir(), "made")})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,15 +7,13 @@
 package startup
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -200,31 +198,18 @@ func (r *run) round(ctx context.Context, dir string, number int) error {
 
 // child runs one scenario in a fresh process of this executable.
 func (r *run) child(ctx context.Context, scenario, dir string, programs, round int) (Figures, error) {
-	executable, err := os.Executable()
+	environment, state, own := ScenarioEnvironment(os.Environ()), driverCacheState(dir), *r.cli
+	if scenario == Upstream {
+		environment = upstreamEnvironment(environment, dir)
+		if dir = ""; slog.Level(own.LogLevel) == slog.LevelWarn {
+			own.LogLevel = cli.LogLevel(slog.LevelError) // that a private place is used is the point
+		}
+	}
+	child, err := own.ChildCommand(ctx, dir, []string{"bench", ChildCommand}, "--programs", strconv.Itoa(programs),
+		"--memory-only="+strconv.FormatBool(scenario == DriverOnly), "--preload="+strconv.FormatBool(r.Preload))
 	if err != nil {
 		return Figures{}, err
 	}
-	environment, state := ScenarioEnvironment(os.Environ()), driverCacheState(dir)
-	arguments := []string{"bench", ChildCommand, "--dir", dir}
-	if scenario == Upstream {
-		environment, arguments = upstreamEnvironment(environment, dir), arguments[:2]
-	}
-	level := r.cli.LogLevel.String()
-	if scenario == Upstream && level == "warn" {
-		level = "error" // that a private place is used is the point
-	}
-	arguments = append(arguments, "--device", r.cli.Device,
-		"--log-level", level, "--programs", strconv.Itoa(programs))
-	if scenario == DriverOnly {
-		arguments = append(arguments, "--memory-only")
-	}
-	if r.Preload {
-		arguments = append(arguments, "--preload")
-	}
-	var stdout bytes.Buffer
-	child := exec.CommandContext(ctx, executable, arguments...)
-	child.Args[0] = os.Args[0]
-	child.Stdout, child.Stderr = &stdout, r.cli.Stderr
 	if isFleet(scenario) {
 		environment = append(environment, r.far.Environment(round)...)
 	}
@@ -232,18 +217,9 @@ func (r *run) child(ctx context.Context, scenario, dir string, programs, round i
 		environment = append(environment, trace.Variable+"="+r.trace)
 	}
 	child.Env = append(environment, StartedNow())
-	if err := child.Run(); err != nil {
-		if ctx.Err() != nil {
-			return Figures{}, ctx.Err()
-		}
-		if errors.As(err, new(*exec.ExitError)) {
-			return Figures{}, cli.ErrReported // by the child
-		}
-		return Figures{}, err
-	}
 	var c ChildResult
-	if err := json.Unmarshal(stdout.Bytes(), &c); err != nil {
-		return Figures{}, fmt.Errorf("the child printed no result: %w", err)
+	if err := cli.ReadChild(ctx, child, &c); err != nil {
+		return Figures{}, err
 	}
 	r.gpu, r.drv = c.GPU, c.Driver
 	c.DriverCache = cmp.Or(c.DriverCache, state)

@@ -1,13 +1,9 @@
 package group
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"strconv"
 	"time"
 
@@ -180,25 +176,11 @@ const leastStarts = 5
 
 // child runs RunChild in a process of this executable.
 func (r *run) child(dir string, first bool) (*StartRow, error) {
-	executable, err := os.Executable()
+	cmd, err := r.cli.ChildCommand(r.ctx, dir, []string{"bench", ChildCommand}, "--programs", strconv.Itoa(r.Programs), "--first="+strconv.FormatBool(first))
 	if err != nil {
 		return nil, err
 	}
-	var stdout bytes.Buffer
-	cmd := exec.CommandContext(r.ctx, executable, "bench", ChildCommand, "--dir", dir, "--device", r.cli.Device,
-		"--log-level", r.cli.LogLevel.String(), "--programs", strconv.Itoa(r.Programs), "--first="+strconv.FormatBool(first))
-	cmd.Args[0] = os.Args[0]
-	cmd.Stdout, cmd.Stderr = &stdout, r.cli.Stderr
 	cmd.Env = append(os.Environ(), startup.StartedNow())
-	if err := cmd.Run(); err != nil {
-		if errors.As(err, new(*exec.ExitError)) && r.ctx.Err() == nil {
-			return nil, cli.ErrReported // by the child
-		}
-		return nil, errors.Join(r.ctx.Err(), err)
-	}
 	row := &StartRow{}
-	if err := json.Unmarshal(stdout.Bytes(), row); err != nil {
-		return nil, fmt.Errorf("the child printed no result: %w", err)
-	}
-	return row, nil
+	return row, cli.ReadChild(r.ctx, cmd, row)
 }
