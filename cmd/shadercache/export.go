@@ -70,8 +70,8 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 			return nil, err
 		}
 	}
-	bar := o.NewProgress(100, "exporting")
-	eo.Progress = func(done, total int64) { _ = bar.Set(percent(done, total)) }
+	bar := o.NewBar("exporting")
+	eo.Progress = bar.Set
 	ctx, stop := cli.Interruptible()
 	defer stop()
 	eo.Done = ctx.Done()
@@ -82,7 +82,7 @@ func (o *options) export(file string, f exportFlags) (*exportResult, error) {
 		r.FileBytes = counted.bytes
 		return err
 	})
-	_ = bar.Finish()
+	bar.Finish()
 	if err != nil {
 		return nil, err
 	}
@@ -102,14 +102,6 @@ func (w *countingWriter) Write(data []byte) (int, error) {
 	n, err := w.Writer.Write(data)
 	w.bytes += int64(n)
 	return n, err
-}
-
-// percent returns the progress in 100 steps.
-func percent(done, total int64) int {
-	if total <= 0 {
-		return 0
-	}
-	return int(min(100, 100*done/total))
 }
 
 // chosenDrivers returns the drivers that names choose, or nil for all of them.

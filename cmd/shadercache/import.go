@@ -101,11 +101,11 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 	if err != nil {
 		return nil, err
 	}
-	bar := o.NewProgress(100, "importing")
-	take.Progress = func(done, total int64) { _ = bar.Set(percent(done, total)) }
+	bar := o.NewBar("importing")
+	take.Progress = bar.Set
 	r := &importResult{Dir: dir.Path(), Devices: []importDevice{}}
 	r.ImportReport, err = pack.ImportFile(file, dir, take)
-	_ = bar.Finish()
+	bar.Finish()
 	if err == nil {
 		err = o.CountPrograms(lines)
 	}

@@ -81,7 +81,7 @@ func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullRes
 	if err != nil {
 		return nil, err
 	}
-	bar := o.NewTransfer("pulling")
+	bar := o.NewBar("pulling")
 	po.Progress = bar.Set
 	r := &pullResult{Remote: fleet.ShownURL(ro.URL)}
 	if r.Dir, err = o.Directory(); err != nil {

@@ -110,7 +110,7 @@ func (o *options) push(cmd *cobra.Command, args []string, f pushFlags) (*pushRes
 	if po.Fingerprints, err = chosenDrivers(dir, f.Drivers); err != nil {
 		return nil, err
 	}
-	bar := o.NewTransfer("pushing")
+	bar := o.NewBar("pushing")
 	po.Progress = bar.Set
 	err = o.onRemote(ro, func(ctx context.Context, to *fleet.Remote) error {
 		r.PushReport, err = to.Push(ctx, po)

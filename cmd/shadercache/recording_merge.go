@@ -51,7 +51,7 @@ func (o *options) mergeRecordings(path string, others []string) error {
 	r := &recordingMerge{Recording: path}
 	var damaged []error
 	for _, from := range list {
-		bar := o.NewTransfer("merging " + from.Path())
+		bar := o.NewBar("merging " + from.Path())
 		m, err := to.Merge(from, func(done, total int) { bar.Set(int64(done), int64(total)) })
 		bar.Finish()
 		if err != nil {

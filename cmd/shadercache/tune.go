@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/binary"
@@ -182,9 +181,10 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 			winners = append(winners, tune.Result{Problem: line.Problem, Best: line.Best})
 			continue
 		}
-		bar := &tuneBar{o: o, what: fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes))}
-		found, err := tune.Search(ctx, g.Context, g.Cache, s, tune.Options{Budget: f.Budget, Runs: f.Runs, Exact: f.Exact, NoCPU: f.NoCPU, Progress: bar.show})
-		bar.finish()
+		bar := o.NewBar(fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes)))
+		found, err := tune.Search(ctx, g.Context, g.Cache, s, tune.Options{Budget: f.Budget, Runs: f.Runs, Exact: f.Exact, NoCPU: f.NoCPU,
+			Progress: func(done, total int, _ tune.Candidate) { bar.Set(int64(done), int64(total)) }})
+		bar.Finish()
 		if r.Interrupted = ctx.Err() != nil; r.Interrupted {
 			break
 		}
@@ -219,26 +219,6 @@ func (o *options) storeTuned(ctx context.Context, g *cli.GPU, s conv2d.Shape, fo
 		return false
 	}
 	return g.Cache.Stats().MemoryOnly == ""
-}
-
-// tuneBar is a progress bar that gets its length with the first candidate.
-type tuneBar struct {
-	o    *options
-	what string
-	bar  *progressbar.ProgressBar
-}
-
-func (b *tuneBar) show(_, total int, _ tune.Candidate) {
-	if b.bar == nil {
-		b.bar = b.o.NewProgress(total, b.what)
-	}
-	_ = b.bar.Add(1)
-}
-
-func (b *tuneBar) finish() {
-	if b.bar != nil {
-		_ = b.bar.Finish()
-	}
 }
 
 func newTunedResult(found tune.Result, all bool) tunedResult {
