@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A bar appears for work that takes more than a second, and for no others.
+// A bar appears for work that takes more than a second, and for no other.
 func TestABarAppearsWhenItTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bar := (&Options{Stderr: io.Discard}).NewBar("pulling")

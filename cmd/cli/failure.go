@@ -61,6 +61,20 @@ func (e exitError) Unwrap() error { return e.error }
 // Exit returns err with the exit code of the process.
 func Exit(err error, code int) error { return exitError{err, code} }
 
+// several are failures that are reported one by one.
+type several []error
+
+func (s several) Error() string   { return errors.Join(s...).Error() }
+func (s several) Unwrap() []error { return s }
+
+// Several returns an error for failures that are reported one by one, nil where there is none.
+func Several(failures []error) error {
+	if len(failures) == 0 {
+		return nil
+	}
+	return several(failures)
+}
+
 // ErrReported is returned by a command that has printed its failures.
 var ErrReported = errors.New("failures were reported")
 
@@ -84,17 +98,14 @@ func (o *Options) Report(err error) int {
 // PrintError prints one failure to standard error, with --json as a JSONMessage. For a
 // shader that does not compile it prints the beginning of the driver's log and the lines
 // that it names.
-func (o *Options) PrintError(err error) { o.PrintFailure(err, "") }
-
-// ReportErrors prints what could not be read, and returns an error where there is any.
-func (o *Options) ReportErrors(unread []error) error {
-	for _, err := range unread {
-		o.PrintError(err)
+func (o *Options) PrintError(err error) {
+	if all, ok := err.(several); ok {
+		for _, err := range all {
+			o.PrintError(err)
+		}
+		return
 	}
-	if len(unread) > 0 {
-		return ErrReported
-	}
-	return nil
+	o.PrintFailure(err, "")
 }
 
 // PrintFailure is PrintError with the command that prints the whole log of a driver, ""

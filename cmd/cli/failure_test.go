@@ -31,6 +31,8 @@ func TestReport(t *testing.T) {
 		"usage":       {Usage(cmd, errors.New("no flag")), ExitUsage, "shadercache: no flag\nhint: tool --help\n"},
 		"printed":     {fmt.Errorf("a: %w", ErrReported), ExitFailed, ""},
 		"exit code":   {Exit(errors.New("no x"), ExitNotFound), ExitNotFound, "shadercache: no x\n"},
+		"several":     {Several([]error{Hint(errors.New("a"), "do c"), errors.New("b")}), ExitFailed, "shadercache: a\nhint: do c\nshadercache: b\n"},
+		"none":        {Several(nil), ExitGood, ""},
 		"interrupted": {context.Canceled, ExitFailed, "shadercache: interrupted\n"},
 		"compile":     {compile, ExitFailed, "shadercache: " + compile.Error() + "\n" + compile.Detail()},
 	} {

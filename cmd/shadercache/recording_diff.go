@@ -40,14 +40,7 @@ func (o *options) recordingDiffCommand() cli.Command {
 		Args:    cli.CountArguments(2, 2, "name a recording, and that of a start"),
 		Unused:  cli.DirFlags + cli.GPUFlags, Result: recordingDiff{},
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
-			r, err := diffRecordings(args[0], args[1])
-			if err := o.Show(r, err); err != nil {
-				return nil, err
-			}
-			if err := o.ReportErrors(r.damaged); err != nil || len(r.Programs) == 0 {
-				return nil, err
-			}
-			return nil, cli.ErrReported
+			return diffRecordings(args[0], args[1])
 		},
 	}
 }
@@ -85,6 +78,14 @@ func (r *recordingDiff) count(before, start *recording.Recording, missing int) e
 	r.Common = len(ours) - missing
 	r.Unused = len(theirs) - r.Common
 	return err
+}
+
+// Verdict returns what could not be read, else an error where the recording lacks a program.
+func (r *recordingDiff) Verdict() error {
+	if len(r.damaged) == 0 && len(r.Programs) > 0 {
+		return cli.ErrReported
+	}
+	return cli.Several(r.damaged)
 }
 
 func (r *recordingDiff) Print(w io.Writer) {

@@ -69,11 +69,7 @@ func (o *options) recordingListCommand() cli.Command {
 		Args:    cli.OneArgument("name one recording"),
 		Unused:  cli.DirFlags + cli.GPUFlags, Result: recordingList{},
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
-			r, err := o.listRecording(args[0])
-			if err := o.Show(r, err); err != nil {
-				return nil, err
-			}
-			return nil, o.ReportErrors(r.damaged)
+			return o.listRecording(args[0])
 		},
 	}
 }
@@ -143,6 +139,9 @@ func newRecordedProcess(p *recording.Process) recordedProcess {
 	line.LinkMillis = cli.Milliseconds(total)
 	return line
 }
+
+// Verdict returns what could not be read.
+func (r *recordingList) Verdict() error { return cli.Several(r.damaged) }
 
 func (r *recordingList) Print(w io.Writer) {
 	if len(r.Programs) > 0 {

@@ -23,6 +23,8 @@ type recordingMerge struct {
 	Present   int    `json:"present"`   // that it had before
 	Processes int    `json:"processes"` // added
 	Damaged   int    `json:"damaged"`   // left out
+
+	damaged []error
 }
 
 func (o *options) recordingMergeCommand() cli.Command {
@@ -34,40 +36,39 @@ func (o *options) recordingMergeCommand() cli.Command {
 		Args:    cli.CountArguments(2, math.MaxInt, "name the recording to add to, and at least one other"),
 		Unused:  cli.DirFlags + cli.GPUFlags, Result: recordingMerge{},
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
-			return nil, o.mergeRecordings(args[0], args[1:])
+			return o.mergeRecordings(args[0], args[1:])
 		},
 	}
 }
 
-func (o *options) mergeRecordings(path string, others []string) error {
+func (o *options) mergeRecordings(path string, others []string) (*recordingMerge, error) {
 	list, err := openRecordings(others)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	to, err := recording.Create(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := &recordingMerge{Recording: path}
-	var damaged []error
 	for _, from := range list {
 		bar := o.NewBar("merging " + from.Path())
 		m, err := to.Merge(from, func(done, total int) { bar.Set(int64(done), int64(total)) })
 		bar.Finish()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r.Programs += m.Programs
 		r.Present += m.Present
 		r.Processes += m.Processes
-		damaged = append(damaged, m.Damaged...)
+		r.damaged = append(r.damaged, m.Damaged...)
 	}
-	r.Damaged = len(damaged)
-	if err := o.Result(r, r.Print); err != nil {
-		return err
-	}
-	return o.ReportErrors(damaged)
+	r.Damaged = len(r.damaged)
+	return r, nil
 }
+
+// Verdict returns what was left out.
+func (r *recordingMerge) Verdict() error { return cli.Several(r.damaged) }
 
 func (r *recordingMerge) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s and %s are new in %s, %d there before, %d damaged\n", cli.Plural(r.Programs, "program"),

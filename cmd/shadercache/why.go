@@ -47,14 +47,7 @@ func (o *options) whyCommand() cli.Command {
 		Complete: o.completePrograms(cobra.ShellCompDirectiveDefault),
 		Flags:    &f, GPUs: cli.EachModel, Result: whyResult{},
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
-			r, err := o.why(args[0], f)
-			if err != nil {
-				return nil, err
-			}
-			if err := o.Show(r, nil); err != nil {
-				return nil, err
-			}
-			return nil, o.ReportErrors(r.unread)
+			return o.why(args[0], f)
 		},
 	}
 }
@@ -157,6 +150,9 @@ func (o *options) storedPrograms(dirs []*binary.Dir, typed string) (list []expla
 	}
 	return list, err
 }
+
+// Verdict returns what could not be read.
+func (r *whyResult) Verdict() error { return cli.Several(r.unread) }
 
 func (r *whyResult) Print(w io.Writer) {
 	for i, e := range r.Programs {

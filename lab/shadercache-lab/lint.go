@@ -46,6 +46,8 @@ read.`
 type lintResult struct {
 	Files    int            `json:"files"`
 	Findings []lint.Finding `json:"findings"`
+
+	failures []error // files that could not be read
 }
 
 func newLint(o *options) cli.Command {
@@ -57,33 +59,35 @@ func newLint(o *options) cli.Command {
 		Example: "  shadercache-lab lint kernels/ blur.comp",
 		Args:    cli.SomeArguments("name at least one file or folder"),
 		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags, Result: lintResult{},
-		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return nil, o.lint(args, f.Options()) },
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return lintFiles(args, f.Options()) },
 	}
 }
 
-func (o *options) lint(args []string, options shader.FileOptions) error {
+func lintFiles(args []string, options shader.FileOptions) (cli.Result, error) {
 	r := &lintResult{Findings: []lint.Finding{}}
-	var failures []error
 	for _, arg := range args {
 		files, err := manifest.Files(arg, manifest.KernelExt, ".glsl")
 		if err != nil {
-			failures = append(failures, err)
+			r.failures = append(r.failures, err)
 		}
 		for _, file := range files {
 			if err := r.check(file, options); err != nil {
-				failures = append(failures, err)
+				r.failures = append(r.failures, err)
 			}
 		}
 	}
-	if r.Files > 0 {
-		if err := o.Result(r, r.Print); err != nil {
-			return err
-		}
+	if r.Files == 0 {
+		return nil, cli.Several(r.failures)
 	}
-	if err := o.ReportErrors(failures); err != nil || len(r.Findings) == 0 {
-		return err
+	return r, nil
+}
+
+// Verdict returns what could not be read, else an error where there is a finding.
+func (r *lintResult) Verdict() error {
+	if len(r.failures) == 0 && len(r.Findings) > 0 {
+		return cli.ErrReported
 	}
-	return cli.ErrReported
+	return cli.Several(r.failures)
 }
 
 func (r *lintResult) check(file string, options shader.FileOptions) error {
