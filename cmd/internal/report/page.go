@@ -19,24 +19,19 @@ var pageText string
 
 var pageTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"ms": readableMillis, "rate": readableRate, "bytes": cli.ReadableBytes,
+		"ms": readableMillis, "short": shortMillis, "rate": readableRate, "bytes": cli.ReadableBytes,
 	}).Parse(style.In(pageText)))
 })
 
 // page is what the template shows.
 type page struct {
 	*Report
+	Start           *Start // empty where the report has none
 	Title, Subtitle string
 	Parts           []part
-	Advice          []Advice
 	Compare         []compared
 	Scale           float64 // milliseconds that a bar's width stands for
 	Timeline        timeline
-	Phases          []phaseRow
-	Programs        []programRow
-	Slowest         []Program
-	Largest         []Program
-	Manifest        string
 }
 
 type (
@@ -49,26 +44,11 @@ type (
 		Class       string
 		Left, Width string // percent
 	}
-	phaseRow struct {
-		Phase
-		Bar    bar
-		Indent int
-	}
-	programRow struct {
-		Name, Key, From            string
-		Use                        Use
-		UseClass                   string
-		Asked, Ready, Waited, Made string
-		Bars                       []bar
-	}
 )
-
-// shownExtremes is how many programs the lists of the slowest and largest have.
-const shownExtremes = 10
 
 // WriteHTML writes the report as a page that needs no other file.
 func (r *Report) WriteHTML(w io.Writer) error {
-	p := &page{Report: r, Title: "What the cache holds"}
+	p := &page{Report: r, Start: &Start{}, Title: "What the cache holds"}
 	if s := r.Start; s != nil {
 		p.addStart(s)
 	}
@@ -83,23 +63,15 @@ func (r *Report) WriteHTML(w io.Writer) error {
 }
 
 func (p *page) addStart(s *Start) {
-	p.Title = "A start of " + s.Executable
+	p.Start, p.Title = s, "A start of "+s.Executable
 	p.Subtitle = s.Began.UTC().Format("2006-01-02 15:04:05 UTC") + ", " + readableMillis(s.TotalMillis) + " in all"
 	for _, about := range []string{s.About["driver"], s.About["gpu"]} {
 		if about != "" {
 			p.Subtitle = about + ", " + p.Subtitle
 		}
 	}
-	p.Scale, p.Advice = s.scale(), s.Advice
+	p.Scale = s.scale()
 	p.Timeline = p.timeline(s)
-	for _, phase := range s.Phases {
-		p.Phases = append(p.Phases, phaseRow{phase, p.bar("f", phase.BeginMillis, phase.TookMillis), 14 * phase.Depth})
-	}
-	for _, program := range s.Programs {
-		p.Programs = append(p.Programs, p.row(program))
-	}
-	p.Slowest, p.Largest = s.Slowest(shownExtremes), s.Largest(shownExtremes)
-	p.Manifest = s.Manifest()
 }
 
 func (p *page) addBefore(before, now *Start) {
@@ -121,20 +93,18 @@ func (p *page) addBefore(before, now *Start) {
 	counts("from disk", before.Origins.Disk, now.Origins.Disk)
 }
 
-// useClasses are the styles of uses.
-var useClasses = map[Use]string{Resident: "u-time", Late: "u-late", Asked: "u-asked", Unused: "u-unused", Filled: "u-filled"}
+// Class returns the style of a use.
+func (u Use) Class() string {
+	return map[Use]string{Resident: "u-time", Late: "u-late", Asked: "u-asked", Unused: "u-unused", Filled: "u-filled"}[u]
+}
 
-// row returns a program's row. Its bars end where the program is ready.
-func (p *page) row(program Program) programRow {
-	row := programRow{Name: program.Name, Key: program.Key, From: program.Origin, Use: program.Use,
-		UseClass: useClasses[program.Use],
-		Asked:    shortMillis(program.AskedMillis), Ready: shortMillis(program.ReadyMillis),
-		Waited: shortMillis(program.WaitedMillis), Made: shortMillis(program.MadeMillis())}
-	if program.Error != "" {
-		row.From = "failed"
-	}
+// PhaseBar returns the bar of a phase.
+func (p *page) PhaseBar(f Phase) bar { return p.bar("f", f.BeginMillis, f.TookMillis) }
+
+// Bars returns the bars of a program, which end where it is ready.
+func (p *page) Bars(program Program) (bars []bar) {
 	if program.WaitedMillis > 0 {
-		row.Bars = append(row.Bars, p.bar("w", program.AskedMillis, program.WaitedMillis))
+		bars = append(bars, p.bar("w", program.AskedMillis, program.WaitedMillis))
 	}
 	at := program.ReadyMillis - program.MadeMillis()
 	for _, step := range []struct {
@@ -142,11 +112,11 @@ func (p *page) row(program Program) programRow {
 		took  float64
 	}{{"r", program.ReadMillis}, {"l", program.LoadMillis}, {"c", program.CompileMillis}, {"p", program.PrimeMillis}} {
 		if step.took > 0 {
-			row.Bars = append(row.Bars, p.bar(step.class, at, step.took))
+			bars = append(bars, p.bar(step.class, at, step.took))
 			at += step.took
 		}
 	}
-	return row
+	return bars
 }
 
 // scale returns the milliseconds that a picture of the start has room for: until the last
@@ -170,10 +140,10 @@ func (p *page) addParts() {
 		is       bool
 		id, name string
 	}{
-		{len(p.Advice) > 0, "advice", "What to do"}, {len(p.Timeline.Lanes) > 0, "timeline", "Timeline"},
-		{len(p.Compare) > 0, "compare", "Side by side"}, {len(p.Programs) > 0, "programs", "Programs"},
-		{len(p.Slowest) > 0, "slowest", "Slowest and largest"}, {len(p.Phases) > 0, "phases", "The process"}, {p.Cache != nil, "cache", "The cache directory"},
-		{len(p.Checks) > 0, "checks", "Findings"}, {p.Manifest != "", "manifest", "What to preload"},
+		{len(p.Start.Advice) > 0, "advice", "What to do"}, {len(p.Timeline.Lanes) > 0, "timeline", "Timeline"},
+		{len(p.Compare) > 0, "compare", "Side by side"}, {len(p.Start.Programs) > 0, "programs", "Programs"},
+		{len(p.Start.Slowest(1)) > 0, "slowest", "Slowest and largest"}, {len(p.Start.Phases) > 0, "phases", "The process"}, {p.Cache != nil, "cache", "The cache directory"},
+		{len(p.Checks) > 0, "checks", "Findings"}, {p.Start.Manifest() != "", "manifest", "What to preload"},
 	} {
 		if has.is {
 			p.Parts = append(p.Parts, part{has.id, has.name})
