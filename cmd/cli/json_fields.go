@@ -19,11 +19,9 @@ type JSONResult struct {
 // JSONField is a field of a JSON object.
 type JSONField struct {
 	Name     string
-	Kind     string // "string", "integer", "number", "boolean", "time", "object", "any"
-	List     bool   // a list of Kind
-	Map      bool   // an object whose names are data, with values of Kind
-	Optional bool   // left out where it has no value
-	Nullable bool
+	List     bool        // a list of values, or of objects
+	Map      bool        // an object whose names are data
+	Optional bool        // left out where it has no value
 	Fields   []JSONField // of an object
 
 	Owner  reflect.Type // the struct that has the field
@@ -83,27 +81,14 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// describe sets the kind of a field of type t.
+// describe sets what a field of type t holds.
 func (f *JSONField) describe(t reflect.Type) {
-	switch {
-	case t.String() == "time.Time":
-		f.Kind = "time"
-		return
-	case t.Kind() == reflect.Pointer && t.Elem().Implements(textMarshaler): // null for nil
-		f.describe(t.Elem())
-		f.Nullable = !f.Optional
-		return
-	case t.Implements(textMarshaler):
-		f.Kind = "string"
-		return
-	case t.Implements(jsonMarshaler):
-		f.Kind = "any"
+	if t.Implements(jsonMarshaler) || t.Implements(textMarshaler) {
 		return
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
 		f.describe(t.Elem())
-		f.Nullable = !f.Optional
 	case reflect.Slice, reflect.Array:
 		f.describe(t.Elem())
 		f.List = true
@@ -111,17 +96,7 @@ func (f *JSONField) describe(t reflect.Type) {
 		f.describe(t.Elem())
 		f.Map = true
 	case reflect.Struct:
-		f.Kind, f.Fields = "object", JSONFields(t)
-	case reflect.String:
-		f.Kind = "string"
-	case reflect.Bool:
-		f.Kind = "boolean"
-	case reflect.Float32, reflect.Float64:
-		f.Kind = "number"
-	case reflect.Interface:
-		f.Kind = "any"
-	default:
-		f.Kind = "integer"
+		f.Fields = JSONFields(t)
 	}
 }
 

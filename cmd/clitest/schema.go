@@ -1,6 +1,7 @@
 package clitest
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"go/ast"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -85,25 +87,57 @@ func (s *schema) object(t reflect.Type) string {
 
 // field returns the schema of a field. A list without elements may be null.
 func (s *schema) field(f cli.JSONField) string {
-	kind := map[string]string{"any": "{}", "time": `{"type": "string", "format": "date-time"}`}[f.Kind]
-	if f.Kind == "object" {
-		goField, _ := f.Owner.FieldByName(f.GoName)
+	goField, _ := f.Owner.FieldByName(f.GoName)
+	value, nullable := kindOf(goField.Type)
+	kind := map[string]string{"any": "{}", "time": `{"type": "string", "format": "date-time"}`}[value]
+	if value == "object" {
 		kind = s.ref(goField.Type)
 	} else if kind == "" {
-		kind = line(map[string]any{"type": f.Kind})
+		kind = line(map[string]any{"type": value})
 	}
 	switch {
 	case f.Map:
 		kind = `{"type": ["object", "null"], "additionalProperties": ` + kind + `}`
 	case f.List:
 		kind = `{"type": ["array", "null"], "items": ` + kind + `}`
-	case f.Nullable:
+	case nullable && !f.Optional:
 		kind = `{"anyOf": [` + kind + `, {"type": "null"}]}`
 	}
 	if doc := s.docs.of(f.Owner, f.GoName); doc != "" && kind != "{}" {
 		return strings.TrimSuffix(kind, "}") + `, "description": ` + line(doc) + "}"
 	}
 	return kind
+}
+
+// kindOf returns what encoding/json makes of a value, or of the elements of a list or map, and
+// whether it may be null.
+func kindOf(t reflect.Type) (kind string, nullable bool) {
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		return "time", false
+	case t.Kind() == reflect.Pointer: // null for nil
+		kind, _ = kindOf(t.Elem())
+		return kind, true
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return "string", false
+	case t.Implements(reflect.TypeFor[json.Marshaler]()):
+		return "any", false
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map:
+		return kindOf(t.Elem())
+	case reflect.Struct:
+		return "object", false
+	case reflect.String:
+		return "string", false
+	case reflect.Bool:
+		return "boolean", false
+	case reflect.Float32, reflect.Float64:
+		return "number", false
+	case reflect.Interface:
+		return "any", false
+	}
+	return "integer", false
 }
 
 // members returns the members of an object, one a line, by name.
