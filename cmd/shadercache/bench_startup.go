@@ -39,10 +39,9 @@ Figures, in milliseconds; the first three are medians per program:
   total            from the first get to the last result
   context          opening EGL and the context
   process          from the start of the process to all results verified
-With --repeat each figure is the median of that number of runs, beside the
-shortest and the longest total. With --preload the process gets all programs at
-once before the first dispatch, like a program with a list of what it needs; a
-program's get is then the time since the one before it was ready.
+With --repeat figures are medians, beside the shortest and the longest total.
+With --preload, as of a program with a list of what it needs, a program's get is
+the time since the one before it was ready.
 
 With --remote the scenarios are cold, both, and two more:
   remote       nothing on disk; a remote has what the cold start left
@@ -50,10 +49,7 @@ With --remote the scenarios are cold, both, and two more:
 "loopback" is a server in the benchmark's own process; a URL is a place to which
 this command may write: it is pushed to, with a key that is made for the run.
 --latency and --bandwidth put a link before an http: remote, whose connections
-cost a round trip before the first byte. --budget is how long a start waits.
-
---chart FILE.svg draws the totals as a picture, unless a result was wrong; the
-terminal shows them as bars of characters. A missing folder is created.
+cost a round trip before the first byte.
 
 The exit code is 1 when a result was wrong, when both, binary_only or upstream
 compiled anything, or when a process that should have compiled everything did

@@ -33,11 +33,10 @@ The other formats are for another environment: they have every variable, nothing
 is made, and --dir names the directory there. It has to be writable for the
 program's user, with the folders driver/mesa and driver/nvidia.
 
-What variables cannot do, and exec does at each start: hold the directory's
-lock, so that prune, import and merges wait for the program; give each of the
-programs that run at the same time a slot of NVIDIA's driver, of which it reads
-one, with all that is known; copy the machine code of $SHADERCACHE_UPSTREAM;
-keep drivers from writing to a volume that is full.`
+Variables do not do what exec does at each start: hold the directory's lock, so
+that prune, import and merges wait; give each of several programs a slot of
+NVIDIA's driver with all that is known; copy the machine code of
+$SHADERCACHE_UPSTREAM; keep drivers from writing to a volume that is full.`
 
 const envExample = `  eval "$(shadercache env)" && glmark2 --off-screen
   shadercache --dir /var/cache/shadercache env --format systemd

@@ -22,17 +22,19 @@ A device or FIFO is written to, never replaced.
 
 The same cache always gives the same bytes. Other processes may use it
 meanwhile; damaged files are left out and logged. It needs no OpenGL. The result
-has what the file holds for each driver: the GPUs with that folder are served.
-
---fingerprint chooses drivers by the name in list, or by the first digits of the
-digest in stats; it may be repeated. --sign takes a private key from keygen.`
+has what the file holds for each driver: the GPUs with that folder are served.`
 
 // exportFlags are the flags of export.
 type exportFlags struct {
-	Drivers       []string `flag:"fingerprint" help:"only this driver (default all)" value:"driver" list:"commas"`
-	NoDriverCache bool     `flag:"no-driver-cache" help:"without the driver's own machine code"`
-	NoSources     bool     `flag:"no-sources" help:"without sources"`
-	Sign          string   `flag:"sign" help:"sign with this private key" value:"key"`
+	sendFlags
+	NoDriverCache bool `flag:"no-driver-cache" help:"without the driver's own machine code"`
+	NoSources     bool `flag:"no-sources" help:"without sources"`
+}
+
+// sendFlags are flags of commands that send what the cache has.
+type sendFlags struct {
+	Drivers []string `flag:"fingerprint" help:"only this driver, by its name in list or the first digits of its digest in stats (default all; repeatable)" value:"driver" list:"commas"`
+	Sign    string   `flag:"sign" help:"sign with this private key, which keygen makes" value:"key"`
 }
 
 // exportResult is what export prints.

@@ -19,7 +19,7 @@ const isolationUsage = "[--no-isolate|--jobs N --timeout D --memory SIZE]"
 
 // isolationFlags are the flags of preload and rebuild for child processes.
 type isolationFlags struct {
-	NoIsolate bool          `flag:"no-isolate" help:"compile in this process, without limits"`
+	NoIsolate bool          `flag:"no-isolate" help:"compile in this process, without limits: a driver that crashes or hangs ends or stops the command"`
 	Jobs      int           `flag:"jobs" help:"child processes side by side" shown:"the number of processors, at most 6"`
 	Timeout   time.Duration `flag:"timeout" help:"limit of time for one program"`
 	Memory    cli.ByteSize  `flag:"memory" help:"limit of memory for one program, 0 for none (Linux only)" shown:"a share of the machine's, 512M to 4G"`

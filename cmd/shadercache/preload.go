@@ -38,22 +38,16 @@ gives the same text to OpenGL, started by shadercache exec, finds its machine
 code on its first start: write to text_file what it compiles, after its own
 preprocessing.
 
---from-history takes what starts asked for that ran with SHADERCACHE_HISTORY=1:
-the programs of most starts first, and of as many those that were asked for
-earlier. --executable takes those of one program. --budget begins no program
-after that time; what was not begun is counted as skipped.
-
--D sets a preprocessor definition for all files, but not in final texts; it
-overrides a manifest's.
+--from-history takes what starts asked for that ran with SHADERCACHE_HISTORY=1,
+of as many starts first what was asked for earlier. What --budget leaves out is
+counted as skipped. -D overrides a manifest, and changes no final text.
 
 #include "x" is searched in the folder of the including file, then in those of
 -I, #include <x> in those of -I. resident.glsl and the other parts of
 shadercache are found without -I. #pragma once works.
 
-Programs that are not in the cache are compiled, in child processes, --jobs of
-them side by side. Where a program fails, the others are put in, and the exit
-code is 1. --failed-only lists the failures alone, --quiet prints nothing else.
-In JSON, "cause" tells them apart:
+Programs that are not in the cache are compiled in child processes. Where one
+fails, the others are put in, and the exit code is 1. In JSON, "cause" is
   compile      the driver does not compile or link it. This is recorded for the
                driver, and the program is not compiled again without
                --retry-failed. shadercache why KEY prints the whole log.
@@ -74,19 +68,12 @@ The first interrupt waits for the programs that are being compiled and stores
 them, a second one ends at once. What the driver stored for each child is merged
 at the end, so that the next start finds it.
 
---no-isolate compiles in this process, where a driver that crashes or hangs ends
-or stops the whole command.
-
 load_ms is the time to compile or load, prime_ms the time of the first dispatch,
 which makes the driver finish its work.
 
-With --server, a server compiles or loads the programs, several at a time, and
-keeps them resident and in its own directory: its first client that needs one
-finds it. load_ms is then the time of the request. A directory can be filled in
-the same way without a server; --server auto does so where none runs.
-
---keep-sources stores the text of each program too, about 1 KB, so that
-shadercache rebuild can compile it again after a driver update.
+With --server, a server compiles or loads the programs, and keeps them resident
+and in its own directory: its first client that needs one finds it. load_ms is
+then the time of the request.
 
 The programs of a recording are linked in contexts of the API, version, profile
 and flags that they were recorded in, for the driver's own cache alone: what a
@@ -131,7 +118,7 @@ type preloadFlags struct {
 	reportFlags
 	cli.SourceFlags
 	historyFlags
-	KeepSources bool   `flag:"keep-sources" help:"store the text of each program too, for rebuild and why"`
+	KeepSources bool   `flag:"keep-sources" help:"store the text of each program too, about 1 KB, for rebuild and why"`
 	RetryFailed bool   `flag:"retry-failed" help:"compile again what did not compile in an earlier run"`
 	Server      string `flag:"server" help:"make the programs resident in the server at this socket; auto: where one runs; start: start one where none runs (default none)" words:"auto start off"`
 

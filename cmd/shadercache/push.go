@@ -21,20 +21,14 @@ small packs are made into one.
 
 ` + remoteUsage + `
 
---sign takes a private key from keygen; $SHADERCACHE_REMOTE_SIGN_KEY names one
-too. Without a key a new remote is not signed, other machines read it with
---trust only, and a push to a signed one fails. Keep the key where push runs,
-in one job of CI, and not on every machine. What is in the remote must be
-signed with the same key, or with one of $SHADERCACHE_REMOTE_KEYS, as after a
-change of keys.
+$SHADERCACHE_REMOTE_SIGN_KEY is the key without --sign. Without a key a new
+remote is not signed, other machines read it with --trust only, and a push to a
+signed one fails. Keep the key where push runs, in one job of CI, and not on
+every machine. What is in the remote must be signed with the same key, or with
+one of $SHADERCACHE_REMOTE_KEYS, as after a change of keys.
 
-Sources are left out: --sources sends those that preload --keep-sources stored.
---fingerprint chooses drivers by the name in list, or by the first digits of the
-digest in stats; it may be repeated.
-
---recording first compiles a recording, which exec --record wrote, as preload
-does; it may be repeated. Where programs fail, the others are sent, and the exit
-code is 1.
+--recording compiles as preload does. Where programs fail, the others are sent,
+and the exit code is 1.
 
 --replace writes the remote anew, with what this cache has, and without reading
 what is there: after a key was lost, for example. It needs --sign.
@@ -45,12 +39,11 @@ remote as it was.`
 
 // pushFlags are the flags of push.
 type pushFlags struct {
-	Drivers    []string `flag:"fingerprint" help:"only this driver (default all)" value:"driver" list:"commas"`
-	Sources    bool     `flag:"sources" help:"send stored sources too"`
+	sendFlags
+	Sources    bool     `flag:"sources" help:"send the sources that preload --keep-sources stored too"`
 	Replace    bool     `flag:"replace" help:"leave out what the remote has"`
 	Refresh    bool     `flag:"refresh" help:"let the head be valid for 90 days more, also if nothing is new"`
-	Sign       string   `flag:"sign" help:"sign with this private key" value:"key"`
-	Recordings []string `flag:"recording" help:"compile the recording in DIR first (repeatable)" value:"DIR" files:"/"`
+	Recordings []string `flag:"recording" help:"compile the recording in DIR, which exec --record wrote, first (repeatable)" value:"DIR" files:"/"`
 }
 
 // pushResult is what push prints.

@@ -32,9 +32,8 @@ layers stays on the device. The pictures are pieces of the sample picture, 32 x
 With several GPUs in --device the pictures are divided among them: each has a
 plan for its share, with all the weights.
 
-With --tune, layers that were not tuned on this driver are tuned first, for at
-most --budget each. A second start finds programs and choices in the cache: 0
-compiles, 0 searches.
+After --tune, which tunes first, a second start finds programs and choices in
+the cache: 0 compiles, 0 searches.
 
 The exit code is 1 when a result was wrong.`
 
@@ -42,7 +41,7 @@ The exit code is 1 when a result was wrong.`
 type networkFlags struct {
 	serverFlag
 	Pictures int           `flag:"pictures" help:"pictures of one run"`
-	Tune     bool          `flag:"tune" help:"tune layers that were not tuned"`
+	Tune     bool          `flag:"tune" help:"tune layers that were not tuned on this driver"`
 	Budget   time.Duration `flag:"budget" help:"time to search for each layer"`
 }
 

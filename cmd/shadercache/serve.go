@@ -37,10 +37,8 @@ have one socket: a session is placed on the GPU that it asks for, else on the
 first of those with the fewest sessions. When one GPU fails, the sessions of the
 others continue.
 
-SIGTERM ends the server when jobs that it has are done. With --idle-exit it ends
-when there was no client for that time.
-
-With --trace the worker writes the steps of its jobs when it ends.
+SIGTERM ends the server when jobs that it has are done. With --trace the worker
+writes the steps of its jobs when it ends.
 
 --status serves /status (JSON), /healthz, /metrics (Prometheus) and
 /debug/pprof/ over HTTP. Only this machine should reach that address: there is

@@ -23,17 +23,18 @@ import (
 
 const statsUsage = `Show what the cache holds, what starts found in it, and what it has saved.
 
-The first line is a summary: programs for this driver, programs of all drivers
-on disk, and compile time saved. The second is about starts, which are processes
-that got programs; preload, rebuild and tune only fill the cache and are no
-starts: programs that a start compiled, the share of programs found on disk
-among those that were not in memory, the share of requests that a resident
-program answered, and the mean time from the begin of the cache until the first
-program was ready. Then each level that a request goes through has a line:
-memory, disk, the upstream directory, and remotes, whose hits and misses are
-starts. A level passes its misses on to the next one; an error is no miss. Then
-each driver has a line; the current one is marked with *. Without OpenGL none is
-marked.
+The first line has the programs for this driver, those of all drivers on disk,
+and the compile time saved.
+
+Starts are processes that got programs; preload, rebuild and tune only fill the
+cache and are no starts. Of starts it shows the programs that one compiled, the
+share found on disk of those that were not in memory, the share of requests that
+a resident program answered, and the mean time from the begin of the cache until
+the first program was ready. Then each level that a request goes through has a
+line: memory, disk, the upstream directory, and remotes, whose hits and misses
+are starts. A level passes its misses on to the next one; an error is no miss.
+Then each driver has a line; the current one is marked with *, without OpenGL
+none.
 
 With several GPUs in --device the drivers of all of them are marked, and each
 GPU has a line with its memory and the folder that serves it. GPUs of one model
@@ -43,17 +44,11 @@ drivers.
 Programs in quarantine, which crashed or hung the driver, are listed, and
 suspects: a process ended while the driver had them.
 
---since limits the figures of starts to the latest time, as in 24h or 7d; what
-is older than an hour is counted by hours, after a week by days. --zero makes
-all figures begin again; it deletes no program.
+--since counts what is older than an hour by hours, after a week by days.
+--fail-under and --max-compiles fail also when there was no start. The first
+start of an empty cache compiles everything: use --since, or --zero after it.
 
---fail-under ends with exit code 1 when a smaller share was found on disk, and
---max-compiles when a start compiled more programs on average; both also when
-there was no start. The first start of an empty cache compiles everything: use
---since, or --zero after it.
-
---prometheus prints the figures for the textfile collector of Prometheus
-instead; it needs no OpenGL.`
+--prometheus, for its textfile collector, needs no OpenGL.`
 
 const statsExample = `  shadercache stats --since 24h --fail-under 95%
   shadercache stats --prometheus > /var/lib/node_exporter/shadercache.prom`
@@ -64,7 +59,7 @@ type statsFlags struct {
 	MaxCompiles float64        `flag:"max-compiles" help:"exit code 1 when a start compiled more on average"`
 	Since       cli.Age        `flag:"since" help:"figures of starts in the latest time, as in 24h (default all)"`
 	Prometheus  bool           `flag:"prometheus" help:"print metrics for Prometheus"`
-	Zero        bool           `flag:"zero" help:"make the figures begin again"`
+	Zero        bool           `flag:"zero" help:"make all figures begin again; no program is deleted"`
 }
 
 // statsResult is what stats prints.

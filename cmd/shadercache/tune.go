@@ -33,16 +33,13 @@ would take the CPU more than some seconds are checked by random projections of
 whole numbers, which depend on every element, and by whole rows. A candidate
 that crashes the driver is reported and left out from then on.
 
-Problems that were tuned before are not tuned again without --again. --budget
-bounds the search for each problem; the most promising candidates come first and
-the rest is skipped. --exact leaves out the algorithms with a larger error than
-a sum of products, such as Winograd F(4,3), and --no-cpu those that the CPU
-computes without a kernel, which are candidates on software drivers; both store
-their results apart. The programs of the winners are stored too.
+The most promising candidates come first, and what --budget has no time for is
+skipped. --exact leaves out algorithms such as Winograd F(4,3); with it, and
+with --no-cpu, results are stored apart. The programs of the winners are stored
+too.
 
---table adds the winners to a file in the format of conv2d/defaults.json, the
-table of choices for GPUs that were not tuned. It has one list a model, so two
-GPUs of one model in --device must also have one driver.
+--table has the format of conv2d/defaults.json, the choices for GPUs that were
+not tuned: one list a model, so two GPUs of one model must have one driver.
 
 With several GPUs in --device, or all, problems are tuned for each model among
 them. GPUs of one model divide the problems and measure at the same time, each

@@ -31,7 +31,7 @@ type Options struct {
 	Repeat    int      `flag:"repeat" help:"runs of each scenario, for medians"` // at least 1
 	Scenarios []string // to report, of Scenarios
 	Preload   bool     `flag:"preload" help:"get all programs at once before the first dispatch"`
-	Chart     string   `flag:"chart" help:"SVG file to draw the totals into" files:"svg"`
+	Chart     string   `flag:"chart" help:"SVG file to draw the totals into, unless a result was wrong; its folder is made" files:"svg"`
 	Report    string   `flag:"report" help:"HTML file for a page of one more cold and one more warm start"`
 	FleetOptions
 	WorkDir string `flag:"workdir" help:"where the scenarios' directories are made, and removed (default the system's temporary directory)"`
