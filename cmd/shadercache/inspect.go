@@ -65,6 +65,23 @@ func names(typed, name string, key shader.Key) bool {
 	return typed == name && typed != "" || len(typed) >= minKeyDigits && strings.HasPrefix(key.String(), strings.ToLower(typed))
 }
 
+// eachProgram calls visit with the programs that drivers have or have notes on, some of them more
+// than once.
+func (o *options) eachProgram(dir *binary.Dir, visit func(name string, key shader.Key)) error {
+	return o.ForStores(dir, func(_ string, store *binary.Store) error {
+		for e := range store.All() {
+			visit(e.Name, e.Key)
+		}
+		for _, q := range store.Quarantined() {
+			visit(q.Name, q.Key)
+		}
+		for key, name := range store.Failures() {
+			visit(name, key)
+		}
+		return nil
+	})
+}
+
 func (o *options) inspect(typed string) (*inspectResult, error) {
 	path, dir, err := o.ReadDirectory()
 	if err != nil {

@@ -70,15 +70,7 @@ func (o *options) programKeys(dir *binary.Dir, typed string) ([]shader.Key, erro
 			*keys = append(*keys, key)
 		}
 	}
-	err := o.ForStores(dir, func(_ string, store *binary.Store) error {
-		for e := range store.All() {
-			add(e.Name, e.Key)
-		}
-		for _, q := range store.Quarantined() {
-			add(q.Name, q.Key)
-		}
-		return nil
-	})
+	err := o.eachProgram(dir, add)
 	switch {
 	case err != nil:
 		return nil, err

@@ -130,18 +130,7 @@ func (o *options) storedPrograms(dirs []*binary.Dir, typed string) (list []expla
 		}
 	}
 	for _, dir := range dirs {
-		err = errors.Join(err, o.ForStores(dir, func(_ string, store *binary.Store) error {
-			for e := range store.All() {
-				add(e.Name, e.Key)
-			}
-			for _, q := range store.Quarantined() {
-				add(q.Name, q.Key)
-			}
-			for key, name := range store.Failures() {
-				add(name, key)
-			}
-			return nil
-		}))
+		err = errors.Join(err, o.eachProgram(dir, add))
 		for source, err := range dir.Sources() {
 			if err == nil {
 				add(source.Name(), source.Key())
