@@ -189,16 +189,20 @@ func Models(lines []DeviceLine) (models [][]DeviceLine) {
 // error of one that cannot be opened.
 func (o *Options) CurrentFingerprints() ([]binary.Fingerprint, error) {
 	lines, err := o.Devices()
-	var drivers []binary.Fingerprint
-	var errs []error
+	drivers, failed := Drivers(lines)
+	return drivers, errors.Join(failed, err)
+}
+
+// Drivers returns the drivers of GPUs, each once, and the errors of those without a context.
+func Drivers(lines []DeviceLine) (drivers []binary.Fingerprint, err error) {
 	for _, m := range Models(lines) {
 		if d := m[0]; d.Err == nil {
 			drivers = append(drivers, d.Fingerprint)
 		} else {
-			errs = append(errs, noDriver(d.Err))
+			err = errors.Join(err, fmt.Errorf("the current driver cannot be identified: %w", d.Err))
 		}
 	}
-	return drivers, errors.Join(append(errs, err)...)
+	return drivers, err
 }
 
 // CurrentFingerprint is CurrentFingerprints for one GPU: the driver that Open would use.
@@ -208,8 +212,4 @@ func (o *Options) CurrentFingerprint() (binary.Fingerprint, error) {
 		return binary.Fingerprint{}, err
 	}
 	return drivers[0], nil
-}
-
-func noDriver(err error) error {
-	return fmt.Errorf("the current driver cannot be identified: %w", err)
 }

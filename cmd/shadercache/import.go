@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/fleet/pack"
 )
@@ -92,8 +91,14 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 	}
 	lines := []cli.DeviceLine{}
 	if !f.AnyDriver {
-		var err error
-		if lines, take.Drivers, err = o.driversToServe(); err != nil {
+		var err, failed error
+		if lines, err = o.Devices(); err == nil {
+			take.Drivers, failed = cli.Drivers(lines)
+		}
+		if err == nil && len(take.Drivers) == 0 {
+			err = failed
+		}
+		if err != nil {
 			return nil, cli.Hint(err, "--any-driver imports without OpenGL")
 		}
 	}
@@ -114,26 +119,6 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 		r.Devices = append(r.Devices, importDevice{d, served})
 	}
 	return r, err
-}
-
-// driversToServe returns the GPUs of --device and their drivers. It fails where none can be
-// opened, or one that was named alone.
-func (o *options) driversToServe() (lines []cli.DeviceLine, drivers []binary.Fingerprint, err error) {
-	if lines, err = o.Devices(); err != nil {
-		return nil, nil, err
-	}
-	var errs []error
-	for _, m := range cli.Models(lines) {
-		if d := m[0]; d.Err != nil {
-			errs = append(errs, d.Err)
-		} else {
-			drivers = append(drivers, d.Fingerprint)
-		}
-	}
-	if len(drivers) == 0 {
-		return nil, nil, fmt.Errorf("the current driver cannot be identified: %w", errors.Join(errs...))
-	}
-	return lines, drivers, nil
 }
 
 // Verdict returns an error where code was left out, or where all programs are for other

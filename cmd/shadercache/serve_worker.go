@@ -11,7 +11,6 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/executor"
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/host"
 	"github.com/shadercache/shadercache/shader"
@@ -42,15 +41,11 @@ func (o *options) serveWorkerCommand() cli.Command {
 
 // deviceUUID returns the UUID of the device of --device, or "" where the driver has none.
 func (o *options) deviceUUID() string {
-	list, err := glctx.Devices()
+	lines, err := o.ListDevices()
 	if err != nil {
 		return "" // opening the context returns the reason
 	}
-	d, err := glctx.FindDevice(list, o.Device)
-	if err != nil {
-		return ""
-	}
-	return d.UUID
+	return lines[0].UUID
 }
 
 // serveWorker serves until a signal, the end of the supervisor, idle exit, or a lost
