@@ -68,8 +68,8 @@ func (r *devicesResult) Verdict() error {
 func (r *devicesResult) Print(w io.Writer) {
 	fmt.Fprintln(w, "index\tname\tmemory\tfree\tPCI\tNUMA\tprograms\tfolder\tUUID")
 	for _, d := range r.Devices {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", d.Index, orUnknown(d.Name), bytesOrUnknown(d.TotalBytes), bytesOrUnknown(d.FreeBytes),
-			orUnknown(d.PCI), numaOrUnknown(d.NUMA), d.Programs, orUnknown(d.Folder), orUnknown(d.UUID))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", d.Index, cmp.Or(d.Name, "-"), bytesOrUnknown(d.TotalBytes), bytesOrUnknown(d.FreeBytes),
+			cmp.Or(d.PCI, "-"), numaOrUnknown(d.NUMA), d.Programs, cmp.Or(d.Folder, "-"), cmp.Or(d.UUID, "-"))
 	}
 	for _, d := range r.Devices {
 		if d.Error != "" {
@@ -78,13 +78,7 @@ func (r *devicesResult) Print(w io.Writer) {
 	}
 }
 
-func orUnknown(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
+// bytesOrUnknown returns a size for a table, "-" for an unknown one.
 func bytesOrUnknown(n int64) string {
 	if n == 0 {
 		return "-"

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/shadercache/shadercache/cmd/bench/stats"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/imaging"
@@ -204,18 +204,17 @@ func (r *networkResult) run(ctx context.Context, d *networkDevice, input []float
 // repeated runs fn ten times, calls first after the first time, and returns the median in
 // milliseconds.
 func repeated(fn func() error, first func()) (median float64, err error) {
-	var took []float64
-	for range 10 {
+	took := make([]float64, 10)
+	for i := range took {
 		begin := time.Now()
 		if err := fn(); err != nil {
 			return 0, err
 		}
-		if took = append(took, cli.Milliseconds(time.Since(begin))); len(took) == 1 {
+		if took[i] = cli.Milliseconds(time.Since(begin)); i == 0 {
 			first()
 		}
 	}
-	slices.Sort(took)
-	return took[len(took)/2], nil
+	return stats.Median(took), nil
 }
 
 // compare compares the output with the CPU's.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -365,11 +366,11 @@ func (r *statsResult) Print(w io.Writer) {
 func printDevices(w io.Writer, devices []cli.DeviceLine) {
 	fmt.Fprint(w, "\nGPU\tname\tmemory\tfree\tprograms\tfolder\n")
 	for _, d := range devices {
-		folder := orUnknown(d.Folder)
+		folder := cmp.Or(d.Folder, "-")
 		if d.Error != "" {
 			folder = "cannot be used: " + cli.EscapeName(d.Error)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\n", d.Index, orUnknown(d.Name), bytesOrUnknown(d.TotalBytes), bytesOrUnknown(d.FreeBytes), d.Programs, folder)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\n", d.Index, cmp.Or(d.Name, "-"), bytesOrUnknown(d.TotalBytes), bytesOrUnknown(d.FreeBytes), d.Programs, folder)
 	}
 }
 

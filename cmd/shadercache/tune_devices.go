@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -198,7 +199,7 @@ func (t *tuning) passMessages(lines []byte) (failures []error) {
 func (r *tuneResult) printTuneDevices(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\nGPU\tname\tdriver\tfolder\tmeasured\tbusy\n", r.Origin)
 	for _, d := range r.Devices {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", d.Device, orUnknown(d.GPU), orUnknown(d.Driver), orUnknown(d.Folder), d.Measured, cli.ReadableDuration(d.Busy))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", d.Device, cmp.Or(d.GPU, "-"), cmp.Or(d.Driver, "-"), cmp.Or(d.Folder, "-"), d.Measured, cli.ReadableDuration(d.Busy))
 	}
 	for _, d := range r.Devices {
 		if d.Error != "" {
