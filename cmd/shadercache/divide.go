@@ -12,37 +12,34 @@ func divide[W any](workers []W, n int, do func(worker W, piece int) bool) (left 
 	for piece := range n {
 		left = append(left, piece)
 	}
+	var mu sync.Mutex // of left and good
 	for len(left) > 0 && len(workers) > 0 {
 		pieces := make(chan int, len(left))
 		for _, piece := range left {
 			pieces <- piece
 		}
 		close(pieces)
-		failed := make([]bool, len(workers))
-		last := make([]int, len(workers))
+		left = nil
+		var good []W
 		var working sync.WaitGroup
-		for i, w := range workers {
+		for _, w := range workers {
 			working.Go(func() {
 				for piece := range pieces {
-					if last[i] = piece; !do(w, piece) {
-						failed[i] = true
+					if !do(w, piece) {
+						mu.Lock()
+						defer mu.Unlock()
+						left = append(left, piece)
 						return
 					}
 				}
+				mu.Lock()
+				defer mu.Unlock()
+				good = append(good, w)
 			})
 		}
 		working.Wait()
-		left = nil
 		for piece := range pieces { // every worker has failed
 			left = append(left, piece)
-		}
-		var good []W
-		for i, w := range workers {
-			if failed[i] {
-				left = append(left, last[i])
-			} else {
-				good = append(good, w)
-			}
 		}
 		workers = good
 	}
