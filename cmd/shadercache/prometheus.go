@@ -10,22 +10,15 @@ import (
 // all drivers since the directory was made.
 func (r *statsResult) writePrometheus(w io.Writer) error {
 	m := cli.Metrics{Prefix: "shadercache_"}
-	m.Begin("programs", "gauge", "Programs on disk.")
-	for _, f := range r.Fingerprints {
-		m.Sample("programs", float64(f.Programs), "driver", f.Label, "fingerprint", f.Digest.Short())
-	}
-	m.Begin("program_bytes", "gauge", "Size of the programs on disk.")
-	for _, f := range r.Fingerprints {
-		m.Sample("program_bytes", float64(f.BlobBytes), "driver", f.Label, "fingerprint", f.Digest.Short())
-	}
-	m.Begin("source_only", "gauge", "1 where the driver's program binaries are not used.")
-	for _, f := range r.Fingerprints {
-		value := 0.0
-		if f.SourceOnly != "" {
-			value = 1
+	ofDrivers := func(name, help string, value func(fingerprintLine) int64) {
+		m.Begin(name, "gauge", help)
+		for _, f := range r.Fingerprints {
+			m.Sample(name, float64(value(f)), "driver", f.Label, "fingerprint", f.Digest.Short())
 		}
-		m.Sample("source_only", value, "driver", f.Label, "fingerprint", f.Digest.Short())
 	}
+	ofDrivers("programs", "Programs on disk.", func(f fingerprintLine) int64 { return int64(f.Programs) })
+	ofDrivers("program_bytes", "Size of the programs on disk.", func(f fingerprintLine) int64 { return f.BlobBytes })
+	ofDrivers("source_only", "1 where the driver's program binaries are not used.", func(f fingerprintLine) int64 { return int64(min(1, len(f.SourceOnly))) })
 	m.Add("driver_cache_bytes", "gauge", "Size of the driver's own cache.", float64(r.DriverCacheBytes))
 	m.Add("quarantined_programs", "gauge", "Programs in quarantine.", float64(len(r.Quarantined)))
 	m.Add("suspect_programs", "gauge", "Programs to be tried: a process ended while the driver had them.", float64(len(r.Suspects)))
