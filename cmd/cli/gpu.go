@@ -34,22 +34,17 @@ func (o *Options) ContextOptions() glctx.Options {
 
 // OpenGPU opens a GPU without an executor.
 func (o *Options) OpenGPU(c cache.Options) (*GPU, error) {
-	return o.open(shadercache.Options{NoExecutor: true, Cache: c})
+	return o.Open(shadercache.Options{NoExecutor: true, Cache: c})
 }
 
 // OpenExecutor opens a GPU with an executor.
 func (o *Options) OpenExecutor(e executor.Options) (*GPU, error) {
-	return o.OpenBoth(e, cache.Options{})
+	return o.Open(shadercache.Options{Executor: e})
 }
 
-// OpenBoth opens a GPU with an executor and options of the cache.
-func (o *Options) OpenBoth(e executor.Options, c cache.Options) (*GPU, error) {
-	return o.open(shadercache.Options{Executor: e, Cache: c})
-}
-
-// open opens the GPU that the global flags choose. An unusable cache directory is not an
+// Open opens the GPU that the global flags choose. An unusable cache directory is not an
 // error: programs are kept in memory and a warning is logged.
-func (o *Options) open(options shadercache.Options) (*GPU, error) {
+func (o *Options) Open(options shadercache.Options) (*GPU, error) {
 	gpu, err := shadercache.Open(o.frontDoor(options))
 	if err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/executor"
@@ -108,12 +109,12 @@ const shareTime = 5 * time.Second
 
 // openWorker opens the GPU of a worker. Those of several devices compile a program once.
 func (o *options) openWorker(f workerFlags) (*cli.GPU, error) {
-	var programs cache.Options
+	options := shadercache.Options{Executor: executor.Options{Timeout: server.MaxCompileTime, ErrorOfJob: true}}
 	if f.Devices > 0 {
-		programs.ShareCompiles = shareTime
+		options.Cache.ShareCompiles = shareTime
 	}
 	o.NoCompilerThreads = true // an idle server takes no CPU time
 	// The server's watchdog notices a hang sooner; while a program is compiled the
 	// executor makes no progress either.
-	return o.OpenBoth(executor.Options{Timeout: server.MaxCompileTime, ErrorOfJob: true}, programs)
+	return o.Open(options)
 }
