@@ -74,15 +74,6 @@ func (o *options) recordingListCommand() cli.Command {
 	}
 }
 
-// openRecording opens one recording.
-func openRecording(path string) (*recording.Recording, error) {
-	list, err := openRecordings([]string{path})
-	if err != nil {
-		return nil, err
-	}
-	return list[0], nil
-}
-
 func (o *options) listRecording(path string) (*recordingList, error) {
 	rec, err := openRecording(path)
 	if err != nil {

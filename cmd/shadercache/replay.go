@@ -39,16 +39,22 @@ func splitRecordings(arguments []string) (recordings []*recording.Recording, oth
 // openRecordings opens recordings, for arguments that can be nothing else.
 func openRecordings(paths []string) (list []*recording.Recording, err error) {
 	for _, path := range paths {
-		r, err := recording.Open(path)
+		r, err := openRecording(path)
 		if err != nil {
-			if errors.Is(err, recording.ErrNotRecording) {
-				err = cli.Hint(err, hintToRecord(path))
-			}
 			return nil, err
 		}
 		list = append(list, r)
 	}
 	return list, nil
+}
+
+// openRecording opens one recording.
+func openRecording(path string) (*recording.Recording, error) {
+	r, err := recording.Open(path)
+	if errors.Is(err, recording.ErrNotRecording) {
+		err = cli.Hint(err, hintToRecord(path))
+	}
+	return r, err
 }
 
 // hintToRecord returns how a recording is made in a folder. What is no folder stays.
