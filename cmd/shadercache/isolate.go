@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,18 +31,13 @@ func defaultIsolation() isolationFlags {
 }
 
 func (f isolationFlags) check(cmd *cobra.Command) error {
-	for _, name := range []string{"jobs", "timeout", "memory"} {
-		if f.NoIsolate && cmd.Flags().Changed(name) {
-			return fmt.Errorf("--%s is for child processes, which --no-isolate does without", name)
-		}
-	}
 	switch {
 	case f.Jobs < 1 || f.Jobs > 64:
 		return errors.New("--jobs must be 1 to 64")
 	case f.Timeout <= 0:
 		return errors.New("--timeout must be above 0")
 	}
-	return nil
+	return cli.RefuseUnused(cmd, !f.NoIsolate, "child processes, which --no-isolate does without", "jobs", "timeout", "memory")
 }
 
 // isolationTimes is when each part of the work ended, in milliseconds since its start.

@@ -71,10 +71,7 @@ func (o *options) listCommand() cli.Command {
 		Flags:   &f, GPUs: cli.SeveralGPUs, Unused: "driver-cache",
 		Result: listResult{}, FlagResult: map[string]any{"--tuning": tuningList{}},
 		Check: func(cmd *cobra.Command, _ []string) error {
-			if o.Device == "" {
-				return cli.RefuseFlag(cmd, "api", "it is for --device")
-			}
-			return nil
+			return cli.RefuseUnused(cmd, o.Device != "", "--device", "api")
 		},
 		Run: func(*cobra.Command, []string) (cli.Result, error) {
 			if f.Tuning {

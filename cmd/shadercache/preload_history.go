@@ -23,13 +23,10 @@ type historyFlags struct {
 }
 
 func (f *historyFlags) check(cmd *cobra.Command) error {
-	switch {
-	case f.Executable != "" && !f.FromHistory:
-		return errors.New("--executable is for --from-history")
-	case cmd.Flags().Changed("budget") && f.Budget <= 0:
+	if cmd.Flags().Changed("budget") && f.Budget <= 0 {
 		return errors.New("--budget must be above 0")
 	}
-	return nil
+	return cli.RefuseUnused(cmd, f.FromHistory, "--from-history", "executable")
 }
 
 // programs returns the programs of the history, where it is wanted, and of the arguments.

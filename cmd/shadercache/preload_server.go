@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 
 	"github.com/spf13/cobra"
@@ -16,15 +15,8 @@ func (f *preloadFlags) checkServer(cmd *cobra.Command) error {
 	if !cmd.Flags().Changed("server") { // the environment's server is for runs, not for what a user puts into a directory
 		f.Server = ""
 	}
-	if f.Server == "" || f.Server == client.Off {
-		return nil
-	}
-	for _, name := range []string{"jobs", "timeout", "memory", "no-isolate", "keep-sources", "retry-failed", "dir", "device"} {
-		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed {
-			return errors.New("--" + name + " is for programs that this process compiles: a server has settings of its own")
-		}
-	}
-	return nil
+	return cli.RefuseUnused(cmd, f.Server == "" || f.Server == client.Off, "programs that this process compiles: a server has settings of its own",
+		"jobs", "timeout", "memory", "no-isolate", "keep-sources", "retry-failed", "dir", "device")
 }
 
 // preloadServed does the work of preload in the server that --server names. It reports
@@ -40,15 +32,10 @@ func (o *options) preloadServed(how preloadFlags, r *preloadResult, recordings i
 	if recordings > 0 {
 		return true, errors.New("--server is for compute programs: recordings are compiled for the driver's own cache by this process")
 	}
-	return true, o.preloadServer(ctx, c, how, r)
-}
-
-// preloadServer makes programs resident in a server, which stores them in its directory.
-func (o *options) preloadServer(ctx context.Context, c *client.Client, how preloadFlags, r *preloadResult) error {
 	r.Server = true
 	indices := r.unique()
 	progress := o.NewPieces(len(indices), "preloading")
-	err := c.Preload(ctx, r.sources(indices), func(done client.Preloaded) {
+	err = c.Preload(ctx, r.sources(indices), func(done client.Preloaded) {
 		p := &r.Programs[indices[done.Index]]
 		if p.err = done.Err; p.err == nil {
 			if p.Origin = done.Program.Origin().String(); p.Origin == job.Memory.String() {
@@ -60,8 +47,8 @@ func (o *options) preloadServer(ctx context.Context, c *client.Client, how prelo
 	})
 	progress.Finish()
 	if err != nil {
-		return err
+		return true, err
 	}
 	r.finish(how.Budget)
-	return o.reportPrograms(how.reportFlags, r, r)
+	return true, o.reportPrograms(how.reportFlags, r, r)
 }

@@ -71,13 +71,10 @@ func (o *options) pruneCommand() cli.Command {
 }
 
 func (f *pruneFlags) check(cmd *cobra.Command) error {
-	switch {
-	case cmd.Flags().Changed("max-files") && f.MaxFiles <= 0:
+	if cmd.Flags().Changed("max-files") && f.MaxFiles <= 0 {
 		return errors.New("--max-files must be above 0")
-	case !f.OtherDrivers:
-		return cli.RefuseFlag(cmd, "device", "it is for --other-drivers")
 	}
-	return nil
+	return cli.RefuseUnused(cmd, f.OtherDrivers, "--other-drivers", "device")
 }
 
 // options returns the limits of the command line. A limit of 0 there deletes everything; 0

@@ -65,10 +65,7 @@ func (o *options) pushCommand() cli.Command {
 		Args:    maybeURL,
 		Flags:   &f, Setup: o.completeFingerprints, Result: pushResult{},
 		Check: func(cmd *cobra.Command, _ []string) error {
-			if len(f.Recordings) == 0 {
-				return cli.RefuseFlag(cmd, "device", "it is for --recording")
-			}
-			return nil
+			return cli.RefuseUnused(cmd, len(f.Recordings) > 0, "--recording", "device")
 		},
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
 			r, err := o.push(cmd, args, f)
