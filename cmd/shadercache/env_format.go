@@ -22,47 +22,31 @@ type envFormat struct {
 	name string
 	here bool // for the shell that runs the command
 
-	line    func(name, value string) string
-	comment string // begins a comment; "" = none
-	begin   string // before the first variable
-	binary  bool   // values may have bytes that are no text
-	lines   bool   // values may have line ends
+	line    string   // of a name and a value
+	escaped []string // pairs: what is replaced in values, and by what
+	comment string   // begins a comment; "" = none
+	begin   string   // before the first variable
+	binary  bool     // values may have bytes that are no text
+	lines   bool     // values may have line ends
 }
 
 // The first format is the default.
 var envFormats = []envFormat{
-	{name: "sh", here: true, binary: true, lines: true,
-		line: func(name, value string) string {
-			return "export " + name + "='" + strings.ReplaceAll(value, `'`, `'\''`) + "'\n"
-		}},
-	{name: "fish", here: true, binary: true, lines: true,
-		line: func(name, value string) string {
-			return "set -gx " + name + " '" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(value) + "'\n"
-		}},
-	{name: "csh", here: true, binary: true,
-		line: func(name, value string) string {
-			return "setenv " + name + " '" + strings.NewReplacer(`'`, `'\''`, `!`, `\!`).Replace(value) + "';\n"
-		}},
-	{name: "systemd", comment: "#",
-		line: func(name, value string) string {
-			return `Environment="` + name + "=" + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `%`, `%%`).Replace(value) + "\"\n"
-		}},
-	{name: "docker", comment: "#",
-		line: func(name, value string) string {
-			return "ENV " + name + `="` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`).Replace(value) + "\"\n"
-		}},
-	{name: "env-file", comment: "#",
-		line: func(name, value string) string { return name + "=" + value + "\n" }},
-	{name: "kubernetes", comment: "#", begin: "env:\n",
-		line: func(name, value string) string {
-			return "- name: " + name + "\n  value: \"" + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\t", `\t`, `$`, `$$`).Replace(value) + "\"\n"
-		}},
+	{name: "sh", here: true, binary: true, lines: true, line: "export %s='%s'\n", escaped: []string{`'`, `'\''`}},
+	{name: "fish", here: true, binary: true, lines: true, line: "set -gx %s '%s'\n", escaped: []string{`\`, `\\`, `'`, `\'`}},
+	{name: "csh", here: true, binary: true, line: "setenv %s '%s';\n", escaped: []string{`'`, `'\''`, `!`, `\!`}},
+	{name: "systemd", comment: "#", line: "Environment=\"%s=%s\"\n", escaped: []string{`\`, `\\`, `"`, `\"`, `%`, `%%`}},
+	{name: "docker", comment: "#", line: "ENV %s=\"%s\"\n", escaped: []string{`\`, `\\`, `"`, `\"`, `$`, `\$`}},
+	{name: "env-file", comment: "#", line: "%s=%s\n"},
+	{name: "kubernetes", comment: "#", begin: "env:\n", line: "- name: %s\n  value: \"%s\"\n",
+		escaped: []string{`\`, `\\`, `"`, `\"`, "\t", `\t`, `$`, `$$`}},
 }
 
 // text returns the variables in the format. It fails for a value that the format cannot
 // express.
 func (f envFormat) text(variables []envVariable) (string, error) {
 	var b strings.Builder
+	escape := strings.NewReplacer(f.escaped...)
 	if f.comment != "" {
 		fmt.Fprintf(&b, "%s %s\n", f.comment, envNote)
 	}
@@ -71,7 +55,7 @@ func (f envFormat) text(variables []envVariable) (string, error) {
 		if err := f.check(v); err != nil {
 			return "", err
 		}
-		b.WriteString(f.line(v.Name, v.Value))
+		fmt.Fprintf(&b, f.line, v.Name, escape.Replace(v.Value))
 	}
 	return b.String(), nil
 }
