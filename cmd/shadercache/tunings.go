@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -55,16 +54,9 @@ func (o *options) verifyTunings(dir *binary.Dir, r *verifyResult) error {
 			if err != nil {
 				continue // Verify has it
 			}
-			bad := conv2d.CheckTuning(t)
-			if bad == nil {
-				continue
-			}
-			path := store.TuningPath(t.Problem)
-			r.Problems = append(r.Problems, binary.Problem{Path: path, Reason: "the tuning of " + t.Problem + ": " + bad.Error()})
-			r.Tunings--
-			r.Damaged++
-			if r.repair && os.Remove(path) == nil {
-				r.Fixed++
+			if bad := conv2d.CheckTuning(t); bad != nil {
+				r.deletable(store.TuningPath(t.Problem), "the tuning of "+t.Problem+": "+bad.Error())
+				r.Tunings--
 			}
 		}
 		return nil

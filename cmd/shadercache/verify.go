@@ -92,6 +92,15 @@ func (o *options) verify(repair bool) (*verifyResult, error) {
 	return r, err
 }
 
+// deletable adds a damaged file, which a repair deletes.
+func (r *verifyResult) deletable(path, reason string) {
+	r.Problems = append(r.Problems, binary.Problem{Path: path, Reason: reason})
+	r.Damaged++
+	if r.repair && os.Remove(path) == nil {
+		r.Fixed++
+	}
+}
+
 // verifyMesa counts entries of Mesa's cache that are lost, and deletes them for a repair.
 func verifyMesa(dir *binary.Dir, r *verifyResult) {
 	_ = filepath.WalkDir(filepath.Join(dir.DriverDir(), mesa.Folder, mesa.ItemsFolder), func(path string, e fs.DirEntry, err error) error {
@@ -99,11 +108,7 @@ func verifyMesa(dir *binary.Dir, r *verifyResult) {
 			return nil
 		}
 		if data, err := os.ReadFile(path); err == nil && mesa.IsLost(data) {
-			r.Problems = append(r.Problems, binary.Problem{Path: path, Reason: "it has none of its bytes: Mesa compiles what it was made of at each start"})
-			r.Damaged++
-			if r.repair && os.Remove(path) == nil {
-				r.Fixed++
-			}
+			r.deletable(path, "it has none of its bytes: Mesa compiles what it was made of at each start")
 		}
 		return nil
 	})
