@@ -140,10 +140,10 @@ type audit struct {
 	r      auditResult
 }
 
-// made is what the driver makes of programs when it has nothing of them.
+// made is what the driver makes of a program when it has nothing of it.
 type made struct {
-	binaries map[shader.Key][]byte
-	errors   map[shader.Key]error
+	binary []byte
+	err    error
 }
 
 func (a *audit) run(chosen []*shader.Source) error {
@@ -155,11 +155,11 @@ func (a *audit) run(chosen []*shader.Source) error {
 	for _, src := range chosen {
 		had, err := a.cached.Get(src.Key())
 		switch {
-		case now.errors[src.Key()] != nil:
-			a.skip(src, now.errors[src.Key()].Error())
+		case now[src.Key()].err != nil:
+			a.skip(src, now[src.Key()].err.Error())
 		case err != nil:
 			a.skip(src, "it is not in the cache")
-		case a.isSame(had.Payload, now.binaries[src.Key()]):
+		case a.isSame(had.Payload, now[src.Key()].binary):
 			a.r.Same++
 		default:
 			differ = append(differ, src)
@@ -173,7 +173,7 @@ func (a *audit) run(chosen []*shader.Source) error {
 		return err
 	}
 	for _, src := range differ {
-		if a.isSame(now.binaries[src.Key()], again.binaries[src.Key()]) {
+		if a.isSame(now[src.Key()].binary, again[src.Key()].binary) {
 			a.r.Differs = append(a.r.Differs, auditLine{src.Name(), src.Key().String(), "the driver makes another program binary"})
 		} else {
 			a.skip(src, "the driver makes other bytes each time")
@@ -195,7 +195,7 @@ func (a *audit) skip(src *shader.Source, reason string) {
 }
 
 // compileAnew compiles programs in a directory that is removed, in child processes.
-func (a *audit) compileAnew(sources []*shader.Source) (m made, err error) {
+func (a *audit) compileAnew(sources []*shader.Source) (m map[shader.Key]made, err error) {
 	folder, err := os.MkdirTemp("", "shadercache-audit-")
 	if err != nil {
 		return m, err
@@ -218,14 +218,13 @@ func (a *audit) compileAnew(sources []*shader.Source) (m made, err error) {
 		return m, err
 	}
 	defer store.Close()
-	m = made{map[shader.Key][]byte{}, map[shader.Key]error{}}
+	m = map[shader.Key]made{}
 	for _, p := range r.Programs {
 		key := p.source.Key()
-		blob, err := store.Get(key)
-		if err = errors.Join(p.err, err); err != nil {
-			m.errors[key] = err
+		if blob, err := store.Get(key); err == nil && p.err == nil {
+			m[key] = made{binary: blob.Payload}
 		} else {
-			m.binaries[key] = blob.Payload
+			m[key] = made{err: errors.Join(p.err, err)}
 		}
 	}
 	return m, nil
