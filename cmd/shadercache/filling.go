@@ -162,23 +162,23 @@ func (f filling) compileIsolated() error {
 
 // replay compiles programs of recordings, in children.
 func (f filling) replay() error {
-	programs := f.result.replays
-	if len(programs) == 0 {
+	lines := f.result.replays()
+	if len(lines) == 0 {
 		return nil
 	}
 	driver, err := f.CurrentFingerprint()
 	if err != nil {
 		return err
 	}
-	lines, items := make([]int, len(programs)), make([]replay.Item, len(programs))
-	for i, p := range programs {
-		lines[i], items[i] = p.line, p.item
+	items := make([]replay.Item, len(lines))
+	for i, line := range lines {
+		items[i] = *f.result.Programs[line].item
 	}
 	return f.inChildren("replaying", lines, 0, "--replay", func(ctx context.Context, pool *isolate.Pool, bar *cli.Progress) (isolate.Report, error) {
 		return replay.Run(ctx, *pool, f.dir, driver, items, func(got replay.Result) {
 			p := &f.result.Programs[lines[got.Index]]
 			bar.End(p.title())
-			p.setReplayed(got, programs[got.Index].refused)
+			p.setReplayed(got)
 			if p.drawn() && strings.Contains(driver.Version, "Mesa") {
 				f.result.NeedRun++
 			}

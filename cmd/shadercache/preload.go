@@ -164,7 +164,7 @@ func (o *options) preload(cmd *cobra.Command, args []string, how preloadFlags) e
 		}
 	}
 	f := filling{o, how, dir, r}
-	if how.NoIsolate || len(r.unique()) == 0 && len(r.replays) == 0 {
+	if how.NoIsolate || len(r.unique()) == 0 && len(r.replays()) == 0 {
 		err = f.compile()
 	} else {
 		err = o.withRemote(dir, f.compile)

@@ -12,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/internal/replay"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/shader/manifest"
@@ -30,9 +31,8 @@ type preloadResult struct {
 
 	Isolation *isolationTimes `json:"isolation,omitempty"` // unless --no-isolate
 
-	counts  preloadCounts
-	begin   time.Time  // of the work
-	replays []toReplay // programs of recordings
+	counts preloadCounts
+	begin  time.Time // of the work
 }
 
 // preloadCounts are the numbers in the last line: Programs may hold some programs only.
@@ -56,7 +56,9 @@ type preloadLine struct {
 	source *shader.Source // nil where the program cannot be tried, and for a recorded one
 	err    error
 
-	isRecorded bool
+	isRecorded    bool
+	item          *replay.Item // nil where it is not to be replayed
+	refusedBefore bool         // by the driver, when it was recorded
 }
 
 // addPrograms adds programs that are not tried yet.

@@ -65,13 +65,6 @@ func hintToRecord(path string) string {
 	return "shadercache exec --record " + path + " -- PROGRAM makes one"
 }
 
-// toReplay is a program of a recording among the lines of a result.
-type toReplay struct {
-	item    replay.Item
-	line    int
-	refused bool // when it was recorded
-}
-
 // addReplays adds a line for each program of recordings, the first limit of them. One that
 // cannot be read has its error; those that could not be recorded are logged.
 func (r *preloadResult) addReplays(logger *slog.Logger, recordings []*recording.Recording, limit int) error {
@@ -94,34 +87,35 @@ func (r *preloadResult) addReplays(logger *slog.Logger, recordings []*recording.
 			line := preloadLine{Key: item.Program.String(), File: rec.Path(), Name: "program", err: err, isRecorded: true}
 			if err == nil {
 				line.Name, line.Context = p.StageNames(), p.Context.String()
-				r.replays = append(r.replays, toReplay{item, len(r.Programs), logs.Of(item.Program).Failed > 0})
+				line.item, line.refusedBefore = &item, logs.Of(item.Program).Failed > 0
 			}
 			r.Programs = append(r.Programs, line)
 		}
 	}
-	r.groupReplays()
 	return nil
 }
 
-// groupReplays puts the programs of one context beside each other: a child makes a context for
-// each.
-func (r *preloadResult) groupReplays() {
+// replays returns the indices of the programs to replay, those of one context beside each other: a
+// child makes a context for each.
+func (r *preloadResult) replays() (indices []int) {
 	order := map[string]int{} // of contexts
-	for _, p := range r.replays {
-		if context := r.Programs[p.line].Context; order[context] == 0 {
-			order[context] = len(order) + 1
+	for i, p := range r.Programs {
+		if p.item == nil {
+			continue
+		}
+		if indices = append(indices, i); order[p.Context] == 0 {
+			order[p.Context] = len(order) + 1
 		}
 	}
-	slices.SortStableFunc(r.replays, func(a, b toReplay) int {
-		return order[r.Programs[a.line].Context] - order[r.Programs[b.line].Context]
-	})
+	slices.SortStableFunc(indices, func(a, b int) int { return order[r.Programs[a].Context] - order[r.Programs[b].Context] })
+	return indices
 }
 
 // setReplayed fills in the result of a replay.
-func (p *preloadLine) setReplayed(r replay.Result, refusedBefore bool) {
+func (p *preloadLine) setReplayed(r replay.Result) {
 	p.err = r.Err
 	switch {
-	case r.Err != nil && refusedBefore && errors.As(r.Err, new(*shader.CompileError)):
+	case r.Err != nil && p.refusedBefore && errors.As(r.Err, new(*shader.CompileError)):
 		p.Origin, p.err = refused, nil
 	case r.Err != nil:
 	case r.Made:
