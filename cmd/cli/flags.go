@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 //	shown  the default in the help; without it what the field holds, unless that is no value
 //	words  completions of the value
 //	files  endings of files that complete it, or "/" for folders
+//	must   what a value that is given must be: "above 0", "at least 1" or "1 to 64"
 //	list   "commas" for a list that commas divide, else each flag adds one
 //	hidden "yes" for a flag that is not in the help
 func addFlags(cmd *cobra.Command, flags *pflag.FlagSet, values reflect.Value) {
@@ -70,6 +72,12 @@ func addFlag(cmd *cobra.Command, flags *pflag.FlagSet, tag reflect.StructTag, fi
 	default:
 		panic(fmt.Sprintf("cli: flag --%s has the type %s", name, field.Type()))
 	}
+	if must := tag.Get("must"); must != "" {
+		flags.Lookup(name).Value = bounded{flags.Lookup(name).Value, must}
+		if field.IsZero() { // which the help would show for a value of another type
+			flags.Lookup(name).DefValue = ""
+		}
+	}
 	if shown, given := tag.Lookup("shown"); given {
 		flags.Lookup(name).DefValue = shown
 	}
@@ -100,6 +108,48 @@ func (v notEmpty) Set(text string) error {
 		return errors.New("it has more than one line")
 	}
 	return v.Value.Set(text)
+}
+
+// bounded is the value of a flag with the tag must.
+type bounded struct {
+	pflag.Value
+	must string
+}
+
+// Set refuses what is out of bounds, and NaN: a value that a user gives is used or refused, never
+// replaced.
+func (v bounded) Set(text string) error {
+	before := v.String()
+	if err := v.Value.Set(text); err != nil {
+		return err
+	}
+	words := strings.Fields(v.must)
+	got, last := quantity(v.String()), quantity(words[len(words)-1])
+	var ok bool
+	switch words[0] {
+	case "above":
+		ok = got > last
+	case "at":
+		ok = got >= last
+	default:
+		ok = got >= quantity(words[0]) && got <= last
+	}
+	if !ok {
+		return errors.Join(errors.New("it must be "+v.must), v.Value.Set(before))
+	}
+	return nil
+}
+
+// quantity returns a number, or the nanoseconds of a duration.
+func quantity(text string) float64 {
+	if d, err := time.ParseDuration(text); err == nil {
+		return float64(d)
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(err) // a bound, or a flag that is no quantity
+	}
+	return n
 }
 
 // completeFlag registers the completions that the tags of a flag have.

@@ -25,6 +25,48 @@ func TestListsHaveOneLine(t *testing.T) {
 	}
 }
 
+// A value that is given lies within the bounds of its flag, and else the flag keeps the one before.
+func TestFlagsWithBounds(t *testing.T) {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	for _, c := range []struct {
+		must      string
+		flag      *pflag.Flag
+		good, bad []string
+	}{
+		{"above 0", flags.VarPF(new(ByteSize), "size", "", ""), []string{"1", "2G"}, []string{"0", "x"}},
+		{"above 0", flags.VarPF(new(Age), "age", "", ""), []string{"1ns", "30d"}, []string{"0s", "-1s"}},
+		{"at least 50ms", durationFlag(flags), []string{"50ms", "1h"}, []string{"49ms", "0"}},
+		{"1 to 64", intFlag(flags), []string{"1", "64"}, []string{"0", "65", "-1"}},
+		{"at least 0", floatFlag(flags), []string{"0", "0.5", "+Inf"}, []string{"-1", "NaN"}},
+	} {
+		v := bounded{c.flag.Value, c.must}
+		for _, text := range c.good {
+			if err := v.Set(text); err != nil {
+				t.Errorf("%s: %q: %v", c.must, text, err)
+			}
+		}
+		before := v.String()
+		for _, text := range c.bad {
+			if err := v.Set(text); err == nil || v.String() != before {
+				t.Errorf("%s: %q was accepted: %s, %v", c.must, text, v, err)
+			}
+		}
+	}
+}
+
+func durationFlag(flags *pflag.FlagSet) *pflag.Flag {
+	flags.Duration("time", 0, "")
+	return flags.Lookup("time")
+}
+func intFlag(flags *pflag.FlagSet) *pflag.Flag {
+	flags.Int("number", 0, "")
+	return flags.Lookup("number")
+}
+func floatFlag(flags *pflag.FlagSet) *pflag.Flag {
+	flags.Float64("rate", 0, "")
+	return flags.Lookup("rate")
+}
+
 // Flags keep their value where a text is refused, and their String can be Set.
 func TestFlags(t *testing.T) {
 	for name, c := range map[string]struct {

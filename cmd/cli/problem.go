@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/shadercache/shadercache/shader"
 )
@@ -20,14 +19,6 @@ and the elements from one matrix to the next.
 
 The name of a workload stands for its shapes: resnet and seed (convolutions),
 square, odd, skinny and epilogue (matrix products).`
-
-// CheckBudget returns the mistake of a --budget for a search that is out of bounds.
-func CheckBudget(budget time.Duration) error {
-	if budget <= 0 || budget > time.Hour {
-		return errors.New("--budget must be above 0 and at most 1h, as in 20s")
-	}
-	return nil
-}
 
 // Fatal returns err if no other problem can be measured after it, and nil otherwise.
 func Fatal(err error) error {

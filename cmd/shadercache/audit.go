@@ -40,7 +40,7 @@ const auditExample = `  shadercache pull && shadercache audit --sample 50 kernel
 
 type auditFlags struct {
 	cli.SourceFlags
-	Sample int `flag:"sample" help:"programs to compile at most; 0 for all"`
+	Sample int `flag:"sample" help:"programs to compile at most; 0 for all" must:"at least 0"`
 }
 
 // auditResult is what audit prints.
@@ -67,12 +67,6 @@ func (o *options) auditCommand() cli.Command {
 		Use:   "audit [NAME|FILE.comp|DIR|MANIFEST.json ...] [--sample N] [-D NAME=VALUE] [-I DIR]",
 		Short: "Compile a sample again and compare it", Long: auditUsage, Example: auditExample,
 		Args: cobra.ArbitraryArgs, Flags: &f, Result: auditResult{},
-		Check: func(*cobra.Command, []string) error {
-			if f.Sample < 0 {
-				return errors.New("--sample must be 1 or more, or 0 for all")
-			}
-			return nil
-		},
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return o.audit(f, args) },
 	}
 }

@@ -38,7 +38,7 @@ type importFlags struct {
 	Verify    string       `flag:"verify" help:"public key that must have signed the file" value:"key"`
 	Trust     bool         `flag:"trust" help:"import executable code without a verified signature"`
 	AnyDriver bool         `flag:"any-driver" help:"import programs of other drivers too"`
-	MaxBytes  cli.ByteSize `flag:"max-bytes" help:"refuse a file that unpacks to more (default 4G)"`
+	MaxBytes  cli.ByteSize `flag:"max-bytes" help:"refuse a file that unpacks to more (default 4G)" must:"above 0"`
 }
 
 // importResult is what import prints.
@@ -69,10 +69,8 @@ func (o *options) importCommand() cli.Command {
 }
 
 func (f *importFlags) check(cmd *cobra.Command) error {
-	switch changed := cmd.Flags().Changed; {
-	case changed("max-bytes") && f.MaxBytes == 0:
-		return errors.New("--max-bytes must be above 0")
-	case changed("verify") && f.Trust:
+	switch {
+	case cmd.Flags().Changed("verify") && f.Trust:
 		return errors.New("--verify and --trust exclude each other: a file that is signed with KEY is trusted")
 	case f.AnyDriver:
 		return cli.RefuseFlag(cmd, "device", "--any-driver opens no GPU")

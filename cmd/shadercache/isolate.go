@@ -19,8 +19,8 @@ const isolationUsage = "[--no-isolate|--jobs N --timeout D --memory SIZE]"
 // isolationFlags are the flags of preload and rebuild for child processes.
 type isolationFlags struct {
 	NoIsolate bool          `flag:"no-isolate" help:"compile in this process, without limits: a driver that crashes or hangs ends or stops the command"`
-	Jobs      int           `flag:"jobs" help:"child processes side by side" shown:"the number of processors, at most 6"`
-	Timeout   time.Duration `flag:"timeout" help:"limit of time for one program"`
+	Jobs      int           `flag:"jobs" help:"child processes side by side" must:"1 to 64" shown:"the number of processors, at most 6"`
+	Timeout   time.Duration `flag:"timeout" help:"limit of time for one program" must:"above 0"`
 	Memory    cli.ByteSize  `flag:"memory" help:"limit of memory for one program, 0 for none (Linux only)" shown:"a share of the machine's, 512M to 4G"`
 }
 
@@ -31,12 +31,6 @@ func defaultIsolation() isolationFlags {
 }
 
 func (f isolationFlags) check(cmd *cobra.Command) error {
-	switch {
-	case f.Jobs < 1 || f.Jobs > 64:
-		return errors.New("--jobs must be 1 to 64")
-	case f.Timeout <= 0:
-		return errors.New("--timeout must be above 0")
-	}
 	return cli.RefuseUnused(cmd, !f.NoIsolate, "child processes, which --no-isolate does without", "jobs", "timeout", "memory")
 }
 

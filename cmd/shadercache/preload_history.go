@@ -19,13 +19,10 @@ import (
 type historyFlags struct {
 	FromHistory bool          `flag:"from-history" help:"take what starts asked for, the most used first"`
 	Executable  string        `flag:"executable" help:"with --from-history: starts of the program with this file NAME only" value:"NAME"`
-	Budget      time.Duration `flag:"budget" help:"begin no program after this time, as in 2s (default none)"`
+	Budget      time.Duration `flag:"budget" help:"begin no program after this time, as in 2s (default none)" must:"above 0"`
 }
 
 func (f *historyFlags) check(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("budget") && f.Budget <= 0 {
-		return errors.New("--budget must be above 0")
-	}
 	return cli.RefuseUnused(cmd, f.FromHistory, "--from-history", "executable")
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -50,7 +49,7 @@ type limitsLine struct {
 type pruneFlags struct {
 	MaxAge       cli.Age      `flag:"max-age" help:"delete what was not used for longer than this" words:"7d 30d 90d"`
 	MaxBytes     cli.ByteSize `flag:"max-bytes" help:"delete down to this size, programs and driver files together" words:"100M 500M 1G"`
-	MaxFiles     int          `flag:"max-files" help:"delete down to this number of files, programs and driver files together"`
+	MaxFiles     int          `flag:"max-files" help:"delete down to this number of files, programs and driver files together" must:"above 0"`
 	OtherDrivers bool         `flag:"other-drivers" help:"delete the programs of all drivers but those of --device"`
 	DryRun       bool         `flag:"dry-run" help:"list what would be deleted and delete nothing"`
 }
@@ -71,9 +70,6 @@ func (o *options) pruneCommand() cli.Command {
 }
 
 func (f *pruneFlags) check(cmd *cobra.Command) error {
-	if cmd.Flags().Changed("max-files") && f.MaxFiles <= 0 {
-		return errors.New("--max-files must be above 0")
-	}
 	return cli.RefuseUnused(cmd, f.OtherDrivers, "--other-drivers", "device")
 }
 

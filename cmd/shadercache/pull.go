@@ -38,7 +38,7 @@ type pullFlags struct {
 	remoteFlags
 	AnyDriver bool         `flag:"any-driver" help:"bring the packs of all drivers"`
 	Again     bool         `flag:"again" help:"bring also what was brought before"`
-	MaxBytes  cli.ByteSize `flag:"max-bytes" help:"refuse packs that unpack to more (default 4G)"`
+	MaxBytes  cli.ByteSize `flag:"max-bytes" help:"refuse packs that unpack to more (default 4G)" must:"above 0"`
 }
 
 // pullResult is what pull prints.
@@ -62,9 +62,6 @@ func (o *options) pullCommand() cli.Command {
 }
 
 func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullResult, error) {
-	if cmd.Flags().Changed("max-bytes") && f.MaxBytes == 0 {
-		return nil, cli.Usage(cmd, errors.New("--max-bytes must be above 0"))
-	}
 	ro, err := f.options(cmd, args, fleet.Read)
 	if err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -57,7 +56,7 @@ type missingProgram struct {
 type rebuildFlags struct {
 	isolationFlags
 	reportFlags
-	Limit  int  `flag:"limit" help:"programs to compile at most, the most used first (default all)"`
+	Limit  int  `flag:"limit" help:"programs to compile at most, the most used first (default all)" must:"at least 0"`
 	DryRun bool `flag:"dry-run" help:"list the missing programs and compile nothing"`
 }
 
@@ -85,9 +84,6 @@ func (o *options) rebuildCommand() cli.Command {
 }
 
 func (f *rebuildFlags) check(cmd *cobra.Command, o *options) error {
-	if f.Limit < 0 {
-		return errors.New("--limit must be 1 or more, or 0 for all")
-	}
 	return cmp.Or(f.reportFlags.check(o), f.isolationFlags.check(cmd))
 }
 

@@ -40,9 +40,9 @@ The exit code is 1 when a result was wrong.`
 // networkFlags are the flags of run network.
 type networkFlags struct {
 	serverFlag
-	Pictures int           `flag:"pictures" help:"pictures of one run"`
+	Pictures int           `flag:"pictures" help:"pictures of one run" must:"1 to 256"`
 	Tune     bool          `flag:"tune" help:"tune layers that were not tuned on this driver"`
-	Budget   time.Duration `flag:"budget" help:"time to search for each layer"`
+	Budget   time.Duration `flag:"budget" help:"time to search for each layer" must:"1ms to 1h"`
 }
 
 // networkResult is what run network prints.
@@ -72,8 +72,6 @@ type networkLayer struct {
 	Tolerance float64 `json:"tolerance"`
 }
 
-const maxPictures = 256
-
 func (o *options) runNetworkCommand() cli.Command {
 	f := networkFlags{serverFlag: newServerFlag(), Pictures: 8, Budget: 5 * time.Second}
 	return cli.Command{
@@ -99,10 +97,8 @@ func (f *networkFlags) check(cmd *cobra.Command, o *options) error {
 		return cli.Hint(errors.New("--tune is for one GPU"), "tune the layers for every GPU before: shadercache tune --device "+o.Device)
 	case f.Tune && f.Server != "" && f.Server != client.Off:
 		return errors.New("--tune is for a GPU of this process: a server uses what was tuned in its cache directory")
-	case f.Pictures < 1 || f.Pictures > maxPictures:
-		return fmt.Errorf("--pictures must be 1 to %d", maxPictures)
 	}
-	return cli.CheckBudget(f.Budget)
+	return nil
 }
 
 // networkDevice is where the network runs: a GPU of this process, several, or a server's.

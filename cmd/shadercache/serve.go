@@ -48,8 +48,8 @@ no password.`
 type serveFlags struct {
 	Socket   string        `flag:"socket" help:"path of the socket (default $SHADERCACHE_SERVER or the user's)"`
 	Status   string        `flag:"status" help:"HTTP address of status pages, such as 127.0.0.1:9090"`
-	IdleExit time.Duration `flag:"idle-exit" help:"end after that time without a client (default never)"`
-	HangTime time.Duration `flag:"hang-time" help:"time after which a GPU that completes nothing is given up"`
+	IdleExit time.Duration `flag:"idle-exit" help:"end after that time without a client (default never)" must:"at least 0"`
+	HangTime time.Duration `flag:"hang-time" help:"time after which a GPU that completes nothing is given up" must:"above 0"`
 }
 
 // newServeFlags returns the flags with their defaults.
@@ -71,9 +71,6 @@ func (o *options) serveCommand() cli.Command {
 		Example: "  shadercache serve --idle-exit 10m\n  shadercache serve --device all",
 		Flags:   &f, GPUs: cli.SeveralGPUs, Result: serveResult{},
 		Check: func(*cobra.Command, []string) (err error) {
-			if f.IdleExit < 0 || f.HangTime <= 0 {
-				return errors.New("--idle-exit and --hang-time are times above 0, such as 10s")
-			}
 			names, err = o.DeviceNames()
 			return err
 		},

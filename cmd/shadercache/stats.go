@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"path/filepath"
 	"slices"
 	"time"
@@ -57,8 +56,8 @@ const statsExample = `  shadercache stats --since 24h --fail-under 95%
 // statsFlags are the flags of stats.
 type statsFlags struct {
 	FailUnder   cli.Percentage `flag:"fail-under" help:"exit code 1 when a smaller share was found on disk, as in 95%"`
-	MaxCompiles float64        `flag:"max-compiles" help:"exit code 1 when a start compiled more on average"`
-	Since       cli.Age        `flag:"since" help:"figures of starts in the latest time, as in 24h (default all)"`
+	MaxCompiles float64        `flag:"max-compiles" help:"exit code 1 when a start compiled more on average" must:"at least 0"`
+	Since       cli.Age        `flag:"since" help:"figures of starts in the latest time, as in 24h (default all)" must:"above 0"`
 	Prometheus  bool           `flag:"prometheus" help:"print metrics for Prometheus"`
 	Zero        bool           `flag:"zero" help:"make all figures begin again; no program is deleted"`
 }
@@ -162,10 +161,6 @@ func (f *statsFlags) check(cmd *cobra.Command, o *options) error {
 		return errors.New("--since does not change what --prometheus prints, which are counters")
 	case f.Zero && (changed("fail-under") || changed("max-compiles") || changed("since")):
 		return errors.New("--zero leaves no starts for --fail-under, --max-compiles and --since")
-	case f.MaxCompiles < 0 || math.IsNaN(f.MaxCompiles):
-		return errors.New("--max-compiles must be 0 or more")
-	case changed("since") && f.Since <= 0:
-		return errors.New("--since must be above 0")
 	case f.Prometheus:
 		return cli.RefuseFlag(cmd, "device", "--prometheus opens no GPU")
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,8 +26,8 @@ On a terminal the picture is renewed until an interrupt; else one is printed.
 With --json each one is an object.`
 
 type topFlags struct {
-	Interval time.Duration `flag:"interval" help:"time between two pictures"`
-	Count    int           `flag:"count" help:"pictures to show (default one, on a terminal until an interrupt)"`
+	Interval time.Duration `flag:"interval" help:"time between two pictures" must:"at least 50ms"`
+	Count    int           `flag:"count" help:"pictures to show (default one, on a terminal until an interrupt)" must:"at least 0"`
 }
 
 func (o *options) topCommand() cli.Command {
@@ -39,12 +38,6 @@ func (o *options) topCommand() cli.Command {
 		Long:    topUsage,
 		Example: "  shadercache top --interval 500ms",
 		Flags:   &f, Unused: cli.GPUFlags, Result: top.Snapshot{},
-		Check: func(*cobra.Command, []string) error {
-			if f.Interval < 50*time.Millisecond || f.Count < 0 {
-				return errors.New("--interval must be 50ms or more, and --count 0 or more")
-			}
-			return nil
-		},
 		Run: func(*cobra.Command, []string) (cli.Result, error) { return nil, o.top(f) },
 	}
 }

@@ -61,8 +61,8 @@ const tuneExample = `  shadercache tune gemm 1024x1024x1024,ta skinny
 
 // tuneFlags are the flags of tune.
 type tuneFlags struct {
-	Budget time.Duration `flag:"budget" help:"time to search for each problem"`
-	Runs   int           `flag:"runs" help:"runs over which a compile has to pay (default 1000000, on software drivers 10000)"`
+	Budget time.Duration `flag:"budget" help:"time to search for each problem" must:"1ms to 1h"`
+	Runs   int           `flag:"runs" help:"runs over which a compile has to pay (default 1000000, on software drivers 10000)" must:"at least 1"`
 	Again  bool          `flag:"again" help:"tune problems again that were tuned before"`
 	All    bool          `flag:"all" help:"show every candidate"`
 	Exact  bool          `flag:"exact" help:"only algorithms with the error of a sum of products"`
@@ -124,10 +124,7 @@ func (o *options) tuneCommand() cli.Command {
 		Words:   append([]string{conv2d.Conv2DKind, conv2d.GEMMKind}, conv2d.WorkloadNames()...),
 		Flags:   &f, GPUs: cli.SeveralGPUs, Result: tuneResult{},
 		Check: func(cmd *cobra.Command, args []string) (err error) {
-			if err := cli.RefuseZero(cmd, "runs"); err != nil {
-				return err
-			}
-			shapes, err = f.shapes(args)
+			shapes, err = parseShapes(args)
 			return err
 		},
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
@@ -139,14 +136,8 @@ func (o *options) tuneCommand() cli.Command {
 	}
 }
 
-// shapes checks the command line and returns its problems.
-func (f tuneFlags) shapes(args []string) ([]conv2d.Shape, error) {
-	if f.Runs < 0 {
-		return nil, errors.New("--runs must be at least 1")
-	}
-	if err := cli.CheckBudget(f.Budget); err != nil {
-		return nil, err
-	}
+// parseShapes returns the problems of a command line.
+func parseShapes(args []string) ([]conv2d.Shape, error) {
 	kind := ""
 	if len(args) > 0 && (args[0] == conv2d.Conv2DKind || args[0] == conv2d.GEMMKind) {
 		kind, args = args[0], args[1:]

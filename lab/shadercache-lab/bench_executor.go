@@ -69,7 +69,6 @@ func newBenchExecutor(o *options) cli.Command {
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
 			large := slices.Contains(b.Workloads, "large") || slices.Contains(b.Workloads, "upload")
 			if err := cmp.Or(
-				cli.RefuseZero(cmd, "soak"),
 				cli.RefuseUnused(cmd, b.Soak == 0, "rows, which --soak replaces", "workloads", "seconds", "repeat", "large-bytes"),
 				cli.RefuseUnused(cmd, large, "the workloads large and upload", "large-bytes"),
 			); err != nil {

@@ -43,9 +43,6 @@ func newBenchInterpreter(o *options) cli.Command {
 		Result:  workloads.InterpreterResult{},
 		Flags:   &b,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
-			if err := cli.RefuseZero(cmd, "machines", "cycles", "batch"); err != nil {
-				return nil, err
-			}
 			return runBenchmark(o, cmd, b, workloads.RunInterpreter)
 		},
 	}

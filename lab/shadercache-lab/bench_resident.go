@@ -68,7 +68,6 @@ func newBenchResident(o *options) cli.Command {
 		Flags:   &b,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
 			if err := cmp.Or(
-				cli.RefuseZero(cmd, "iterations", "soak"),
 				cli.RefuseUnused(cmd, slices.Contains(b.Workloads, "persistence"), "the workload persistence", "iterations"),
 				cli.RefuseUnused(cmd, len(b.Workloads) > 0, "workloads", "seconds"),
 			); err != nil {

@@ -45,7 +45,7 @@ type waveFlags struct {
 	Every  int      `flag:"every" help:"steps from picture to picture"`
 	Out    string   `flag:"out" help:"folder for pictures, made if it is missing (default no pictures)" files:"/"`
 	Absorb bool     `flag:"absorb" help:"borders absorb waves rather than reflect them"`
-	Scale  float64  `flag:"scale" help:"height with the last colour (default an eighth of the highest poke)"`
+	Scale  float64  `flag:"scale" help:"height with the last colour (default an eighth of the highest poke)" must:"above 0"`
 	Verify bool     `flag:"verify" help:"compare every cell with the CPU's"`
 	waveCheckpoints
 
@@ -90,7 +90,7 @@ func newRunWave(o *options) cli.Command {
 		Result:  waveResult{},
 		Flags:   &f,
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
-			if err := cmp.Or(cli.RefuseZero(cmd, "scale", "checkpoint-every"), cli.RefuseUnused(cmd, f.Checkpoint != "", "--checkpoint", "checkpoint-every"), cli.RefuseUnused(cmd, f.Out != "", "pictures, with --out", "every", "scale")); err != nil {
+			if err := cmp.Or(cli.RefuseUnused(cmd, f.Checkpoint != "", "--checkpoint", "checkpoint-every"), cli.RefuseUnused(cmd, f.Out != "", "pictures, with --out", "every", "scale")); err != nil {
 				return nil, err
 			}
 			if err := f.check(); err != nil {

@@ -15,7 +15,7 @@ import (
 // waveCheckpoints are the flags of run wave for checkpoints.
 type waveCheckpoints struct {
 	Checkpoint      string        `flag:"checkpoint" help:"save the simulation in FILE.0 and FILE.1" value:"FILE"`
-	CheckpointEvery time.Duration `flag:"checkpoint-every" help:"time from checkpoint to checkpoint"`
+	CheckpointEvery time.Duration `flag:"checkpoint-every" help:"time from checkpoint to checkpoint" must:"above 0"`
 	Resume          string        `flag:"resume" help:"continue the simulation that is saved in FILE" value:"FILE"`
 }
 

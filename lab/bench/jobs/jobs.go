@@ -30,7 +30,7 @@ type Options struct {
 	Seconds    float64       `flag:"seconds" help:"about how long each run of a row takes"`
 	Repeat     int           `flag:"repeat" help:"runs of each row for its figures, for medians"`
 	LargeBytes cli.ByteSize  `flag:"large-bytes" help:"bytes each way of a large job (default 16 MiB)"`
-	Soak       time.Duration `flag:"soak" help:"instead, run mixed jobs for this long and report what grows or stalls"`
+	Soak       time.Duration `flag:"soak" help:"instead, run mixed jobs for this long and report what grows or stalls" must:"above 0"`
 }
 
 // Validate returns an error for options that Run does not accept.

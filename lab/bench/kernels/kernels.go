@@ -22,7 +22,7 @@ type Options struct {
 	Shapes      []conv2d.Shape
 	Named       map[string]bool // shapes that also a software driver runs, however long they take
 	Tune        bool            `flag:"tune" help:"tune what was not tuned, first"`
-	Budget      time.Duration   `flag:"budget" help:"how long to search for each problem"`
+	Budget      time.Duration   `flag:"budget" help:"how long to search for each problem" must:"1ms to 1h"`
 	Exact       bool            `flag:"exact" help:"only algorithms with the error of a sum of products"`
 	NoCPU       bool            `flag:"no-cpu" help:"on software drivers, only algorithms with kernels"`
 	PeerFile    string          `flag:"peer" help:"file of a peer's times" files:"json"`

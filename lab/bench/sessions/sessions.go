@@ -27,9 +27,9 @@ var Workloads = []string{"persistence", "round_trip", "live", "barrier", "preemp
 // Options configure Run.
 type Options struct {
 	Workloads  []string      `flag:"workloads" list:"commas" help:"what to measure (default all)" shown:""`
-	Iterations uint64        `flag:"iterations" help:"iterations of persistence; its variants scale with it (default 10000000, 400000 on the CPU)"`
+	Iterations uint64        `flag:"iterations" help:"iterations of persistence; its variants scale with it (default 10000000, 400000 on the CPU)" must:"above 0"`
 	Seconds    float64       `flag:"seconds" help:"about how long each row takes"`
-	Soak       time.Duration `flag:"soak" help:"how long each strategy runs in the soak test, as in 60s"`
+	Soak       time.Duration `flag:"soak" help:"how long each strategy runs in the soak test, as in 60s" must:"above 0"`
 }
 
 // Validate returns an error for options that Run does not accept.

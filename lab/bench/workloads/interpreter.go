@@ -23,9 +23,9 @@ type InterpreterOptions struct {
 	// Empty is those of InterpreterWorkloads that take seconds.
 	Workloads []string `flag:"workloads" list:"commas" help:"what to measure: forms, builds, vectors, lengths" shown:"forms,builds,vectors"`
 
-	Machines int `flag:"machines" help:"machines side by side (default 10000, on software drivers 256)"`
-	Cycles   int `flag:"cycles" help:"instructions of each machine (default 4000000; on software drivers 600000 of one machine, 60000 of many)"`
-	Batch    int `flag:"batch" help:"instructions of a batch (default a quarter of --cycles)"`
+	Machines int `flag:"machines" help:"machines side by side (default 10000, on software drivers 256)" must:"above 0"`
+	Cycles   int `flag:"cycles" help:"instructions of each machine (default 4000000; on software drivers 600000 of one machine, 60000 of many)" must:"above 0"`
+	Batch    int `flag:"batch" help:"instructions of a batch (default a quarter of --cycles)" must:"above 0"`
 	Repeat   int `flag:"repeat" help:"runs of each row, of which the best counts"`
 }
 
