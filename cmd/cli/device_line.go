@@ -36,11 +36,6 @@ type DeviceLine struct {
 // unlisted is the Index of a GPU that was not chosen by --device.
 const unlisted = -1
 
-// newDeviceLine returns what is known of a device without a context.
-func newDeviceLine(d glctx.Device) DeviceLine {
-	return DeviceLine{Index: d.Index, UUID: d.UUID, Name: d.Name, Software: d.Software, PCI: d.PCI, NUMA: d.NUMA, Node: d.Node, EGLDriver: d.Driver}
-}
-
 // String returns the GPU as messages name it: "GPU 1".
 func (d *DeviceLine) String() string {
 	if d.Index == unlisted {
@@ -92,16 +87,11 @@ func (o *Options) ListDevices() ([]DeviceLine, error) {
 	if err != nil {
 		return nil, err
 	}
-	return listDevices(names)
-}
-
-// listDevices returns the GPUs with names; nil is all.
-func listDevices(names []string) ([]DeviceLine, error) {
 	list, err := glctx.Devices()
 	if err != nil {
 		return nil, err
 	}
-	if names == nil {
+	if names == nil { // all
 		for _, d := range list {
 			names = append(names, strconv.Itoa(d.Index))
 		}
@@ -112,7 +102,9 @@ func listDevices(names []string) ([]DeviceLine, error) {
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, newDeviceLine(d))
+		lines = append(lines, DeviceLine{
+			Index: d.Index, UUID: d.UUID, Name: d.Name, Software: d.Software, PCI: d.PCI, NUMA: d.NUMA, Node: d.Node, EGLDriver: d.Driver,
+		})
 	}
 	return lines, nil
 }

@@ -79,13 +79,11 @@ The programs of a recording are linked in contexts of the API, version, profile
 and flags that they were recorded in, for the driver's own cache alone: what a
 program that exec starts will find. "primed" is how the driver was made to
 finish one: by a dispatch of no groups, by a draw of no fragment, or not, for a
-part of a pipeline. Mesa makes the machine code of graphics at a draw, from
-state that a recording does not have: "need_run" counts such programs. Runs
-under exec --report, until one adds nothing, make them warm, here or by export
-and push.
-A program that the driver refused when it was recorded, and refuses again, is no
-failure: its origin is "refused". Recordings have no quarantine, and are always
-compiled in child processes.`
+part of a pipeline. "need_run" counts programs of graphics whose machine code
+Mesa makes at a draw, from state that a recording does not have: the result says
+how they become warm. One that the driver refused when it was recorded, and
+refuses again, is no failure: its origin is "refused". Recordings have no
+quarantine, and are always compiled in child processes.`
 
 func (o *options) preloadCommand() cli.Command {
 	how := preloadFlags{isolationFlags: defaultIsolation()}

@@ -138,7 +138,7 @@ func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, recordings []*recor
 func (r *preloadResult) addMissing(dir *binary.Dir, missing []missingProgram) {
 	r.Programs = make([]preloadLine, 0, len(missing))
 	for _, m := range missing {
-		line := preloadLine{Name: missingName(m), Key: m.Key.String()}
+		line := preloadLine{Name: cmp.Or(m.Name, m.Key.Short()), Key: m.Key.String()} // no driver may have the program any more
 		if line.source, line.err = dir.Source(m.Key); line.err != nil {
 			line.err = fmt.Errorf("%s: %w", m.Key.Short(), line.err)
 		}
@@ -175,14 +175,6 @@ func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
 		r.Missing[i] = missingProgram{m.Key, m.Name, m.Hits, m.LastUse}
 	}
 	return r, nil
-}
-
-// missingName returns the name, or the key where no driver has the program any more.
-func missingName(m missingProgram) string {
-	if m.Name == "" {
-		return m.Key.Short()
-	}
-	return m.Name
 }
 
 func (r *rebuildResult) Print(w io.Writer) {

@@ -49,7 +49,7 @@ func (s *Start) Advise() []Advice {
 	if len(changing) > 0 {
 		add(Changing, changing, made, counted(len(changing), "program has another source than before", "programs have another source than before"),
 			fmt.Sprintf("The directory has %s by the same name, so it was compiled again. A time stamp, a path or a random name in the text makes another program of it at each start.",
-				counted(most(changing), "other program", "other programs")),
+				counted(slices.MaxFunc(changing, others).Others, "other program", "other programs")),
 			"shadercache why "+changing[0].Name)
 	}
 	add(Compiled, compiled, made, counted(len(compiled), "program was compiled", "programs were compiled"),
@@ -109,13 +109,8 @@ func split(programs []Program, is func(Program) bool) (yes, no []Program) {
 	return yes, no
 }
 
-// most returns the largest number of other programs by the name of one.
-func most(programs []Program) (others int) {
-	for _, p := range programs {
-		others = max(others, p.Others)
-	}
-	return others
-}
+// others compares programs by how many others have their name.
+func others(a, b Program) int { return cmp.Compare(a.Others, b.Others) }
 
 // counted returns a number with its noun.
 func counted(n int, one, many string) string {
