@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
@@ -72,7 +73,7 @@ func (o *options) configSetCommand() cli.Command {
 		Words:   limitNames(),
 		Unused:  cli.GPUFlags, Result: configResult{},
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
-			return o.changeLimit(cmd, args[0], func(l limit, s *binary.Settings) error { return l.store(s, args[1]) })
+			return o.changeLimit(cmd, args[0], func(limit *pflag.Flag) error { return store(limit, args[1]) })
 		},
 	}
 }
@@ -87,59 +88,51 @@ func (o *options) configUnsetCommand() cli.Command {
 		Words:   limitNames(),
 		Unused:  cli.GPUFlags, Result: configResult{},
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
-			return o.changeLimit(cmd, args[0], func(l limit, s *binary.Settings) error { return l.set(s, "0") })
+			return o.changeLimit(cmd, args[0], func(limit *pflag.Flag) error { return limit.Value.Set("0") })
 		},
 	}
 }
 
-// limit is a setting that a cache directory stores.
-type limit struct {
-	name  string
-	must  string                                         // what its value must be
-	set   func(s *binary.Settings, text string) error    // "0" removes it
-	value func(s binary.Settings) (text string, is bool) // it is stored, or a default
+// limits returns the settings that a cache directory stores, as flags whose usage is what a value
+// must be. One that is 0 is not set.
+func limits(s *binary.Settings) *pflag.FlagSet {
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.SortFlags = false
+	flags.Var((*cli.ByteSize)(&s.MaxBytes), "max-bytes", "above 0")
+	flags.Var((*cli.Age)(&s.MaxAge), "max-age", "above 0")
+	flags.IntVar(&s.MaxFiles, "max-files", s.MaxFiles, "a number above 0")
+	return flags
 }
 
-var limits = []limit{
-	{"max-bytes", "above 0", func(s *binary.Settings, text string) error {
-		return (*cli.ByteSize)(&s.MaxBytes).Set(text)
-	}, func(s binary.Settings) (string, bool) { return strconv.FormatInt(s.MaxBytes, 10), s.MaxBytes > 0 }},
-	{"max-age", "above 0", func(s *binary.Settings, text string) error {
-		return (*cli.Age)(&s.MaxAge).Set(text)
-	}, func(s binary.Settings) (string, bool) { return s.MaxAge.String(), s.MaxAge > 0 }},
-	{"max-files", "a number above 0", func(s *binary.Settings, text string) error {
-		s.MaxFiles, _ = strconv.Atoi(text) // 0 for what is no number
-		return nil
-	}, func(s binary.Settings) (string, bool) { return strconv.Itoa(s.MaxFiles), s.MaxFiles > 0 }},
+// isSet reports whether a limit is stored, or a default.
+func isSet(limit *pflag.Flag) bool {
+	text := limit.Value.String()
+	return text != "0" && text != "0s" && text[0] != '-'
 }
 
 // limitNames returns the names of all limits.
 func limitNames() (names []string) {
-	for _, l := range limits {
-		names = append(names, l.name)
-	}
+	limits(&binary.Settings{}).VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 	return names
 }
 
-// store sets the limit to what a user gave.
-func (l limit) store(s *binary.Settings, text string) error {
-	if err := l.set(s, text); err != nil {
-		return err
+// store sets a limit to what a user gave.
+func store(limit *pflag.Flag, text string) error {
+	err := limit.Value.Set(text)
+	if limit.Name == "max-files" && err != nil || err == nil && !isSet(limit) {
+		return fmt.Errorf("%s must be %s; config unset restores the default", limit.Name, limit.Usage)
 	}
-	if _, is := l.value(*s); !is {
-		return fmt.Errorf("%s must be %s; config unset restores the default", l.name, l.must)
-	}
-	return nil
+	return err
 }
 
 // changeLimit changes a limit that is stored, and returns the settings that apply then.
-func (o *options) changeLimit(cmd *cobra.Command, name string, change func(l limit, s *binary.Settings) error) (*configResult, error) {
-	i := slices.Index(limitNames(), name)
-	if i < 0 {
+func (o *options) changeLimit(cmd *cobra.Command, name string, change func(limit *pflag.Flag) error) (*configResult, error) {
+	var settings binary.Settings
+	limit := limits(&settings).Lookup(name)
+	if limit == nil {
 		return nil, cli.Usage(cmd, fmt.Errorf("%q is not a setting that can be stored: %s are", name, strings.Join(limitNames(), ", ")))
 	}
-	var settings binary.Settings
-	if err := change(limits[i], &settings); err != nil { // before a directory is made
+	if err := change(limit); err != nil { // before a directory is made
 		return nil, cli.Usage(cmd, err)
 	}
 	dir, err := o.MakeDirectory()
@@ -149,10 +142,10 @@ func (o *options) changeLimit(cmd *cobra.Command, name string, change func(l lim
 	if settings, err = dir.Settings(); err != nil {
 		o.Logger().Warn("the stored settings could not be read and are replaced", "reason", err)
 	}
-	if err := change(limits[i], &settings); err != nil {
-		return nil, cli.Usage(cmd, err)
+	if err = change(limit); err == nil {
+		err = dir.PutSettings(settings)
 	}
-	if err := dir.PutSettings(settings); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return o.config(cmd)
@@ -263,15 +256,18 @@ func (o *options) addLimits(r *configResult) error {
 		}
 		file = dir.SettingsPath()
 	}
-	for _, l := range limits {
-		line := settingLine{Name: l.name, Source: fromDefault}
-		if text, is := l.value(stored); is {
-			line = settingLine{l.name, text, fromStored, file}
-		} else if text, is := l.value(binary.Settings{}.WithDefaults()); is {
-			line.Value = text
+	defaults := binary.Settings{}.WithDefaults()
+	usual := limits(&defaults)
+	limits(&stored).VisitAll(func(l *pflag.Flag) {
+		line := settingLine{l.Name, l.Value.String(), fromStored, file}
+		if !isSet(l) {
+			line = settingLine{l.Name, "", fromDefault, ""}
+			if d := usual.Lookup(l.Name); isSet(d) {
+				line.Value = d.Value.String()
+			}
 		}
 		r.Settings = append(r.Settings, line)
-	}
+	})
 	return nil
 }
 

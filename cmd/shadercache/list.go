@@ -93,8 +93,8 @@ func (o *options) chosenDriver() (func(folder string) bool, error) {
 	}, err
 }
 
-// list writes a line for each program as it is read. The programs of one driver are in
-// memory at a time, to sort them.
+// list writes a line for each program as it is read: a directory may have a hundred thousand. The
+// programs of one driver are in memory at a time, to sort them.
 func (o *options) list(now time.Time) error {
 	path, dir, err := o.ReadDirectory()
 	if err != nil {
