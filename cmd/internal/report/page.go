@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"strconv"
 	"sync"
 
 	"github.com/shadercache/shadercache/cmd/cli"
@@ -37,8 +36,9 @@ type page struct {
 type (
 	part     struct{ ID, Name string }
 	compared struct {
-		Name, Before, Now     string
-		BeforeWidth, NowWidth string // percent of the larger, "" for counts
+		Name        string
+		Before, Now float64
+		Count       bool // not milliseconds
 	}
 	bar struct {
 		Class       string
@@ -75,23 +75,18 @@ func (p *page) addStart(s *Start) {
 }
 
 func (p *page) addBefore(before, now *Start) {
-	times := func(name string, before, now float64) {
-		c := compared{Name: name, Before: readableMillis(before), Now: readableMillis(now)}
-		if larger := max(before, now); larger > 0 {
-			c.BeforeWidth, c.NowWidth = percent(before, larger), percent(now, larger)
-		}
-		p.Compare = append(p.Compare, c)
+	p.Compare = []compared{
+		{"first program ready", before.FirstMillis, now.FirstMillis, false},
+		{"last program ready", before.ReadyMillis, now.ReadyMillis, false},
+		{"callers waited", before.WaitedMillis, now.WaitedMillis, false},
+		{"whole process", before.TotalMillis, now.TotalMillis, false},
+		{"compiled", float64(before.Origins.Compiled), float64(now.Origins.Compiled), true},
+		{"from disk", float64(before.Origins.Disk), float64(now.Origins.Disk), true},
 	}
-	counts := func(name string, before, now int) {
-		p.Compare = append(p.Compare, compared{Name: name, Before: strconv.Itoa(before), Now: strconv.Itoa(now)})
-	}
-	times("first program ready", before.FirstMillis, now.FirstMillis)
-	times("last program ready", before.ReadyMillis, now.ReadyMillis)
-	times("callers waited", before.WaitedMillis, now.WaitedMillis)
-	times("whole process", before.TotalMillis, now.TotalMillis)
-	counts("compiled", before.Origins.Compiled, now.Origins.Compiled)
-	counts("from disk", before.Origins.Disk, now.Origins.Disk)
 }
+
+// Width returns the width of a bar in percent of the larger one.
+func (c compared) Width(value float64) string { return percent(value, max(c.Before, c.Now)) }
 
 // Class returns the style of a use.
 func (u Use) Class() string {
