@@ -56,7 +56,7 @@ func (o *options) clear(in io.Reader, yes, dryRun bool) (*deletion, error) {
 	}
 	if !yes && !dryRun {
 		would := deletion{pruneResult{Dir: path, DryRun: true}}
-		if would.PruneReport, err = clearAll(dir, would.options()); err != nil {
+		if would.PruneReport, err = clearAll(dir, would.listing(binary.PruneOptions{})); err != nil {
 			return nil, err
 		}
 		if err := o.confirm(in, fmt.Sprintf("delete %s (%s) and %s of drivers' machine code in %s?",
@@ -67,7 +67,7 @@ func (o *options) clear(in io.Reader, yes, dryRun bool) (*deletion, error) {
 	if !dryRun { // before: a clear may be killed, and the next pull brings what is gone
 		_ = fleet.ForgetPacks(dir)
 	}
-	r.PruneReport, err = clearAll(dir, r.options())
+	r.PruneReport, err = clearAll(dir, r.listing(binary.PruneOptions{}))
 	if !dryRun { // and after: there may have been no room, or a pull beside
 		err = errors.Join(err, fleet.ForgetPacks(dir))
 	}

@@ -4,21 +4,11 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 // deletion is what rm and clear print.
 type deletion struct{ pruneResult }
-
-// options returns the options of the deletion. In a dry run they fill Files.
-func (r *deletion) options() binary.PruneOptions {
-	o := binary.PruneOptions{DryRun: r.DryRun}
-	if r.DryRun {
-		o.Deleted = r.listFile
-	}
-	return o
-}
 
 func (r *deletion) Print(w io.Writer) {
 	verb := r.printFiles(w)

@@ -118,14 +118,19 @@ func (o *options) prune(po binary.PruneOptions, otherDrivers bool) (*pruneResult
 	if err != nil {
 		return nil, err
 	}
-	if po.DryRun {
-		po.Deleted = r.listFile
-	}
-	r.PruneReport, err = dir.Prune(po)
+	r.PruneReport, err = dir.Prune(r.listing(po))
 	if err == nil && !po.DryRun {
 		err = pack.Recover(dir) // completes an import that was killed
 	}
 	return r, err
+}
+
+// listing returns options with those of the result. In a dry run they fill Files.
+func (r *pruneResult) listing(po binary.PruneOptions) binary.PruneOptions {
+	if po.DryRun = r.DryRun; po.DryRun {
+		po.Deleted = r.listFile
+	}
+	return po
 }
 
 // listFile adds a file to Files, relative to Dir.

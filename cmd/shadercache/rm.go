@@ -53,7 +53,7 @@ func (o *options) rm(args []string, dryRun bool) (*deletion, error) {
 		keys = append(keys, found...)
 	}
 	r := &deletion{pruneResult{Dir: path, DryRun: dryRun}}
-	r.PruneReport, err = dir.DeletePrograms(keys, r.options())
+	r.PruneReport, err = dir.DeletePrograms(keys, r.listing(binary.PruneOptions{}))
 	return r, err
 }
 
