@@ -20,8 +20,8 @@ func Complete(cmd *cobra.Command, flag string, words ...string) {
 	}
 }
 
-// UsageArgs returns check with its errors as usage errors.
-func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
+// usageArgs returns check with its errors as usage errors.
+func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
 			return Usage(cmd, err)
@@ -30,20 +30,20 @@ func UsageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
-// OneArgument returns a usage error with message unless there is one argument.
+// OneArgument returns an error with message unless there is one argument.
 func OneArgument(message string) cobra.PositionalArgs { return CountArguments(1, 1, message) }
 
-// CountArguments returns a usage error for fewer or more arguments.
+// CountArguments returns an error for fewer or more arguments.
 func CountArguments(least, most int, message string) cobra.PositionalArgs {
-	return UsageArgs(func(_ *cobra.Command, args []string) error {
+	return func(_ *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
 			return errors.New(message)
 		}
 		return nil
-	})
+	}
 }
 
-// SomeArguments returns a usage error with message where there is no argument.
+// SomeArguments returns an error with message where there is no argument.
 func SomeArguments(message string) cobra.PositionalArgs {
 	return CountArguments(1, math.MaxInt, message)
 }
@@ -90,8 +90,8 @@ func FlagError(cmd *cobra.Command, err error) error {
 	return Usage(cmd, didYouMean(err, similar))
 }
 
-// NoArguments returns an error for any argument.
-func NoArguments(_ *cobra.Command, args []string) error {
+// noArguments returns an error for any argument.
+func noArguments(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}

@@ -20,7 +20,7 @@ type Command struct {
 	Group   string // title in the list of commands
 	Hidden  bool
 
-	Args     cobra.PositionalArgs // nil: there are none
+	Args     cobra.PositionalArgs // nil: there are none; all its errors are usage errors
 	Words    []string             // completions of arguments
 	Complete cobra.CompletionFunc // the same, where they have to be looked up
 
@@ -68,15 +68,16 @@ func (o *Options) Add(root *cobra.Command, commands ...Command) {
 func (o *Options) build(c Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: c.Use, DisableFlagsInUseLine: true, Aliases: c.Aliases, Short: c.Short, Long: c.Long, Example: c.Example,
-		GroupID: c.Group, Hidden: c.Hidden, Args: c.Args, ValidArgs: c.Words, ValidArgsFunction: c.Complete,
+		GroupID: c.Group, Hidden: c.Hidden, ValidArgs: c.Words, ValidArgsFunction: c.Complete,
 		RunE: o.action(c), Annotations: map[string]string{unusedFlags: c.Unused},
 	}
 	switch {
 	case c.Args != nil:
+		cmd.Args = usageArgs(c.Args)
 	case c.Run == nil:
-		cmd.Args = UsageArgs(KnownCommand)
+		cmd.Args = usageArgs(KnownCommand)
 	default:
-		cmd.Args = UsageArgs(NoArguments)
+		cmd.Args = usageArgs(noArguments)
 	}
 	if c.GPUs != OneGPU {
 		cmd.Annotations[severalDevices] = "yes"

@@ -94,7 +94,7 @@ func TestKnownErrorsHaveHints(t *testing.T) {
 func TestArguments(t *testing.T) {
 	root := &cobra.Command{Use: "tool"}
 	root.AddCommand(&cobra.Command{Use: "stats", Run: func(*cobra.Command, []string) {}})
-	check := UsageArgs(KnownCommand)
+	check := usageArgs(KnownCommand)
 	if err := check(root, nil); err != nil {
 		t.Error(err)
 	}
@@ -102,10 +102,10 @@ func TestArguments(t *testing.T) {
 	if usage, ok := errors.AsType[UsageError](err); !ok || usage.Command != "tool" || err.Error() != `there is no command "tool stat"; did you mean stats?` {
 		t.Errorf("%v", err)
 	}
-	if err := NoArguments(root, []string{"x"}); err == nil || !strings.Contains(err.Error(), `"x"`) {
+	if err := noArguments(root, []string{"x"}); err == nil || !strings.Contains(err.Error(), `"x"`) {
 		t.Errorf("%v", err)
 	}
-	if err := NoArguments(root, nil); err != nil {
+	if err := noArguments(root, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -115,7 +115,8 @@ func TestArgumentCounts(t *testing.T) {
 		args      []string
 		one, some bool
 	}{{nil, false, false}, {[]string{"a"}, true, true}, {[]string{"a", "b"}, false, true}} {
-		one, some := OneArgument("name one")(&cobra.Command{}, c.args), SomeArguments("name some")(&cobra.Command{}, c.args)
+		one := new(Options).build(Command{Args: OneArgument("name one")}).Args(&cobra.Command{}, c.args)
+		some := SomeArguments("name some")(&cobra.Command{}, c.args)
 		if (one == nil) != c.one || (some == nil) != c.some {
 			t.Errorf("%q: %v, %v", c.args, one, some)
 		}

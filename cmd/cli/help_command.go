@@ -71,7 +71,7 @@ func (o *Options) addCompletion(root *cobra.Command) {
 	}
 	completion, _, _ := root.Find([]string{"completion"})
 	completion.Example = "  source <(" + name + " completion bash)"
-	completion.Args, completion.RunE = UsageArgs(KnownCommand), o.action(Command{})
+	completion.Args, completion.RunE = usageArgs(KnownCommand), o.action(Command{})
 	for _, shell := range completion.Commands() {
 		shell.Long = fmt.Sprintf("Print the script that completes the commands, flags and names of programs of\n%s in %s. A new shell uses it once it is stored as below.", name, shell.Name())
 		shell.Example = "  " + name + " completion " + examples[shell.Name()]

@@ -39,7 +39,7 @@ func (o *Options) Main(root *cobra.Command) int {
 func (o *Options) NewRoot(root *cobra.Command, commands ...Command) *cobra.Command {
 	version := false
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.Args = UsageArgs(KnownCommand)
+	root.Args = usageArgs(KnownCommand)
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if version {
 			return o.printVersion(cmd)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -45,12 +46,10 @@ func (o *options) completePrograms(fallback cobra.ShellCompDirective) cobra.Comp
 		if err != nil || dir == nil || len(args) > 0 {
 			return nil, fallback
 		}
-		names := map[string]bool{}
 		var list []string
 		_ = o.ForStores(dir, func(_ string, store *binary.Store) error {
 			for e, err := range store.All() {
-				if err == nil && strings.HasPrefix(e.Name, typed) && cli.EscapeName(e.Name) == e.Name && !names[e.Name] {
-					names[e.Name] = true
+				if err == nil && strings.HasPrefix(e.Name, typed) && cli.EscapeName(e.Name) == e.Name && !slices.Contains(list, e.Name) {
 					list = append(list, e.Name)
 				}
 				if len(list) == maxCompletions {

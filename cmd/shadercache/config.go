@@ -56,7 +56,7 @@ func (o *options) configCommand() cli.Command {
 		Short:   "Show the settings that apply, and store limits",
 		Long:    configUsage,
 		Example: configExample,
-		Args:    cli.UsageArgs(cli.KnownCommand),
+		Args:    cli.KnownCommand,
 		Result:  configResult{},
 		Run:     func(cmd *cobra.Command, _ []string) (cli.Result, error) { return o.config(cmd) },
 		Below:   []cli.Command{o.configSetCommand(), o.configUnsetCommand()},

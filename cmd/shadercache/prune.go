@@ -62,15 +62,13 @@ func (o *options) pruneCommand() cli.Command {
 		Long:    pruneUsage,
 		Example: "  shadercache prune --max-age 30d --max-bytes 2G --other-drivers",
 		Flags:   &f, GPUs: cli.SeveralGPUs, Result: pruneResult{},
-		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },
+		Check: func(cmd *cobra.Command, _ []string) error {
+			return cli.RefuseUnused(cmd, f.OtherDrivers, "--other-drivers", "device")
+		},
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
 			return o.prune(f.options(cmd.Flags().Changed), f.OtherDrivers)
 		},
 	}
-}
-
-func (f *pruneFlags) check(cmd *cobra.Command) error {
-	return cli.RefuseUnused(cmd, f.OtherDrivers, "--other-drivers", "device")
 }
 
 // options returns the limits of the command line. A limit of 0 there deletes everything; 0

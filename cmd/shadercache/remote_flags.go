@@ -107,12 +107,12 @@ func (o *options) onRemote(ro fleet.Options, use func(ctx context.Context, r *fl
 }
 
 // maybeURL accepts one URL or none.
-func maybeURL(cmd *cobra.Command, args []string) error {
-	if len(args) > 1 {
-		return cli.Usage(cmd, fmt.Errorf("there is one URL at most, not %d", len(args)))
-	}
-	if len(args) == 1 && args[0] == "" {
-		return cli.Usage(cmd, errors.New("the URL is empty"))
+func maybeURL(_ *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 1:
+		return fmt.Errorf("there is one URL at most, not %d", len(args))
+	case len(args) == 1 && args[0] == "":
+		return errors.New("the URL is empty")
 	}
 	return nil
 }

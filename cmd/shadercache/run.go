@@ -92,12 +92,12 @@ func (o *options) runCommand() cli.Command {
 		Short:   "Filter a picture on the GPU",
 		Long:    runUsage,
 		Example: "  shadercache run --image photo.jpg --filter all --out filtered.png",
-		Args: cli.UsageArgs(func(cmd *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 && filepath.Ext(args[0]) != "" {
 				return fmt.Errorf("name the picture with --image %s", args[0])
 			}
 			return cli.KnownCommand(cmd, args)
-		}),
+		},
 		Flags: &f, Result: runResult{},
 		Setup: func(cmd *cobra.Command) {
 			cmd.Flag("filter").Usage = strings.Join(imaging.FilterNames(), ", ")

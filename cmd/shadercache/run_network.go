@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,10 +87,7 @@ func (o *options) runNetworkCommand() cli.Command {
 }
 
 func (f *networkFlags) check(cmd *cobra.Command, o *options) error {
-	if err := cli.RefuseUnused(cmd, f.Tune, "--tune", "budget"); err != nil {
-		return err
-	}
-	if err := f.serverFlag.check(cmd); err != nil {
+	if err := cmp.Or(cli.RefuseUnused(cmd, f.Tune, "--tune", "budget"), f.serverFlag.check(cmd)); err != nil {
 		return err
 	}
 	switch {

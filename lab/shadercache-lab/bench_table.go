@@ -36,7 +36,7 @@ func newBenchTable(o *options) cli.Command {
 		Short:   "Compare logs of benchmarks with bars",
 		Long:    benchTableUsage,
 		Example: "  shadercache-lab bench table docs/logs/h200 docs/logs/h100",
-		Args:    cli.UsageArgs(cobra.MinimumNArgs(1)),
+		Args:    cobra.MinimumNArgs(1),
 		Result:  bars.Table{},
 		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags + assertFlag,
 		Run: func(cmd *cobra.Command, folders []string) (cli.Result, error) {
