@@ -27,9 +27,9 @@ const Loopback = "loopback"
 // FleetOptions are the part of Options for starts from a remote.
 type FleetOptions struct {
 	Remote    string        `flag:"remote" help:"start from this remote too: loopback, or a URL"` // "" = no such scenarios
-	Latency   time.Duration `flag:"latency" help:"of a link before the remote, there and back"`
+	Latency   time.Duration `flag:"latency" help:"of a link before the remote, there and back" must:"at least 0"`
 	Bandwidth link.Rate     `flag:"bandwidth" help:"of a link before the remote, as in 100Mb/s"` // 0 = no limit
-	Budget    time.Duration `flag:"budget" help:"how long a start waits for the remote (default that of the library)"`
+	Budget    time.Duration `flag:"budget" help:"how long a start waits for the remote (default that of the library)" must:"at least 0"`
 }
 
 // validate returns an error for options that cannot work together.
@@ -38,8 +38,6 @@ func (f FleetOptions) validate() error {
 	switch {
 	case f.Remote == "" && (slow || f.Budget != 0):
 		return errors.New("--latency, --bandwidth and --budget are for --remote")
-	case f.Latency < 0 || f.Budget < 0:
-		return errors.New("--latency and --budget must be 0 or more")
 	case f.Remote == "" || f.Remote == Loopback:
 		return nil
 	}
