@@ -73,8 +73,8 @@ func didYouMean(err error, similar []string) error {
 	return err
 }
 
-// FlagError returns the usage error for flags that do not parse, with similar names.
-func FlagError(cmd *cobra.Command, err error) error {
+// flagError returns the usage error for flags that do not parse, with similar names.
+func flagError(cmd *cobra.Command, err error) error {
 	missing, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
 		return Usage(cmd, err)
@@ -107,8 +107,8 @@ const (
 	DirFlags = " dir "
 )
 
-// CheckGlobalFlags returns a usage error for a global flag that cmd does not use.
-func CheckGlobalFlags(cmd *cobra.Command, _ []string) error {
+// checkGlobalFlags returns a usage error for a global flag that cmd does not use.
+func checkGlobalFlags(cmd *cobra.Command, _ []string) error {
 	for _, name := range strings.Fields(cmd.Annotations[unusedFlags]) {
 		if err := RefuseFlag(cmd, name, cmd.Name()+" does not use it"); err != nil {
 			return err

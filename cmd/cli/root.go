@@ -47,12 +47,12 @@ func (o *Options) NewRoot(root *cobra.Command, commands ...Command) *cobra.Comma
 		return cmd.Help()
 	}
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		o.StartTrace(cmd)
-		return CheckGlobalFlags(cmd, args)
+		o.startTrace(cmd)
+		return checkGlobalFlags(cmd, args)
 	}
 	root.SetOut(o.Stdout)
 	root.SetErr(o.Stderr)
-	root.SetFlagErrorFunc(FlagError)
+	root.SetFlagErrorFunc(flagError)
 	root.Flags().BoolVarP(&version, "version", "v", false, "print the version, as the command version does")
 	o.DriverCache, o.LogLevel = true, LogLevel(slog.LevelWarn)
 	addFlags(root, root.PersistentFlags(), reflect.ValueOf(o).Elem())

@@ -8,8 +8,8 @@ import (
 	"github.com/shadercache/shadercache/trace"
 )
 
-// StartTrace begins the trace of a command, where --trace or the environment asks for one.
-func (o *Options) StartTrace(cmd *cobra.Command) {
+// startTrace begins the trace of a command, where --trace or the environment asks for one.
+func (o *Options) startTrace(cmd *cobra.Command) {
 	if o.Trace != "" {
 		os.Setenv(trace.Variable, o.Trace)
 	}

@@ -19,7 +19,7 @@ func TestTracesOfCommandsBeginWithTheProcess(t *testing.T) {
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("shadercache-trace-%d.json", os.Getpid()))
 	t.Cleanup(func() { os.Remove(path) })
 	o := &Options{Trace: path}
-	o.StartTrace(&cobra.Command{Use: "command"})
+	o.startTrace(&cobra.Command{Use: "command"})
 	o.EndTrace()
 	f, err := os.Open(path)
 	if err != nil {
