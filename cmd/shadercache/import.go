@@ -89,14 +89,11 @@ func (o *options) importFile(file string, f importFlags) (*importResult, error) 
 	}
 	lines := []cli.DeviceLine{}
 	if !f.AnyDriver {
-		var err, failed error
+		var err error
 		if lines, err = o.Devices(); err == nil {
-			take.Drivers, failed = cli.Drivers(lines)
+			take.Drivers, err = cli.Drivers(lines)
 		}
-		if err == nil && len(take.Drivers) == 0 {
-			err = failed
-		}
-		if err != nil {
+		if len(take.Drivers) == 0 { // one GPU of several may be without a context
 			return nil, cli.Hint(err, "--any-driver imports without OpenGL")
 		}
 	}

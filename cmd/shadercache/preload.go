@@ -124,7 +124,8 @@ type preloadFlags struct {
 }
 
 func (f *preloadFlags) check(cmd *cobra.Command, o *options) error {
-	return cmp.Or(f.reportFlags.check(o), f.checkServer(cmd), f.historyFlags.check(cmd), f.isolationFlags.check(cmd))
+	return cmp.Or(f.reportFlags.check(o), f.checkServer(cmd), cli.RefuseUnused(cmd, f.FromHistory, "--from-history", "executable"),
+		f.isolationFlags.check(cmd))
 }
 
 // cacheOptions returns the options of the caches that compile.

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/shader"
@@ -20,10 +18,6 @@ type historyFlags struct {
 	FromHistory bool          `flag:"from-history" help:"take what starts asked for, the most used first"`
 	Executable  string        `flag:"executable" help:"with --from-history: starts of the program with this file NAME only" value:"NAME"`
 	Budget      time.Duration `flag:"budget" help:"begin no program after this time, as in 2s (default none)" must:"above 0"`
-}
-
-func (f *historyFlags) check(cmd *cobra.Command) error {
-	return cli.RefuseUnused(cmd, f.FromHistory, "--from-history", "executable")
 }
 
 // programs returns the programs of the history, where it is wanted, and of the arguments.
