@@ -282,9 +282,7 @@ func (p *pruning) finishDriver(driverDir string) {
 	err := drivercache.Drop(driverDir, p.records)
 	if errors.Is(err, drivercache.ErrInUse) {
 		p.report.DriverInUse = true
-		err = nil
-	}
-	if err != nil {
+	} else if err != nil {
 		p.errs = append(p.errs, err)
 	}
 	drivercache.Recount(driverDir)

@@ -78,7 +78,7 @@ func TestBackfill(t *testing.T) {
 	f.close()
 }
 
-// A driver that refuses what is upstream goes on with binaries of its own.
+// A driver that refuses what is upstream goes on with binaries of its own, which it refuses by themselves.
 func TestRefusedUpstream(t *testing.T) {
 	baked, private := t.TempDir(), t.TempDir()
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
@@ -100,6 +100,14 @@ func TestRefusedUpstream(t *testing.T) {
 	for _, name := range names {
 		f.wantOrigin(source(name), job.Disk)
 	}
+	f.close()
+
+	f = openStart(t, private, cache.Options{Upstream: baked, ShareCompiles: time.Minute})
+	f.dev.RejectBinaries(true)
+	for _, name := range names { // its own, then that upstream
+		f.wantOrigin(source(name), job.Compiled)
+	}
+	f.wantCounts(withStored(f, binary.Counters{Compiles: n, Rejected: 2 * n, UpstreamRejected: n}))
 	f.close()
 }
 

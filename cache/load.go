@@ -18,9 +18,10 @@ func (c *Cache) fromBinary(ctx context.Context, f *flight) result {
 	}
 	b, r := c.find(f, &region), result{flight: f}
 	if b.blob != nil {
+		own := f.tally.Rejected + f.tally.WrongAnswers - f.tally.UpstreamRejected // of an attempt before
 		r = c.load(trace.WithRegion(ctx, &region), f, b)
 		if b.blob.Upstream {
-			f.tally.UpstreamRejected = f.tally.Rejected + f.tally.WrongAnswers
+			f.tally.UpstreamRejected = f.tally.Rejected + f.tally.WrongAnswers - own
 		}
 	}
 	if region.IsOn() {
