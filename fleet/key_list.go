@@ -272,7 +272,7 @@ func (r *Remote) keysOfHeads(ctx context.Context, list *KeyList) (*KeyList, erro
 
 // isSilent reports whether err is that of a store that did not answer.
 func isSilent(ctx context.Context, err error) bool {
-	return errors.Is(err, ErrUnreachable) || err != nil && ctx.Err() != nil
+	return errors.Is(err, ErrUnreachable) || errors.Is(err, ErrBusy) || err != nil && ctx.Err() != nil
 }
 
 // laterKeys returns the list that a head begins with, nil where that is no later one of this

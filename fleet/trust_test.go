@@ -569,6 +569,29 @@ func TestRevocationBesideWhatIsNoHead(t *testing.T) {
 	}
 }
 
+// TestRevocationBesideASilentStore: what a store does not answer may have a later list than that in
+// its place, which was put back, so a change of the earlier one is not written.
+func TestRevocationBesideASilentStore(t *testing.T) {
+	t.Parallel()
+	for _, answer := range []error{&fleet.BusyError{}, fleet.ErrUnreachable} {
+		f := newFleet(inMemory(t))
+		before := f.object(fleet.KeysName)
+		f.change(add(2))
+		f.setObject(fleet.KeysName, before)
+		f.store.get = func(_ context.Context, name string, _ *fleet.Object) (*fleet.Object, error) {
+			if name == mesaHead {
+				return nil, answer
+			}
+			return nil, nil
+		}
+		_, root := rootPair()
+		_, err := open(t, openDir(t), rooted(reader(f.url))).ChangeKeys(t.Context(), root, func(l *fleet.KeyList) error { revoke(1)(l); return nil })
+		if f.store.get = nil; !errors.Is(err, answer) || !bytes.Equal(f.object(fleet.KeysName), before) {
+			t.Errorf("%v: %v", answer, err)
+		}
+	}
+}
+
 // TestListingWithoutTheListOfKeys: an error that a store sends as a success, or a listing that
 // lags, has no heads. Who revoked a key is told that they have the list of before.
 func TestListingWithoutTheListOfKeys(t *testing.T) {
