@@ -84,8 +84,9 @@ func (gl *GL) resources(list []shader.Resource, program uint32, k resourceKind) 
 	return list
 }
 
-// longestName is the length to which resource names are read: jobs can name no longer ones.
-const longestName = 1 << 16
+// longestName is the most bytes of a resource's name, with a zero byte: the replies of a server have no
+// longer ones.
+const longestName = 4096 + 1
 
 func resourceName(program, of, index uint32) string {
 	for size := int32(256); ; size = longestName {
