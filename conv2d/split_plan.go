@@ -11,13 +11,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/shadercache/shadercache/internal/rwlock"
 	"github.com/shadercache/shadercache/job"
 )
 
 // several is a job.Device of several devices, such as a devices.Group.
 type several interface {
 	Members(ctx context.Context) ([]job.Device, error)
-	PollWhile(wait func() error) error // calls wait, and does what that needs of this thread
+	PollWhile(wait func()) // calls wait, and does what that needs of this thread
 }
 
 // split is a job.Buffer whose parts are on several devices.
@@ -36,8 +37,8 @@ type splitPlan struct {
 
 	input, output int // elements of a row
 
-	mu    sync.RWMutex // held while weights change, and by readers until all parts have a run
-	mixed bool         // parts have different weights, since some of them could not be set
+	mu    *rwlock.RWMutex // held while weights change, and by readers until all parts have a run
+	mixed bool            // parts have different weights, since some of them could not be set
 }
 
 // batchOf returns what a problem is split by: the images of a convolution, and of a matrix
@@ -90,7 +91,7 @@ func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, laye
 	if len(layers) == 0 {
 		return nil, fmt.Errorf("%w: a plan without layers", job.ErrInvalid)
 	}
-	p := &splitPlan{group: group, rows: layers[0].batchOf()}
+	p := &splitPlan{group: group, rows: layers[0].batchOf(), mu: rwlock.New(group.PollWhile)}
 	p.shares = job.Shares(p.rows, len(members))
 	p.parts = make([]job.Plan, len(p.shares))
 	var opening errgroup.Group
@@ -110,7 +111,7 @@ func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, laye
 			return err
 		})
 	}
-	if err := group.PollWhile(opening.Wait); err != nil {
+	if group.PollWhile(func() { err = opening.Wait() }); err != nil {
 		p.Release()
 		return nil, err
 	}
@@ -121,12 +122,13 @@ func openSplitPlan(ctx context.Context, group several, o DevicePlanOptions, laye
 }
 
 // each calls fn for all parts, side by side, with their input and output.
-func (p *splitPlan) each(fn func(i int, part job.Plan) error) error {
+func (p *splitPlan) each(fn func(i int, part job.Plan) error) (err error) {
 	var group errgroup.Group
 	for i, part := range p.parts {
 		group.Go(func() error { return fn(i, part) })
 	}
-	return p.group.PollWhile(group.Wait)
+	p.group.PollWhile(func() { err = group.Wait() })
+	return err
 }
 
 // Info returns the version where all parts have the same, else 0. The choices are those of the
@@ -154,7 +156,9 @@ func (p *splitPlan) isMixed() bool { return p.Info().Version != p.parts[0].Info(
 // SetWeights sets the weights of all parts. After an error some may have those of before: no
 // run starts then until they are set again.
 func (p *splitPlan) SetWeights(ctx context.Context, version uint64, weights, bias []float32) (bool, error) {
-	p.mu.Lock()
+	if err := p.mu.Lock(ctx); err != nil {
+		return false, err
+	}
 	defer p.mu.Unlock()
 	uploaded := make([]bool, len(p.parts))
 	err := p.each(func(i int, part job.Plan) (err error) {
@@ -169,7 +173,7 @@ func (p *splitPlan) Submit(ctx context.Context, input, output []float32) (job.Pe
 	if err := checkAll(length{"input", len(input), p.rows * p.input}, length{"output", len(output), p.rows * p.output}); err != nil {
 		return nil, fmt.Errorf("%w: %w", job.ErrInvalid, err)
 	}
-	return p.submit(func(i int, part job.Plan) (job.Pending, error) {
+	return p.submit(ctx, func(i int, part job.Plan) (job.Pending, error) {
 		first, end := p.shares[i].First, p.shares[i].End()
 		return part.Submit(ctx, input[first*p.input:end*p.input], output[first*p.output:end*p.output])
 	})
@@ -181,14 +185,16 @@ func (p *splitPlan) SubmitBuffers(ctx context.Context, input, output job.Buffer)
 	if !isFrom || !isTo || from.Len() != len(p.parts) || to.Len() != len(p.parts) {
 		return nil, fmt.Errorf("%w: a plan over several devices needs buffers that are split along the same dimension", job.ErrInvalid)
 	}
-	return p.submit(func(i int, part job.Plan) (job.Pending, error) {
+	return p.submit(ctx, func(i int, part job.Plan) (job.Pending, error) {
 		return part.SubmitBuffers(ctx, from.OnMember(i), to.OnMember(i))
 	})
 }
 
 // submit starts all parts side by side: inputs are copied meanwhile.
-func (p *splitPlan) submit(start func(i int, part job.Plan) (job.Pending, error)) (job.Pending, error) {
-	p.mu.RLock()
+func (p *splitPlan) submit(ctx context.Context, start func(i int, part job.Plan) (job.Pending, error)) (job.Pending, error) {
+	if err := p.mu.RLock(ctx); err != nil {
+		return nil, err
+	}
 	defer p.mu.RUnlock()
 	if p.mixed {
 		return nil, fmt.Errorf("conv2d: the devices have different weights: %w", ErrNoWeights)
@@ -234,7 +240,8 @@ func (p *splitPending) Wait(ctx context.Context) error {
 	for i, part := range p.parts {
 		all.Go(func() { errs[i] = part.Wait(ctx) })
 	}
-	return p.group.PollWhile(func() error { all.Wait(); return errors.Join(errs...) })
+	p.group.PollWhile(all.Wait)
+	return errors.Join(errs...)
 }
 
 func (p *splitPending) Release() {

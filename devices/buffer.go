@@ -9,8 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/semaphore"
-
+	"github.com/shadercache/shadercache/internal/rwlock"
 	"github.com/shadercache/shadercache/job"
 )
 
@@ -109,10 +108,10 @@ func (g *Group) NamedBuffer(ctx context.Context, name string, size int) (job.Buf
 
 // onNamed calls do for the member that has a name, or as place does, with named locked.
 func (g *Group) onNamed(ctx context.Context, name string, do func(*member) error) error {
-	if err := g.PollWhile(func() error { return g.naming.Acquire(ctx, 1) }); err != nil {
+	if err := g.naming.Lock(ctx); err != nil {
 		return err
 	}
-	defer g.naming.Release(1)
+	defer g.naming.Unlock()
 	if err := g.check(); err != nil {
 		return err
 	}
@@ -160,7 +159,7 @@ func (b *placed) Release() {
 // first member that can be used.
 type Replica struct {
 	copies
-	writing *semaphore.Weighted // held by one write of all copies: another one would be first on some
+	writing *rwlock.RWMutex // held by one write of all copies: another one would be first on some
 }
 
 // NewReplica makes a buffer on every member that can be used, once all are open.
@@ -169,7 +168,7 @@ func (g *Group) NewReplica(ctx context.Context, size int) (*Replica, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Replica{c, semaphore.NewWeighted(1)}, nil
+	return &Replica{c, rwlock.New(g.PollWhile)}, nil
 }
 
 // copies are buffers of a group, one of each member that could be used.
@@ -229,10 +228,10 @@ func (r *Replica) Replace(ctx context.Context, offset int, data []byte, expected
 
 // onAll calls write for the copies that can be used.
 func (r *Replica) onAll(ctx context.Context, write func(*placed) (uint64, error)) (uint64, error) {
-	if err := r.group.PollWhile(func() error { return r.writing.Acquire(ctx, 1) }); err != nil {
+	if err := r.writing.Lock(ctx); err != nil {
 		return 0, err
 	}
-	defer r.writing.Release(1)
+	defer r.writing.Unlock()
 	versions, errs := r.all(func(i int) (uint64, error) {
 		if err := r.parts[i].m.err(); err != nil {
 			return 0, err
@@ -267,7 +266,7 @@ func (c copies) all(fn func(i int) (uint64, error)) (versions []uint64, errs []e
 	for i := range c.parts {
 		group.Go(func() { versions[i], errs[i] = fn(i) })
 	}
-	_ = c.group.PollWhile(func() error { group.Wait(); return nil })
+	c.group.PollWhile(group.Wait)
 	return versions, errs
 }
 

@@ -173,14 +173,15 @@ func (x *Exchange) uses(m *member) bool {
 }
 
 // forCopied calls fn, side by side, for the buffers that the host has a copy of.
-func (x *Exchange) forCopied(list []*exchangeBuffer, fn func(*exchangeBuffer) error) error {
+func (x *Exchange) forCopied(list []*exchangeBuffer, fn func(*exchangeBuffer) error) (err error) {
 	var group errgroup.Group
 	for _, b := range list {
 		if b != nil && b.copied {
 			group.Go(func() error { return fn(b) })
 		}
 	}
-	return x.group.PollWhile(group.Wait)
+	x.group.PollWhile(func() { err = group.Wait() })
+	return err
 }
 
 // pieceBytes is the part of a link that one goroutine copies: about 20 us, some times what

@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/internal/rwlock"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -42,7 +42,7 @@ type Group struct {
 
 	closed atomic.Bool
 
-	naming     *semaphore.Weighted // held by who uses named, also while a member opens one
+	naming     *rwlock.RWMutex // held by who uses named, also while a member opens one
 	named      map[string]*member
 	opening    sync.WaitGroup // further members
 	background sync.WaitGroup // programs on their way to members
@@ -104,7 +104,8 @@ func New(o Options, members ...shadercache.Device) (*Group, error) {
 }
 
 func newGroup(o Options, n int) *Group {
-	g := &Group{options: o, naming: semaphore.NewWeighted(1), named: map[string]*member{}}
+	g := &Group{options: o, named: map[string]*member{}}
+	g.naming = rwlock.New(g.PollWhile)
 	for rank := range n {
 		g.members = append(g.members, newMember(rank))
 	}
@@ -164,13 +165,14 @@ func (g *Group) Each(ctx context.Context, fn func(ctx context.Context, rank int,
 	for _, m := range list {
 		group.Go(func() error { return m.error(fn(ctx, m.rank, m.device)) })
 	}
-	return g.PollWhile(group.Wait)
+	g.PollWhile(func() { err = group.Wait() })
+	return err
 }
 
 // Barrier waits until every member of this process has finished what was submitted before,
 // whether or not it was waited for. Jobs of servers have to be waited for. It returns the
 // errors of members that can be used, as a *DeviceError each.
-func (g *Group) Barrier(ctx context.Context) error {
+func (g *Group) Barrier(ctx context.Context) (err error) {
 	var group errgroup.Group
 	for _, m := range g.members {
 		if !m.usable() {
@@ -180,22 +182,21 @@ func (g *Group) Barrier(ctx context.Context) error {
 			group.Go(func() error { return m.error(own.Drain(ctx)) })
 		}
 	}
-	return g.PollWhile(group.Wait)
+	g.PollWhile(func() { err = group.Wait() })
+	return err
 }
 
 // PollWhile calls wait, which waits for work on members. The thread of an adopted context does what
 // that needs meanwhile: this may be it.
-func (g *Group) PollWhile(wait func() error) (err error) {
-	all := func() { err = wait() }
+func (g *Group) PollWhile(wait func()) {
 	for _, m := range g.members {
-		if inner := all; m.usable() {
+		if inner := wait; m.usable() {
 			if gpu, served := m.device.Local(); served == nil {
-				all = func() { gpu.Context.PollWhile(inner) }
+				wait = func() { gpu.Context.PollWhile(inner) }
 			}
 		}
 	}
-	all()
-	return err
+	wait()
 }
 
 // Name returns the names of the GPUs that are open: "2 x NVIDIA H200", for example.
@@ -233,7 +234,7 @@ func (g *Group) Preload(ctx context.Context, sources []*shader.Source, progress 
 			errs[i] = m.error(err)
 		})
 	}
-	_ = g.PollWhile(func() error { all.Wait(); return nil })
+	g.PollWhile(all.Wait)
 	if first := slices.Index(errs, nil); first >= 0 {
 		return results[first], nil
 	}

@@ -55,7 +55,8 @@ func (g *Group) GetChecked(ctx context.Context, source *shader.Source, check fun
 			got <- i
 		})
 	}
-	if err := g.PollWhile(func() error { return p.awaitOne(ctx, got) }); err != nil {
+	var err error
+	if g.PollWhile(func() { err = p.awaitOne(ctx, got) }); err != nil {
 		return nil, err
 	}
 	return p, nil
@@ -131,12 +132,12 @@ func (p *program) on(ctx context.Context, rank int) (job.Program, error) {
 		if m := p.group.members[rank]; m.want != nil {
 			go m.want()
 		}
-		if err := p.group.PollWhile(func() error {
+		var err error
+		if p.group.PollWhile(func() {
 			select {
 			case <-part.done:
-				return nil
 			case <-ctx.Done():
-				return ctx.Err()
+				err = ctx.Err()
 			}
 		}); err != nil {
 			return nil, err

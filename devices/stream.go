@@ -3,8 +3,8 @@ package devices
 import (
 	"context"
 	"slices"
-	"sync"
 
+	"github.com/shadercache/shadercache/internal/rwlock"
 	"github.com/shadercache/shadercache/job"
 )
 
@@ -17,21 +17,28 @@ type Stream struct {
 	group *Group
 
 	mu struct {
-		sync.Mutex
+		*rwlock.RWMutex // held while a job starts too
+
 		on    *member    // of the queue
 		queue []*pending // jobs that were not waited for, the oldest first
 	}
 }
 
 // Stream returns a new stream.
-func (g *Group) Stream() *Stream { return &Stream{group: g} }
+func (g *Group) Stream() *Stream {
+	s := &Stream{group: g}
+	s.mu.RWMutex = rwlock.New(g.PollWhile)
+	return s
+}
 
 // Submit starts a job behind those of the stream: see Group.Submit. Where the member of
 // the earlier ones is lost, they have to be waited for first: until then it returns the
 // error of the member. With Options.MoveJobs those move, if they are waited for in order; a
 // job without memory moves where no later one was submitted.
 func (s *Stream) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
-	s.mu.Lock()
+	if err := s.mu.Lock(ctx); err != nil {
+		return nil, err
+	}
 	defer s.mu.Unlock()
 	if len(s.mu.queue) == 0 {
 		s.mu.on = nil
@@ -54,7 +61,9 @@ func (s *Stream) Run(ctx context.Context, j *job.Job) error {
 // move submits a job to another member, unless that changes the order: then it returns why the job
 // has to move.
 func (s *Stream) move(ctx context.Context, p *pending) error {
-	s.mu.Lock()
+	if err := s.mu.Lock(ctx); err != nil {
+		return err
+	}
 	defer s.mu.Unlock()
 	if s.mu.queue[0] != p || !isLost(p.err) && len(s.mu.queue) > 1 {
 		return p.err
@@ -68,7 +77,7 @@ func (s *Stream) move(ctx context.Context, p *pending) error {
 
 // end removes a job that was waited for.
 func (s *Stream) end(p *pending) {
-	s.mu.Lock()
+	_ = s.mu.Lock(context.Background()) // which has no error
 	defer s.mu.Unlock()
 	s.mu.queue = slices.DeleteFunc(s.mu.queue, func(other *pending) bool { return other == p })
 }

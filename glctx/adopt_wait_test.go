@@ -419,13 +419,33 @@ func TestGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	if err := plan.Run(ctx, []float32{1, 2, 3, 4}, product); err != nil || !slices.Equal(product, []float32{1, 2, 3, 4}) {
 		t.Errorf("%v, %v", product, err)
 	}
+	besideAnother(c, func() {
+		if _, err := plan.SetWeights(ctx, 2, identity, nil); err != nil {
+			t.Error(err)
+		}
+	}, func() {
+		if err := plan.Run(ctx, product, product); err != nil {
+			t.Error(err)
+		}
+	})
 	plan.Release()
 	if err := g.Close(); err != nil {
 		t.Error(err)
 	}
 }
 
-// A job for the GPU of the thread waits for its program, which another member had first.
+// besideAnother calls here on the thread of the context, while another goroutine, which needs that
+// thread, most likely is in there.
+func besideAnother(c *glctx.Context, there, here func()) {
+	done := make(chan struct{})
+	go func() { defer close(done); there() }()
+	time.Sleep(20 * time.Millisecond)
+	here()
+	c.PollWhile(func() { <-done })
+}
+
+// A job for the GPU of the thread waits for its program, which another member had first; that of a
+// stream also where another goroutine waits with one before it.
 func TestProgramOfAGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	other, err := shadercache.Open(shadercache.Options{Dir: t.TempDir(), Context: glctx.Options{DriverCacheOff: true}})
 	if err != nil {
@@ -447,14 +467,31 @@ func TestProgramOfAGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	got := make(chan job.Program)
-	go func() { // does not poll
-		p, err := g.Get(ctx, shader.MustSource("times", doubler, shader.Defines{"FACTOR": "6.0"}))
-		if err != nil {
+	get := func(factor string) job.Program {
+		go func() { // does not poll
+			p, err := g.Get(ctx, shader.MustSource("times", doubler, shader.Defines{"FACTOR": factor}))
+			if err != nil {
+				t.Error(err)
+			}
+			got <- p
+		}()
+		return <-got
+	}
+	p, q := get("6.0"), get("7.0")
+	b, err := g.NewBufferOn(ctx, 0, 128)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := g.Stream()
+	run := func() {
+		j := job.Job{Dispatch: job.Dispatch{Program: q, Groups: [3]uint32{1, 1, 1}, Buffers: []job.Bound{{Binding: 3, Buffer: b}}, Uniforms: []job.Uniform{job.Float("offset", 1)}}}
+		if err := s.Run(ctx, &j); err != nil {
 			t.Error(err)
 		}
-		got <- p
-	}()
-	p := <-got
+	}
+	besideAnother(c, run, run)
+	b.Release()
+	q.Release()
 	if _, err := devices.On(ctx, p, 0); err != nil {
 		t.Error(err)
 	}
