@@ -7,6 +7,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/shadercache/shadercache/internal/rwlock"
 	"github.com/shadercache/shadercache/job"
 )
 
@@ -45,11 +46,16 @@ type done struct{}
 func (done) Wait(context.Context) error { return nil }
 func (done) Release()                   {}
 
+// scalings are devices of which no thread has to poll.
+type scalings struct{ several }
+
+func (scalings) PollWhile(wait func()) { wait() }
+
 // After an error of SetWeights no run has rows of two versions.
 func TestWeightsThatSomeDevicesLack(t *testing.T) {
 	t.Parallel()
 	ctx, first, second := t.Context(), &scaling{}, &scaling{}
-	p := &splitPlan{parts: []job.Plan{first, second}, shares: job.Shares(4, 2), rows: 4, input: 1, output: 1}
+	p := &splitPlan{group: scalings{}, mu: rwlock.New(scalings{}.PollWhile), parts: []job.Plan{first, second}, shares: job.Shares(4, 2), rows: 4, input: 1, output: 1}
 	run := func() ([]float32, error) {
 		out := make([]float32, 4)
 		return out, p.Run(ctx, []float32{1, 1, 1, 1}, out)
