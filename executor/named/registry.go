@@ -75,8 +75,6 @@ func (r *Registry[T]) Open(name string, fresh bool, size int64, create func() (T
 		refused = fmt.Errorf("%w: there is a named %s %q already", job.ErrExists, r.what, name)
 	case !found && create == nil:
 		refused = r.notFound(name)
-	case !found:
-		refused = r.makeRoom(size, 1)
 	}
 	if refused != nil {
 		r.mu.Unlock()
@@ -85,7 +83,6 @@ func (r *Registry[T]) Open(name string, fresh bool, size int64, create func() (T
 	if !found {
 		n = &Object[T]{name: name, made: make(chan struct{})}
 		r.mu.byName[name] = n
-		r.mu.bytes += size
 	}
 	n.users++
 	r.mu.Unlock()
@@ -97,12 +94,17 @@ func (r *Registry[T]) Open(name string, fresh bool, size int64, create func() (T
 		}
 		return n, false, nil
 	}
-	if n.err = r.claim(n); n.err == nil {
+	taken := int64(0)
+	if n.err = r.claim(n); n.err == nil { // before idle ones make room
+		n.err = r.Take(size)
+	}
+	if n.err == nil {
+		taken = size
 		n.Value, n.err = create()
 	}
 	if n.err != nil {
 		r.mu.Lock()
-		r.mu.bytes -= size
+		r.mu.bytes -= taken
 		if r.mu.byName[name] == n {
 			r.forget(name)
 		}
@@ -120,20 +122,20 @@ func (r *Registry[T]) Open(name string, fresh bool, size int64, create func() (T
 func (r *Registry[T]) Take(size int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if refused := r.makeRoom(size, 0); refused != nil {
+	if refused := r.makeRoom(size); refused != nil {
 		return refused
 	}
 	r.mu.bytes += size
 	return nil
 }
 
-// makeRoom deletes idle objects until there is room for size bytes and names more: none where all
-// of them leave too little. mu is held.
-func (r *Registry[T]) makeRoom(size int64, names int) error {
+// makeRoom deletes idle objects until there is room for size bytes more and for the names: none
+// where all of them leave too little. mu is held.
+func (r *Registry[T]) makeRoom(size int64) error {
 	if r.mu.closed {
 		return job.ErrClosed
 	}
-	bytes, names := r.mu.bytes, names+len(r.mu.byName)
+	bytes, names := r.mu.bytes, len(r.mu.byName)
 	full := func() bool { return size > r.limit-bytes || names > maxNamed }
 	var idle []*Object[T]
 	if full() {

@@ -80,6 +80,32 @@ func TestWhatDoesNotFitDeletesNothing(t *testing.T) {
 	}
 }
 
+// elsewhere are names that another process has.
+type elsewhere struct{}
+
+func (elsewhere) Claim(string) (int, error) { return 1, nil }
+func (elsewhere) Find(string) (int, error)  { return 1, nil }
+func (elsewhere) Drop(string)               {}
+
+// TestANameOfAnotherProcessDeletesNothing: what is idle does not make room for what is not made.
+func TestANameOfAnotherProcessDeletesNothing(t *testing.T) {
+	r := NewRegistry[sized]("bytes", 10, time.Hour, nil)
+	defer r.Close()
+	create := func() (sized, error) { return 8, nil }
+	idle, _, err := r.Open("here", false, 8, create)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Leave(idle)
+	r.names = elsewhere{}
+	if _, _, err := r.Open("there", false, 8, create); !errors.Is(err, job.ErrOtherDevice) {
+		t.Error(err)
+	}
+	if n, bytes := r.Count(); n != 1 || bytes != 8 {
+		t.Errorf("%d names of %d bytes", n, bytes)
+	}
+}
+
 // claims are the names of one process, where Claim waits.
 type claims struct {
 	owned          map[string]bool
