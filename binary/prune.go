@@ -293,7 +293,7 @@ func (p *pruning) finishDriver(driverDir string) {
 func (p *pruning) sweep(d *Dir, stores []*Store) {
 	p.sweepTemporary(d.path, dirForm)
 	p.sweepImport(d)
-	p.sweepParts(d)
+	p.sweepRemotes(d)
 	sources := filepath.Join(d.path, sourcesName)
 	for _, shard := range shards(sources) {
 		p.sweepTemporary(filepath.Join(sources, shard.Name()), sourceForm)
@@ -312,21 +312,32 @@ func (p *pruning) sweep(d *Dir, stores []*Store) {
 	}
 }
 
-// partForm are the names of parts of packs: of the remote, the driver and the pack.
-var partForm = "remote/" + strings.Repeat("[0-9a-f]", 8) + strings.Repeat("/"+strings.Repeat("[0-9a-f]", 64), 2) + ".part"
+// What package fleet has in the folder of a remote, and in that of a driver there: parts of packs, and
+// temporary files.
+var (
+	remoteFolder = "remote/" + strings.Repeat("[0-9a-f]", 8)
+	digestName   = "/" + strings.Repeat("[0-9a-f]", 64)
+	remoteForms  = map[string]time.Duration{
+		remoteFolder + digestName + digestName + ".part": partAge,
+		remoteFolder + digestName + "/.*[0-9]":           temporaryAge,
+		remoteFolder + "/.*[0-9]":                        temporaryAge,
+	}
+)
 
-// sweepParts deletes what package fleet keeps of packs whose transfer ended early long ago: the pull of
-// another URL or driver does not.
-func (p *pruning) sweepParts(d *Dir) {
+// sweepRemotes deletes what package fleet keeps of packs whose transfer ended early long ago, and what
+// processes left that ended while they wrote: the pull of another URL or driver does not.
+func (p *pruning) sweepRemotes(d *Dir) {
 	root, err := os.OpenRoot(d.path) // no link leads out of it
 	if err != nil {
 		return
 	}
 	defer root.Close()
-	names, _ := fs.Glob(root.FS(), partForm)
-	for _, name := range names {
-		if info, err := root.Lstat(name); err == nil && (p.all || p.Now.Sub(info.ModTime()) >= partAge) {
-			p.deleteIfThere(filepath.Join(d.path, name))
+	for form, age := range remoteForms {
+		names, _ := fs.Glob(root.FS(), form)
+		for _, name := range names {
+			if info, err := root.Lstat(name); err == nil && (p.all || p.Now.Sub(info.ModTime()) >= age) {
+				p.deleteIfThere(filepath.Join(d.path, name))
+			}
 		}
 	}
 }

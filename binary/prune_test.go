@@ -1,6 +1,7 @@
 package binary
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -232,6 +233,8 @@ func TestPruneSweeps(t *testing.T) {
 		filepath.Join(s.path, ".manifest.json123"),
 		filepath.Join(rejected, ".index.db.txt123"),
 		temporaryOf(s.blobPath(testKey(1))),
+		filepath.Join(d.path, "remote", "0a1b2c3d", ".keys.json123"),
+		filepath.Join(d.path, "remote", "0a1b2c3d", strings.Repeat("4e5f", 16), ".state.json123"),
 	}
 	for _, path := range leftovers {
 		writeTestFile(t, path, nil, old)
@@ -240,18 +243,21 @@ func TestPruneSweeps(t *testing.T) {
 	writeTestFile(t, fresh, nil, young)
 	digits := strings.Repeat("4e5f", 16)
 	parts := filepath.Join(d.path, "remote", "0a1b2c3d", digits)
-	leftovers = append(leftovers, filepath.Join(parts, digits+".part"))
+	part := filepath.Join(parts, digits+".part")
+	leftovers = append(leftovers, part)
 	others := t.TempDir() // a link there leads to what is not ours
 	film := filepath.Join(others, digits, digits+".part")
 	writeTestFile(t, film, nil, start.Add(-8*24*time.Hour))
-	writeTestFile(t, leftovers[4], nil, start.Add(-8*24*time.Hour))
+	writeTestFile(t, part, nil, start.Add(-8*24*time.Hour))
 	must(t, os.Symlink(others, filepath.Join(d.path, "remote", "ffffffff")))
 	writeTestFile(t, filepath.Join(parts, "5"+digits[1:]+".part"), nil, start.Add(-6*24*time.Hour))
+	youngState := filepath.Join(parts, ".state.json4")
+	writeTestFile(t, youngState, nil, young)
 	writeTestFile(t, filepath.Join(parts, "state.json"), nil, start.Add(-8*24*time.Hour))
 	writeTestFile(t, filepath.Join(parts, "film.part"), nil, start.Add(-8*24*time.Hour))
 	for _, dry := range []bool{true, false} {
 		report, err := s.Dir().Prune(PruneOptions{DryRun: dry})
-		if report != (PruneReport{Leftovers: 6}) || err != nil {
+		if report != (PruneReport{Leftovers: 8}) || err != nil {
 			t.Errorf("dry %v: %+v, %v", dry, report, err)
 		}
 		for _, path := range leftovers {
@@ -260,8 +266,8 @@ func TestPruneSweeps(t *testing.T) {
 			}
 		}
 	}
-	wantFiles(t, []string{fresh, filepath.Join(parts, "5"+digits[1:]+".part"), filepath.Join(parts, "state.json"), filepath.Join(parts, "film.part"), film})
-	must(t, os.Remove(fresh))
+	wantFiles(t, []string{fresh, youngState, filepath.Join(parts, "5"+digits[1:]+".part"), filepath.Join(parts, "state.json"), filepath.Join(parts, "film.part"), film})
+	must(t, errors.Join(os.Remove(fresh), os.Remove(youngState)))
 	if got := filesBelow(rejected); len(got) != 2 || !strings.HasPrefix(got[0], testKey(3).String()) {
 		t.Errorf("rejected/ has %q", got)
 	}
