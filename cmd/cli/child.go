@@ -52,16 +52,18 @@ func executable() (string, error) {
 }
 
 // ReadChild runs a command of ChildCommand and decodes the object that it prints. It returns
-// ErrReported where the process failed, which has printed its error.
+// ErrReported where the process failed, which has printed its error: one that a signal ended may
+// have printed none.
 func ReadChild(ctx context.Context, child *exec.Cmd, result any) error {
 	output, err := child.Output()
+	exit, failed := errors.AsType[*exec.ExitError](err)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.As(err, new(*exec.ExitError)):
+	case failed && exit.Exited():
 		return ErrReported
 	case err != nil:
-		return err
+		return fmt.Errorf("the child process: %w", err)
 	}
 	if err := json.Unmarshal(output, result); err != nil {
 		return fmt.Errorf("the child printed no result: %w", err)

@@ -132,6 +132,14 @@ func TestChildOfARemovedFile(t *testing.T) {
 	}
 }
 
+// The kernel ends a process without a message, as where there is no memory.
+func TestChildThatIsKilled(t *testing.T) {
+	err := ReadChild(t.Context(), exec.Command("sh", "-c", "kill -9 $$"), nil)
+	if err == nil || errors.Is(err, ErrReported) || !strings.Contains(err.Error(), "killed") {
+		t.Error(err)
+	}
+}
+
 func TestChildCommandHasTheFlags(t *testing.T) {
 	o := Options{Device: "1", DriverCache: true, JSON: true, Stderr: io.Discard}
 	child, err := o.ChildCommand(context.Background(), "/dir", []string{"bench"}, "--x")
