@@ -119,7 +119,7 @@ func limitNames() (names []string) {
 // store sets a limit to what a user gave.
 func store(limit *pflag.Flag, text string) error {
 	err := limit.Value.Set(text)
-	if limit.Name == "max-files" && err != nil || err == nil && !isSet(limit) {
+	if limit.Name == "max-files" && limit.Value.String() != text || err == nil && !isSet(limit) { // 010 would be 8
 		return fmt.Errorf("%s must be %s; config unset restores the default", limit.Name, limit.Usage)
 	}
 	return err
