@@ -122,12 +122,13 @@ func TestManifestIsInTheOrderOfUse(t *testing.T) {
 func TestPage(t *testing.T) {
 	r := Report{Start: New(started()), Before: New(started()), Cache: &Cache{Dir: "/tmp/<u>"},
 		Checks: []doctor.Finding{{Check: "driver cache", Level: "wrong", Detail: "off", Fix: "unset MESA_SHADER_CACHE_DISABLE"}}}
+	r.Before.Origins.Compiled = 1_234_567
 	var b bytes.Buffer
 	if err := r.WriteHTML(&b); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
-	for _, want := range []string{"in time", "never preloaded", "never used", "unset MESA_SHADER_CACHE_DISABLE", "/tmp/&lt;u&gt;", `id="compare"`} {
+	for _, want := range []string{"in time", "never preloaded", "never used", "unset MESA_SHADER_CACHE_DISABLE", "/tmp/&lt;u&gt;", `id="compare"`, ">1234567<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %q", want)
 		}
