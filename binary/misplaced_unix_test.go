@@ -98,6 +98,24 @@ func names(problems []Problem, path string) bool {
 	return false
 }
 
+// A FIFO in the place of a folder below remote/ is not opened, which would wait for its writer.
+func TestPruneWithAFIFOBelowRemote(t *testing.T) {
+	d := openTestDir(t)
+	remote := filepath.Join(d.path, "remote", "0a1b2c3d")
+	must(t, os.MkdirAll(remote, 0o700))
+	digits := strings.Repeat("4e5f", 16)
+	must(t, errors.Join(syscall.Mkfifo(filepath.Join(remote, digits), 0o600), syscall.Mkfifo(filepath.Join(filepath.Dir(remote), "0a1b2c3e"), 0o600)))
+	part := filepath.Join(remote, digits[1:]+"4", digits+".part")
+	writeTestFile(t, part, nil, start.Add(-8*24*time.Hour))
+	report, err := d.Prune(PruneOptions{})
+	if report.Leftovers != 1 || err != nil {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if r, err := d.Verify(true, nil); err != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // What is in the place of driver/ or sources/ keeps OpenDir from working; a repair moves a
 // file and loses no byte of it.
 func TestRepairPlace(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -332,14 +333,14 @@ func (p *pruning) sweepRemotes(d *Dir) {
 		return
 	}
 	defer root.Close()
-	for form, age := range remoteForms {
-		names, _ := fs.Glob(root.FS(), form)
-		for _, name := range names {
-			if info, err := root.Lstat(name); err == nil && (p.all || p.Now.Sub(info.ModTime()) >= age) {
+	_ = fs.WalkDir(root.FS(), "remote", func(name string, e fs.DirEntry, err error) error { // opens folders alone
+		for form, age := range remoteForms {
+			if known, _ := path.Match(form, name); err == nil && known && (p.all || p.Now.Sub(fileTime(e)) >= age) {
 				p.deleteIfThere(filepath.Join(d.path, name))
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // deleteRejected deletes a rejected file and its note, which count as one.
