@@ -29,6 +29,11 @@ func TestCloseAfterTheContextWasDestroyed(t *testing.T) {
 	jobs, err := executor.New(gpu, programs, executor.Options{SlotBytes: 1 << 16})
 	wantNoError(t, err)
 
+	wantNoError(t, programs.Flush()) // its own work has asked for the thread
+	select {
+	case <-gpu.Pending():
+	default:
+	}
 	elsewhere := make(chan error)
 	go func() {
 		_, err := programs.Get(context.Background(), shader.MustSource("two", doubler, shader.Defines{"FACTOR": "2.0"}))
