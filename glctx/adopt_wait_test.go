@@ -368,8 +368,9 @@ func TestCloseOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	}
 }
 
-// What waits for a group polls too: the GPU of the thread may be one of its members.
-func TestGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
+// adoptedGroup returns the context of this thread, and a group of its GPU and others.
+func adoptedGroup(t *testing.T, others ...shadercache.Device) (*glctx.Context, *devices.Group) {
+	t.Helper()
 	glctx.OwnContext(t)
 	c, err := glctx.Adopt(glctx.Options{DriverCacheOff: true}, nil)
 	if err != nil {
@@ -379,10 +380,16 @@ func TestGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := devices.New(devices.Options{}, gpu.AsDevice())
+	g, err := devices.New(devices.Options{}, append([]shadercache.Device{gpu.AsDevice()}, others...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return c, g
+}
+
+// What waits for a group polls too: the GPU of the thread may be one of its members.
+func TestGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
+	c, g := adoptedGroup(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	p, err := g.Get(ctx, shader.MustSource("times", doubler, shader.Defines{"FACTOR": "3.0"}))
@@ -451,19 +458,7 @@ func TestProgramOfAGroupOnTheThreadOfAnAdoptedContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	glctx.OwnContext(t)
-	c, err := glctx.Adopt(glctx.Options{DriverCacheOff: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gpu, err := shadercache.New(c, shadercache.Options{Dir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	g, err := devices.New(devices.Options{}, gpu.AsDevice(), other.AsDevice())
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, g := adoptedGroup(t, other.AsDevice())
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	got := make(chan job.Program)
