@@ -259,7 +259,7 @@ func (r *Remote) keysOfHeads(ctx context.Context, list *KeyList) (*KeyList, erro
 	for _, of := range drivers {
 		object, unread := r.readListed(ctx, headName(of), maxHeadBytes)
 		if isSilent(ctx, unread) {
-			return nil, unread
+			return nil, fmt.Errorf("%w (hint: it may have a later list; where the store never answers for %s, delete that object)", unread, headName(of))
 		}
 		later, _ := r.laterKeys(object.data, list)
 		list = cmp.Or(later, list)
