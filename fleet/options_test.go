@@ -167,4 +167,15 @@ func TestFoldersOfRemotes(t *testing.T) {
 	if again := folder("s3://packs/app"); again != eu {
 		t.Errorf("%s by the environment, %s by the URL", again, eu)
 	}
+	for _, spellings := range [][]string{
+		{"https://host/app", "https://host/app/", "https://HOST//app", "https://host/./x/../app", "https://user:secret@host/%61pp"},
+		{"file:///srv/app", "file:///srv/app/", "file:///srv/%61pp"},
+		{"https://host", "https://host/"},
+	} {
+		for _, url := range spellings[1:] {
+			if folder(url) != folder(spellings[0]) {
+				t.Errorf("%s has a folder of its own", url)
+			}
+		}
+	}
 }

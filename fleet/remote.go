@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -96,9 +98,12 @@ func (r *Remote) about(done string, err error) error {
 	return fmt.Errorf("remote: %s %s: %w", done, r.URL(), r.secret.Clean(err))
 }
 
-// remoteID returns the name of a remote's state. One bucket at two endpoints of s3 is two remotes.
+// remoteID returns the name of a remote's state, in whatever way its URL is spelled: what was seen of
+// a remote counts for each of them. One bucket at two endpoints of s3 is two remotes.
 func remoteID(u *url.URL) string {
-	id := redact(u)
+	place := *u
+	place.Host, place.Path, place.RawPath = strings.ToLower(u.Host), path.Clean("/"+u.Path), ""
+	id := redact(&place)
 	if u.Scheme == "s3" {
 		id += cmp.Or(u.Query().Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
 	}
