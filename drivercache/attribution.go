@@ -133,14 +133,18 @@ func Settle() {
 		a.Lock()
 	}
 	began := time.Now()
-	awake, polls := began, 0
+	awake, polls, looked := began, 0, false
 	endUnsettled(awaitWritten(func(asleep bool) (enough bool) {
 		now := time.Now()
 		if polls++; !asleep {
-			awake, polls = now, 0
+			awake, polls, looked = now, 0, false
 		}
-		patient := now.Sub(awake) <= settleTime || polls < settlePolls
-		return !patient || now.Sub(began) > maxSettleTime
+		enough = now.Sub(awake) > settleTime && polls >= settlePolls
+		if enough && !looked {
+			a.mesa.LookAgain()
+			looked, enough = true, false
+		}
+		return enough || now.Sub(began) > maxSettleTime
 	}))
 	a.patience = 0
 	if len(a.active) == 0 {

@@ -68,7 +68,7 @@ func NewWatch(driverDir string) (*Watch, error) {
 // Close ends the watch.
 func (w *Watch) Close() {
 	_ = unix.Close(w.fd)
-	w.forget()
+	w.LookAgain()
 }
 
 // add watches a folder of entries, or with "" the folder above them.
@@ -157,7 +157,7 @@ const (
 // twice, since the thread also sleeps while it waits for a lock.
 func Flush() {
 	var w writerThreads
-	defer w.forget()
+	defer w.LookAgain()
 	deadline := time.Now().Add(flushTime)
 	for asleep := 0; ; time.Sleep(flushPoll) {
 		if asleep++; !w.Asleep() {
@@ -165,6 +165,9 @@ func Flush() {
 		}
 		if len(w.stats) == 0 || asleep == 2 || time.Now().After(deadline) {
 			return
+		}
+		if asleep == 1 {
+			w.LookAgain()
 		}
 	}
 }
@@ -210,7 +213,7 @@ func (w *writerThreads) Asleep() bool {
 }
 
 func (w *writerThreads) find() {
-	w.forget()
+	w.LookAgain()
 	files, _ := filepath.Glob("/proc/self/task/*/stat")
 	for _, name := range files {
 		f, err := os.Open(name)
@@ -226,7 +229,9 @@ func (w *writerThreads) find() {
 	}
 }
 
-func (w *writerThreads) forget() {
+// LookAgain has the next Asleep look for the threads. Mesa starts more while much waits to be
+// written, and one has its name only once it runs, on a busy machine long after it was counted.
+func (w *writerThreads) LookAgain() {
 	for _, f := range w.stats {
 		_ = f.Close()
 	}

@@ -16,6 +16,9 @@ func (*Watch) Close() {}
 // Asleep returns true.
 func (*Watch) Asleep() bool { return true }
 
+// LookAgain does nothing.
+func (*Watch) LookAgain() {}
+
 // Changes returns nothing.
 func (*Watch) Changes() (added, read []string) { return nil, nil }
 

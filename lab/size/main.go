@@ -28,7 +28,7 @@ var budgets = []struct {
 	of   func(*tree) int
 }{
 	{"lines of code of the product", 69_260, func(t *tree) int { return t.lines(product) }},      // [64000]
-	{"  of its core", 23_840, func(t *tree) int { return t.lines(core) }},                        // [24000]
+	{"  of its core", 23_850, func(t *tree) int { return t.lines(core) }},                        // [24000]
 	{"  of cmd/", 12_940, func(t *tree) int { return t.lines(below("cmd")) }},                    // [9000]
 	{"  of internal/", 530, func(t *tree) int { return t.lines(below("internal")) }},             //
 	{"lines of code of lab/", 15000, func(t *tree) int { return t.lines(below("lab")) }},         //
