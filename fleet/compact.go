@@ -95,6 +95,9 @@ func (r *Remote) compact(ctx context.Context, of shader.Digest, choose func(*Hea
 			return err
 		}
 		old, err := r.readToChange(ctx, of)
+		if err == nil && r.mayBePutBack(old) {
+			err = old.checkEnd(r.now())
+		}
 		if err != nil {
 			return err
 		}

@@ -244,8 +244,12 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 		return empty, ignoreMissing(err)
 	}
 	old, err := p.r.readToChange(ctx, p.of)
-	if errors.Is(err, ErrNotFound) {
+	switch {
+	case errors.Is(err, ErrNotFound):
 		return empty, nil
+	case err == nil && !p.options.Refresh && p.r.mayBePutBack(old):
+		p.r.warn("what a head lists that this machine does not know is left out", old.checkEnd(p.r.now()))
+		old.Packs = []Pack{}
 	}
 	return old, err
 }

@@ -170,9 +170,16 @@ func (r *Remote) remember(f *fetched) error {
 	})
 }
 
+// mayBePutBack reports whether a head that has ended may be an old one that somebody put back, since
+// this machine has not seen it before: what it lists is signed for nobody else.
+func (r *Remote) mayBePutBack(f *fetched) bool {
+	seen := r.state.driver(f.Fingerprint)
+	return f.signed() && !r.now().Before(f.Expires) && seen.numberIsBefore(f) && r.options.MinSequence == 0
+}
+
 // pin stores the sequence of a head, so that no older one is accepted.
 func (r *Remote) pin(f *fetched) {
-	if seen := r.state.driver(f.Fingerprint); f.signed() && seen.numberIsBefore(f) {
+	if seen := r.state.driver(f.Fingerprint); f.signed() && seen.numberIsBefore(f) && !r.mayBePutBack(f) {
 		r.note(r.state.updateDriver(f.Fingerprint, func(s *driverState) { s.see(f) }))
 	}
 }

@@ -197,6 +197,9 @@ func TestRefresh(t *testing.T) {
 		h.Expires, h.Sequence = time.Now().UTC().Add(-time.Hour).Truncate(time.Second), h.Sequence+1
 	})
 	before := s.head()
+	earlier := open(t, s.writer, writer(s.url))
+	fleet.SetClock(earlier, func() time.Time { return time.Now().Add(-2 * time.Hour) })
+	must(t, earlier.Status(t.Context(), &mesaDriver).Err) // a head that it did not see may be one that was put back
 	if report := push(t, s.writer, writer(s.url)); report.Heads != 0 {
 		t.Errorf("a push with nothing new: %+v", report)
 	}
@@ -207,6 +210,34 @@ func TestRefresh(t *testing.T) {
 	}
 	pull(t, s.victim, reader(s.url), mesaDriver)
 	wantPrograms(t, s.victim, mesaDriver, 1, 2)
+}
+
+// TestPushOnAHeadThatWasPutBack: readers refuse a head that has ended, and a machine that does not know
+// it does not sign again what it lists, unless it is told to.
+func TestPushOnAHeadThatWasPutBack(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.signedHead(1, func(h *fleet.Head) {
+		h.Expires, h.Sequence = time.Now().UTC().Add(-time.Hour).Truncate(time.Second), h.Sequence+1
+	})
+	ended := s.head()
+	runner := func(programs ...int) *binary.Dir {
+		d := openDir(t)
+		put(t, d, mesaDriver, programs...)
+		if st := open(t, d, writer(s.url)).Status(t.Context(), &mesaDriver); !errors.Is(st.Err, fleet.ErrRefused) { // a look is no proof
+			t.Error(st.Err)
+		}
+		return d
+	}
+	if _, err := open(t, runner(3), writer(s.url)).Compact(t.Context(), mesaDriver.Digest()); !errors.Is(err, fleet.ErrRefused) {
+		t.Errorf("compact: %v", err)
+	}
+	push(t, runner(3), writer(s.url))
+	if h := s.head(); h.Sequence <= ended.Sequence || len(h.Packs) != 1 {
+		t.Errorf("%+v", h)
+	}
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	wantPrograms(t, s.victim, mesaDriver, 3)
 }
 
 // A clock that is a year wrong, either way, costs a machine its packs at most, and the error
