@@ -37,10 +37,7 @@ func newSession(t *testing.T, g *devices.Group, rank int, k resident.Kernel) *re
 // each answer is three times what came, plus one.
 func TestSessionsOfTwoDevicesTalk(t *testing.T) {
 	g := openGroup(t, 2, devices.Options{})
-	k, err := resident.Echo(1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := resident.Echo(1)
 	const kind, hops = 9, 20
 	var pair [2]*resident.Session
 	for rank := range pair {
@@ -94,15 +91,11 @@ func TestSessionsOfTwoDevicesTalk(t *testing.T) {
 func TestSessionsMoveToAnotherDevice(t *testing.T) {
 	ctx := context.Background()
 	g := openGroup(t, 2, devices.Options{})
-	kernels := map[string]func() (resident.Kernel, error){"integers": resident.Neighbours{Groups: 8, Local: 32}.Kernel}
+	kernels := map[string]resident.Kernel{"integers": resident.Neighbours{Groups: 8, Local: 32}.Kernel()}
 	if os.Getenv("SHADERCACHE_SOAK") == "1" { // else run wave, in a script of the lab's command, has the floats
-		kernels["floats"] = resident.Persistence{Groups: 8, Local: 32, FMAs: 4}.Kernel
+		kernels["floats"] = resident.Persistence{Groups: 8, Local: 32, FMAs: 4}.Kernel()
 	}
-	for name, kernel := range kernels {
-		k, err := kernel()
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, k := range kernels {
 		from, to := newSession(t, g, 0, k), newSession(t, g, 1, k)
 		saved := runAndSave(t, from, 10)
 		var file bytes.Buffer

@@ -126,11 +126,7 @@ func TestMessagesReachEveryGroup(t *testing.T) {
 func TestManyGroupsAnswerAtOnce(t *testing.T) {
 	const groups, rounds = 200, 20
 	f := newFixture(t)
-	k, err := Echo(groups)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, ctx := started(t, f, k, quick)
+	s, ctx := started(t, f, Echo(groups), quick)
 	for round := range uint32(rounds) {
 		if err := s.SendTo(Broadcast, Message{Kind: 4, A: round, B: ^round}); err != nil {
 			t.Fatal(err)

@@ -67,21 +67,12 @@ func TestPhasesSeeThePhaseBefore(t *testing.T) {
 			o := quick
 			o.Strategy = strategy
 			n := Neighbours{Groups: 16, Local: 4}
-			s := f.session(n.mustKernel(t), o)
+			s := f.session(n.Kernel(), o)
 			run(t, s, 1)
 			run(t, s, 299)
-			wantWords(t, words(t, s, "Ring", 64), n.After(300))
+			wantWords(t, words(t, s, "Ring", 64), n.after(300))
 		})
 	}
-}
-
-func (n Neighbours) mustKernel(t testing.TB) Kernel {
-	t.Helper()
-	k, err := n.Kernel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
 }
 
 // signalText raises a syscall at every step whose number ends in 7, and halts group by

@@ -39,18 +39,7 @@ func inCache(work func(context.Context, *shadercache.GPU) error) func(dir string
 
 // runWorkloads does the work of the checks in sessions that do not check.
 func runWorkloads(ctx context.Context, gpu *shadercache.GPU) error {
-	var list []Kernel
-	for _, kernel := range []func() (Kernel, error){
-		Persistence{Groups: 3, Local: 32, FMAs: 10}.Kernel, Neighbours{Groups: 3, Local: 32}.Kernel,
-		func() (Kernel, error) { return Echo(2) },
-	} {
-		k, err := kernel()
-		if err != nil {
-			return err
-		}
-		list = append(list, k)
-	}
-	for _, k := range list {
+	for _, k := range []Kernel{Persistence{Groups: 3, Local: 32, FMAs: 10}.Kernel(), Neighbours{Groups: 3, Local: 32}.Kernel(), Echo(2)} {
 		s, err := New(ctx, gpu.Context, gpu.Cache, k, Options{})
 		if err != nil {
 			return err

@@ -106,9 +106,7 @@ func TestFullInboxesRefuseMessages(t *testing.T) {
 // A session that was idle is not any more when a message is sent, before the kernel has it.
 func TestIdleAfterAMessage(t *testing.T) {
 	f := newFixture(t)
-	k, err := Echo(1)
-	must(t, err)
-	s := f.session(k, quick)
+	s := f.session(Echo(1), quick)
 	must(t, s.Start(0))
 	must(t, s.WaitIdle(t.Context()))
 	sum := uint32(0)
@@ -176,10 +174,7 @@ func TestIdleSessionsCostNothing(t *testing.T) {
 // in the next tick.
 func TestATickTakesWhatWasSentBefore(t *testing.T) {
 	f := newFixture(t)
-	k, err := Persistence{Groups: 2, Local: 32, FMAs: 1}.Kernel()
-	if err != nil {
-		t.Fatal(err)
-	}
+	k := Persistence{Groups: 2, Local: 32, FMAs: 1}.Kernel()
 	for _, strategy := range Strategies() {
 		s := f.session(k, Options{Strategy: strategy, TickTime: time.Millisecond})
 		for i := range uint32(10) {

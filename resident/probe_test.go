@@ -222,11 +222,11 @@ func TestGridBarrierOfOneGroup(t *testing.T) {
 	f := newFixture(t)
 	for _, strategy := range []Strategy{Mega, Persistent} {
 		n := Neighbours{Groups: 1, Local: 4}
-		s := f.session(n.mustKernel(t), Options{Strategy: strategy, Capabilities: claimed, Slice: 5 * time.Millisecond})
+		s := f.session(n.Kernel(), Options{Strategy: strategy, Capabilities: claimed, Slice: 5 * time.Millisecond})
 		if mode := s.Mode(); !mode.GridBarrier || mode.Actual != strategy {
 			t.Fatal(mode)
 		}
 		run(t, s, 300)
-		wantWords(t, words(t, s, "Ring", 4), n.After(300))
+		wantWords(t, words(t, s, "Ring", 4), n.after(300))
 	}
 }

@@ -237,12 +237,8 @@ func BenchmarkRoundTripForms(b *testing.B) {
 	}
 	for _, kind := range []glctx.MapOptions{hostMemory, serverMemory} {
 		b.Run(fmt.Sprintf("session,server=%v", kind.ServerStorage), func(b *testing.B) {
-			k, err := Echo(1)
-			if err != nil {
-				b.Fatal(err)
-			}
 			o := Options{Strategy: Persistent, Poll: 1, Capabilities: caps, test: testOptions{mapping: kind}}
-			benchSession(b, (&fixture{b, f.context, f.cache}).session(k, o))
+			benchSession(b, (&fixture{b, f.context, f.cache}).session(Echo(1), o))
 		})
 	}
 }

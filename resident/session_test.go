@@ -86,13 +86,9 @@ func TestEpochsFollowEachOther(t *testing.T) {
 		}
 		wantWords(t, words(t, s, "Cells", chainCells), chainAfter(4101))
 		p := Persistence{Groups: 3, Local: 32, FMAs: 2, Claim: true}
-		k, err := p.Kernel()
-		if err != nil {
-			t.Fatal(err)
-		}
-		claims := f.session(k, o)
+		claims := f.session(p.Kernel(), o)
 		run(t, claims, 2500)
-		if err := p.Verify(2500, state(t, claims, "Values"), state(t, claims, "Witness")); err != nil {
+		if err := p.compare(2500, state(t, claims, "Values"), state(t, claims, "Witness")); err != nil {
 			t.Error(err)
 		}
 	}

@@ -40,19 +40,15 @@ func TestTicksEndWithoutFences(t *testing.T) {
 func TestPhasesEndWithoutFences(t *testing.T) {
 	f := newFixture(t)
 	w := Neighbours{Groups: 5, Local: 8}
-	k, err := w.Kernel()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, unseen := range []bool{false, true} {
 		fences := f.context.Counters().Fences
-		s := f.session(k, Options{Strategy: Triple, test: testOptions{unfenced: true, unseen: unseen}})
+		s := f.session(w.Kernel(), Options{Strategy: Triple, test: testOptions{unfenced: true, unseen: unseen}})
 		run(t, s, 100)
 		got := make([]uint32, w.Groups*w.Local)
 		if err := s.Read(t.Context(), "Ring", 0, glctx.Bytes(got)); err != nil {
 			t.Fatal(err)
 		}
-		wantWords(t, got, w.After(100))
+		wantWords(t, got, w.after(100))
 		if err := s.Start(0); err != nil {
 			t.Fatal(err)
 		}

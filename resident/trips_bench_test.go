@@ -119,18 +119,11 @@ func BenchmarkTrips(b *testing.B) {
 
 // BenchmarkTickKernels measures the same of ticks of a step.
 func BenchmarkTickKernels(b *testing.B) {
-	echo, err := Echo(1)
-	if err != nil {
-		b.Fatal(err)
-	}
 	for _, groups := range []uint32{0, 1, 16, 132} {
-		k, err := Persistence{Groups: max(groups, 1), Local: 256, FMAs: 100}.Kernel()
+		k := Persistence{Groups: max(groups, 1), Local: 256, FMAs: 100}.Kernel()
 		name := fmt.Sprintf("persistence of %d groups", groups)
 		if groups == 0 {
-			k, name = echo, "echo, idle"
-		}
-		if err != nil {
-			b.Fatal(err)
+			k, name = Echo(1), "echo, idle"
 		}
 		b.Run(name, func(b *testing.B) {
 			f := newFixture(b)
@@ -230,10 +223,7 @@ func (f *fixture) tickSession(b *testing.B) *Session {
 	if err != nil {
 		b.Fatal(err)
 	}
-	k, err := Persistence{Groups: 16, Local: 256, FMAs: 100}.Kernel()
-	if err != nil {
-		b.Fatal(err)
-	}
+	k := Persistence{Groups: 16, Local: 256, FMAs: 100}.Kernel()
 	return f.session(k, Options{TickTime: time.Millisecond, Poll: 4, Capabilities: caps})
 }
 

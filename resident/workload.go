@@ -5,6 +5,7 @@ package resident
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -27,41 +28,43 @@ const persistenceCells = 64
 
 // Kernel returns the kernel of the workload. All workloads of the same Local and FMAs
 // share a program.
-func (p Persistence) Kernel() (Kernel, error) {
-	source, err := builtin("persistence", shader.Defines{
+func (p Persistence) Kernel() Kernel {
+	source := builtin("persistence", shader.Defines{
 		"LOCAL": strconv.Itoa(int(p.Local)), "FMAS": strconv.Itoa(int(p.FMAs)), "CELLS": strconv.Itoa(persistenceCells)})
-	if err != nil {
-		return Kernel{}, err
-	}
 	n := 4 * int(p.Groups*p.Local)
 	return Kernel{Source: source, Groups: p.Groups, Claim: p.Claim, Loops: p.FMAs,
 		State: []State{{Block: "Values", Bytes: n}, {Block: "Witness", Bytes: n}, {Block: "Cells", Bytes: 4 * persistenceCells}},
-		Check: p.check}, nil
+		Check: checkSteps(p.Verify)}
 }
 
 // checkedSteps is the number of steps in the checks of workloads.
 const checkedSteps = 3
 
-func (p Persistence) check(ctx context.Context, s *Session) error {
+// checkSteps returns the check of a workload: a few steps, and verify.
+func checkSteps(verify func(ctx context.Context, s *Session) error) func(ctx context.Context, s *Session) error {
+	return func(ctx context.Context, s *Session) error {
+		if _, err := s.Run(ctx, checkedSteps); err != nil {
+			return err
+		}
+		return verify(ctx, s)
+	}
+}
+
+// Verify compares every word of the states of a session that does not run with the result
+// of the steps that it has done. Checksums of claimed steps are compared in total and their
+// values not at all, since any group may have done a step.
+func (p Persistence) Verify(ctx context.Context, s *Session) error {
 	values, witness := make([]byte, 4*p.Groups*p.Local), make([]byte, 4*p.Groups*p.Local)
-	_, err := s.Run(ctx, checkedSteps)
-	if err == nil {
-		err = s.Read(ctx, "Values", 0, values)
-	}
-	if err == nil {
-		err = s.Read(ctx, "Witness", 0, witness)
-	}
-	if err != nil {
+	if err := errors.Join(s.Read(ctx, "Values", 0, values), s.Read(ctx, "Witness", 0, witness)); err != nil {
 		return err
 	}
-	return p.Verify(checkedSteps, values, witness)
+	return p.compare(s.Progress(), values, witness)
 }
 
 // Echo returns a kernel that answers each message, from the group that it is for, with
 // three times its A, plus one.
-func Echo(groups uint32) (Kernel, error) {
-	source, err := builtin("echo", nil)
-	return Kernel{Source: source, Groups: groups, State: []State{{Block: "Sums", Bytes: 128 * int(groups)}}, Check: checkEcho}, err
+func Echo(groups uint32) Kernel {
+	return Kernel{Source: builtin("echo", nil), Groups: groups, State: []State{{Block: "Sums", Bytes: 128 * int(groups)}}, Check: checkEcho}
 }
 
 // checkEcho compares the answer to a message.
@@ -87,22 +90,21 @@ type Neighbours struct {
 }
 
 // Kernel returns the kernel of the workload.
-func (n Neighbours) Kernel() (Kernel, error) {
-	source, err := builtin("neighbours", shader.Defines{"LOCAL": strconv.Itoa(int(n.Local))})
+func (n Neighbours) Kernel() Kernel {
+	source := builtin("neighbours", shader.Defines{"LOCAL": strconv.Itoa(int(n.Local))})
 	bytes := 4 * int(n.Groups*n.Local)
 	return Kernel{Source: source, Groups: n.Groups, Phases: 2,
-		State: []State{{Block: "Ring", Bytes: bytes}, {Block: "Mail", Bytes: bytes}}, Check: n.check}, err
+		State: []State{{Block: "Ring", Bytes: bytes}, {Block: "Mail", Bytes: bytes}}, Check: checkSteps(n.Verify)}
 }
 
-func (n Neighbours) check(ctx context.Context, s *Session) error {
+// Verify compares every word of the state Ring of a session that does not run with the
+// result of the steps that it has done.
+func (n Neighbours) Verify(ctx context.Context, s *Session) error {
 	got := make([]byte, 4*n.Groups*n.Local)
-	if _, err := s.Run(ctx, checkedSteps); err != nil {
-		return err
-	}
 	if err := s.Read(ctx, "Ring", 0, got); err != nil {
 		return err
 	}
-	for i, want := range n.After(checkedSteps) {
+	for i, want := range n.after(s.Progress()) {
 		if word := binary.LittleEndian.Uint32(got[4*i:]); word != want {
 			return fmt.Errorf("resident: word %d of the ring is %#x, should be %#x", i, word, want)
 		}
@@ -110,8 +112,8 @@ func (n Neighbours) check(ctx context.Context, s *Session) error {
 	return nil
 }
 
-// After returns the content of the state Ring after a number of steps.
-func (n Neighbours) After(steps uint64) []uint32 {
+// after returns the content of the state Ring after a number of steps.
+func (n Neighbours) after(steps uint64) []uint32 {
 	ring := make([]uint32, n.Groups*n.Local)
 	mail := make([]uint32, len(ring))
 	for step := range steps {
@@ -125,13 +127,13 @@ func (n Neighbours) After(steps uint64) []uint32 {
 	return ring
 }
 
-// builtin returns the source of a kernel of this package.
-func builtin(name string, defines shader.Defines) (*shader.Source, error) {
+// builtin returns the source of a kernel of this package, whose defines are valid.
+func builtin(name string, defines shader.Defines) *shader.Source {
 	s, err := ReadSource(kernels, kernelFolder+"/"+name+".comp", defines)
 	if err != nil {
-		return nil, err
+		panic(err)
 	}
-	return s.WithName("resident_" + name), nil
+	return s.WithName("resident_" + name)
 }
 
 // witness keeps the last sum, since adding up the steps of a minute takes long.
@@ -156,10 +158,9 @@ func witnessSum(steps uint64) uint32 {
 	return witness.sum
 }
 
-// Verify compares every word of the states Values and Witness with the result of a number
-// of steps. Checksums of claimed steps are compared in total and their values not at all,
-// since any group may have done a step.
-func (p Persistence) Verify(steps uint64, values, witness []byte) error {
+// compare compares the states Values and Witness with the result of a number of steps: see
+// Verify.
+func (p Persistence) compare(steps uint64, values, witness []byte) error {
 	sum := witnessSum(steps)
 	totals := make([]uint32, p.Local)
 	want := float32(0)

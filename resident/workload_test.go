@@ -29,23 +29,19 @@ func TestPersistenceDetectsEveryStep(t *testing.T) {
 	f := newFixture(t)
 	for _, claim := range []bool{false, true} {
 		p := Persistence{Groups: 3, Local: 32, FMAs: 10, Claim: claim}
-		k, err := p.Kernel()
-		if err != nil {
-			t.Fatal(err)
-		}
-		s := f.session(k, quick)
+		s := f.session(p.Kernel(), quick)
 		run(t, s, 777)
 		values, witness := state(t, s, "Values"), state(t, s, "Witness")
-		if err := p.Verify(777, values, witness); err != nil {
+		if err := p.compare(777, values, witness); err != nil {
 			t.Errorf("claim %v: %v", claim, err)
 		}
 		for _, other := range []uint64{776, 778} {
-			if p.Verify(other, values, witness) == nil {
+			if p.compare(other, values, witness) == nil {
 				t.Errorf("claim %v: %d steps are accepted for 777", claim, other)
 			}
 		}
 		witness[0] ^= 1
-		if p.Verify(777, values, witness) == nil {
+		if p.compare(777, values, witness) == nil {
 			t.Errorf("claim %v: a wrong bit is accepted", claim)
 		}
 	}
@@ -55,11 +51,7 @@ func TestPersistenceDetectsEveryStep(t *testing.T) {
 func TestRunningKernelsTakeMessages(t *testing.T) {
 	f := newFixture(t)
 	p := Persistence{Groups: 2, Local: 32, FMAs: 10}
-	k, err := p.Kernel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := f.session(k, Options{TickTime: time.Millisecond})
+	s := f.session(p.Kernel(), Options{TickTime: time.Millisecond})
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +69,7 @@ func TestRunningKernelsTakeMessages(t *testing.T) {
 	if _, err := s.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Verify(s.Progress(), state(t, s, "Values"), state(t, s, "Witness")); err != nil {
+	if err := p.Verify(t.Context(), s); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,10 +16,7 @@ const answerTimeout = 10 * time.Second
 // messages measures a message from a session on the first device to one on the second and
 // back, for each way to run sessions, and from actor to actor.
 func (r *run) messages() error {
-	k, err := resident.Echo(1)
-	if err != nil {
-		return err
-	}
+	k := resident.Echo(1)
 	for _, strategy := range []resident.Strategy{resident.Persistent, resident.Redispatch} {
 		if err := r.pingPong(k, strategy); err != nil {
 			return err

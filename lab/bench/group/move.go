@@ -14,16 +14,12 @@ import (
 func (r *run) moves() error {
 	for _, w := range []struct {
 		name   string
-		kernel func() (resident.Kernel, error)
+		kernel resident.Kernel
 	}{
-		{"integers", resident.Neighbours{Groups: 64, Local: 64}.Kernel},
-		{"floats", resident.Persistence{Groups: 64, Local: 64, FMAs: 16}.Kernel},
+		{"integers", resident.Neighbours{Groups: 64, Local: 64}.Kernel()},
+		{"floats", resident.Persistence{Groups: 64, Local: 64, FMAs: 16}.Kernel()},
 	} {
-		k, err := w.kernel()
-		if err != nil {
-			return err
-		}
-		row, err := r.move(w.name, k)
+		row, err := r.move(w.name, w.kernel)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/lab/bench/measure"
 	"github.com/shadercache/shadercache/resident"
 )
@@ -40,10 +39,7 @@ func (r *run) barrier() error {
 // phases measures a phase of a session whose groups read what other groups wrote.
 func (r *run) phases(strategy resident.Strategy) error {
 	w := resident.Neighbours{Groups: barrierGroups, Local: barrierLocal}
-	k, err := w.Kernel()
-	if err != nil {
-		return err
-	}
+	k := w.Kernel()
 	s, row, err := r.session(k, resident.Options{Strategy: strategy}, "barrier", "phase as a dispatch")
 	if err != nil {
 		return err
@@ -67,14 +63,7 @@ func (r *run) phases(strategy resident.Strategy) error {
 		times = append(times, time.Since(start)/time.Duration(steps*uint64(k.Phases)))
 	}
 	row.setTimes(times)
-	got, want := make([]uint32, w.Groups*w.Local), w.After(s.Progress())
-	if err := s.Read(r.ctx, "Ring", 0, glctx.Bytes(got)); err != nil {
-		return err
-	}
-	row.Verified = true
-	for i := range want {
-		row.Verified = row.Verified && got[i] == want[i]
-	}
+	row.Verified = w.Verify(r.ctx, s) == nil
 	r.addRow(row)
 	return nil
 }

@@ -77,14 +77,10 @@ func (r *run) persistence() error {
 func (r *run) persist(p persistenceVariant) (Row, error) {
 	w := grid
 	w.Claim = p.claim
-	k, err := w.Kernel()
-	if err != nil {
-		return Row{}, err
-	}
 	if p.poll == 0 {
 		p.poll = gridPoll
 	}
-	s, row, err := r.session(k, resident.Options{Strategy: p.strategy, Budget: p.budget, Poll: p.poll}, "persistence", p.variant)
+	s, row, err := r.session(w.Kernel(), resident.Options{Strategy: p.strategy, Budget: p.budget, Poll: p.poll}, "persistence", p.variant)
 	if err != nil {
 		return row, err
 	}
@@ -112,21 +108,8 @@ func (r *run) persist(p persistenceVariant) (Row, error) {
 	row.WallMillis = cli.Milliseconds(wall)
 	row.PerSecond = float64(row.Iterations) / wall.Seconds()
 	row.Dispatches = s.Stats().Dispatches - dispatches
-	row.Verified, err = r.verify(s, w)
-	return row, err
-}
-
-// verify reports whether the state of a session is what its steps make of it.
-func (r *run) verify(s *resident.Session, w resident.Persistence) (bool, error) {
-	values := make([]byte, 4*w.Groups*w.Local)
-	witness := make([]byte, len(values))
-	if err := s.Read(r.ctx, "Values", 0, values); err != nil {
-		return false, err
-	}
-	if err := s.Read(r.ctx, "Witness", 0, witness); err != nil {
-		return false, err
-	}
-	return w.Verify(s.Progress(), values, witness) == nil, nil
+	row.Verified = w.Verify(r.ctx, s) == nil
+	return row, nil
 }
 
 // boundShare is the share of the wall time from which dispatches bound a row.

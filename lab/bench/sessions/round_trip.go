@@ -11,10 +11,7 @@ import (
 // roundTrip measures a message to a kernel and its answer, while it runs and with a
 // tick for each, and for comparison one dispatch with one fence.
 func (r *run) roundTrip() error {
-	k, err := resident.Echo(1)
-	if err != nil {
-		return err
-	}
+	k := resident.Echo(1)
 	for _, strategy := range []resident.Strategy{resident.Persistent, resident.Redispatch} {
 		s, row, err := r.session(k, resident.Options{Strategy: strategy, Poll: 1}, "round_trip", "message and answer")
 		if err != nil {
@@ -38,11 +35,7 @@ func (r *run) roundTrip() error {
 // groupRoundTrip measures messages to the last of many groups, and to all of them,
 // with their answers.
 func (r *run) groupRoundTrip(strategy resident.Strategy) error {
-	k, err := resident.Echo(barrierGroups)
-	if err != nil {
-		return err
-	}
-	s, mode, err := r.session(k, resident.Options{Strategy: strategy, Poll: 1}, "round_trip", "")
+	s, mode, err := r.session(resident.Echo(barrierGroups), resident.Options{Strategy: strategy, Poll: 1}, "round_trip", "")
 	if err != nil {
 		return err
 	}
