@@ -27,7 +27,7 @@ func TestShippedIncludesGiveTheKeysOfPackages(t *testing.T) {
 			t.Errorf("got\n%.300s\nwant\n%.300s", source.Text(), want.Text())
 		}
 	}
-	for _, name := range []string{"resident_mail.glsl", "queue.glsl", "steal.glsl", "actors.glsl", "registry.glsl"} {
+	for _, name := range []string{"resident_mail.glsl", "queue.glsl", "actors.glsl", "registry.glsl"} {
 		if f, err := (shippedIncludes{}).Open(name); err != nil {
 			t.Error(err)
 		} else {

@@ -21,6 +21,29 @@ type fixture struct{ residenttest.Fixture }
 
 func newFixture(t testing.TB) *fixture { return &fixture{residenttest.New(t)} }
 
+// stealText are tasks of unequal cost: a task is a number, and costs 1 to 512 steps of a
+// generator with this seed. A task that is done twice, or never, has a wrong result.
+const stealText = `
+layout(std430, binding = 4) restrict buffer StealResults { uint stealResults[]; };
+bool queueRun(uint level, uint item[QUEUE_WORDS]) {
+    uint x = item[0];
+    uint steps = 1u + (x * 2654435761u >> 23);
+    for (uint i = 0u; i < steps; ++i) {
+        x = x * 1664525u + 1013904223u;
+    }
+    atomicAdd(stealResults[item[0]], x + 1u);
+    return true;
+}`
+
+// stealResult returns what a task of stealText adds to its result.
+func stealResult(task int) uint32 {
+	x := uint32(task)
+	for range 1 + uint32(task)*2654435761>>23 {
+		x = x*1664525 + 1013904223
+	}
+	return x + 1
+}
+
 // poison is the value of results before a run.
 const poison = 0x7fc0_dead
 
@@ -82,7 +105,7 @@ func (f *fixture) push(q *Queue, level int, words ...uint32) {
 }
 
 // wantAll compares every word.
-func wantAll(t *testing.T, got []uint32, want func(i int) uint32) {
+func wantAll(t testing.TB, got []uint32, want func(i int) uint32) {
 	t.Helper()
 	wrong := 0
 	for i := range got {

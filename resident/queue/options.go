@@ -55,10 +55,6 @@ type Options struct {
 	// Rounds is the number of rounds in a submission, at most 64. More rounds cost
 	// less each, but those after the last item are wasted. Default: 8.
 	Rounds int
-
-	// divided divides the items of a round among the groups, which do not steal: to measure
-	// what stealing brings.
-	divided bool
 }
 
 // limit is the range and the default of one of the Options.
@@ -101,7 +97,7 @@ func (o Options) withDefaults() (Options, error) {
 
 // ranges returns the number of ranges that the items of a level are divided into.
 func (o Options) ranges() int {
-	if o.Steal || o.divided {
+	if o.Steal {
 		return o.Groups
 	}
 	return 1

@@ -106,9 +106,6 @@ func (o Options) defines() shader.Defines {
 	if o.Order == LIFO {
 		defines["QUEUE_LIFO"] = "1"
 	}
-	if o.divided {
-		defines["QUEUE_STEAL"] = "0"
-	}
 	return defines
 }
 

@@ -89,6 +89,10 @@ func (q *Queue) prepare() (err error) {
 	return nil
 }
 
+// Options returns the options of New, with the defaults set and the Takes that the driver
+// allows.
+func (q *Queue) Options() Options { return q.options }
+
 // Push adds items at a level, of Options.Words words each, in order. The next rounds
 // copy them to the device; Push itself makes no GL call. It adds all of them or, with
 // ErrFull, none.

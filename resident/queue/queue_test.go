@@ -13,7 +13,7 @@ import (
 )
 
 // stolenOnce returns the result of a task that was done once, over poison.
-func stolenOnce(task int) uint32 { return poison + stealResult(task, StealOptions{}.steps(task)) }
+func stolenOnce(task int) uint32 { return poison + stealResult(task) }
 
 // The steal workload.
 func TestEveryTaskExactlyOnceAndEveryGroupContributes(t *testing.T) {
@@ -231,24 +231,6 @@ func TestFullQueueLosesNoItem(t *testing.T) {
 	}
 }
 
-func TestStealReports(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	for _, steal := range []bool{false, true} {
-		calls := 0
-		r, err := Steal(t.Context(), f.Executor, f.Cache, StealOptions{
-			Options: Options{Groups: 8, Local: 16, Steal: steal}, Tasks: 500, Repeat: 3, Progress: func() { calls++ }})
-		if err != nil || calls != 3 {
-			t.Fatal(calls, err)
-		}
-		if !r.Verified || r.Micros <= 0 || r.Tasks != 500 || r.Groups != 8 || r.Repeat != 3 || r.Rounds < 3 {
-			t.Errorf("%+v", r)
-		}
-	}
-	_, err := Steal(t.Context(), f.Executor, f.Cache, StealOptions{Repeat: 1})
-	residenttest.WantError(t, err, "0 tasks")
-}
-
 func TestPushReturnsErrFull(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -332,7 +314,7 @@ func TestAMillionItems(t *testing.T) {
 	q := f.queue(Options{Capacity: n, Groups: 256, Words: words}, stealText, nil, results)
 	items := make([]uint32, words*n)
 	for i := range n {
-		items[words*i], items[words*i+1] = uint32(i), StealOptions{}.steps(i)
+		items[words*i] = uint32(i)
 	}
 	f.push(q, 0, items...)
 	if r := f.run(q); r.Finished != n || r.Items != 0 {

@@ -54,13 +54,18 @@ func TestStealRefusesWhatItDoesNotUse(t *testing.T) {
 }
 
 func TestRunSteal(t *testing.T) {
-	r, err := RunSteal(clitest.Options(t), StealOptions{Options: queue.Options{Groups: 8, Local: 32, Takes: 8}, Repeat: 1})
+	r, err := RunSteal(clitest.Options(t), StealOptions{Options: queue.Options{Groups: 8, Local: 32, Takes: 8}, Repeat: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	clitest.Print(t, r, "steal on ", "stolen", "every task was done exactly once")
 	if len(r.Rows) != 9 || r.Rows[0].Tasks != 2017 || r.Rows[0].Steal || !r.Rows[5].Steal || r.Rows[7].Form != "divided" || r.Rows[7].Heavy == 0 {
 		t.Errorf("%+v", r.Rows)
+	}
+	for _, row := range r.Rows {
+		if !row.Verified || row.Micros <= 0 || row.Groups != 8 || row.Repeat != 3 || row.Rounds < 3 {
+			t.Errorf("%+v", row)
+		}
 	}
 }
 

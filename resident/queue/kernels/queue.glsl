@@ -22,7 +22,7 @@
 #define QUEUE_RANGES 1
 #endif
 
-// 0: groups do not steal from each other's ranges.
+// 0: groups do not steal from each other's ranges, to measure what stealing brings.
 #ifndef QUEUE_STEAL
 #define QUEUE_STEAL 1
 #endif
