@@ -23,12 +23,10 @@ func (k Kernel) getProgram(ctx context.Context, c *glctx.Context, programs execu
 		program, err = programs.Get(ctx, source)
 		return []*cache.Handle{program}, err
 	}
-	release := func() { program.Release(); program = nil }
+	release := func() { program.Release() }
 	check := func(ctx context.Context) error { return k.runCheck(ctx, c, oneProgram{program}, o) }
 	if err := kernelset.Checked(ctx, programs, get, release, check); err != nil {
-		if program != nil {
-			program.Release()
-		}
+		program.Release()
 		return nil, err
 	}
 	return program, nil

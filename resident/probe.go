@@ -7,13 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/kernelset"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/resident/internal/wire"
 	"github.com/shadercache/shadercache/shader"
@@ -115,20 +115,12 @@ func (p *prober) measure() (*Capabilities, error) {
 // withProgram calls run with a program. One that was loaded has to give a known answer
 // first: see probe_check.go.
 func (p *prober) withProgram(name string, defines shader.Defines, run func(program uint32) error) error {
-	text, err := fs.ReadFile(kernels, kernelFolder+"/"+name+".comp")
+	handles, err := kernelset.Get(p.ctx, p.programs, kernels, kernelset.Kernel{Name: name, Defines: defines, Check: p.check(name)})
 	if err != nil {
 		return err
 	}
-	source, err := shader.NewSource(name, string(text), defines)
-	if err != nil {
-		return err
-	}
-	handle, err := p.programs.Get(p.ctx, source.WithCheck(p.check(name)))
-	if err != nil {
-		return err
-	}
-	defer handle.Release()
-	return run(handle.Program())
+	defer kernelset.Release(handles...)
+	return run(handles[0].Program())
 }
 
 // runWords runs groups of a program with a buffer of words at binding 0, and returns the

@@ -53,8 +53,11 @@ func Checked(ctx context.Context, programs executor.Programs, get func() ([]*cac
 func CheckLater(context.Context, uint32) error { return shader.ErrCheckLater }
 
 // GetChecked is Get for kernels that are checked together: see Checked. check gets the
-// programs in order.
+// programs in order. Without a check, nil, it is Get.
 func GetChecked(ctx context.Context, programs executor.Programs, files fs.FS, check func(context.Context, []*cache.Handle) error, list ...Kernel) ([]*cache.Handle, error) {
+	if check == nil {
+		return Get(ctx, programs, files, list...)
+	}
 	for i := range list {
 		list[i].Check = CheckLater
 	}

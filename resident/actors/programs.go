@@ -33,26 +33,16 @@ func (w *World) getPrograms(ctx context.Context, from executor.Programs) error {
 		return fmt.Errorf("actors: %w", err)
 	}
 	w.programs = worldPrograms{sweep: handles[0], plan: handles[1], command: handles[2]}
+	check := w.checkHandlers
 	if w.options.Check == nil {
-		w.programs.tick, err = getTick(ctx, from, w.options)
-	} else if handles, err = kernelset.GetChecked(ctx, from, kernels, w.checkHandlers, w.options.tickKernel()); err == nil {
-		w.programs.tick = handles[0]
-	} else {
-		err = fmt.Errorf("actors: %w", err)
+		check = nil
 	}
-	if err != nil {
+	if handles, err = kernelset.GetChecked(ctx, from, kernels, check, w.options.tickKernel()); err != nil {
 		w.programs.release()
+		return fmt.Errorf("actors: %w", err)
 	}
-	return err
-}
-
-// getTick returns the program with the handlers. The caller releases it.
-func getTick(ctx context.Context, from executor.Programs, o Options) (*cache.Handle, error) {
-	handles, err := kernelset.Get(ctx, from, kernels, o.tickKernel())
-	if err != nil {
-		return nil, fmt.Errorf("actors: %w", err)
-	}
-	return handles[0], nil
+	w.programs.tick = handles[0]
+	return nil
 }
 
 // tickKernel returns the kernel that includes the handlers.
@@ -86,9 +76,4 @@ func (o Options) defines() shader.Defines {
 	}
 }
 
-func (p *worldPrograms) release() {
-	kernelset.Release(p.sweep, p.plan, p.command)
-	if p.tick != nil {
-		p.tick.Release()
-	}
-}
+func (p *worldPrograms) release() { kernelset.Release(p.tick, p.sweep, p.plan, p.command) }

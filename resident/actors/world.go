@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/executor/kernelset"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/resident/internal/loops"
@@ -100,18 +101,18 @@ func (w *World) SetHandlers(ctx context.Context, handlers ...Handler) error {
 	if err := errors.Join(o.validate(), o.checkLoops(loops.Limit(w.executor.Context().Info()))); err != nil {
 		return err
 	}
-	tick, err := getTick(ctx, w.cache, o)
+	handles, err := kernelset.Get(ctx, w.cache, kernels, o.tickKernel())
 	if err != nil {
-		return err
+		return fmt.Errorf("actors: %w", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		tick.Release()
+		kernelset.Release(handles...)
 		return errClosed
 	}
 	w.programs.tick.Release()
-	w.programs.tick = tick
+	w.programs.tick = handles[0]
 	w.options.Handlers = handlers
 	return nil
 }

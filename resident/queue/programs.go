@@ -72,19 +72,16 @@ func (q *Queue) getPrograms(ctx context.Context, from executor.Programs) error {
 		return fmt.Errorf("queue: %w", err)
 	}
 	q.programs = queuePrograms{push: handles[0], plan: handles[1], gather: handles[2]}
-	withItem := maps.Clone(q.item.Defines)
-	if withItem == nil {
-		withItem = shader.Defines{}
-	}
+	withItem := shader.Defines{}
+	maps.Copy(withItem, q.item.Defines)
 	maps.Copy(withItem, defines)
 	run := kernelset.Kernel{Name: q.item.Name, File: "queue_run.comp",
 		Texts: map[string]string{"item.glsl": q.item.Text}, Defines: withItem}
+	check := q.checkItem
 	if q.item.Check == nil {
-		handles, err = kernelset.Get(ctx, from, kernels, run)
-	} else {
-		handles, err = kernelset.GetChecked(ctx, from, kernels, q.checkItem, run)
+		check = nil
 	}
-	if err != nil {
+	if handles, err = kernelset.GetChecked(ctx, from, kernels, check, run); err != nil {
 		q.programs.release()
 		return fmt.Errorf("queue: %w", err)
 	}
@@ -109,9 +106,4 @@ func (o Options) defines() shader.Defines {
 	return defines
 }
 
-func (p *queuePrograms) release() {
-	kernelset.Release(p.push, p.plan, p.gather)
-	if p.run != nil {
-		p.run.Release()
-	}
-}
+func (p *queuePrograms) release() { kernelset.Release(p.push, p.plan, p.gather, p.run) }
