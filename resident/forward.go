@@ -5,6 +5,8 @@ package resident
 import (
 	"errors"
 	"fmt"
+
+	"github.com/shadercache/shadercache/resident/internal/wire"
 )
 
 // A session can be another one's peer: messages of some kinds, which its kernel sends as
@@ -66,12 +68,6 @@ func (m *mailbox) setRoute(kind uint32, r route) {
 	m.out.routes[kind] = r
 }
 
-func (m *mailbox) forwardedCount() uint64 {
-	m.out.Lock()
-	defer m.out.Unlock()
-	return m.out.forwarded
-}
-
 // forward sends a message to the peer of its kind, if there is one. out is locked, and the
 // caller has entered m.
 func (m *mailbox) forward(message Message) destination {
@@ -91,7 +87,8 @@ func (m *mailbox) forward(message Message) destination {
 	}
 	switch _, err := peer.send(r.group, message); {
 	case err == nil:
-		m.out.forwarded++
+		m.out.moved = true
+		m.run.count(func(n *Stats) { n.Forwarded++ })
 		return forwarded
 	case errors.Is(err, ErrInboxFull):
 		return waits
@@ -108,9 +105,9 @@ func (m *mailbox) carry() (moved, waiting bool) {
 	defer m.leave()
 	m.out.Lock()
 	defer m.out.Unlock()
-	before := m.out.forwarded
-	m.out.waiting = false
-	m.next(primary)
-	m.next(secondary)
-	return m.out.forwarded != before, m.out.waiting
+	m.out.moved, m.out.waiting = false, false
+	for from := range wire.Outboxes {
+		m.next(from)
+	}
+	return m.out.moved, m.out.waiting
 }

@@ -40,12 +40,12 @@ type mailbox struct {
 	}
 	out struct {
 		sync.Mutex
-		taken, secondaryTaken uint32
-		secondaryFirst        bool // alternates, so that neither outbox waits for the other
+		taken [2]uint32 // of each outbox
+		first int       // the outbox to look at first: alternates, so that neither waits for the other
 
-		routes    map[uint32]route // by kind: see forward.go
-		forwarded uint64           // messages
-		waiting   bool             // one of them did not fit when it was tried last
+		routes  map[uint32]route // by kind: see forward.go
+		moved   bool             // a message was forwarded since carry began
+		waiting bool             // one did not fit when it was tried last
 	}
 }
 
@@ -177,11 +177,7 @@ func (m *mailbox) unread() uint32 {
 func (m *mailbox) tryReceive() (message Message, group uint32, ok bool) {
 	m.out.Lock()
 	defer m.out.Unlock()
-	first, second := primary, secondary
-	if m.out.secondaryFirst {
-		first, second = secondary, primary
-	}
-	for _, from := range [2]outbox{first, second} {
+	for _, from := range [2]int{m.out.first, 1 - m.out.first} {
 		if message, group, ok = m.next(from); ok {
 			m.drop(from)
 			return message, group, true
@@ -190,21 +186,15 @@ func (m *mailbox) tryReceive() (message Message, group uint32, ok bool) {
 	return Message{}, 0, false
 }
 
-// outbox is one of the two rings with messages of the kernel.
-type outbox bool
-
-const (
-	primary   outbox = false // of group 0
-	secondary outbox = true  // of all other groups
-)
-
-// next forwards messages of an outbox until one is for the host, and returns that one
+// next forwards messages of one of wire.Outboxes until one is for the host, and returns that one
 // without taking it. out is locked.
-func (m *mailbox) next(from outbox) (message Message, group uint32, ok bool) {
+func (m *mailbox) next(from int) (Message, uint32, bool) {
 	for {
-		if message, group, ok = m.peek(from); !ok {
-			return message, group, false
+		oldest, group, ok := wire.Outboxes[from].Read(m.words, m.out.taken[from]+1)
+		if !ok {
+			return Message{}, 0, false
 		}
+		message := Message(oldest)
 		switch m.forward(message) {
 		case forHost:
 			return message, group, true
@@ -216,26 +206,11 @@ func (m *mailbox) next(from outbox) (message Message, group uint32, ok bool) {
 	}
 }
 
-// peek returns the oldest message of an outbox. out is locked.
-func (m *mailbox) peek(from outbox) (Message, uint32, bool) {
-	if from == secondary {
-		message, group, ok := m.words.ReadSecondaryOutbox(m.out.secondaryTaken + 1)
-		return Message(message), group, ok
-	}
-	message, ok := m.words.ReadOutbox(m.out.taken + 1)
-	return Message(message), 0, ok
-}
-
 // drop takes the oldest message of an outbox. out is locked.
-func (m *mailbox) drop(from outbox) {
-	m.out.secondaryFirst = from == primary
-	if from == secondary {
-		m.out.secondaryTaken++
-		m.words.Store(wire.AtSecondaryTaken, m.out.secondaryTaken)
-		return
-	}
-	m.out.taken++
-	m.words.Store(wire.AtTaken, m.out.taken)
+func (m *mailbox) drop(from int) {
+	m.out.first = 1 - from
+	m.out.taken[from]++
+	wire.Outboxes[from].SetTaken(m.words, m.out.taken[from])
 }
 
 // spin polls for a condition of the mapped memory for pace.SpinTime, in which the

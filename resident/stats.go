@@ -40,6 +40,6 @@ func (s *Session) Stats() (all Stats) {
 		lanes *= uint64(s.config.kernel.Groups)
 	}
 	s.run.count(func(n *Stats) { all = *n })
-	all.Forwarded, all.LaunchedLanes = s.mail.forwardedCount(), all.Steps*lanes
+	all.LaunchedLanes = all.Steps * lanes
 	return all
 }

@@ -30,42 +30,39 @@ func (m Message) Word(number, group uint32) uint32 {
 	return word
 }
 
-// IsWhole reports whether word belongs to m with a number, for or from a group.
-func (m Message) IsWhole(word, number, group uint32) bool {
-	const rest = InlineBit | AddressedBit | StopBit
-	return word&^uint32(rest) == m.Word(number, group)&^uint32(rest)
-}
-
 // WriteMessage writes a message at an index, its first word last.
 func (s Shared) WriteMessage(at int, m Message, word uint32) {
 	s[at+1], s[at+2], s[at+3] = m.Kind, m.A, m.B
 	s.Store(at, word) // ordered behind the others on every CPU
 }
 
-// ReadOutbox reads message number n of group 0, from 1, and reports whether it is there.
-func (s Shared) ReadOutbox(n uint32) (Message, bool) {
-	m, word, ok := s.readMessage(AtOutbox+OutboxWords*int((n-1)%OutboxLength), n)
-	return m, ok && m.IsWhole(word, n, 0)
-}
+// Outbox is a ring with messages of a kernel.
+type Outbox struct{ at, words, takenAt int }
 
-// ReadSecondaryOutbox reads message number n of the other groups, from 1, with its
-// group, and reports whether it is there.
-func (s Shared) ReadSecondaryOutbox(n uint32) (m Message, group uint32, ok bool) {
-	at := AtSecondaryOutbox + SecondaryOutboxWords*int((n-1)%OutboxLength)
-	m, word, ok := s.readMessage(at, n)
-	if !ok {
+// Outboxes are the primary one, of group 0, and the secondary one, of all other groups,
+// whose messages have an address.
+var Outboxes = [2]Outbox{{AtOutbox, OutboxWords, AtTaken}, {AtSecondaryOutbox, SecondaryOutboxWords, AtSecondaryTaken}}
+
+// Read reads message number n, from 1, with its group, its first word before the others. It
+// reports whether the message is there, whole.
+func (o Outbox) Read(s Shared, n uint32) (m Message, group uint32, ok bool) {
+	at := o.at + o.words*int((n-1)%OutboxLength)
+	word := s.Load(at)
+	if word&SequenceMask != n&SequenceMask {
 		return m, 0, false
 	}
-	group = s.Load(at + 4)
-	return m, group, m.IsWhole(word, n, group)
+	m = Message{s.Load(at + 1), s.Load(at + 2), s.Load(at + 3)}
+	if o.words > OutboxWords {
+		group = s.Load(at + 4)
+	}
+	return m, group, m.isWhole(word, n, group)
 }
 
-// readMessage reads the words of message number n at an index, the first one before
-// the others, and reports whether the number is right.
-func (s Shared) readMessage(at int, n uint32) (m Message, word uint32, ok bool) {
-	word = s.Load(at)
-	if word&SequenceMask != n&SequenceMask {
-		return m, word, false
-	}
-	return Message{s.Load(at + 1), s.Load(at + 2), s.Load(at + 3)}, word, true
+// SetTaken tells the kernel how many messages the host has taken.
+func (o Outbox) SetTaken(s Shared, n uint32) { s.Store(o.takenAt, n) }
+
+// isWhole reports whether word belongs to m with a number, from a group.
+func (m Message) isWhole(word, number, group uint32) bool {
+	const rest = InlineBit | AddressedBit | StopBit
+	return word&^uint32(rest) == m.Word(number, group)&^uint32(rest)
 }

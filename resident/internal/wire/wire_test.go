@@ -6,20 +6,20 @@ import "testing"
 func TestPartialMessagesAreDetected(t *testing.T) {
 	m := Message{3, 1 << 20, 0xffff}
 	word := m.Word(9000, 0)
-	if !m.IsWhole(word, 9000, 0) || m.IsWhole(word, 9001, 0) {
+	if !m.isWhole(word, 9000, 0) || m.isWhole(word, 9001, 0) {
 		t.Error("a whole message is not accepted, or accepted as the next one")
 	}
 	groups := []uint32{0, 1, 2, 130, 65534, Broadcast}
 	for _, group := range groups {
 		for _, other := range groups {
-			if m.IsWhole(m.Word(9000, group), 9000, other) != (group == other) {
+			if m.isWhole(m.Word(9000, group), 9000, other) != (group == other) {
 				t.Errorf("a message of group %d, read as one of group %d", group, other)
 			}
 		}
 	}
 	for bit := range 32 {
 		for _, torn := range []Message{{m.Kind ^ 1<<bit, m.A, m.B}, {m.Kind, m.A ^ 1<<bit, m.B}, {m.Kind, m.A, m.B ^ 1<<bit}} {
-			if torn.IsWhole(word, 9000, 0) {
+			if torn.isWhole(word, 9000, 0) {
 				t.Errorf("%+v is accepted for %+v", torn, m)
 			}
 		}
@@ -34,20 +34,20 @@ func TestOutboxesReturnMessagesInOrder(t *testing.T) {
 		m := Message{n, ^n, 7}
 		at := AtOutbox + OutboxWords*int((n-1)%OutboxLength)
 		s[at+1], s[at+2], s[at+3] = m.Kind, m.A, m.B
-		if _, ok := s.ReadOutbox(n); ok {
+		if _, _, ok := Outboxes[0].Read(s, n); ok {
 			t.Fatalf("message %d is accepted without its word", n)
 		}
 		s.WriteMessage(at, m, m.Word(n, 0))
-		if got, ok := s.ReadOutbox(n); !ok || got != m {
+		if got, group, ok := Outboxes[0].Read(s, n); !ok || got != m || group != 0 {
 			t.Fatalf("message %d is %+v, %v", n, got, ok)
 		}
 		at = AtSecondaryOutbox + SecondaryOutboxWords*int((n-1)%OutboxLength)
 		s[at+4] = 1 + n%5
-		if _, _, ok := s.ReadSecondaryOutbox(n); ok {
+		if _, _, ok := Outboxes[1].Read(s, n); ok {
 			t.Fatalf("secondary message %d is accepted without its word", n)
 		}
 		s.WriteMessage(at, m, m.Word(n, 1+n%5))
-		if got, group, ok := s.ReadSecondaryOutbox(n); !ok || got != m || group != 1+n%5 {
+		if got, group, ok := Outboxes[1].Read(s, n); !ok || got != m || group != 1+n%5 {
 			t.Fatalf("secondary message %d is %+v of group %d, %v", n, got, group, ok)
 		}
 	}
