@@ -172,7 +172,7 @@ func TestAFileTakesNoMoreMemoryThanItHas(t *testing.T) {
 func TestLogsHaveALimit(t *testing.T) {
 	from := create(t)
 	for _, p := range []*Process{process("20260101T000000.000000000Z-1"), process("20260101T000000.000000000Z-2")} {
-		if err := from.AddProcess(p); err != nil {
+		if err := from.addProcess(p); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -195,7 +195,7 @@ func TestLogsHaveALimit(t *testing.T) {
 
 // A log of short lines would take sixteen times its bytes of memory.
 func TestLogsHaveALimitOfLines(t *testing.T) {
-	log := process("1").Encode()
+	log := process("1").encode()
 	lost := bytes.Repeat([]byte("lost\t1\t\n"), maxLines+1)
 	if _, err := decodeProcess("1", append(log, lost...)); !errors.Is(err, ErrDamaged) {
 		t.Errorf("%d lines: %v", maxLines+1, err)
@@ -238,7 +238,7 @@ func TestLogsComeBackAsTheyWere(t *testing.T) {
 	p.Failed = []Event{{99, shader.Digest{2}}}
 	p.Binaries = []BinaryLoad{{5, 0x875F, 4096}}
 	p.Lost = []Lost{{6, "the volume is full"}}
-	got, err := decodeProcess("1-2", p.Encode())
+	got, err := decodeProcess("1-2", p.encode())
 	if err != nil || !reflect.DeepEqual(got, p) {
 		t.Errorf("%+v, %v; want %+v", got, err, p)
 	}
@@ -271,14 +271,14 @@ func TestBadLines(t *testing.T) {
 }
 
 func FuzzDecodeProcess(f *testing.F) {
-	f.Add(process("x", shader.Digest{1}).Encode())
+	f.Add(process("x", shader.Digest{1}).encode())
 	f.Add([]byte("process\t0\t1\tx\t1\nlost\t1\tno room\nbinary\t1\t2\t3\nfailed\t1\tx\n"))
 	f.Fuzz(func(t *testing.T, log []byte) {
 		p, err := decodeProcess("x", log)
 		if err != nil {
 			return
 		}
-		again, err := decodeProcess("x", p.Encode())
+		again, err := decodeProcess("x", p.encode())
 		p.Unread = 0
 		if err != nil || !reflect.DeepEqual(p, again) {
 			t.Errorf("%+v became %+v, %v", p, again, err)
@@ -300,7 +300,7 @@ func create(t *testing.T, programs ...*Program) *Recording {
 		}
 		digests = append(digests, d)
 	}
-	if err := r.AddProcess(process("100-1", digests...)); err != nil {
+	if err := r.addProcess(process("100-1", digests...)); err != nil {
 		t.Fatal(err)
 	}
 	return r

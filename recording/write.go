@@ -63,21 +63,12 @@ const longestLogName = 128
 
 var logName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// AddProcess writes the log of a process under its name. Where there is another log of
-// that name it takes the next free one.
-func (r *Recording) AddProcess(p *Process) error {
-	_, err := r.addLog(p.Name, p.Encode())
-	return err
-}
-
 // maxSameName limits the search for a free name.
 const maxSameName = 1000
 
-// addLog writes a log, and reports whether there was none with its content.
+// addLog writes a log under its name, or where there is another log of that name under the
+// next free one. It reports whether there was none with its content.
 func (r *Recording) addLog(name string, log []byte) (added bool, err error) {
-	if !isLogName(name) {
-		return false, fmt.Errorf("recording: %q cannot be the name of a log", name)
-	}
 	for n := range maxSameName {
 		file := processesFolder + "/" + name + processExt
 		if n > 0 {

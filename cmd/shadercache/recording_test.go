@@ -30,17 +30,24 @@ func makeRecording(t *testing.T, path string, programs ...*recording.Program) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &recording.Process{Name: "7-" + filepath.Base(path), Executable: "/usr/bin/app", Start: time.Unix(0, 7)}
+	var links, failed string
 	for n, program := range programs {
 		d, err := r.Add(program)
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := time.Duration(n+1) * time.Millisecond
-		p.Links = append(p.Links, recording.Link{Event: recording.Event{At: at, Program: d}, Took: time.Microsecond})
-		p.Failed = []recording.Event{{At: at, Program: d}}
+		at := (time.Duration(n+1) * time.Millisecond).Nanoseconds()
+		links += fmt.Sprintf("link\t%d\t%s\t1000\n", at, d)
+		failed = fmt.Sprintf("failed\t%d\t%s\n", at, d)
 	}
-	if err := r.AddProcess(p); err != nil {
+	writeLog(t, path, "7-"+filepath.Base(path), links+failed)
+}
+
+// writeLog writes the log of a process with some lines to a recording: see docs/recording.md.
+func writeLog(t *testing.T, path, name, lines string) {
+	t.Helper()
+	log := "process\t0\t1\t/usr/bin/app\t7\n" + lines
+	if err := os.WriteFile(filepath.Join(path, "v1", "processes", name+".log"), []byte(log), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

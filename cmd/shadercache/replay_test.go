@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/recording"
@@ -61,14 +60,10 @@ func TestPreloadOfRefusedPrograms(t *testing.T) {
 func TestPreloadOfARecordingThatIsNotWhole(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "recording")
-	r, err := recording.Create(path)
-	if err != nil {
+	if _, err := recording.Create(path); err != nil {
 		t.Fatal(err)
 	}
-	lost := []recording.Lost{{At: 1, Reason: "No space left on device"}, {At: 2, Reason: "other"}}
-	if err := r.AddProcess(&recording.Process{Name: "7-1", Executable: "/usr/bin/app", Start: time.Unix(0, 7), Lost: lost}); err != nil {
-		t.Fatal(err)
-	}
+	writeLog(t, path, "7-1", "lost\t1\tNo space left on device\nlost\t2\tother\n")
 	out, code := runWith(t, filepath.Join(t.TempDir(), "cache"), "preload", path)
 	if code != 0 || !strings.Contains(out, "is not whole") || !strings.Contains(out, "lost 2, first No space left on device") {
 		t.Errorf("exit code %d:\n%s", code, out)
