@@ -76,12 +76,6 @@ func (r *runState) withdrawRequest(q *request) bool {
 	return true
 }
 
-func (r *runState) hasRequests() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.requests) > 0
-}
-
 // ageing is the priority that a request gains with each preemption served before it.
 const ageing = 10
 

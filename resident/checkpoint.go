@@ -60,13 +60,13 @@ func (c *Checkpoint) State(block string) ([]byte, bool) {
 // Groups returns the number of groups, and how many of them have halted.
 func (c *Checkpoint) Groups() (all, halted int) {
 	for _, g := range c.groups {
-		halted += int(g.halted)
+		halted += int(g.Halted)
 	}
 	return len(c.groups), halted
 }
 
-// groupProgress is the progress of a group.
-type groupProgress struct{ done, halted uint32 }
+// groupProgress is the progress of a group, as it is in a file.
+type groupProgress struct{ Done, Halted uint32 }
 
 // savedState is the content of a state.
 type savedState struct {
@@ -107,9 +107,9 @@ func (sc *scheduler) makeCheckpoint() (*Checkpoint, error) {
 	})
 	for i := range c.groups {
 		line := lines[wire.GroupsWords*i:]
-		c.groups[i].halted = line[2]
+		c.groups[i].Halted = line[2]
 		if line[0] == sc.epoch {
-			c.groups[i].done = line[1]
+			c.groups[i].Done = line[1]
 		}
 	}
 	sc.run.count(func(n *Stats) { n.Checkpoints++ })
@@ -165,14 +165,14 @@ func (sc *scheduler) loadCheckpoint(c *Checkpoint) error {
 	sc.status, sc.clearRun = wire.Status{Least: c.least, Most: c.most}, true // a signal of the last run is on the device
 	sc.words.Store(wire.AtDone, 0)                                           // of the steps that are discarded
 	for _, g := range c.groups {
-		sc.status.Halted += g.halted
+		sc.status.Halted += g.Halted
 	}
 	err := sc.context.Do(func(gl *glctx.GL) error {
 		lines := make([]uint32, wire.GroupsWords*len(c.groups))
 		gl.Download(sc.gl.work, groupsOffset, glctx.Bytes(lines)) // the numbers of messages stay
 		for i, g := range c.groups {
 			line := lines[wire.GroupsWords*i:]
-			line[0], line[1], line[2], line[3] = sc.epoch, g.done, g.halted, 0
+			line[0], line[1], line[2], line[3] = sc.epoch, g.Done, g.Halted, 0
 		}
 		gl.Upload(sc.gl.work, 4*wire.AtClaimed, glctx.Bytes([]uint32{c.claimed}))
 		gl.Upload(sc.gl.work, groupsOffset, glctx.Bytes(lines))
@@ -203,7 +203,7 @@ func (sc *scheduler) saveDueCheckpoint() {
 		sc.run.count(func(n *Stats) { n.CheckpointBytes += uint64(written) })
 	}
 	if err != nil {
-		sc.run.setSaveFailure(err)
+		sc.run.locked(func() { sc.run.saving = err })
 	}
 	sc.checkpointed = time.Now()
 }

@@ -86,9 +86,7 @@ func (c *Checkpoint) head() []byte {
 		head.WriteString(v.block)
 		put(uint64(len(v.data)))
 	}
-	for _, g := range c.groups {
-		put([]uint32{g.done, g.halted})
-	}
+	put(c.groups)
 	return head.Bytes()
 }
 
@@ -210,12 +208,11 @@ func readHead(in io.Reader) (c *Checkpoint, sizes []int64, err error) {
 			return nil, nil, err
 		}
 	}
+	if err := get(c.groups); err != nil {
+		return nil, nil, err
+	}
 	for i := range c.groups {
-		var progress [2]uint32
-		if err := get(&progress); err != nil {
-			return nil, nil, err
-		}
-		c.groups[i] = groupProgress{progress[0], min(progress[1], 1)}
+		c.groups[i].Halted = min(c.groups[i].Halted, 1)
 	}
 	return c, sizes, nil
 }

@@ -30,7 +30,7 @@ var theForwarder = forwarder{wake: make(chan struct{}, 1)}
 
 // add begins to forward the messages of a session, until it has failed or is closed.
 func (f *forwarder) add(s *Session) {
-	s.run.wakeAlso(f.wake)
+	s.run.locked(func() { s.run.also = f.wake })
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !slices.Contains(f.sessions, s) {

@@ -36,7 +36,7 @@ func (s *Session) Preempt(ctx context.Context, p Priority, fn func(ctx context.C
 	began := time.Now()
 	var result PreemptResult
 	if p.Deadline > 0 {
-		s.run.lowerTickTime(p.Deadline / 2)
+		s.run.locked(func() { s.run.limit.Lower(p.Deadline / 2) })
 	}
 	err := s.atBoundary(ctx, &request{preempt: true, early: p.Level >= earlyLevel, priority: p.Level, do: func(sc *scheduler) error {
 		result.Waited = time.Since(began)

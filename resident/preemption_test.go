@@ -222,7 +222,7 @@ func TestRequestsEndTicks(t *testing.T) {
 		if got := r.endsTick(c.persistent, c.preempt); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		r.stopRun()
+		r.locked(func() { r.stopping = true })
 		if !r.endsTick(false, false) {
 			t.Errorf("%s: a stop does not end the tick", name)
 		}

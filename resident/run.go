@@ -59,11 +59,11 @@ func (r *runState) startRun(steps uint64) error {
 	return nil
 }
 
-// stopRun requests the end of the run.
-func (r *runState) stopRun() {
+// locked calls fn, which accesses the state, with mu locked.
+func (r *runState) locked(fn func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.stopping = true
+	fn()
 }
 
 // markClosed marks the session as closed and reports whether it was open.
@@ -82,12 +82,6 @@ func (r *runState) err() error {
 		return errClosed
 	}
 	return v.failure
-}
-
-func (r *runState) setSaveFailure(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.saving = err
 }
 
 // waitOutcome waits for the end of the run and returns its outcome.
@@ -160,13 +154,6 @@ func (r *runState) notifyLocked() {
 		r.changed, r.watched = make(chan struct{}), false
 	}
 	wakeUp(r.also)
-}
-
-// wakeAlso has a channel get a wake-up after each change.
-func (r *runState) wakeAlso(also chan<- struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.also = also
 }
 
 // interrupt makes the scheduler come to a boundary at the end of its tick.
@@ -265,18 +252,7 @@ func (r *runState) view() runView {
 }
 
 // count changes the counters.
-func (r *runState) count(change func(n *Stats)) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	change(&r.stats)
-}
-
-// lowerTickTime keeps ticks below d for a while.
-func (r *runState) lowerTickTime(d time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.limit.Lower(d)
-}
+func (r *runState) count(change func(n *Stats)) { r.locked(func() { change(&r.stats) }) }
 
 // tickTime returns how long a submission should take: target, or less after a deadline.
 func (r *runState) tickTime(target time.Duration) time.Duration {

@@ -34,7 +34,7 @@ func TestRunsEndAtBoundaries(t *testing.T) {
 			time.AfterFunc(time.Second, func() { r.publishBoundary(boundary{progress: 110}) })
 			time.AfterFunc(2*time.Second, func() {
 				if c.stop {
-					r.stopRun()
+					r.locked(func() { r.stopping = true })
 				}
 				r.publishBoundary(c.last)
 			})

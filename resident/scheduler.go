@@ -138,9 +138,11 @@ func (sc *scheduler) serveRequests() {
 			q.done <- q.do(sc)
 		}
 	}
-	if sc.run.hasRequests() {
-		sc.run.attention.Store(true) // the next burst has one tick
-	}
+	sc.run.locked(func() {
+		if len(sc.run.requests) > 0 {
+			sc.run.attention.Store(true) // the next burst has one tick
+		}
+	})
 }
 
 // endStoppedRun ends a run that was stopped before its next tick.

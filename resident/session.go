@@ -146,7 +146,7 @@ func (s *Session) Wait(ctx context.Context) (out Outcome, err error) {
 // Stop ends a run at the end of its tick, or sooner where the kernel sees the request,
 // and waits for that. All groups have done the same steps then.
 func (s *Session) Stop(ctx context.Context) (Outcome, error) {
-	s.run.stopRun()
+	s.run.locked(func() { s.run.stopping = true })
 	s.mail.requestStop()
 	s.interrupt()
 	return s.Wait(ctx)
