@@ -1,6 +1,10 @@
 package recording
 
-import "github.com/shadercache/shadercache/shader"
+import (
+	"slices"
+
+	"github.com/shadercache/shadercache/shader"
+)
 
 // Missing returns the programs of r that other lacks, in the order of r's logs. It reads
 // no programs.
@@ -17,12 +21,7 @@ func (r *Recording) Missing(other *Recording) ([]shader.Digest, error) {
 	for _, d := range theirs {
 		has[d] = true
 	}
-	var missing []shader.Digest
-	for _, d := range ours {
-		if !has[d] {
-			missing = append(missing, d)
-		}
-	}
+	missing := slices.DeleteFunc(ours, func(d shader.Digest) bool { return has[d] })
 	r.Logs().Sort(missing)
 	return missing, nil
 }

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -12,9 +13,8 @@ import (
 // of a program that no log has.
 type Usage struct {
 	Processes int           // that linked it
-	Links     int           // in all processes
+	Links     int           // in all processes; with any, FirstLink is known
 	Failed    int           // of Links, as far as processes asked
-	Linked    bool          // FirstLink is known
 	FirstLink time.Duration // the earliest in any process, since its start
 	Used      bool          // FirstUse is known
 	FirstUse  time.Duration // the earliest in any process, since its start
@@ -52,10 +52,10 @@ func (l *Logs) add(p *Process) {
 			seen[link.Program] = true
 			u.Processes++
 		}
-		u.Links++
-		if !u.Linked || link.At < u.FirstLink {
-			u.Linked, u.FirstLink = true, link.At
+		if u.Links == 0 || link.At < u.FirstLink {
+			u.FirstLink = link.At
 		}
+		u.Links++
 		u.LinkTime = max(u.LinkTime, link.Took)
 	}
 	for _, failed := range p.Failed {
@@ -88,14 +88,13 @@ func (l *Logs) Of(d shader.Digest) Usage {
 // Sort sorts programs by their first link in any process. Those that no log has come
 // last, by their names.
 func (l *Logs) Sort(programs []shader.Digest) {
-	slices.SortFunc(programs, func(a, b shader.Digest) int {
-		ua, ub := l.Of(a), l.Of(b)
-		if ua.Linked != ub.Linked {
-			if ua.Linked {
-				return -1
-			}
-			return 1
+	first := func(d shader.Digest) time.Duration {
+		if u := l.Of(d); u.Links > 0 {
+			return u.FirstLink
 		}
-		return cmp.Or(cmp.Compare(ua.FirstLink, ub.FirstLink), slices.Compare(a[:], b[:]))
+		return math.MaxInt64
+	}
+	slices.SortFunc(programs, func(a, b shader.Digest) int {
+		return cmp.Or(cmp.Compare(first(a), first(b)), slices.Compare(a[:], b[:]))
 	})
 }

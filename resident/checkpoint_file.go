@@ -70,14 +70,15 @@ func (f *CheckpointFile) findOldest() error {
 		return nil
 	}
 	c, problems := f.readNewest()
+	if c != nil {
+		return nil
+	}
 	for _, err := range problems {
-		if c == nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrDamaged) {
 			return err
 		}
 	}
-	if c == nil {
-		f.next, f.old = 1, 1
-	}
+	f.next, f.old = 1, 1
 	return nil
 }
 

@@ -156,12 +156,6 @@ func (r *runState) notifyLocked() {
 	wakeUp(r.also)
 }
 
-// interrupt makes the scheduler come to a boundary at the end of its tick.
-func (r *runState) interrupt() {
-	r.attention.Store(true)
-	r.wakeScheduler()
-}
-
 // wakeScheduler ends a sleep of the scheduler.
 func (r *runState) wakeScheduler() { wakeUp(r.wake) }
 

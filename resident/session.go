@@ -176,7 +176,8 @@ func (s *Session) Heartbeat() uint32 { return s.mail.load(wire.AtHeartbeat) }
 
 // interrupt brings the scheduler to a boundary at the end of its tick.
 func (s *Session) interrupt() {
-	s.run.interrupt()
+	s.run.attention.Store(true)
+	s.run.wakeScheduler()
 	if s.config.mode.Actual == Persistent {
 		// A persistent tick ends within microseconds. This wakes the GL thread, which the
 		// scheduler needs next, at the same time as the scheduler.

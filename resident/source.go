@@ -14,11 +14,12 @@ import (
 //go:embed kernels
 var kernels embed.FS
 
-// The include file of a kernel in any folder, and its place in the package.
-const (
-	kernelFolder = kernelset.Folder
-	includeName  = "resident.glsl"
-)
+// includeName is the include file of a kernel in any folder.
+const includeName = "resident.glsl"
+
+// Includes returns the files that kernels include: resident.glsl and its parts. Tools
+// that read kernels from files search it, as shader.FileOptions.Shipped.
+func Includes() fs.FS { return kernelset.Includes(kernels) }
 
 // NewSource builds the source of a resident kernel from GLSL text that has
 //
@@ -63,8 +64,7 @@ func ReadSource(fsys fs.FS, file string, defines shader.Defines) (*shader.Source
 type withIncludes struct{ fs.FS }
 
 func (w withIncludes) Open(name string) (fs.File, error) {
-	f, err := kernels.Open(path.Join(kernelFolder, path.Base(name)))
-	if err == nil && path.Ext(name) == ".glsl" {
+	if f, err := Includes().Open(path.Base(name)); err == nil {
 		return f, nil
 	}
 	return w.FS.Open(name)

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/shadercache/shadercache/executor/kernelset"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -129,7 +130,7 @@ func (n Neighbours) after(steps uint64) []uint32 {
 
 // builtin returns the source of a kernel of this package, whose defines are valid.
 func builtin(name string, defines shader.Defines) *shader.Source {
-	s, err := ReadSource(kernels, kernelFolder+"/"+name+".comp", defines)
+	s, err := ReadSource(kernels, kernelset.Folder+"/"+name+".comp", defines)
 	if err != nil {
 		panic(err)
 	}
