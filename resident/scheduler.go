@@ -40,7 +40,6 @@ type scheduler struct {
 	advanced     bool // steps were done since the last preemption
 	clearRun     bool // the next submission clears what ticks before left in device memory
 	clearClaims  bool // and the claims of the last epoch
-	statusLeads  bool // the status includes a queued submission, whose fence is pending
 	endedEarly   bool // the last tick ended before its steps were done
 	emptyTicks   int  // ticks in a row without a step
 	workSoon     bool // the last wake-up came within workSpin

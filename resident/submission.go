@@ -28,7 +28,8 @@ type submission struct {
 	status      wire.Status   // at that time
 	whole       bool          // its end is not requested
 	untimed     bool          // it is too short for timestamps
-	endsAt      uint32        // ticks that have ended when it has
+	beginsAt    uint32        // ticks that have ended when it begins
+	endsAt      uint32        // and when it has ended; a chain may end with fewer
 	stopAt      time.Time     // when its end was requested; zero: not yet
 	gpuSeen     time.Duration // the GPU's time at Seen, with a Tracer
 }
@@ -75,7 +76,8 @@ func (sc *scheduler) issue(f submission, count int) error {
 	early := sc.depth() == 1 && sc.endedEarly
 	unfenced := sc.seesEnd() && (sc.estimator.Known() && (expected < pace.InterruptibleSleep || early) || sc.options.test.unfenced)
 	f.untimed = unfenced || f.slice == 0 && (expected <= pace.ShortTick || early)
-	f.endsAt = sc.issuedTicks() + uint32(count)*sc.dispatchesPerRound()
+	f.beginsAt = sc.issuedTicks()
+	f.endsAt = f.beginsAt + uint32(count)*sc.dispatchesPerRound()
 	err := sc.context.Do(func(gl *glctx.GL) (err error) {
 		f.Submitted = time.Now()
 		sc.clearWork(gl)
@@ -245,9 +247,7 @@ func (sc *scheduler) readSpoiled() uint32 {
 // measureTime adds the time of a submission to the estimate. done is its steps by the
 // status.
 func (sc *scheduler) measureTime(f *submission, done uint64) {
-	sc.timer.Observe(f.Sample, pace.Work{Steps: done, Planned: f.steps, Ticks: f.status.Ticks - sc.ticks,
-		Issued: uint32(f.rounds) * sc.dispatchesPerRound()})
-	sc.statusLeads = len(sc.submissions) > 0 && sc.timer.Leads()
+	sc.timer.Observe(f.Sample, pace.Work{Steps: done, Planned: f.steps, Leads: int32(f.status.Ticks-f.endsAt) > 0})
 	if n := sc.submissions; len(n) > 0 && n[0].reached && n[0].status.Ticks == f.status.Ticks {
 		return // one status for two submissions: their steps cannot be told apart
 	}

@@ -26,7 +26,7 @@ func (sc *scheduler) waitSubmission(f *submission) error {
 	began := sc.timer.BeginOf(f.Sample)
 	for first := true; ; first = false {
 		now := time.Now()
-		if sc.mayHaveEnded(policy, now.Sub(began)) || first && policy.Expected < pace.ShortTick {
+		if sc.mayHaveEnded(f, policy, now.Sub(began)) || first && policy.Expected < pace.ShortTick {
 			if err := sc.pollFences(policy.Expected); err != nil || f.reached {
 				return err
 			}
@@ -133,12 +133,12 @@ func (sc *scheduler) sleepTime(p pace.PollPolicy, f *submission, elapsed time.Du
 
 // mayHaveEnded reports whether to poll the fence. Where the host sees kernel writes, a
 // tick that has not changed the status has not ended.
-func (sc *scheduler) mayHaveEnded(p pace.PollPolicy, elapsed time.Duration) bool {
+func (sc *scheduler) mayHaveEnded(f *submission, p pace.PollPolicy, elapsed time.Duration) bool {
 	c := sc.options.Capabilities
 	if c == nil || !c.KernelWritesSeen {
 		return true
 	}
-	return sc.statusLeads || sc.words.Load(wire.AtTicks) != sc.ticks || p.Overdue(elapsed)
+	return sc.words.Load(wire.AtTicks) != f.beginsAt || p.Overdue(elapsed)
 }
 
 // isOverlong reports whether a tick exceeds its limit. A tick that has not begun,

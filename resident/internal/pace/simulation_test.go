@@ -41,7 +41,6 @@ type simulation struct {
 	lastEnd       time.Duration   // of the ticks that began
 	current       simulatedStatus // in mapped memory
 	known         simulatedStatus // that was read last
-	leads         bool            // it includes submissions whose fences are pending
 	mispredicted  int             // submissions whose steps differ from those the host waited for
 	distrusted    int             // submissions after the first second whose timestamps are not used
 	longest       time.Duration   // of the ticks that began after the first second
@@ -187,7 +186,7 @@ func (m *simulation) wait() {
 	stopRequested := false
 	for first := true; !f.done; first = false {
 		m.advance()
-		if !m.visible || m.leads || m.current != m.known || p.Overdue(m.now-began) || first && p.Expected < ShortTick {
+		if !m.visible || int(m.current.ticks) != m.ticks || p.Overdue(m.now-began) || first && p.Expected < ShortTick {
 			if m.poll(); f.done {
 				break
 			}
@@ -228,9 +227,8 @@ func (m *simulation) complete() {
 	if f.steps != f.does {
 		m.mispredicted++
 	}
-	m.timer.Observe(f.Sample, Work{f.status.steps - m.known.steps, f.steps, f.status.ticks - m.known.ticks, 1})
+	m.timer.Observe(f.Sample, Work{f.status.steps - m.known.steps, f.steps, int(f.status.ticks) > m.ticks})
 	m.known = f.status
-	m.leads = len(m.submissions) > 0 && m.timer.Leads()
 	if len(m.submissions) > 0 && m.submissions[0].done && m.submissions[0].status == f.status {
 		return
 	}

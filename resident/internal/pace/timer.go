@@ -17,7 +17,7 @@ type Sample struct {
 // submissions whose fences are still pending.
 type Work struct {
 	Steps, Planned uint64 // done since the last status; planned for the submission
-	Ticks, Issued  uint32 // ended since the last status; issued with the submission
+	Leads          bool   // the status includes work of later submissions
 }
 
 // TickTimer measures how long submissions took. They run in order: each begins when it
@@ -27,7 +27,7 @@ type TickTimer struct {
 	missed, seen time.Time     // the newest submission ended between these polls
 	end          time.Duration // the same on the GPU's clock
 	trusted      int           // above 0: timestamps are used
-	lead         uint32        // ticks in the status of submissions that were not added yet
+	leads        bool          // the newest submission's status includes work of later ones
 	window       window
 }
 
@@ -52,10 +52,9 @@ func (t *TickTimer) Observe(s Sample, done Work) {
 	w := &t.window
 	earliest, latest := later(s.Submitted, t.missed), later(s.Submitted, t.seen)
 	if w.submissions == 0 {
-		w.earliest, w.latest, w.shared = earliest, latest, t.lead > 0
+		w.earliest, w.latest, w.shared = earliest, latest, t.leads
 	}
-	t.lead += done.Ticks
-	t.lead -= min(t.lead, done.Issued)
+	t.leads = done.Leads
 	if latest.Equal(s.Submitted) && s.Issue > ShortTick { // else the GPU was busy during the calls
 		w.issue += s.Issue
 	}
@@ -77,7 +76,7 @@ func (t *TickTimer) Take() (steps uint64, took Bounds, longest time.Duration) {
 		return 0, Bounds{}, 0
 	}
 	steps, took = w.steps, w.hostBounds()
-	if w.shared || t.lead > 0 {
+	if w.shared || t.leads {
 		steps = min(steps, w.planned)
 	}
 	if t.updateTrust(&w, took) {
@@ -85,10 +84,6 @@ func (t *TickTimer) Take() (steps uint64, took Bounds, longest time.Duration) {
 	}
 	return steps, took, took.Most / time.Duration(w.submissions)
 }
-
-// Leads reports whether the last status includes work of submissions that were not
-// added yet.
-func (t *TickTimer) Leads() bool { return t.lead > 0 }
 
 // LastEnd returns the time of the poll that found the newest submission ended.
 func (t *TickTimer) LastEnd() time.Time { return t.seen }

@@ -36,7 +36,7 @@ func TestPollsAreBounds(t *testing.T) {
 		var steps uint64
 		var took Bounds
 		for _, v := range c.submissions {
-			timer.Observe(v, Work{5, 7, 1, 1})
+			timer.Observe(v, Work{5, 7, false})
 			steps, took, _ = timer.Take()
 		}
 		if steps != 5 || took != c.want {
@@ -49,14 +49,14 @@ func TestPollsAreBounds(t *testing.T) {
 // the first one.
 func TestWindowHoldsSubmissionsOfOneStatus(t *testing.T) {
 	var timer TickTimer
-	timer.Observe(sample(10, 50, 90, 0, 0), Work{2005, 1000, 2, 1})
-	timer.Observe(sample(10, 0, 90, 0, 0), Work{0, 1000, 0, 1})
+	timer.Observe(sample(10, 50, 90, 0, 0), Work{2005, 1000, true})
+	timer.Observe(sample(10, 0, 90, 0, 0), Work{0, 1000, false})
 	steps, took, longest := timer.Take()
 	if steps != 2005 || took != (Bounds{ms(40), ms(80)}) || longest != ms(40) {
 		t.Errorf("%d steps took %v, the longest submission %v", steps, took, longest)
 	}
-	if timer.lead != 0 {
-		t.Errorf("a lead of %d ticks", timer.lead)
+	if timer.leads {
+		t.Error("the last status leads")
 	}
 	if steps, took, longest := timer.Take(); steps != 0 || took != (Bounds{}) || longest != 0 {
 		t.Errorf("an empty window has %d steps in %v, the longest submission %v", steps, took, longest)
@@ -75,7 +75,7 @@ func TestTimestampsAreExact(t *testing.T) {
 		{sample(10, 0, 190, 5020, 5095), ms(40)},
 		{sample(300, 0, 490, 5310, 5340), ms(30)},
 	} {
-		timer.Observe(c.Sample, Work{5, 5, 1, 1})
+		timer.Observe(c.Sample, Work{5, 5, false})
 		if _, took, longest := timer.Take(); took != (Bounds{c.want, c.want}) || longest != c.want {
 			t.Errorf("submission %d took %v and %v, not %v", i, took, longest, c.want)
 		}
@@ -93,17 +93,17 @@ func TestImplausibleTimestampsAreNotUsed(t *testing.T) {
 		"runs too fast":           sample(10, 50, 60, 5010, 5061),
 	} {
 		var timer TickTimer
-		timer.Observe(v, Work{5, 5, 1, 1})
+		timer.Observe(v, Work{5, 5, false})
 		if _, took, _ := timer.Take(); took != (Bounds{ms(40), ms(50)}) {
 			t.Errorf("a clock that %s: %v", name, took)
 		}
 	}
 	var timer TickTimer
-	timer.Observe(sample(10, 50, 60, 5010, 5011), Work{5, 5, 1, 1})
+	timer.Observe(sample(10, 50, 60, 5010, 5011), Work{5, 5, false})
 	timer.Take()
 	for i := range 5 {
 		at := 100 * (i + 1)
-		timer.Observe(sample(at, at+45, at+60, 5000+at, 5050+at), Work{5, 5, 1, 1})
+		timer.Observe(sample(at, at+45, at+60, 5000+at, 5050+at), Work{5, 5, false})
 		if _, took, _ := timer.Take(); (took == Bounds{ms(50), ms(50)}) != (i >= -untrusted) {
 			t.Errorf("after %d plausible windows: %v", i+1, took)
 		}
@@ -116,7 +116,7 @@ func TestTimestampsWithoutPollsAreNotTrusted(t *testing.T) {
 	var timer TickTimer
 	for i := range 5 {
 		at := 100 * (i + 1)
-		timer.Observe(sample(at, 0, at+60, 5000+at, 5001+at), Work{5, 5, 1, 1})
+		timer.Observe(sample(at, 0, at+60, 5000+at, 5001+at), Work{5, 5, false})
 		if _, took, _ := timer.Take(); took != (Bounds{0, ms(60)}) {
 			t.Errorf("window %d took %v", i, took)
 		}
@@ -128,13 +128,13 @@ func TestSoftwareDriversWorkDuringCalls(t *testing.T) {
 	var timer TickTimer
 	v := sample(10, 0, 60, 0, 0)
 	v.Issue = ms(49)
-	timer.Observe(v, Work{5, 5, 1, 1})
+	timer.Observe(v, Work{5, 5, false})
 	if _, took, _ := timer.Take(); took != (Bounds{ms(49), ms(50)}) {
 		t.Errorf("took %v", took)
 	}
 	v = sample(20, 0, 65, 0, 0) // the GPU is busy with the one before
 	v.Issue = ms(30)
-	timer.Observe(v, Work{5, 5, 1, 1})
+	timer.Observe(v, Work{5, 5, false})
 	if _, took, _ := timer.Take(); took != (Bounds{0, ms(45)}) {
 		t.Errorf("behind another one: %v", took)
 	}
