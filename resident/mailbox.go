@@ -16,7 +16,7 @@ import (
 type Message struct{ Kind, A, B uint32 }
 
 // Broadcast addresses all groups of a kernel.
-const Broadcast uint32 = wire.Broadcast
+const Broadcast uint32 = 0xffffffff
 
 // mailbox exchanges messages with the kernel in mapped memory, and writes the control
 // word. It may be used from any goroutine, and uses no GL.

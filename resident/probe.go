@@ -355,7 +355,7 @@ func (sc *scheduler) testGridBarrier() error {
 	}
 	v := sc.words.ReadStatus()
 	sc.ticks = v.Ticks
-	if v.Kind != wire.SignalRunning || v.Ticks == 0 {
+	if SignalKind(v.Kind) != SignalRunning || v.Ticks == 0 {
 		sc.mode = sc.mode.withoutGridBarrier()
 	}
 	return nil

@@ -215,7 +215,7 @@ func (sc *scheduler) beginBurst() uint32 {
 	stopped := sc.mail.clearStop()
 	// Signals, relayed stops, and that a chain or a step is over outlast their tick. Clearing
 	// takes a transfer before the first tick, so it is left out where there is none of them.
-	sc.clearRun = sc.clearRun || stopped || sc.status.Kind != wire.SignalRunning || sc.mode.Actual == Chain || sc.kernel.lockstep()
+	sc.clearRun = sc.clearRun || stopped || SignalKind(sc.status.Kind) != SignalRunning || sc.mode.Actual == Chain || sc.kernel.lockstep()
 	goal := sc.run.view().goal
 	if sc.status.Least >= sc.options.test.epochSteps && sc.status.Halted < sc.kernel.Groups {
 		sc.base += uint64(sc.status.Least)
@@ -271,7 +271,7 @@ func (sc *scheduler) alignGroups() (moved bool, err error) {
 	least := sc.status.Least
 	for still := 0; still < maxStill; still++ {
 		v := sc.status
-		if sc.kernel.lockstep() || sc.kernel.Claim || v.Kind != wire.SignalRunning || v.Least >= v.Most {
+		if sc.kernel.lockstep() || sc.kernel.Claim || SignalKind(v.Kind) != SignalRunning || v.Least >= v.Most {
 			return moved, nil
 		}
 		if v.Least > least {

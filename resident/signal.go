@@ -10,17 +10,17 @@ import (
 // kernels.
 type SignalKind uint32
 
-// The kinds of signal. The kernel and its host define what a syscall, a checkpoint or a
-// breakpoint means: a signal ends the run, and the next run continues.
+// The kinds of signal, as resident_control.glsl has them. The kernel and its host define what
+// a syscall, a checkpoint or a breakpoint means: a signal ends the run, and the next run
+// continues.
 const (
-	SignalRunning    SignalKind = wire.SignalRunning    // no signal
-	SignalHalt       SignalKind = wire.SignalHalt       // all groups have halted, or the kernel raised it
-	SignalSyscall    SignalKind = wire.SignalSyscall    // the kernel needs the host
-	SignalCheckpoint SignalKind = wire.SignalCheckpoint // a good place for Session.Checkpoint
-	SignalBreakpoint SignalKind = wire.SignalBreakpoint // a place to inspect the state
-	SignalFault      SignalKind = wire.SignalFault      // an error of the kernel
-
-	SignalOwn SignalKind = wire.SignalOwn
+	SignalRunning    SignalKind = 0  // no signal
+	SignalHalt       SignalKind = 1  // all groups have halted, or the kernel raised it
+	SignalSyscall    SignalKind = 2  // the kernel needs the host
+	SignalCheckpoint SignalKind = 3  // a good place for Session.Checkpoint
+	SignalBreakpoint SignalKind = 4  // a place to inspect the state
+	SignalFault      SignalKind = 5  // an error of the kernel
+	SignalOwn        SignalKind = 16 // kinds from here on are the kernel's
 )
 
 var signalNames = [...]string{"running", "halt", "syscall", "checkpoint", "breakpoint", "fault"}

@@ -208,7 +208,7 @@ func (sc *scheduler) completeOldest(target uint32) (over bool, err error) {
 	sc.advanced = sc.advanced || done > 0
 	sc.status = v
 	sc.run.notify() // there may be messages
-	over = v.Kind != wire.SignalRunning || progress >= target || v.Halted == sc.kernel.Groups || v.Idle == sc.kernel.Groups
+	over = SignalKind(v.Kind) != SignalRunning || progress >= target || v.Halted == sc.kernel.Groups || v.Idle == sc.kernel.Groups
 	if since == 0 && !moved && !over {
 		return true, sc.countEmpty(f)
 	}

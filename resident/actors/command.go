@@ -52,7 +52,7 @@ func (w *World) Spawn(ctx context.Context, handler string, words ...uint32) (Add
 // SpawnAll makes an actor for each set of up to four words. With ErrNoSlot, wrapped,
 // the actors that got a slot are live, and the addresses of the others are zero.
 func (w *World) SpawnAll(ctx context.Context, handler string, words ...[]uint32) ([]Address, error) {
-	number := w.handler(handler)
+	number := w.Options().handler(handler)
 	if number < 0 {
 		return nil, fmt.Errorf("actors: there is no handler %q", handler)
 	}
@@ -73,12 +73,6 @@ func (w *World) SpawnAll(ctx context.Context, handler string, words ...[]uint32)
 		}
 	}
 	return addresses, err
-}
-
-func (w *World) handler(name string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.options.handler(name)
 }
 
 // Send puts a message into the mailbox of an actor, which receives it in the next tick,

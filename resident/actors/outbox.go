@@ -65,19 +65,13 @@ func (w *World) receive(e Envelope) {
 }
 
 // HostMessages returns the messages to Host of this device since the last call.
-func (w *World) HostMessages() []Message {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	messages := w.hostMessages
-	w.hostMessages = nil
-	return messages
-}
+func (w *World) HostMessages() []Message { return takeAll(w, &w.hostMessages) }
 
-// drainOutgoing returns the messages to other devices since the last call.
-func (w *World) drainOutgoing() []Envelope {
+// takeAll returns the messages of a list, and empties it.
+func takeAll[T any](w *World, list *[]T) []T {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	outgoing := w.outgoing
-	w.outgoing = nil
-	return outgoing
+	all := *list
+	*list = nil
+	return all
 }

@@ -128,7 +128,7 @@ func (r *Router) collect() map[uint8][]Envelope {
 	r.retries, r.routes.Waiting = nil, 0
 	for _, w := range r.worlds {
 		if len(waiting) < w.options.Outbox {
-			waiting = append(waiting, w.drainOutgoing()...)
+			waiting = append(waiting, takeAll(w, &w.outgoing)...)
 		}
 	}
 	for _, e := range waiting {

@@ -9,7 +9,7 @@ func TestPartialMessagesAreDetected(t *testing.T) {
 	if !m.isWhole(word, 9000, 0) || m.isWhole(word, 9001, 0) {
 		t.Error("a whole message is not accepted, or accepted as the next one")
 	}
-	groups := []uint32{0, 1, 2, 130, 65534, Broadcast}
+	groups := []uint32{0, 1, 2, 130, 65534, ^uint32(0)}
 	for _, group := range groups {
 		for _, other := range groups {
 			if m.isWhole(m.Word(9000, group), 9000, other) != (group == other) {

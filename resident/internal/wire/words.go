@@ -35,22 +35,6 @@ const (
 	StopBit      = 0x8000 // in the control word: end the tick
 )
 
-// Addresses of messages.
-const (
-	Broadcast = 0xffffffff // all groups
-)
-
-// Kinds of signal.
-const (
-	SignalRunning    = 0 // no signal
-	SignalHalt       = 1
-	SignalSyscall    = 2
-	SignalCheckpoint = 3
-	SignalBreakpoint = 4
-	SignalFault      = 5
-	SignalOwn        = 16 // kinds from here on are the kernel's
-)
-
 // Reasons why the state is wrong.
 const (
 	SpoiledByLoop    = 1 // the driver ended a loop early

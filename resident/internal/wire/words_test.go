@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -42,8 +43,9 @@ func readFile(t *testing.T, file string) string {
 	return string(text)
 }
 
-// TestKernelsHaveTheSameConstants compares the constants of the host with those of kernels, by
-// their names: FlagKeepIdle is RESIDENT_FLAG_KEEP_IDLE, InlineBit is RESIDENT_INLINE.
+// TestKernelsHaveTheSameConstants compares the constants of the host, those that package
+// resident exports among them, with those of kernels, by their names: FlagKeepIdle is
+// RESIDENT_FLAG_KEEP_IDLE, InlineBit is RESIDENT_INLINE.
 func TestKernelsHaveTheSameConstants(t *testing.T) {
 	kernel := map[string]int{}
 	for name, value := range readNumbers(t, control, `(?m)^#define RESIDENT_(\w+) (\w+)`) {
@@ -52,7 +54,10 @@ func TestKernelsHaveTheSameConstants(t *testing.T) {
 		}
 	}
 	parts := strings.NewReplacer("Length", "", "Mask", "", "Bit", "", "SignalHalt", "Halted", "Signal", "")
-	for name, value := range readWords(t) {
+	host := readWords(t)
+	maps.Copy(host, readNumbers(t, "../../signal.go", `(?m)^\t(Signal\w+) +SignalKind = (\S+)`))
+	maps.Copy(host, readNumbers(t, "../../mailbox.go", `(?m)^const (Broadcast) uint32 = (\S+)`))
+	for name, value := range host {
 		if strings.HasPrefix(name, "At") || strings.HasPrefix(name, "Shared") || strings.HasPrefix(name, "Work") || strings.HasSuffix(name, "Words") {
 			continue // of the layout
 		}
