@@ -35,7 +35,7 @@ uint residentStep(uvec2 step) {
 `
 
 // Messages go to one group or to all of them, and each may answer.
-func ExampleSession_SendTo() {
+func ExampleSession_Send() {
 	gpu, err := shadercache.Open(shadercache.Options{NoExecutor: true, Cache: cache.Options{MemoryOnly: true}})
 	if err != nil {
 		log.Fatal(err)
@@ -58,20 +58,20 @@ func ExampleSession_SendTo() {
 		log.Fatal(err)
 	}
 	for _, delivery := range []struct{ group, amount uint32 }{{2, 30}, {resident.Broadcast, 5}, {0, 1}} {
-		if err := session.SendTo(delivery.group, resident.Message{Kind: 1, A: delivery.amount}); err != nil {
+		if err := session.Send(resident.Message{Group: delivery.group, Kind: 1, A: delivery.amount}); err != nil {
 			log.Fatal(err)
 		}
 	}
-	if err := session.SendTo(resident.Broadcast, resident.Message{Kind: 2}); err != nil {
+	if err := session.Send(resident.Message{Group: resident.Broadcast, Kind: 2}); err != nil {
 		log.Fatal(err)
 	}
 	var lines []string
 	for range groups {
-		m, group, err := session.ReceiveFrom(ctx)
+		m, err := session.Receive(ctx)
 		if err != nil {
 			log.Fatal(err)
 		}
-		lines = append(lines, fmt.Sprintf("group %d has %d", group, m.A))
+		lines = append(lines, fmt.Sprintf("group %d has %d", m.Group, m.A))
 	}
 	slices.Sort(lines)
 	for _, line := range lines {

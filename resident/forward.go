@@ -34,7 +34,7 @@ const (
 )
 
 // Forward has the messages of a kind that the kernel of s sends go to a group of another
-// session, or to all with Broadcast, as [Session.SendTo] of that session, instead of to
+// session, or to all with Broadcast, as [Session.Send] of that session, instead of to
 // Receive. It replaces the route of this kind; to of nil removes it. The sessions may be of
 // different contexts and GPUs, and to may be s.
 //
@@ -85,7 +85,8 @@ func (m *mailbox) forward(message Message) destination {
 	if peer.unmapped {
 		return forHost
 	}
-	switch _, err := peer.send(r.group, message); {
+	message.Group = r.group
+	switch _, err := peer.send(message); {
 	case err == nil:
 		m.out.moved = true
 		m.run.count(func(n *Stats) { n.Forwarded++ })

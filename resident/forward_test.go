@@ -59,7 +59,7 @@ func TestSignalsFromSessionToSession(t *testing.T) {
 		}
 	}
 	for i := range uint32(n) {
-		if err := a.Send(Message{kind, hops, i}); err != nil {
+		if err := a.Send(Message{Kind: kind, A: hops, B: i}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,9 +70,9 @@ func TestSignalsFromSessionToSession(t *testing.T) {
 		for hop := range hops + 1 {
 			want = want*3 + groups[hop%3]
 		}
-		m, group, err := last.ReceiveFrom(t.Context())
-		if err != nil || m != (Message{1, 0, want}) || group != groups[hops%3] {
-			t.Fatalf("answer %d: %+v of group %d, %v: not %d", i, m, group, err, want)
+		m, err := last.Receive(t.Context())
+		if err != nil || m != (Message{Kind: 1, B: want, Group: groups[hops%3]}) {
+			t.Fatalf("answer %d: %+v, %v: not %d", i, m, err, want)
 		}
 	}
 	for i, s := range []*Session{a, b, c} {
@@ -103,7 +103,7 @@ func TestForwardedMessagesWaitForRoom(t *testing.T) {
 	}
 	const n = wire.InboxLength + wire.OutboxLength/2
 	for i := range uint32(n) {
-		if err := a.Deliver(t.Context(), Message{7, 2, i}); err != nil {
+		if err := a.Deliver(t.Context(), Message{Kind: 7, A: 2, B: i}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -117,7 +117,7 @@ func TestForwardedMessagesWaitForRoom(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range uint32(n) {
-		if m, err := b.Receive(t.Context()); err != nil || m != (Message{7, 0, i * 9}) {
+		if m, err := b.Receive(t.Context()); err != nil || m != (Message{Kind: 7, A: 0, B: i * 9}) {
 			t.Fatalf("message %d: %+v, %v", i, m, err)
 		}
 	}
@@ -134,10 +134,10 @@ func TestForwardToASessionThatEnds(t *testing.T) {
 	if err := errors.Join(a.Forward(7, b, Broadcast), a.Forward(8, a, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if err := a.Deliver(t.Context(), Message{8, 4, 1}); err != nil { // around a alone
+	if err := a.Deliver(t.Context(), Message{Kind: 8, A: 4, B: 1}); err != nil { // around a alone
 		t.Fatal(err)
 	}
-	if m, err := a.Receive(t.Context()); err != nil || m != (Message{1, 0, 243}) {
+	if m, err := a.Receive(t.Context()); err != nil || m != (Message{Kind: 1, A: 0, B: 243}) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	if err := a.Forward(8, nil, 0); err != nil {
@@ -147,10 +147,10 @@ func TestForwardToASessionThatEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, kind := range []uint32{7, 8} {
-		if err := a.Send(Message{kind, 1, 5}); err != nil {
+		if err := a.Send(Message{Kind: kind, A: 1, B: 5}); err != nil {
 			t.Fatal(err)
 		}
-		if m, err := a.Receive(t.Context()); err != nil || m != (Message{kind, 0, 15}) {
+		if m, err := a.Receive(t.Context()); err != nil || m != (Message{Kind: kind, A: 0, B: 15}) {
 			t.Errorf("kind %d: %+v, %v", kind, m, err)
 		}
 	}
@@ -174,9 +174,9 @@ func TestPeersThatCloseTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 10 {
-			_ = a.Send(Message{7, 1 << 30, 1})
+			_ = a.Send(Message{Kind: 7, A: 1 << 30, B: 1})
 		}
-		if err := b.Deliver(t.Context(), Message{7, 1 << 30, 1}); err != nil {
+		if err := b.Deliver(t.Context(), Message{Kind: 7, A: 1 << 30, B: 1}); err != nil {
 			t.Fatal(err)
 		}
 		var both sync.WaitGroup
@@ -197,7 +197,7 @@ func BenchmarkForward(b *testing.B) {
 				b.Fatal(err)
 			}
 			for b.Loop() {
-				if err := one.Send(Message{7, hops, 1}); err != nil {
+				if err := one.Send(Message{Kind: 7, A: hops, B: 1}); err != nil {
 					b.Fatal(err)
 				}
 				if _, err := one.Receive(b.Context()); err != nil {

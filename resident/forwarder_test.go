@@ -28,7 +28,7 @@ func TestForwardsShareAGoroutine(t *testing.T) {
 		t.Errorf("%d routes have %d goroutines", len(sessions), n-before)
 	}
 	for i := range uint32(pairs) {
-		if err := sessions[2*i].Send(Message{kind, hops, i}); err != nil {
+		if err := sessions[2*i].Send(Message{Kind: kind, A: hops, B: i}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -37,7 +37,7 @@ func TestForwardsShareAGoroutine(t *testing.T) {
 		for range hops + 1 {
 			want *= 3
 		}
-		if m, err := sessions[2*i+hops%2].Receive(t.Context()); err != nil || m != (Message{1, 0, want}) {
+		if m, err := sessions[2*i+hops%2].Receive(t.Context()); err != nil || m != (Message{Kind: 1, A: 0, B: want}) {
 			t.Errorf("pair %d: %+v, %v: not %d", i, m, err, want)
 		}
 	}

@@ -84,32 +84,32 @@ func TestMessagesReachEveryGroup(t *testing.T) {
 				answers := 0
 				for range 1 + random.IntN(20) {
 					to := random.Uint32N(postGroups + 1)
-					m := Message{7, sent * 3, ^sent}
+					m := Message{Kind: 7, A: sent * 3, B: ^sent, Group: to}
 					sent++
 					for g := range uint32(postGroups) {
 						if to == postGroups || to == g {
-							wanted[g] = append(wanted[g], Message{7, m.A + g, m.B})
+							wanted[g] = append(wanted[g], Message{Kind: 7, A: m.A + g, B: m.B, Group: g})
 							sums[g] += m.A
 							counts[g]++
 							answers++
 						}
 					}
 					if to == postGroups {
-						to = Broadcast
+						m.Group = Broadcast
 					}
-					if err := s.SendTo(to, m); err != nil {
+					if err := s.Send(m); err != nil {
 						t.Fatal(err)
 					}
 				}
 				for range answers {
-					m, group, err := s.ReceiveFrom(ctx)
+					m, err := s.Receive(ctx)
 					if err != nil {
 						t.Fatal(err)
 					}
-					if list := wanted[group]; len(list) == 0 || m != list[0] {
-						t.Fatalf("group %d answers %+v, expected were %+v", group, m, list)
+					if list := wanted[m.Group]; len(list) == 0 || m != list[0] {
+						t.Fatalf("%+v came, expected were %+v", m, list)
 					}
-					wanted[group] = wanted[group][1:]
+					wanted[m.Group] = wanted[m.Group][1:]
 				}
 			}
 			wantWords(t, words(t, s, "Sums", postGroups), sums[:])
@@ -128,19 +128,19 @@ func TestManyGroupsAnswerAtOnce(t *testing.T) {
 	f := newFixture(t)
 	s, ctx := started(t, f, Echo(groups), quick)
 	for round := range uint32(rounds) {
-		if err := s.SendTo(Broadcast, Message{Kind: 4, A: round, B: ^round}); err != nil {
+		if err := s.Send(Message{Group: Broadcast, Kind: 4, A: round, B: ^round}); err != nil {
 			t.Fatal(err)
 		}
 		var answered [groups]bool
 		for range groups {
-			m, group, err := s.ReceiveFrom(ctx)
+			m, err := s.Receive(ctx)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m != (Message{4, 3*round + 1, ^round}) || answered[group] {
-				t.Fatalf("round %d: group %d answers %+v, before: %v", round, group, m, answered[group])
+			if m != (Message{Kind: 4, A: 3*round + 1, B: ^round, Group: m.Group}) || answered[m.Group] {
+				t.Fatalf("round %d: %+v, before: %v", round, m, answered[m.Group])
 			}
-			answered[group] = true
+			answered[m.Group] = true
 		}
 	}
 	if m, ok := s.TryReceive(); ok {
@@ -157,13 +157,13 @@ func TestDeliveredIsTaken(t *testing.T) {
 			var want [postGroups]uint32
 			for round := range uint32(4) {
 				for g := range uint32(postGroups) {
-					if err := s.DeliverTo(ctx, g, Message{A: 1 + round}); err != nil {
+					if err := s.Deliver(ctx, Message{Group: g, A: 1 + round}); err != nil {
 						t.Fatal(err)
 					}
 					want[g] += 1 + round
 					wantWords(t, words(t, s, "Sums", postGroups), want[:])
 				}
-				if err := s.DeliverTo(ctx, Broadcast, Message{A: 100}); err != nil {
+				if err := s.Deliver(ctx, Message{Group: Broadcast, A: 100}); err != nil {
 					t.Fatal(err)
 				}
 				for g := range want {
@@ -184,11 +184,11 @@ func TestHaltedGroupsBlockNoMessages(t *testing.T) {
 	for name, o := range mailOptions() {
 		t.Run(name, func(t *testing.T) {
 			s, ctx := started(t, f, postKernel(), o)
-			if err := s.DeliverTo(ctx, 3, Message{Kind: 9, A: 1}); err != nil {
+			if err := s.Deliver(ctx, Message{Group: 3, Kind: 9, A: 1}); err != nil {
 				t.Fatal(err)
 			}
 			for _, to := range []uint32{3, Broadcast, 3, 4, Broadcast} {
-				if err := s.DeliverTo(ctx, to, Message{A: 10}); err != nil {
+				if err := s.Deliver(ctx, Message{Group: to, A: 10}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -214,18 +214,18 @@ uint residentStep(uvec2 step) {
 	f := newFixture(t)
 	k := Kernel{Source: MustSource("blocking", text, nil), Groups: 3, State: []State{{Block: "Received", Bytes: 12}}}
 	s, ctx := started(t, f, k, quick)
-	if err := s.DeliverTo(ctx, 2, Message{A: 5}); err != nil {
+	if err := s.Deliver(ctx, Message{Group: 2, A: 5}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SendTo(1, Message{A: 6}); err != nil {
+	if err := s.Send(Message{Group: 1, A: 6}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range wire.InboxLength - 1 {
-		if err := s.SendTo(2, Message{A: 7}); err != nil {
+		if err := s.Send(Message{Group: 2, A: 7}); err != nil {
 			t.Fatalf("message %d: %v", i, err)
 		}
 	}
-	if err := s.SendTo(2, Message{}); !errors.Is(err, ErrInboxFull) {
+	if err := s.Send(Message{Group: 2}); !errors.Is(err, ErrInboxFull) {
 		t.Errorf("a message behind %d others: %v", wire.InboxLength, err)
 	}
 	wantWords(t, words(t, s, "Received", 3), []uint32{0, 0, 5})
@@ -235,7 +235,7 @@ func TestAddressesAreChecked(t *testing.T) {
 	f := newFixture(t)
 	s := f.session(postKernel(), quick)
 	for _, to := range []uint32{postGroups, 1 << 16, Broadcast - 1} {
-		if err := s.SendTo(to, Message{}); err == nil {
+		if err := s.Send(Message{Group: to}); err == nil {
 			t.Errorf("a message to group %d of %d was accepted", to, postGroups)
 		}
 	}
@@ -243,7 +243,7 @@ func TestAddressesAreChecked(t *testing.T) {
 	if err := one.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	if err := one.DeliverTo(t.Context(), Broadcast, Message{A: 4}); err != nil {
+	if err := one.Deliver(t.Context(), Message{Group: Broadcast, A: 4}); err != nil {
 		t.Fatal(err)
 	}
 	if m, err := one.Receive(t.Context()); err != nil || m.A != 13 {
@@ -279,28 +279,28 @@ uint residentStep(uvec2 step) {
 		t.Run(name, func(t *testing.T) {
 			s, ctx := started(t, f, k, o)
 			var got [groups]uint32
-			take := func(m Message, group uint32) {
-				if n := got[group]; m != (Message{group, n + 1, n * group}) {
-					t.Fatalf("message %d of group %d is %+v", n, group, m)
+			take := func(m Message) {
+				if n := got[m.Group]; m != (Message{Kind: m.Group, A: n + 1, B: n * m.Group, Group: m.Group}) {
+					t.Fatalf("message %d is %+v", n, m)
 				}
-				got[group]++
+				got[m.Group]++
 			}
 			for range 3000 {
-				m, group, err := s.ReceiveFrom(ctx)
+				m, err := s.Receive(ctx)
 				if err != nil {
 					t.Fatal(err)
 				}
-				take(m, group)
+				take(m)
 			}
 			if _, err := s.Stop(ctx); err != nil {
 				t.Fatal(err)
 			}
 			for {
-				m, group, ok := s.TryReceiveFrom()
+				m, ok := s.TryReceive()
 				if !ok {
 					break
 				}
-				take(m, group)
+				take(m)
 			}
 			wantWords(t, words(t, s, "Sent", groups), got[:])
 			// The host receives nothing now: both rings fill, and the rest is refused.
@@ -326,7 +326,7 @@ func TestIdleGroupsCatchUp(t *testing.T) {
 			s, ctx := started(t, f, postKernel(), o)
 			for range 5 {
 				for range wire.InboxLength {
-					if err := s.SendTo(0, Message{A: 1}); err != nil {
+					if err := s.Send(Message{Group: 0, A: 1}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -352,7 +352,7 @@ func TestIdleGroupsCatchUp(t *testing.T) {
 func TestMessagesAreNotTakenTwice(t *testing.T) {
 	f := newFixture(t)
 	s, ctx := started(t, f, postKernel(), quick)
-	if err := s.DeliverTo(ctx, Broadcast, Message{A: 1}); err != nil {
+	if err := s.Deliver(ctx, Message{Group: Broadcast, A: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Stop(ctx); err != nil {
@@ -365,7 +365,7 @@ func TestMessagesAreNotTakenTwice(t *testing.T) {
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeliverTo(ctx, 4, Message{A: 2}); err != nil {
+	if err := s.Deliver(ctx, Message{Group: 4, A: 2}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Stop(ctx); err != nil {
@@ -377,7 +377,7 @@ func TestMessagesAreNotTakenTwice(t *testing.T) {
 	if err := s.Start(0); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.DeliverTo(ctx, 2, Message{A: 5}); err != nil {
+	if err := s.Deliver(ctx, Message{Group: 2, A: 5}); err != nil {
 		t.Fatal(err)
 	}
 	wantWords(t, words(t, s, "Sums", postGroups), []uint32{1, 1, 6, 1, 1})

@@ -12,8 +12,11 @@ import (
 	"github.com/shadercache/shadercache/resident/internal/wire"
 )
 
-// Message is three words to or from a kernel.
-type Message struct{ Kind, A, B uint32 }
+// Message is three words to or from a group of a kernel.
+type Message struct {
+	Kind, A, B uint32
+	Group      uint32 // that it is for, or Broadcast; of a received message, the one that sent it
+}
 
 // Broadcast addresses all groups of a kernel.
 const Broadcast uint32 = 0xffffffff
@@ -85,12 +88,12 @@ func (m *mailbox) load(at int) uint32 {
 
 // send puts a message into the inbox and returns its number, from 1. The caller has
 // entered.
-func (m *mailbox) send(group uint32, message Message) (uint32, error) {
+func (m *mailbox) send(message Message) (uint32, error) {
 	switch {
-	case group == Broadcast && m.groups == 1:
-		group = 0
-	case group >= m.groups && group != Broadcast:
-		return 0, fmt.Errorf("resident: message to group %d of a kernel that has %d: the first one is 0", group, m.groups)
+	case message.Group == Broadcast && m.groups == 1:
+		message.Group = 0
+	case message.Group >= m.groups && message.Group != Broadcast:
+		return 0, fmt.Errorf("resident: message to group %d of a kernel that has %d: the first one is 0", message.Group, m.groups)
 	}
 	if err := m.run.err(); err != nil {
 		return 0, err
@@ -101,7 +104,7 @@ func (m *mailbox) send(group uint32, message Message) (uint32, error) {
 	if unread >= wire.InboxLength {
 		return 0, ErrInboxFull
 	}
-	m.put(group, wire.Message(message), unread == 0)
+	m.put(wire.Message(message), unread == 0)
 	if m.run.sleeping.Load() {
 		m.run.wakeScheduler() // else it waits for a tick, and needs no wake-up
 	}
@@ -110,21 +113,21 @@ func (m *mailbox) send(group uint32, message Message) (uint32, error) {
 
 // put writes the next message into the inbox and sets the doorbell. only reports whether
 // the kernel has taken all others. in is locked.
-func (m *mailbox) put(group uint32, message wire.Message, only bool) {
+func (m *mailbox) put(message wire.Message, only bool) {
 	place := int(m.in.sent % wire.InboxLength)
 	slot := wire.AtInbox + wire.InboxWords*place
 	number := m.in.sent + 1
 	m.in.sent = number
-	if only && group == 0 {
+	if only && message.Group == 0 {
 		// The kernel has taken all other messages, so it does not read the one behind the
 		// control word now. A running kernel polls it there, so it is written there first.
-		m.in.control = message.Word(number, 0) | wire.InlineBit | m.in.control&wire.StopBit
+		m.in.control = message.Word(number) | wire.InlineBit | m.in.control&wire.StopBit
 		m.words.WriteMessage(wire.AtDoorbell, message, m.in.control)
-		m.words.WriteMessage(slot, message, message.Word(number, 0))
+		m.words.WriteMessage(slot, message, message.Word(number))
 		return
 	}
-	m.words.Store(wire.AtAddress+place, group)
-	m.words.WriteMessage(slot, message, message.Word(number, group))
+	m.words.Store(wire.AtAddress+place, message.Group)
+	m.words.WriteMessage(slot, message, message.Word(number))
 	m.setControl(number&wire.SequenceMask | m.in.control&wire.StopBit)
 }
 
@@ -174,33 +177,33 @@ func (m *mailbox) unread() uint32 {
 
 // tryReceive takes the next message for the host from either outbox. The caller has
 // entered.
-func (m *mailbox) tryReceive() (message Message, group uint32, ok bool) {
+func (m *mailbox) tryReceive() (message Message, ok bool) {
 	m.out.Lock()
 	defer m.out.Unlock()
 	for _, from := range [2]int{m.out.first, 1 - m.out.first} {
-		if message, group, ok = m.next(from); ok {
+		if message, ok = m.next(from); ok {
 			m.drop(from)
-			return message, group, true
+			return message, true
 		}
 	}
-	return Message{}, 0, false
+	return Message{}, false
 }
 
 // next forwards messages of one of wire.Outboxes until one is for the host, and returns that one
 // without taking it. out is locked.
-func (m *mailbox) next(from int) (Message, uint32, bool) {
+func (m *mailbox) next(from int) (Message, bool) {
 	for {
-		oldest, group, ok := wire.Outboxes[from].Read(m.words, m.out.taken[from]+1)
+		oldest, ok := wire.Outboxes[from].Read(m.words, m.out.taken[from]+1)
 		if !ok {
-			return Message{}, 0, false
+			return Message{}, false
 		}
 		message := Message(oldest)
 		switch m.forward(message) {
 		case forHost:
-			return message, group, true
+			return message, true
 		case waits:
 			m.out.waiting = true
-			return Message{}, 0, false
+			return Message{}, false
 		}
 		m.drop(from)
 	}
@@ -263,74 +266,56 @@ func (m *mailbox) waitAsleep(ctx context.Context, met func() bool) error {
 	}
 }
 
-// Send is SendTo for group 0, which takes messages soonest.
-func (s *Session) Send(m Message) error { return s.SendTo(0, m) }
-
-// SendTo puts a message for a group, or for Broadcast, into the kernel's inbox and
-// returns at once. It wakes an idle session; a persistent kernel sees the message
-// during its dispatch. Messages are taken in order, by group 0 or by the group to which
-// group 0 forwards them. So a message to a group that does not call residentReceive
-// blocks those behind it. A group that has halted blocks none. It returns ErrInboxFull
-// while the kernel has not taken the messages that fit, and the errors of Err.
-func (s *Session) SendTo(group uint32, m Message) error {
+// Send puts a message into the kernel's inbox and returns at once. It wakes an idle
+// session; a persistent kernel sees the message during its dispatch. Messages are taken in
+// order, by group 0, which takes its own soonest, or by the group to which group 0 forwards
+// them. So a message to a group that does not call residentReceive blocks those behind it.
+// A group that has halted blocks none. It returns ErrInboxFull while the kernel has not
+// taken the messages that fit, and the errors of Err.
+func (s *Session) Send(m Message) error {
 	if err := s.mail.enter(); err != nil {
 		return err
 	}
 	defer s.mail.leave()
-	_, err := s.mail.send(group, m)
+	_, err := s.mail.send(m)
 	return err
 }
 
-// Deliver is Send that waits until the kernel has acknowledged the message.
-func (s *Session) Deliver(ctx context.Context, m Message) error { return s.DeliverTo(ctx, 0, m) }
-
-// DeliverTo is SendTo that waits until the group has taken the message, or with
-// Broadcast all groups have.
-func (s *Session) DeliverTo(ctx context.Context, group uint32, m Message) error {
+// Deliver is Send that waits until the group has taken the message, or with Broadcast all
+// groups have.
+func (s *Session) Deliver(ctx context.Context, m Message) error {
 	if err := s.mail.enter(); err != nil {
 		return err
 	}
 	defer s.mail.leave()
-	number, err := s.mail.send(group, m)
+	number, err := s.mail.send(m)
 	if err != nil {
 		return err
 	}
 	return s.waitMail(ctx, func() bool { return int32(s.mail.received()-number) >= 0 })
 }
 
-// TryReceive returns the next message from the kernel, if there is one. See Err.
+// TryReceive returns the next message from the kernel, if there is one. See Err. Messages
+// of group 0 come in its order, those of all other groups in theirs.
 func (s *Session) TryReceive() (Message, bool) {
-	m, _, ok := s.TryReceiveFrom()
-	return m, ok
-}
-
-// TryReceiveFrom is TryReceive that also returns the group of the message. Messages of
-// group 0 come in its order, those of all other groups in theirs.
-func (s *Session) TryReceiveFrom() (m Message, group uint32, ok bool) {
 	if s.mail.enter() != nil {
-		return m, 0, false
+		return Message{}, false
 	}
 	defer s.mail.leave()
 	return s.mail.tryReceive()
 }
 
-// Receive waits for the next message from the kernel.
-func (s *Session) Receive(ctx context.Context) (Message, error) {
-	m, _, err := s.ReceiveFrom(ctx)
-	return m, err
-}
-
-// ReceiveFrom is Receive that also returns the group of the message.
-func (s *Session) ReceiveFrom(ctx context.Context) (m Message, group uint32, err error) {
+// Receive waits for the next message from the kernel: see TryReceive.
+func (s *Session) Receive(ctx context.Context) (m Message, err error) {
 	if err := s.mail.enter(); err != nil {
-		return m, 0, err
+		return m, err
 	}
 	defer s.mail.leave()
 	err = s.waitMail(ctx, func() (ok bool) {
-		m, group, ok = s.mail.tryReceive()
+		m, ok = s.mail.tryReceive()
 		return ok
 	})
-	return m, group, err
+	return m, err
 }
 
 // waitMail waits for a condition of the mailbox: it spins, and then sleeps. The caller has

@@ -46,7 +46,7 @@ func TestMessagesGoBothWaysInOrder(t *testing.T) {
 	for i := uint32(0); i < n; {
 		burst := min(1+i%wire.InboxLength, n-i)
 		for j := range burst {
-			if err := s.Send(Message{7, i + j, ^(i + j)}); err != nil {
+			if err := s.Send(Message{Kind: 7, A: i + j, B: ^(i + j)}); err != nil {
 				t.Fatalf("message %d: %v", i+j, err)
 			}
 		}
@@ -55,7 +55,7 @@ func TestMessagesGoBothWaysInOrder(t *testing.T) {
 			if err != nil {
 				t.Fatalf("answer %d: %v", i, err)
 			}
-			if m != (Message{7, i*3 + 1, ^i}) {
+			if m != (Message{Kind: 7, A: i*3 + 1, B: ^i}) {
 				t.Fatalf("answer %d is %+v", i, m)
 			}
 			sum += i
@@ -66,11 +66,11 @@ func TestMessagesGoBothWaysInOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantWords(t, words(t, s, "Sums", 4), []uint32{sum, sum, sum, sum})
-	if err := s.Deliver(ctx, Message{1, 2, 3}); err != nil {
+	if err := s.Deliver(ctx, Message{Kind: 1, A: 2, B: 3}); err != nil {
 		t.Fatal(err)
 	}
 	// The kernel has taken the message, and answers within the same step.
-	if m, err := s.Receive(ctx); err != nil || m != (Message{1, 7, 3}) {
+	if m, err := s.Receive(ctx); err != nil || m != (Message{Kind: 1, A: 7, B: 3}) {
 		t.Errorf("answer to the delivered message: %v, %v", m, err)
 	}
 	if m, ok := s.TryReceive(); ok {
@@ -186,7 +186,7 @@ func TestATickTakesWhatWasSentBefore(t *testing.T) {
 				t.Fatal(err)
 			}
 			run(t, s, 1)
-			if m, ok := s.TryReceive(); !ok || m != (Message{2, 5, 100 + i}) {
+			if m, ok := s.TryReceive(); !ok || m != (Message{Kind: 2, A: 5, B: 100 + i}) {
 				t.Errorf("%v: after the tick it receives %+v, %v", strategy, m, ok)
 			}
 		}
@@ -204,7 +204,7 @@ func testMailbox(groups uint32, persistent bool) *mailbox {
 // answer puts message number n of group 0 into the outbox, as a kernel does.
 func (m *mailbox) answer(n uint32, message Message) {
 	at := wire.AtOutbox + wire.OutboxWords*int((n-1)%wire.OutboxLength)
-	m.words.WriteMessage(at, wire.Message(message), wire.Message(message).Word(n, 0))
+	m.words.WriteMessage(at, wire.Message(message), wire.Message(message).Word(n))
 }
 
 // TestAnswersBetweenTicksAreSeenSoon has an answer come at the first poll, without the end of a
@@ -250,14 +250,14 @@ func TestWaitingSleeps(t *testing.T) {
 			m := testMailbox(1, persistent)
 			began, polls := time.Now(), 0
 			time.AfterFunc(10*time.Second, func() {
-				m.answer(1, Message{1, 2, 3})
+				m.answer(1, Message{Kind: 1, A: 2, B: 3})
 				if !persistent {
 					m.run.notify()
 				}
 			})
 			err := m.waitAsleep(t.Context(), func() bool {
 				polls++
-				_, _, ok := m.tryReceive()
+				_, ok := m.tryReceive()
 				return ok
 			})
 			late := time.Since(began) - 10*time.Second
@@ -292,7 +292,7 @@ func TestWaitingEndsWithItsReason(t *testing.T) {
 func TestStopRequestsKeepTheDoorbell(t *testing.T) {
 	m := testMailbox(2, false)
 	for n := uint32(1); n <= 3; n++ {
-		if number, err := m.send(n%2, Message{A: n}); err != nil || number != n {
+		if number, err := m.send(Message{A: n, Group: n % 2}); err != nil || number != n {
 			t.Fatalf("message %d got number %d, %v", n, number, err)
 		}
 		word := m.words.Load(wire.AtDoorbell)

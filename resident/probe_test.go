@@ -205,10 +205,10 @@ func TestPersistentSessionsAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range uint32(200) {
-		if err := s.Send(Message{1, i, 2}); err != nil {
+		if err := s.Send(Message{Kind: 1, A: i, B: 2}); err != nil {
 			t.Fatal(err)
 		}
-		if m, err := s.Receive(t.Context()); err != nil || m != (Message{1, 3*i + 1, 2}) {
+		if m, err := s.Receive(t.Context()); err != nil || m != (Message{Kind: 1, A: 3*i + 1, B: 2}) {
 			t.Fatalf("answer %d: %+v, %v", i, m, err)
 		}
 	}

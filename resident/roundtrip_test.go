@@ -318,7 +318,7 @@ func benchSession(b *testing.B, s *Session) {
 			return err
 		}
 		var m Message
-		if !spinUntil(func() (ok bool) { m, ok = s.TryReceive(); return ok }, time.Second) || m != (Message{9, 3*n + 1, ^n}) {
+		if !spinUntil(func() (ok bool) { m, ok = s.TryReceive(); return ok }, time.Second) || m != (Message{Kind: 9, A: 3*n + 1, B: ^n}) {
 			return fmt.Errorf("the answer to message %d is %+v", n, m)
 		}
 		return nil

@@ -118,10 +118,10 @@ uint residentStep(uvec2 step) {
 	k := Kernel{Source: MustSource("bound", text, defines), Groups: 2, State: []State{{Block: "Sums", Bytes: 8}}}
 	s, ctx := started(t, f, k, Options{Strategy: Persistent, Slice: time.Millisecond, Poll: 4, Capabilities: claimed, test: testOptions{groupsWait: true}})
 	for i := range uint32(100) {
-		if err := s.Send(Message{i, 2, 3}); err != nil {
+		if err := s.Send(Message{Kind: i, A: 2, B: 3}); err != nil {
 			t.Fatal(err)
 		}
-		if m, err := s.Receive(ctx); err != nil || m != (Message{3 * i, 6, 9}) {
+		if m, err := s.Receive(ctx); err != nil || m != (Message{Kind: 3 * i, A: 6, B: 9}) {
 			t.Fatalf("answer %d: %+v, %v", i, m, err)
 		}
 	}

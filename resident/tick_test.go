@@ -252,7 +252,7 @@ func TestPartialMessagesWait(t *testing.T) {
 	for name, at := range map[string]int{"in the inbox": wire.AtInbox, "behind the control word": wire.AtDoorbell} {
 		for _, torn := range []int{0, 1, 2, 3} {
 			s, sc := f.stopped(echoKernel(), quick)
-			m := Message{7, 40, 9}
+			m := Message{Kind: 7, A: 40, B: 9}
 			if err := s.Send(m); err != nil {
 				t.Fatal(err)
 			}
@@ -268,7 +268,7 @@ func TestPartialMessagesWait(t *testing.T) {
 			sc.words[at+torn] ^= 1 << 17
 			tick(t, sc, singleTick(0, 5), true)
 			wantWords(t, held(t, sc, "Sums", 4), []uint32{40, 40, 40, 40})
-			if got, ok := s.TryReceive(); !ok || got != (Message{7, 121, 9}) || sc.words[wire.AtReceived] != 1 {
+			if got, ok := s.TryReceive(); !ok || got != (Message{Kind: 7, A: 121, B: 9}) || sc.words[wire.AtReceived] != 1 {
 				t.Errorf("%s, word %d whole again: %+v, %v, %d taken", name, torn, got, ok, sc.words[wire.AtReceived])
 			}
 		}
@@ -279,7 +279,7 @@ func TestPartialMessagesWait(t *testing.T) {
 func TestMessagesWithAStaleAddressWait(t *testing.T) {
 	f := newFixture(t)
 	s, sc := f.stopped(postKernel(), quick)
-	if err := s.SendTo(3, Message{A: 5}); err != nil {
+	if err := s.Send(Message{Group: 3, A: 5}); err != nil {
 		t.Fatal(err)
 	}
 	sc.words[wire.AtAddress] = 2
@@ -319,11 +319,11 @@ func TestFullOutboxesRefuseMessages(t *testing.T) {
 	next := [2]uint32{}
 	take := func(n int) {
 		for range n {
-			m, group, ok := s.TryReceiveFrom()
-			if !ok || m.Kind != group || m.B != 7 || m.A < next[group] {
-				t.Fatalf("got %+v, %v, of group %d, which is at step %d", m, ok, group, next[group])
+			m, ok := s.TryReceive()
+			if !ok || m.Kind != m.Group || m.B != 7 || m.A < next[m.Group] {
+				t.Fatalf("got %+v, %v, of a group at step %d", m, ok, next[m.Group])
 			}
-			next[group] = m.A + 1
+			next[m.Group] = m.A + 1
 		}
 	}
 	tick(t, sc, singleTick(0, wire.OutboxLength+more), true)

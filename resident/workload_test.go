@@ -56,13 +56,13 @@ func TestRunningKernelsTakeMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i := range uint32(40) {
-		if err := s.Deliver(t.Context(), Message{1, i, i * i}); err != nil {
+		if err := s.Deliver(t.Context(), Message{Kind: 1, A: i, B: i * i}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Send(Message{Kind: 2, A: i}); err != nil {
 			t.Fatal(err)
 		}
-		if m, err := s.Receive(t.Context()); err != nil || m != (Message{2, i, i * i}) {
+		if m, err := s.Receive(t.Context()); err != nil || m != (Message{Kind: 2, A: i, B: i * i}) {
 			t.Fatalf("cell %d: %+v, %v", i, m, err)
 		}
 	}

@@ -74,18 +74,20 @@ func echoed(i uint32) (question, answer resident.Message) {
 // and of another group.
 func askGroups(s *resident.Session, to uint32, answers int, i uint32) (ok bool, err error) {
 	question, want := echoed(i)
-	if err := s.SendTo(to, question); err != nil {
+	question.Group = to
+	if err := s.Send(question); err != nil {
 		return false, err
 	}
 	ok = true
 	var seen [barrierGroups]bool
 	for range answers {
-		m, group, err := receiveFrom(s)
+		m, err := receive(s)
 		if err != nil {
 			return false, err
 		}
-		ok = ok && m == want && !seen[group] && (to == resident.Broadcast || group == to)
-		seen[group] = true
+		want.Group = m.Group
+		ok = ok && m == want && !seen[m.Group] && (to == resident.Broadcast || m.Group == to)
+		seen[m.Group] = true
 	}
 	return ok, nil
 }

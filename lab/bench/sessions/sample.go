@@ -36,21 +36,14 @@ func (r *run) sample(once func(i uint32) error) ([]time.Duration, error) {
 
 // receive spins until the kernel's next message arrives.
 func receive(s *resident.Session) (resident.Message, error) {
-	m, _, err := receiveFrom(s)
-	return m, err
-}
-
-// receiveFrom spins until the kernel's next message arrives, and returns it with the
-// group that sent it.
-func receiveFrom(s *resident.Session) (resident.Message, uint32, error) {
 	for began := time.Now(); ; {
 		for range 1024 {
-			if m, group, ok := s.TryReceiveFrom(); ok {
-				return m, group, nil
+			if m, ok := s.TryReceive(); ok {
+				return m, nil
 			}
 		}
 		if time.Since(began) > answerTimeout {
-			return resident.Message{}, 0, errors.Join(fmt.Errorf("no answer within %v", answerTimeout), s.Err())
+			return resident.Message{}, errors.Join(fmt.Errorf("no answer within %v", answerTimeout), s.Err())
 		}
 	}
 }

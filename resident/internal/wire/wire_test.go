@@ -4,22 +4,22 @@ import "testing"
 
 // TestPartialMessagesAreDetected flips every bit of a message.
 func TestPartialMessagesAreDetected(t *testing.T) {
-	m := Message{3, 1 << 20, 0xffff}
-	word := m.Word(9000, 0)
-	if !m.isWhole(word, 9000, 0) || m.isWhole(word, 9001, 0) {
+	m := Message{Kind: 3, A: 1 << 20, B: 0xffff}
+	word := m.Word(9000)
+	if !m.isWhole(word, 9000) || m.isWhole(word, 9001) {
 		t.Error("a whole message is not accepted, or accepted as the next one")
 	}
 	groups := []uint32{0, 1, 2, 130, 65534, ^uint32(0)}
 	for _, group := range groups {
 		for _, other := range groups {
-			if m.isWhole(m.Word(9000, group), 9000, other) != (group == other) {
+			if (Message{3, 7, 8, other}).isWhole(Message{3, 7, 8, group}.Word(9000), 9000) != (group == other) {
 				t.Errorf("a message of group %d, read as one of group %d", group, other)
 			}
 		}
 	}
 	for bit := range 32 {
-		for _, torn := range []Message{{m.Kind ^ 1<<bit, m.A, m.B}, {m.Kind, m.A ^ 1<<bit, m.B}, {m.Kind, m.A, m.B ^ 1<<bit}} {
-			if torn.isWhole(word, 9000, 0) {
+		for _, torn := range []Message{{m.Kind ^ 1<<bit, m.A, m.B, 0}, {m.Kind, m.A ^ 1<<bit, m.B, 0}, {m.Kind, m.A, m.B ^ 1<<bit, 0}} {
+			if torn.isWhole(word, 9000) {
 				t.Errorf("%+v is accepted for %+v", torn, m)
 			}
 		}
@@ -31,24 +31,25 @@ func TestPartialMessagesAreDetected(t *testing.T) {
 func TestOutboxesReturnMessagesInOrder(t *testing.T) {
 	s := make(Shared, SharedWords)
 	for n := uint32(1); n <= 2*OutboxLength+3; n++ {
-		m := Message{n, ^n, 7}
+		m := Message{n, ^n, 7, 0}
 		at := AtOutbox + OutboxWords*int((n-1)%OutboxLength)
 		s[at+1], s[at+2], s[at+3] = m.Kind, m.A, m.B
-		if _, _, ok := Outboxes[0].Read(s, n); ok {
+		if _, ok := Outboxes[0].Read(s, n); ok {
 			t.Fatalf("message %d is accepted without its word", n)
 		}
-		s.WriteMessage(at, m, m.Word(n, 0))
-		if got, group, ok := Outboxes[0].Read(s, n); !ok || got != m || group != 0 {
+		s.WriteMessage(at, m, m.Word(n))
+		if got, ok := Outboxes[0].Read(s, n); !ok || got != m {
 			t.Fatalf("message %d is %+v, %v", n, got, ok)
 		}
 		at = AtSecondaryOutbox + SecondaryOutboxWords*int((n-1)%OutboxLength)
-		s[at+4] = 1 + n%5
-		if _, _, ok := Outboxes[1].Read(s, n); ok {
+		m.Group = 1 + n%5
+		s[at+4] = m.Group
+		if _, ok := Outboxes[1].Read(s, n); ok {
 			t.Fatalf("secondary message %d is accepted without its word", n)
 		}
-		s.WriteMessage(at, m, m.Word(n, 1+n%5))
-		if got, group, ok := Outboxes[1].Read(s, n); !ok || got != m || group != 1+n%5 {
-			t.Fatalf("secondary message %d is %+v of group %d, %v", n, got, group, ok)
+		s.WriteMessage(at, m, m.Word(n))
+		if got, ok := Outboxes[1].Read(s, n); !ok || got != m {
+			t.Fatalf("secondary message %d is %+v, %v", n, got, ok)
 		}
 	}
 }
