@@ -16,12 +16,3 @@ type Capabilities struct {
 
 	cutTicks bool // for tests: a tick that the driver ends early is no error
 }
-
-// allowsCut reports whether the driver may end the loop over the steps of a tick.
-func (c *Capabilities) allowsCut() bool { return c != nil && c.cutTicks }
-
-// dispatchReturns reports whether a dispatch runs on after the call that issued it.
-func (c *Capabilities) dispatchReturns() bool { return c != nil && c.DispatchReturns }
-
-// coResident reports whether a number of groups run at the same time.
-func (c *Capabilities) coResident(groups uint32) bool { return c != nil && groups <= c.Residency }

@@ -230,10 +230,10 @@ func TestAnswersBetweenTicksAreSeenSoon(t *testing.T) {
 			t.Errorf("%s: %v after %d polls", name, got, polls)
 		}
 	}
-	visible := config{options: Options{Capabilities: &Capabilities{HostWritesSeen: true, KernelWritesSeen: true}}}
+	visible := config{caps: Capabilities{HostWritesSeen: true, KernelWritesSeen: true}}
 	hidden, unseen, synchronous := visible, visible, visible
-	hidden.options.Capabilities = &Capabilities{KernelWritesSeen: true}
-	unseen.options.Capabilities = nil
+	hidden.caps.HostWritesSeen = false
+	unseen.caps.KernelWritesSeen = false
 	synchronous.synchronous = true
 	for c, want := range map[*config]bool{&visible: true, &hidden: false, &unseen: false, &synchronous: false} {
 		if got := c.answersDuring(); got != want {

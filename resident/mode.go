@@ -43,7 +43,7 @@ func chooseMode(k Kernel, o Options, info glctx.Info) Mode {
 		limit = caps.LoopLimit
 		// Threads of a software driver that wait for each other share CPUs with all else: a
 		// bounded wait can end before a thread gets its turn.
-		m.GridBarrier = k.lockstep() && limit == 0 && caps.coResident(k.Groups) && !(info.Software() && k.Groups > 1)
+		m.GridBarrier = k.lockstep() && limit == 0 && k.Groups <= caps.Residency && !(info.Software() && k.Groups > 1)
 	}
 	if limit > 0 {
 		m.MaxSteps = uint32(min(max(1, loops.Turns(limit, k.stepTurns(), 0)), epochSteps))
@@ -92,7 +92,7 @@ func (c *Capabilities) persistentRefusal(k Kernel, maxSteps uint32) string {
 		return "the host does not see what the kernel writes during a dispatch"
 	case !c.DispatchReturns:
 		return "the driver runs a kernel within the call that dispatches it"
-	case k.lockstep() && !c.coResident(k.Groups):
+	case k.lockstep() && k.Groups > c.Residency:
 		return fmt.Sprintf("%d groups wait for each other after each phase, and %d can", k.Groups, c.Residency)
 	}
 	return ""

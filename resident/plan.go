@@ -24,11 +24,11 @@ func (c *config) commandFlags() uint32 {
 	}{
 		{c.kernel.lockstep(), wire.FlagLockstep},
 		{c.kernel.Claim, wire.FlagClaim},
-		{c.hostVisible(), wire.FlagHostVisible},
+		{c.caps.HostWritesSeen, wire.FlagHostVisible},
 		{c.mode.GridBarrier, wire.FlagGridBarrier},
 		{c.mode.Actual == Persistent, wire.FlagKeepIdle},
 		{c.groupsWait() && c.independentGroups(), wire.FlagBoundLead},
-		{c.groupsWait() && c.hostVisible() && !c.kernel.lockstep() && !c.kernel.Claim, wire.FlagWaitMessage},
+		{c.groupsWait() && c.caps.HostWritesSeen && !c.kernel.lockstep() && !c.kernel.Claim, wire.FlagWaitMessage},
 	} {
 		if f.set {
 			flags |= f.bit
@@ -44,15 +44,10 @@ func (c *config) groupsWait() bool {
 	return c.mode.Actual == Persistent && (c.options.test.groupsWait || !c.synchronous)
 }
 
-// hostVisible reports whether kernels see host writes during a dispatch.
-func (c *config) hostVisible() bool {
-	return c.options.Capabilities != nil && c.options.Capabilities.HostWritesSeen
-}
-
 // answersDuring reports whether a kernel sees a message during a dispatch and the host sees
 // its answer.
 func (c *config) answersDuring() bool {
-	return c.hostVisible() && c.options.Capabilities.KernelWritesSeen && !c.synchronous
+	return c.caps.HostWritesSeen && c.caps.KernelWritesSeen && !c.synchronous
 }
 
 // independentGroups reports whether groups do their steps at their own pace.
@@ -145,7 +140,7 @@ func (sc *scheduler) tickTime() time.Duration {
 // steps have become slower: 0 where the user set the steps, or no kernel sees the
 // request.
 func (sc *scheduler) timeLimit() time.Duration {
-	if sc.mode.Actual == Persistent || sc.options.Budget > 0 || !sc.hostVisible() {
+	if sc.mode.Actual == Persistent || sc.options.Budget > 0 || !sc.caps.HostWritesSeen {
 		return 0
 	}
 	return 2 * sc.tickTime()

@@ -68,19 +68,19 @@ func TestShortTicksAreQueuedTogether(t *testing.T) {
 // TestCommandFlags compares the flags for kernels, modes and drivers.
 func TestCommandFlags(t *testing.T) {
 	persistent := Mode{Actual: Persistent}
-	visible := Options{Capabilities: claimed}
+	visible := *claimed
 	for name, c := range map[string]struct {
 		config config
 		want   uint32
 	}{
 		"plain":      {config{kernel: Kernel{Groups: 2}}, 0},
-		"claim":      {config{kernel: Kernel{Claim: true}, options: visible}, wire.FlagClaim | wire.FlagHostVisible},
+		"claim":      {config{kernel: Kernel{Claim: true}, caps: visible}, wire.FlagClaim | wire.FlagHostVisible},
 		"phases":     {config{kernel: Kernel{Phases: 2}}, wire.FlagLockstep},
 		"barrier":    {config{kernel: Kernel{Phases: 2}, mode: Mode{Actual: Mega, GridBarrier: true}}, wire.FlagLockstep | wire.FlagGridBarrier},
-		"software":   {config{kernel: Kernel{Groups: 2}, mode: persistent, options: visible, synchronous: true}, wire.FlagKeepIdle | wire.FlagHostVisible},
-		"persistent": {config{kernel: Kernel{Groups: 2}, mode: persistent, options: visible}, wire.FlagKeepIdle | wire.FlagHostVisible | wire.FlagBoundLead | wire.FlagWaitMessage},
-		"one group":  {config{kernel: Kernel{Groups: 1}, mode: persistent, options: visible}, wire.FlagKeepIdle | wire.FlagHostVisible | wire.FlagWaitMessage},
-		"claims":     {config{kernel: Kernel{Groups: 2, Claim: true}, mode: persistent, options: visible}, wire.FlagClaim | wire.FlagKeepIdle | wire.FlagHostVisible},
+		"software":   {config{kernel: Kernel{Groups: 2}, mode: persistent, caps: visible, synchronous: true}, wire.FlagKeepIdle | wire.FlagHostVisible},
+		"persistent": {config{kernel: Kernel{Groups: 2}, mode: persistent, caps: visible}, wire.FlagKeepIdle | wire.FlagHostVisible | wire.FlagBoundLead | wire.FlagWaitMessage},
+		"one group":  {config{kernel: Kernel{Groups: 1}, mode: persistent, caps: visible}, wire.FlagKeepIdle | wire.FlagHostVisible | wire.FlagWaitMessage},
+		"claims":     {config{kernel: Kernel{Groups: 2, Claim: true}, mode: persistent, caps: visible}, wire.FlagClaim | wire.FlagKeepIdle | wire.FlagHostVisible},
 	} {
 		if got := c.config.commandFlags(); got != c.want {
 			t.Errorf("%s: flags %#x, not %#x", name, got, c.want)

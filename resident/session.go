@@ -35,7 +35,8 @@ type config struct {
 	kernel  Kernel
 	options Options
 	mode    Mode
-	group   [3]uint32 // size of a work group
+	caps    Capabilities // none without Options.Capabilities
+	group   [3]uint32    // size of a work group
 
 	// synchronous is set where a dispatch ends within the call that issues it: the GL
 	// thread does nothing else until then, so that no dispatch may last longer than a tick.
@@ -78,8 +79,11 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 		program.Release()
 		return nil, nil, err
 	}
-	cfg := &config{kernel: k, options: o, mode: mode, group: program.WorkGroup(),
-		synchronous: c.Info().Software() || !o.Capabilities.dispatchReturns()}
+	cfg := &config{kernel: k, options: o, mode: mode, group: program.WorkGroup()}
+	if o.Capabilities != nil {
+		cfg.caps = *o.Capabilities
+	}
+	cfg.synchronous = c.Info().Software() || !cfg.caps.DispatchReturns
 	sc := &scheduler{config: cfg, context: c, program: program, run: newRunState(o.test.base), epoch: 1, base: o.test.base,
 		checkpointed: time.Now(), clearRun: true}
 	err = c.Do(func(gl *glctx.GL) error { return sc.gl.makeBuffers(gl, k, bindings, program, o.test.mapping) })

@@ -223,7 +223,7 @@ func (sc *scheduler) spoiledBy(reasons uint32) error {
 	switch {
 	case reasons&wire.SpoiledByBarrier != 0:
 		return fmt.Errorf("%w: one of them went on without the others, so the state is wrong: all groups must call residentGridBarrier equally often; Kernel.Phases needs no such barrier", ErrBarrierStuck)
-	case reasons&wire.SpoiledByLoop != 0 && !sc.options.Capabilities.allowsCut():
+	case reasons&wire.SpoiledByLoop != 0 && !sc.caps.cutTicks:
 		return fmt.Errorf("%w: it ended a loop early, so the state is wrong: Kernel.Loops is %d, declare the loop turns of a step, or shorten the steps", ErrLoopLimit, sc.kernel.Loops)
 	}
 	return nil

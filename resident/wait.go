@@ -61,8 +61,7 @@ func (sc *scheduler) pollPolicy(f *submission) pace.PollPolicy {
 // ends exactly one. A fence behind every tick would take 3.5 us of the GPU's time on an
 // H200, and a trip to the GL thread.
 func (sc *scheduler) seesEnd() bool {
-	c := sc.options.Capabilities
-	seen := c != nil && c.KernelWritesSeen && !sc.synchronous || sc.options.test.unfenced
+	seen := sc.caps.KernelWritesSeen && !sc.synchronous || sc.options.test.unfenced
 	return seen && sc.chainLength() == 1 && sc.mode.Actual != Persistent
 }
 
@@ -134,11 +133,7 @@ func (sc *scheduler) sleepTime(p pace.PollPolicy, f *submission, elapsed time.Du
 // mayHaveEnded reports whether to poll the fence. Where the host sees kernel writes, a
 // tick that has not changed the status has not ended.
 func (sc *scheduler) mayHaveEnded(f *submission, p pace.PollPolicy, elapsed time.Duration) bool {
-	c := sc.options.Capabilities
-	if c == nil || !c.KernelWritesSeen {
-		return true
-	}
-	return sc.words.Load(wire.AtTicks) != f.beginsAt || p.Overdue(elapsed)
+	return !sc.caps.KernelWritesSeen || sc.words.Load(wire.AtTicks) != f.beginsAt || p.Overdue(elapsed)
 }
 
 // isOverlong reports whether a tick exceeds its limit. A tick that has not begun,
