@@ -20,7 +20,6 @@ import (
 
 // The folders of a recording, and the extensions of their files.
 const (
-	versionFolder   = "v1"
 	programsFolder  = "v1/programs"
 	processesFolder = "v1/processes"
 	programExt      = ".bin"

@@ -3,6 +3,7 @@
 package resident
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
@@ -106,12 +107,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Timeout, defaultTimeout)
 	setDefault(&o.CheckpointEvery, defaultCheckpoint)
 	setDefault(&o.ChainLength, defaultChain)
-	if o.test.epochSteps == 0 {
-		o.test.epochSteps = epochSteps
-	}
-	if o.Poll == 0 {
-		o.Poll = defaultPoll
-	}
+	o.test.epochSteps = cmp.Or(o.test.epochSteps, epochSteps)
+	o.Poll = cmp.Or(o.Poll, defaultPoll)
 	return o
 }
 

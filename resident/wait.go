@@ -194,7 +194,11 @@ func (sc *scheduler) pollFence(gl *glctx.GL, f *submission, timeout time.Duratio
 		return nil
 	}
 	polled := time.Now()
-	reached, err := waitFence(gl, f.fence, timeout)
+	reached, err := gl.WaitFence(f.fence, timeout)
+	if err == nil && reached {
+		gl.DeleteFence(f.fence)
+		err = gl.CheckLost()
+	}
 	if err != nil || !reached {
 		f.Missed = polled.Add(timeout)
 		return err
@@ -208,14 +212,4 @@ func (sc *scheduler) pollFence(gl *glctx.GL, f *submission, timeout time.Duratio
 	}
 	f.status = sc.words.ReadStatus()
 	return nil
-}
-
-// waitFence waits up to timeout for a fence, and deletes it if it is reached.
-func waitFence(gl *glctx.GL, fence glctx.Fence, timeout time.Duration) (reached bool, err error) {
-	reached, err = gl.WaitFence(fence, timeout)
-	if err != nil || !reached {
-		return false, err
-	}
-	gl.DeleteFence(fence)
-	return true, gl.CheckLost()
 }

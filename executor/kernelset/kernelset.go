@@ -3,6 +3,7 @@
 package kernelset
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -42,11 +43,7 @@ func Get(ctx context.Context, programs executor.Programs, files fs.FS, list ...K
 }
 
 func (k Kernel) get(ctx context.Context, programs executor.Programs, folder fs.FS) (*cache.Handle, error) {
-	file := k.File
-	if file == "" {
-		file = k.Name + ".comp"
-	}
-	source, err := shader.ReadSource(shader.Overlay{FS: folder, Texts: k.Texts}, file, k.Defines)
+	source, err := shader.ReadSource(shader.Overlay{FS: folder, Texts: k.Texts}, cmp.Or(k.File, k.Name+".comp"), k.Defines)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -105,9 +106,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"Outbox", &o.Outbox, 256, 4096},
 		{"RequestTicks", &o.RequestTicks, 64, 1 << 20},
 	} {
-		if *l.value == 0 {
-			*l.value = l.normal
-		}
+		*l.value = cmp.Or(*l.value, l.normal)
 		if *l.value < 1 || *l.value > l.largest {
 			return o, fmt.Errorf("actors: Options.%s is %d, it may be 1 to %d", l.name, *l.value, l.largest)
 		}

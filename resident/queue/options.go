@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/shadercache/shadercache/resident/internal/wire"
@@ -57,20 +58,16 @@ type Options struct {
 	Rounds int
 }
 
-// limit is the range and the default of one of the Options.
-type limit struct {
-	name    string
-	value   *int
-	normal  int
-	largest int
-}
-
 func (o Options) withDefaults() (Options, error) {
 	levels := 1
 	if o.Order == Priority {
 		levels = 4
 	}
-	for _, l := range []limit{
+	for _, l := range []struct {
+		name            string
+		value           *int
+		normal, largest int
+	}{
 		{"Levels", &o.Levels, levels, 32},
 		{"Capacity", &o.Capacity, 4096, 1 << 21},
 		{"Words", &o.Words, 1, 16},
@@ -79,9 +76,7 @@ func (o Options) withDefaults() (Options, error) {
 		{"Takes", &o.Takes, 16, 4096},
 		{"Rounds", &o.Rounds, 8, 64},
 	} {
-		if *l.value == 0 {
-			*l.value = l.normal
-		}
+		*l.value = cmp.Or(*l.value, l.normal)
 		if *l.value < 1 || *l.value > l.largest {
 			return o, fmt.Errorf("queue: Options.%s is %d, it may be 1 to %d", l.name, *l.value, l.largest)
 		}

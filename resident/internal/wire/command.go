@@ -56,7 +56,7 @@ type Status struct {
 	Ticks, Least, Most     uint32
 	Kind, Argument, Source uint32 // of the signal
 	Halted, Idle           uint32
-	Epoch, Active          uint32
+	Active                 uint32
 	Spoiled                uint32 // reasons why the state is wrong, as bits
 }
 
@@ -68,7 +68,7 @@ func (s Shared) ReadStatus() Status {
 	for tries := 1; ; tries++ {
 		v := Status{Ticks: s.Load(AtTicks), Least: s.Load(AtLeast), Most: s.Load(AtMost),
 			Kind: s.Load(AtKind), Argument: s.Load(AtArgument), Source: s.Load(AtSource),
-			Halted: s.Load(AtHalted), Idle: s.Load(AtIdle), Epoch: s.Load(AtEpoch), Active: s.Load(AtActive),
+			Halted: s.Load(AtHalted), Idle: s.Load(AtIdle), Active: s.Load(AtActive),
 			Spoiled: s.Load(AtSpoiled)}
 		if s.Load(AtTicks) == v.Ticks || tries == statusReads {
 			return v

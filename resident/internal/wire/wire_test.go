@@ -72,7 +72,7 @@ func TestCommandAndStatus(t *testing.T) {
 	for at := AtTicks; at <= AtSpoiled; at++ {
 		s[at] = uint32(at)
 	}
-	want := Status{AtTicks, AtLeast, AtMost, AtKind, AtArgument, AtSource, AtHalted, AtIdle, AtEpoch, AtActive, AtSpoiled}
+	want := Status{AtTicks, AtLeast, AtMost, AtKind, AtArgument, AtSource, AtHalted, AtIdle, AtActive, AtSpoiled}
 	if got := s.ReadStatus(); got != want || got.Progress() != AtLeast {
 		t.Errorf("status %+v", got)
 	}

@@ -61,7 +61,6 @@ const (
 	AtSource         = 40 // group that raised the signal
 	AtHalted         = 41 // groups that have halted
 	AtIdle           = 42 // groups that had nothing to do in their last step
-	AtEpoch          = 43 // epoch of the command that was executed
 	AtActive         = 44 // groups that did a step in this tick
 	AtSpoiled        = 45 // reasons why the state is wrong, of this tick or before, as bits; 0: it is right
 
