@@ -44,8 +44,8 @@ const (
 // meanwhile, wait without an end. A message to a session that has failed or is closed goes to
 // Receive.
 func (s *Session) Forward(kind uint32, to *Session, group uint32) error {
-	if to != nil && group >= to.mail.groups && group != Broadcast {
-		return fmt.Errorf("resident: forward to group %d of a kernel that has %d: the first one is 0", group, to.mail.groups)
+	if to != nil && group >= to.config.kernel.Groups && group != Broadcast {
+		return fmt.Errorf("resident: forward to group %d of a kernel that has %d: the first one is 0", group, to.config.kernel.Groups)
 	}
 	if err := s.run.err(); err != nil {
 		return err

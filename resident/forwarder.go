@@ -72,7 +72,7 @@ func (f *forwarder) run() {
 				continue
 			}
 			moved = moved || m
-			polls = polls || waiting || s.mail.persistent
+			polls = polls || waiting || s.config.mode.Actual == Persistent
 			spins = spins || !s.config.synchronous
 		}
 		now := time.Now()

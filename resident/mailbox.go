@@ -24,11 +24,9 @@ const Broadcast uint32 = 0xffffffff
 // mailbox exchanges messages with the kernel in mapped memory, and writes the control
 // word. It may be used from any goroutine, and uses no GL.
 type mailbox struct {
-	words      wire.Shared
-	groups     uint32
-	persistent bool // the dispatch runs until it is stopped
-	during     bool // answers may come during a dispatch
-	run        *runState
+	words  wire.Shared
+	config *config
+	run    *runState
 
 	// use is locked for reading while a caller accesses the words, and for writing when
 	// they are unmapped.
@@ -50,10 +48,6 @@ type mailbox struct {
 		moved   bool             // a message was forwarded since carry began
 		waiting bool             // one did not fit when it was tried last
 	}
-}
-
-func newMailbox(words wire.Shared, groups uint32, persistent bool, run *runState) *mailbox {
-	return &mailbox{words: words, groups: groups, persistent: persistent, run: run}
 }
 
 // enter begins an access to the words, and returns shader.ErrClosed once they are unmapped. leave
@@ -89,11 +83,11 @@ func (m *mailbox) load(at int) uint32 {
 // send puts a message into the inbox and returns its number, from 1. The caller has
 // entered.
 func (m *mailbox) send(message Message) (uint32, error) {
-	switch {
-	case message.Group == Broadcast && m.groups == 1:
+	switch groups := m.config.kernel.Groups; {
+	case message.Group == Broadcast && groups == 1:
 		message.Group = 0
-	case message.Group >= m.groups && message.Group != Broadcast:
-		return 0, fmt.Errorf("resident: message to group %d of a kernel that has %d: the first one is 0", message.Group, m.groups)
+	case message.Group >= groups && message.Group != Broadcast:
+		return 0, fmt.Errorf("resident: message to group %d of a kernel that has %d: the first one is 0", message.Group, groups)
 	}
 	if err := m.run.err(); err != nil {
 		return 0, err
@@ -232,7 +226,7 @@ func (m *mailbox) spin(met func() bool) bool {
 // nap polls for a condition of the mapped memory with short sleeps for pace.NapTime, in which
 // an answer comes that was missed between two dispatches.
 func (m *mailbox) nap(ctx context.Context, met func() bool) bool {
-	for began := time.Now(); m.during && ctx.Err() == nil && time.Since(began) < pace.NapTime; {
+	for began := time.Now(); m.config.answersDuring() && ctx.Err() == nil && time.Since(began) < pace.NapTime; {
 		pace.Sleep(pace.Backoff(pace.SpinTime+time.Since(began)), nil)
 		if met() {
 			return true
@@ -254,7 +248,7 @@ func (m *mailbox) waitAsleep(ctx context.Context, met func() bool) error {
 			return err
 		}
 		var sleep <-chan time.Time
-		if m.persistent {
+		if m.config.mode.Actual == Persistent {
 			sleep = time.After(pace.Backoff(pace.SpinTime + time.Since(began)))
 		}
 		select {

@@ -198,7 +198,11 @@ func TestATickTakesWhatWasSentBefore(t *testing.T) {
 
 // testMailbox returns a mailbox without a kernel.
 func testMailbox(groups uint32, persistent bool) *mailbox {
-	return newMailbox(make(wire.Shared, wire.SharedWords), groups, persistent, newRunState(0))
+	c := &config{kernel: Kernel{Groups: groups}}
+	if persistent {
+		c.mode.Actual = Persistent
+	}
+	return &mailbox{words: make(wire.Shared, wire.SharedWords), config: c, run: newRunState(0)}
 }
 
 // answer puts message number n of group 0 into the outbox, as a kernel does.
@@ -224,7 +228,7 @@ func TestAnswersBetweenTicksAreSeenSoon(t *testing.T) {
 		"ticks that show nothing": {t.Context(), false, 1, false},
 	} {
 		m, polls := testMailbox(1, false), 0
-		m.during = c.during
+		m.config.caps = Capabilities{HostWritesSeen: c.during, KernelWritesSeen: c.during}
 		got := m.nap(c.ctx, func() bool { polls++; return polls == c.answer })
 		if got != c.want || c.want && polls != c.answer || (polls > 0) != (c.during && c.ctx.Err() == nil) {
 			t.Errorf("%s: %v after %d polls", name, got, polls)

@@ -95,8 +95,7 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 		sc.release()
 		return nil, nil, fmt.Errorf("resident: %w", err)
 	}
-	sc.mail = newMailbox(sc.words, k.Groups, cfg.mode.Actual == Persistent, sc.run)
-	sc.mail.during = cfg.answersDuring()
+	sc.mail = &mailbox{words: sc.words, config: cfg, run: sc.run}
 	return &Session{context: c, config: cfg, run: sc.run, mail: sc.mail}, sc, nil
 }
 
