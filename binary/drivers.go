@@ -33,13 +33,13 @@ func (f fingerprintFile) isValid() bool {
 
 // FingerprintInfo describes one driver's part of a cache directory.
 type FingerprintInfo struct {
-	Label       string
-	Digest      shader.Digest
-	Dir         string // name below the cache directory
-	Programs    int
-	BlobBytes   int64       // on disk
-	RawBytes    int64       // of the program binaries
-	Fingerprint Fingerprint // zero where fingerprint.json is lost
+	Label       string        `json:"label"`
+	Digest      shader.Digest `json:"digest"`
+	Dir         string        `json:"folder"` // name below the cache directory
+	Programs    int           `json:"programs"`
+	BlobBytes   int64         `json:"blob_bytes"` // on disk
+	RawBytes    int64         `json:"raw_bytes"`  // of the program binaries
+	Fingerprint Fingerprint   `json:"-"`          // zero where fingerprint.json is lost
 }
 
 // fingerprintDir matches the results of Fingerprint.DirName.

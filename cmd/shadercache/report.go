@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/cmd/internal/doctor"
 	"github.com/shadercache/shadercache/cmd/internal/report"
+	"github.com/shadercache/shadercache/cmd/internal/top"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -68,7 +70,7 @@ func (o *options) report(f pageFlags) (err error) {
 	}
 	_, dir, err := o.OpenDirectory()
 	if err == nil && dir != nil {
-		r.Cache, err = report.ReadCache(dir)
+		r.Cache, err = top.NewWatcher(dir).Snapshot(time.Now())
 		if err == nil && r.Start != nil {
 			err = r.Start.CountOthers(dir)
 		}

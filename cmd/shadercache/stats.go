@@ -15,7 +15,6 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
-	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
@@ -72,7 +71,7 @@ type statsResult struct {
 	Quarantined      []noteLine        `json:"quarantined"`        // the driver crashed or hung with them
 	Suspects         []noteLine        `json:"suspects"`           // a process ended while the driver had them: to be tried
 	Starts           startsLine        `json:"starts"`             // what starts did since a time
-	Lifetime         lifetimeLine      `json:"lifetime"`           // everything since the directory was made, or since --zero
+	Lifetime         cli.Figures       `json:"lifetime"`           // everything since the directory was made, or since --zero, also by preload
 	Levels           []levelLine       `json:"levels"`             // that requests go through, the same time as lifetime
 	Seen             []fleet.Seen      `json:"seen,omitempty"`     // the latest heads of remotes
 	Zeroed           bool              `json:"zeroed"`             // --zero made the figures begin again
@@ -84,16 +83,9 @@ type statsResult struct {
 
 // fingerprintLine is one driver.
 type fingerprintLine struct {
-	Label     string        `json:"label"`
-	Folder    string        `json:"folder"` // in the cache directory
-	Digest    shader.Digest `json:"digest"`
-	Current   bool          `json:"current"` // the driver of one of devices
-	Programs  int           `json:"programs"`
-	BlobBytes int64         `json:"blob_bytes"` // on disk
-	RawBytes  int64         `json:"raw_bytes"`  // as the driver made them
-
-	// SourceOnly is why its program binaries are not used; "" when they are.
-	SourceOnly string `json:"source_only"`
+	binary.FingerprintInfo
+	Current    bool   `json:"current"`     // the driver of one of devices
+	SourceOnly string `json:"source_only"` // why its program binaries are not used; "" when they are
 }
 
 // noteLine is a program in quarantine, or a suspect.
@@ -118,16 +110,6 @@ func newExecLine(runs []binary.Run) (line execLine) {
 		line.Bytes += r.Bytes
 	}
 	return line
-}
-
-// lifetimeLine holds the counters of the directory.
-type lifetimeLine struct {
-	ResidentHits uint64  `json:"resident_hits"` // requests answered by a resident program
-	DiskHits     uint64  `json:"disk_hits"`     // programs loaded from disk, also by preload
-	Compiles     uint64  `json:"compiles"`      // programs compiled, also by preload
-	Rejected     uint64  `json:"rejected"`      // binaries that the driver refused
-	Evictions    uint64  `json:"evictions"`     // programs evicted from memory
-	SavedMillis  float64 `json:"saved_ms"`      // compile time less load time
 }
 
 func (o *options) statsCommand() cli.Command {
@@ -227,32 +209,17 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 		return r, nil
 	}
 	for _, f := range infos {
-		r.Fingerprints = append(r.Fingerprints, fingerprintLine{
-			Label:     f.Label,
-			Folder:    f.Dir,
-			Digest:    f.Digest,
-			Current:   isCurrent(r.Devices, f.Digest),
-			Programs:  f.Programs,
-			BlobBytes: f.BlobBytes,
-			RawBytes:  f.RawBytes,
-		})
+		r.Fingerprints = append(r.Fingerprints, fingerprintLine{FingerprintInfo: f, Current: isCurrent(r.Devices, f.Digest)})
 	}
 	lifetime, err := dir.Lifetime()
 	if err != nil {
 		return nil, err
 	}
-	r.counters, r.Lifetime = lifetime, lifetimeLine{
-		ResidentHits: lifetime.ResidentHits,
-		DiskHits:     lifetime.DiskHits,
-		Compiles:     lifetime.Compiles,
-		Rejected:     lifetime.Rejected,
-		Evictions:    lifetime.Evictions,
-		SavedMillis:  cli.Milliseconds(time.Duration(max(lifetime.SavedNanos, 0))),
-	}
+	r.counters, r.Lifetime = lifetime, cli.NewFigures(lifetime)
 	r.Levels, r.Seen = newLevels(lifetime, fleet.DirCounters(dir)), fleet.DirSeen(dir)
 	begin := beginOf(dir, since)
 	r.Starts, r.Exec = newStartsLine(dir, begin), newExecLine(dir.Runs(begin))
-	r.DriverCacheBytes = drivercache.Bytes(dir.DriverDir())
+	r.DriverCacheBytes = dir.DriverBytes()
 	r.BenchBytes = bytesBelow(bench.Dir(path))
 	return r, o.ForStores(dir, func(folder string, store *binary.Store) error {
 		for i := range r.Fingerprints {

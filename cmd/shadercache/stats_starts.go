@@ -11,22 +11,8 @@ import (
 
 // startsLine holds the figures of starts.
 type startsLine struct {
-	Since            *time.Time `json:"since"`              // begin of the figures; null = the first start that is known
-	Starts           uint64     `json:"starts"`             // processes that got programs
-	ResidentHits     uint64     `json:"resident_hits"`      // requests answered by a resident program
-	MemoryHits       uint64     `json:"memory_hits"`        // programs that were evicted and loaded again from memory
-	DiskHits         uint64     `json:"disk_hits"`          // programs loaded from disk
-	Compiles         uint64     `json:"compiles"`           // programs compiled
-	Rejected         uint64     `json:"rejected"`           // binaries that the driver refused
-	CompilesPerStart float64    `json:"compiles_per_start"` // mean
-	DiskRate         float64    `json:"disk_rate"`          // disk_hits of disk_hits and compiles, 0 to 1
-	ResidentRate     float64    `json:"resident_rate"`      // resident_hits of all requests, 0 to 1
-	FirstMillis      float64    `json:"first_ms"`           // mean, 0 = unknown: from the begin of the cache until the first program was ready
-	SavedMillis      float64    `json:"saved_ms"`           // compile time less load time
-
-	// MachineCodeMisses is the number of programs that were loaded and whose machine code
-	// the driver made again.
-	MachineCodeMisses uint64 `json:"machine_code_misses"`
+	Since *time.Time `json:"since"` // begin of the figures; null = the first start that is known
+	cli.Figures
 }
 
 // beginOf returns the begin of the figures of the latest time; of all where since is 0.
@@ -43,22 +29,8 @@ func beginOf(dir *binary.Dir, since time.Duration) time.Time {
 // newStartsLine sums up the starts since a time.
 func newStartsLine(dir *binary.Dir, begin time.Time) startsLine {
 	c := cli.SumStarts(dir.Starts(begin))
-	line := startsLine{
-		Starts:       c.Starts,
-		ResidentHits: c.ResidentHits,
-		MemoryHits:   c.MemoryHits,
-		DiskHits:     c.DiskHits,
-		Compiles:     c.Compiles - min(c.StoreOnly, c.Compiles),
-		Rejected:     c.Rejected,
-
-		MachineCodeMisses: c.MachineCodeMisses,
-
-		CompilesPerStart: c.CompilesPerStart(),
-		DiskRate:         c.DiskRate(),
-		ResidentRate:     c.ResidentRate(),
-		FirstMillis:      cli.Milliseconds(c.FirstReady()),
-		SavedMillis:      cli.Milliseconds(time.Duration(max(c.SavedNanos, 0))),
-	}
+	line := startsLine{Figures: cli.NewFigures(c)}
+	line.Compiles -= min(c.StoreOnly, c.Compiles)
 	if !begin.IsZero() {
 		line.Since = &begin
 	}

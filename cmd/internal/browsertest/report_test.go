@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/cmd/internal/browsertest"
 	"github.com/shadercache/shadercache/cmd/internal/doctor"
 	"github.com/shadercache/shadercache/cmd/internal/report"
+	"github.com/shadercache/shadercache/cmd/internal/top"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -61,12 +63,12 @@ func recording(n int) trace.Recording {
 // newReport returns a report with all parts.
 func newReport(n int) *report.Report {
 	r := &report.Report{Start: report.New(recording(n)), Before: report.New(recording(n / 2)),
-		Cache: &report.Cache{Dir: "/home/user/.cache/shadercache", Programs: n, ProgramBytes: 123456, DriverBytes: 7654321, LimitBytes: 2 << 30},
+		Cache: &top.Snapshot{Dir: "/home/user/.cache/shadercache", Programs: n, ProgramBytes: 123456, DriverBytes: 7654321, LimitBytes: 2 << 30},
 		Checks: []doctor.Finding{{Check: "driver cache", Level: "wrong", Detail: "the driver's own cache is off: MESA_SHADER_CACHE_DISABLE is set, so each start makes all machine code again", Fix: "unset MESA_SHADER_CACHE_DISABLE"},
 			{Check: "directory", Level: "good", Detail: "it can be used"}, {Check: "volume", Level: "note", Detail: "the directory is on a network volume"}}}
 	for i := range 5 {
-		r.Cache.History = append(r.Cache.History, report.Period{Time: recording(0).Began.Add(time.Duration(i) * time.Hour), Driver: "llvmpipe-1f0c3a2b", Starts: 1,
-			Compiles: uint64(5 - i), DiskHits: uint64(i), MadeMillis: 12.5 * float64(i)})
+		r.Cache.Starts = append(r.Cache.Starts, top.Start{Time: recording(0).Began.Add(-time.Duration(i) * time.Hour), Driver: "llvmpipe-1f0c3a2b",
+			Figures: cli.Figures{Starts: 1, Compiles: uint64(i), DiskHits: uint64(5 - i), MadeMillis: 12.5 * float64(5-i)}})
 	}
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cmd/internal/doctor"
+	"github.com/shadercache/shadercache/cmd/internal/top"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -15,7 +16,7 @@ import (
 type Report struct {
 	Start  *Start           `json:"start,omitempty"`  // of the trace; none: no trace was given
 	Before *Start           `json:"before,omitempty"` // of the trace to compare with
-	Cache  *Cache           `json:"cache,omitempty"`  // of the cache directory; none: it was not read
+	Cache  *top.Snapshot    `json:"cache,omitempty"`  // of the cache directory; none: it was not read
 	Checks []doctor.Finding `json:"checks,omitempty"` // what doctor found
 }
 
@@ -194,16 +195,16 @@ func isProgramWork(name string) bool {
 
 // Slowest returns the n programs that took longest to be made.
 func (s *Start) Slowest(n int) []Program {
-	return top(s.Programs, n, func(p Program) float64 { return p.MadeMillis() })
+	return most(s.Programs, n, func(p Program) float64 { return p.MadeMillis() })
 }
 
 // Largest returns the n programs with the largest binaries.
 func (s *Start) Largest(n int) []Program {
-	return top(s.Programs, n, func(p Program) float64 { return float64(p.Bytes) })
+	return most(s.Programs, n, func(p Program) float64 { return float64(p.Bytes) })
 }
 
-// top returns the n programs with the largest values above 0.
-func top(all []Program, n int, value func(Program) float64) []Program {
+// most returns the n programs with the largest values above 0.
+func most(all []Program, n int, value func(Program) float64) []Program {
 	sorted := slices.Clone(all)
 	sorted = slices.DeleteFunc(sorted, func(p Program) bool { return value(p) <= 0 })
 	slices.SortStableFunc(sorted, func(a, b Program) int { return cmp.Compare(value(b), value(a)) })

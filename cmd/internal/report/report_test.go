@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/cmd/internal/doctor"
+	"github.com/shadercache/shadercache/cmd/internal/top"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -120,7 +121,7 @@ func TestManifestIsInTheOrderOfUse(t *testing.T) {
 }
 
 func TestPage(t *testing.T) {
-	r := Report{Start: New(started()), Before: New(started()), Cache: &Cache{Dir: "/tmp/<u>"},
+	r := Report{Start: New(started()), Before: New(started()), Cache: &top.Snapshot{Dir: "/tmp/<u>"},
 		Checks: []doctor.Finding{{Check: "driver cache", Level: "wrong", Detail: "off", Fix: "unset MESA_SHADER_CACHE_DISABLE"}}}
 	r.Before.Origins.Compiled = 1_234_567
 	var b bytes.Buffer

@@ -7,7 +7,6 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/cli"
-	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -20,21 +19,10 @@ type Snapshot struct {
 	DriverBytes  int64     `json:"driver_bytes"`  // of the driver's own cache
 	LimitBytes   int64     `json:"limit_bytes"`   // of the directory, 0: no limit
 
-	Hour      Figures    `json:"hour"`      // of the starts that ended within the latest hour
-	Processes []Process  `json:"processes"` // that have files of the directory open, the latest first
-	Compiled  []Compiled `json:"compiled"`  // programs, the latest first
-	Starts    []Start    `json:"starts"`    // that ended, the latest first
-}
-
-// Figures are what starts did.
-type Figures struct {
-	Starts       uint64  `json:"starts"`
-	Compiles     uint64  `json:"compiles"`
-	DiskHits     uint64  `json:"disk_hits"`
-	ResidentHits uint64  `json:"resident_hits"`
-	DiskRate     float64 `json:"disk_rate"`     // disk_hits of disk_hits and compiles, 0 to 1
-	ResidentRate float64 `json:"resident_rate"` // resident_hits of all requests, 0 to 1
-	MadeMillis   float64 `json:"made_ms"`       // spent compiling, loading and priming
+	Hour      cli.Figures `json:"hour"`      // of the starts that ended within the latest hour
+	Processes []Process   `json:"processes"` // that have files of the directory open, the latest first
+	Compiled  []Compiled  `json:"compiled"`  // programs, the latest first
+	Starts    []Start     `json:"starts"`    // that ended, the latest first
 }
 
 // Process uses the directory.
@@ -55,13 +43,13 @@ type Compiled struct {
 
 // Start is what one process did, or several that were summed up.
 type Start struct {
-	Time    time.Time `json:"time"` // when it ended
-	Driver  string    `json:"driver"`
-	Figures Figures   `json:"figures"`
+	Time    time.Time   `json:"time"`   // when it ended
+	Driver  string      `json:"driver"` // folder in the cache directory
+	Figures cli.Figures `json:"figures"`
 }
 
 // shown is how many programs and starts a snapshot has.
-const shown = 20
+const shown = 60
 
 // Watcher takes snapshots of a directory. It opens each program's file once.
 type Watcher struct {
@@ -77,7 +65,7 @@ func NewWatcher(dir *binary.Dir) *Watcher {
 
 // Snapshot returns the state now.
 func (w *Watcher) Snapshot(now time.Time) (*Snapshot, error) {
-	s := &Snapshot{Time: now.UTC(), Dir: w.dir.Path(), DriverBytes: drivercache.Bytes(w.dir.DriverDir()),
+	s := &Snapshot{Time: now.UTC(), Dir: w.dir.Path(), DriverBytes: w.dir.DriverBytes(),
 		Processes: processes(w.dir.Path()), Compiled: []Compiled{}, Starts: []Start{}}
 	settings, err := w.dir.Settings()
 	if err != nil {
@@ -96,15 +84,10 @@ func (w *Watcher) Snapshot(now time.Time) (*Snapshot, error) {
 	s.Compiled = append(s.Compiled, w.compiled[:min(shown, len(w.compiled))]...)
 	all := w.dir.Starts(time.Time{})
 	for _, start := range slices.Backward(all[max(0, len(all)-shown):]) {
-		s.Starts = append(s.Starts, Start{start.Time, start.Driver, newFigures(start.Counters)})
+		s.Starts = append(s.Starts, Start{start.Time, start.Driver, cli.NewFigures(start.Counters)})
 	}
-	s.Hour = newFigures(cli.SumStarts(w.dir.Starts(now.Add(-time.Hour))))
+	s.Hour = cli.NewFigures(cli.SumStarts(w.dir.Starts(now.Add(-time.Hour))))
 	return s, nil
-}
-
-func newFigures(c binary.Counters) Figures {
-	return Figures{Starts: c.Starts, Compiles: c.Compiles, DiskHits: c.DiskHits, ResidentHits: c.ResidentHits,
-		DiskRate: c.DiskRate(), ResidentRate: c.ResidentRate(), MadeMillis: float64(c.CompileNanos+c.LoadNanos) / 1e6}
 }
 
 // look finds what is new in the store of a driver, and what is gone.

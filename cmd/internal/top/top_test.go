@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -58,7 +59,7 @@ func snapshot(t *testing.T, w *Watcher) *Snapshot {
 func TestSnapshotsSeeCompiles(t *testing.T) {
 	dir := openDir(t)
 	w := NewWatcher(dir)
-	if s := snapshot(t, w); s.Programs != 0 || len(s.Compiled)+len(s.Starts) != 0 || s.Hour != (Figures{}) {
+	if s := snapshot(t, w); s.Programs != 0 || len(s.Compiled)+len(s.Starts) != 0 || s.Hour != (cli.Figures{}) {
 		t.Errorf("an empty directory: %+v", s)
 	}
 	now := time.Now()
@@ -129,7 +130,7 @@ func TestLinesFit(t *testing.T) {
 		Processes: []Process{{4194304, strings.Repeat("p", 90), time.Now()}}}
 	for range 20 {
 		s.Compiled = append(s.Compiled, Compiled{time.Now(), "a\x1b[2J" + strings.Repeat("\u00e4", 90), "driver", 123456.7, 1 << 40})
-		s.Starts = append(s.Starts, Start{time.Now().Add(-48 * time.Hour), strings.Repeat("d", 90), Figures{Compiles: 1e7, DiskHits: 1e7, ResidentHits: 1e7, DiskRate: 1}})
+		s.Starts = append(s.Starts, Start{time.Now().Add(-48 * time.Hour), strings.Repeat("d", 90), cli.Figures{Compiles: 1e7, DiskHits: 1e7, ResidentHits: 1e7, DiskRate: 1}})
 	}
 	for _, size := range []Size{{80, 24}, {120, 50}, {40, 10}, {80, 0}, {}} {
 		var b bytes.Buffer
