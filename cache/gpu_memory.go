@@ -10,8 +10,8 @@ const gpuMemoryInterval = time.Second
 
 // GPUMemory is the memory of a GPU, of all processes together, in bytes.
 type GPUMemory struct {
-	Total int64 `json:"total_bytes"` // 0: the driver does not say
-	Free  int64 `json:"free_bytes"`  // as of the last query: see Cache.GPUMemory
+	Total int64 `json:"total_bytes"` // of memory; 0: the driver does not say
+	Free  int64 `json:"free_bytes"`  // of memory, as of the last query: see Cache.GPUMemory
 }
 
 // GPUMemory asks the driver for the memory of the GPU, where it has an answer: NVIDIA's

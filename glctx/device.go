@@ -11,14 +11,14 @@ import (
 // Device is a GPU as EGL lists it, without a context. Fields that neither EGL nor the
 // system has are "".
 type Device struct {
-	Index    int    // for Options.Device
-	UUID     string // 32 hexadecimal digits
-	Name     string // EGL_RENDERER_EXT; with a context Info.GPU has it too
-	Driver   string // EGL_DRIVER_NAME_EXT
-	Node     string // the file below /dev/dri
-	PCI      string // address: 0000:17:00.0
-	NUMA     int    // node that the GPU is nearest to; -1 where the system has none
-	Software bool   // kernels run on the CPU
+	Index    int    `json:"index"`      // for Options.Device; -1: the one that is used without it
+	UUID     string `json:"uuid"`       // 32 hexadecimal digits; "" where the driver has none
+	Name     string `json:"name"`       // of the GPU: EGL_RENDERER_EXT; with a context Info.GPU has it too
+	Driver   string `json:"egl_driver"` // of the driver: EGL_DRIVER_NAME_EXT
+	Node     string `json:"node"`       // the file below /dev/dri; "" = none
+	PCI      string `json:"pci"`        // address: 0000:17:00.0; "" = unknown
+	NUMA     int    `json:"numa"`       // node that the GPU is nearest to; -1 where the system has none
+	Software bool   `json:"software"`   // kernels run on the CPU
 }
 
 // noNUMA is what Linux has for a device that is near no node.

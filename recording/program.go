@@ -71,19 +71,22 @@ type Module struct {
 }
 
 // Constant is the value of a specialization constant.
-type Constant struct{ Index, Value uint32 }
+type Constant struct {
+	Index uint32 `json:"index"`
+	Value uint32 `json:"value"`
+}
 
 // Attribute is the location of a vertex attribute.
 type Attribute struct {
-	Location uint32
-	Name     string
+	Location uint32 `json:"location"`
+	Name     string `json:"name"`
 }
 
 // Output is the colour number of an output of the fragment stage.
 type Output struct {
-	Number uint32
-	Index  uint32
-	Name   string
+	Number uint32 `json:"number"` // of the colour
+	Index  uint32 `json:"index"`
+	Name   string `json:"name"`
 }
 
 // Feedback is the list of outputs that transform feedback captures.

@@ -14,20 +14,12 @@ import (
 
 // DeviceLine is a GPU in the result of a command: what EGL, the system and a context have.
 type DeviceLine struct {
-	Index      int    `json:"index"`       // for --device; -1 = the one that is used without it
-	UUID       string `json:"uuid"`        // 32 hexadecimal digits; "" where the driver has none
-	Name       string `json:"name"`        // of the GPU
-	Driver     string `json:"driver"`      // its name and build
-	Software   bool   `json:"software"`    // kernels run on the CPU
-	TotalBytes int64  `json:"total_bytes"` // of memory; 0 = unknown
-	FreeBytes  int64  `json:"free_bytes"`  // of memory; 0 = unknown
-	PCI        string `json:"pci"`         // address; "" = unknown
-	NUMA       int    `json:"numa"`        // node that the GPU is nearest to; -1 = unknown
-	Node       string `json:"node"`        // file below /dev/dri; "" = none
-	Folder     string `json:"folder"`      // in the cache directory, with its programs
-	Programs   int    `json:"programs"`    // in the folder
-	Error      string `json:"error"`       // why no context can be opened; "" where one can
-	EGLDriver  string `json:"egl_driver"`  // name of the driver in EGL; "" = unknown
+	glctx.Device // Index is -1 for the one that is used without --device
+	cache.GPUMemory
+	Driver   string `json:"driver"`   // its name and build
+	Folder   string `json:"folder"`   // in the cache directory, with its programs
+	Programs int    `json:"programs"` // in the folder
+	Error    string `json:"error"`    // why no context can be opened; "" where one can
 
 	Fingerprint binary.Fingerprint `json:"-"` // zero where there is an error
 	Err         error              `json:"-"` // that of Error
@@ -52,11 +44,6 @@ func (d *DeviceLine) Option() string {
 	return strconv.Itoa(d.Index)
 }
 
-// Memory returns the memory of the GPU, zero where it is unknown.
-func (d *DeviceLine) Memory() cache.GPUMemory {
-	return cache.GPUMemory{Total: d.TotalBytes, Free: d.FreeBytes}
-}
-
 // fail sets why no context can be opened.
 func (d *DeviceLine) fail(err error) { d.Err, d.Error = err, err.Error() }
 
@@ -72,7 +59,7 @@ func (d *DeviceLine) Context(options glctx.Options) *glctx.Context {
 	info := c.Info()
 	d.Name, d.Driver, d.Software = info.GPU, info.Driver, info.Software()
 	d.Fingerprint, d.Folder = info.Fingerprint, info.Fingerprint.DirName()
-	d.TotalBytes, d.FreeBytes = c.GPUMemory()
+	d.Total, d.Free = c.GPUMemory()
 	return c
 }
 
@@ -81,7 +68,7 @@ func (d *DeviceLine) Context(options glctx.Options) *glctx.Context {
 // chooses. It returns an error for a name that no GPU has.
 func (o *Options) ListDevices() ([]DeviceLine, error) {
 	if o.Device == "" {
-		return []DeviceLine{{Index: unlisted, NUMA: -1}}, nil
+		return []DeviceLine{{Device: glctx.Device{Index: unlisted, NUMA: -1}}}, nil
 	}
 	names, err := o.DeviceNames()
 	if err != nil {
@@ -102,9 +89,7 @@ func (o *Options) ListDevices() ([]DeviceLine, error) {
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, DeviceLine{
-			Index: d.Index, UUID: d.UUID, Name: d.Name, Software: d.Software, PCI: d.PCI, NUMA: d.NUMA, Node: d.Node, EGLDriver: d.Driver,
-		})
+		lines = append(lines, DeviceLine{Device: d})
 	}
 	return lines, nil
 }

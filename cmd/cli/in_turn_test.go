@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/shadercache/shadercache/glctx"
 )
 
 // The last --device counts, and nothing behind "--" is a flag.
@@ -37,12 +39,15 @@ func TestWithDevice(t *testing.T) {
 
 // GPUs with one folder are one model. One that cannot be opened is no model's.
 func TestModels(t *testing.T) {
+	onGPU := func(index int, folder string) DeviceLine {
+		return DeviceLine{Device: glctx.Device{Index: index}, Folder: folder}
+	}
 	broken := func(index int) DeviceLine {
-		d := DeviceLine{Index: index, Folder: "a"}
+		d := onGPU(index, "a")
 		d.fail(errors.New("broken"))
 		return d
 	}
-	lines := []DeviceLine{{Index: 0, Folder: "a"}, {Index: 1, Folder: "b"}, broken(2), {Index: 3, Folder: "a"}, broken(4), {Index: 0, Folder: "a"}}
+	lines := []DeviceLine{onGPU(0, "a"), onGPU(1, "b"), broken(2), onGPU(3, "a"), broken(4), onGPU(0, "a")}
 	var got [][]string
 	for _, turn := range turnsOf(lines, true) {
 		got = append(got, turn.Devices)

@@ -35,7 +35,7 @@ func (o *options) clearCommand() cli.Command {
 		Short:   "Delete everything in the cache",
 		Long:    clearUsage,
 		Example: "  shadercache clear --yes",
-		Flags:   &f, Unused: cli.GPUFlags, Result: deletion{},
+		Flags:   &f, Unused: cli.GPUFlags, Result: pruneResult{},
 		Check: func(*cobra.Command, []string) error {
 			if f.Yes && f.DryRun {
 				return errors.New("--yes and --dry-run exclude each other")
@@ -48,14 +48,14 @@ func (o *options) clearCommand() cli.Command {
 	}
 }
 
-func (o *options) clear(in io.Reader, yes, dryRun bool) (*deletion, error) {
+func (o *options) clear(in io.Reader, yes, dryRun bool) (*pruneResult, error) {
 	path, dir, err := o.OpenDirectory()
-	r := &deletion{pruneResult{Dir: path, DryRun: dryRun}}
+	r := &pruneResult{Dir: path, DryRun: dryRun}
 	if err != nil || dir == nil {
 		return r, err
 	}
 	if !yes && !dryRun {
-		would := deletion{pruneResult{Dir: path, DryRun: true}}
+		would := pruneResult{Dir: path, DryRun: true}
 		if would.PruneReport, err = clearAll(dir, would.listing(binary.PruneOptions{})); err != nil {
 			return nil, err
 		}

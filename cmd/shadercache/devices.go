@@ -68,7 +68,7 @@ func (r *devicesResult) Verdict() error {
 func (r *devicesResult) Print(w io.Writer) {
 	fmt.Fprintln(w, "index\tname\tmemory\tfree\tPCI\tNUMA\tprograms\tfolder\tUUID")
 	for _, d := range r.Devices {
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", d.Index, cmp.Or(d.Name, "-"), bytesOrUnknown(d.TotalBytes), bytesOrUnknown(d.FreeBytes),
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", d.Index, cmp.Or(d.Name, "-"), bytesOrUnknown(d.Total), bytesOrUnknown(d.Free),
 			cmp.Or(d.PCI, "-"), numaOrUnknown(d.NUMA), d.Programs, cmp.Or(d.Folder, "-"), cmp.Or(d.UUID, "-"))
 	}
 	for _, d := range r.Devices {

@@ -28,7 +28,7 @@ every file that would be deleted.
 --other-drivers keeps the drivers of the GPUs in --device, which may be several
 or all; without it that of the one that is used.`
 
-// pruneResult is what prune prints.
+// pruneResult is what prune, rm and clear print.
 type pruneResult struct {
 	Dir    string   `json:"dir"`             // the cache directory
 	DryRun bool     `json:"dry_run"`         // nothing was deleted
@@ -140,19 +140,14 @@ func (r *pruneResult) listFile(file string) {
 	r.Files = append(r.Files, filepath.ToSlash(name))
 }
 
-// printFiles prints Files and returns the verb for what happened, or would, to them.
-func (r *pruneResult) printFiles(w io.Writer) (verb string) {
+func (r *pruneResult) Print(w io.Writer) {
 	for _, file := range r.Files {
 		fmt.Fprintf(w, "  %s\n", cli.EscapeName(file))
 	}
+	verb := "deleted"
 	if r.DryRun {
-		return "would delete"
+		verb = "would delete"
 	}
-	return "deleted"
-}
-
-func (r *pruneResult) Print(w io.Writer) {
-	verb := r.printFiles(w)
 	fmt.Fprintf(w, "%s %s (%s) and %s of the driver (%s)", verb,
 		cli.Plural(r.Programs, "program"), cli.ReadableBytes(r.Bytes),
 		cli.Plural(r.DriverFiles, "file"), cli.ReadableBytes(r.DriverBytes))
@@ -160,10 +155,10 @@ func (r *pruneResult) Print(w io.Writer) {
 		fmt.Fprintf(w, ", %s of its slots", cli.Plural(r.DriverEntries, "record"))
 	}
 	if r.Fingerprints > 0 {
-		fmt.Fprintf(w, ", everything of %s", cli.Plural(r.Fingerprints, "other driver"))
+		fmt.Fprintf(w, ", everything of %s", cli.Plural(r.Fingerprints, "driver"))
 	}
 	if r.Leftovers > 0 {
-		fmt.Fprintf(w, ", %s", cli.Plural(r.Leftovers, "leftover file"))
+		fmt.Fprintf(w, ", %s", cli.Plural(r.Leftovers, "other file"))
 	}
 	fmt.Fprintf(w, "\nin %s\n", cli.EscapeName(r.Dir))
 	if l := r.Limits; l != nil {

@@ -22,38 +22,21 @@ The exit code is 1 when there is no such program, or its file is damaged.`
 // recordingInspection is what recording inspect prints.
 type recordingInspection struct {
 	recordedProgram
-	Separable   bool                `json:"separable"`   // GL_PROGRAM_SEPARABLE
-	Created     bool                `json:"created"`     // by glCreateShaderProgramv
-	Retrievable bool                `json:"retrievable"` // GL_PROGRAM_BINARY_RETRIEVABLE_HINT
-	Shaders     []recordedShader    `json:"shaders"`     // in the order of attachment
-	Attributes  []recordedAttribute `json:"attributes"`  // of glBindAttribLocation
-	Outputs     []recordedOutput    `json:"outputs"`     // of glBindFragDataLocationIndexed
-	Feedback    []string            `json:"feedback"`    // of glTransformFeedbackVaryings
-	program     *recording.Program
+	Separable   bool                  `json:"separable"`   // GL_PROGRAM_SEPARABLE
+	Created     bool                  `json:"created"`     // by glCreateShaderProgramv
+	Retrievable bool                  `json:"retrievable"` // GL_PROGRAM_BINARY_RETRIEVABLE_HINT
+	Shaders     []recordedShader      `json:"shaders"`     // in the order of attachment
+	Attributes  []recording.Attribute `json:"attributes"`  // of glBindAttribLocation
+	Outputs     []recording.Output    `json:"outputs"`     // of glBindFragDataLocationIndexed
+	Feedback    []string              `json:"feedback"`    // of glTransformFeedbackVaryings
 }
 
 type recordedShader struct {
-	Stage      string             `json:"stage"`
-	Bytes      int                `json:"bytes"`
-	Text       string             `json:"text,omitempty"`        // GLSL
-	EntryPoint string             `json:"entry_point,omitempty"` // of SPIR-V, whose module is left out
-	Constants  []recordedConstant `json:"constants,omitempty"`   // specialization of SPIR-V
-}
-
-type recordedConstant struct {
-	Index uint32 `json:"index"`
-	Value uint32 `json:"value"`
-}
-
-type recordedAttribute struct {
-	Location uint32 `json:"location"`
-	Name     string `json:"name"`
-}
-
-type recordedOutput struct {
-	Number uint32 `json:"number"` // of the colour
-	Index  uint32 `json:"index"`
-	Name   string `json:"name"`
+	Stage      string               `json:"stage"`
+	Bytes      int                  `json:"bytes"`
+	Text       string               `json:"text,omitempty"`        // GLSL
+	EntryPoint string               `json:"entry_point,omitempty"` // of SPIR-V, whose module is left out
+	Constants  []recording.Constant `json:"constants,omitempty"`   // specialization of SPIR-V
 }
 
 func (o *options) recordingInspectCommand() cli.Command {
@@ -119,18 +102,13 @@ func inspectRecorded(path, digits string) (*recordingInspection, error) {
 		return nil, err
 	}
 	r := &recordingInspection{
-		recordedProgram: newRecordedProgram(d, p, rec.Logs().Of(d)), program: p,
-		Separable: p.Separable, Created: p.Created, Retrievable: p.Retrievable,
-		Shaders: []recordedShader{}, Attributes: []recordedAttribute{}, Outputs: []recordedOutput{}, Feedback: []string{},
+		recordedProgram: newRecordedProgram(d, p, rec.Logs().Of(d)),
+		Separable:       p.Separable, Created: p.Created, Retrievable: p.Retrievable,
+		Shaders: []recordedShader{}, Attributes: append([]recording.Attribute{}, p.Attributes...),
+		Outputs: append([]recording.Output{}, p.Outputs...), Feedback: []string{},
 	}
 	for _, s := range p.Stages {
 		r.Shaders = append(r.Shaders, newRecordedShader(s))
-	}
-	for _, a := range p.Attributes {
-		r.Attributes = append(r.Attributes, recordedAttribute(a))
-	}
-	for _, out := range p.Outputs {
-		r.Outputs = append(r.Outputs, recordedOutput(out))
 	}
 	if p.Feedback != nil {
 		r.Feedback = append(r.Feedback, p.Feedback.Varyings...)
@@ -141,17 +119,14 @@ func inspectRecorded(path, digits string) (*recordingInspection, error) {
 func newRecordedShader(s recording.Stage) recordedShader {
 	line := recordedShader{Stage: s.Kind.String(), Bytes: s.Bytes(), Text: s.Text}
 	if s.Module != nil {
-		line.EntryPoint = s.Module.EntryPoint
-		for _, c := range s.Module.Constants {
-			line.Constants = append(line.Constants, recordedConstant(c))
-		}
+		line.EntryPoint, line.Constants = s.Module.EntryPoint, s.Module.Constants
 	}
 	return line
 }
 
 // writeTexts writes the texts of the shaders.
 func (r *recordingInspection) writeTexts(w io.Writer) error {
-	for _, s := range r.program.Stages {
+	for _, s := range r.Shaders {
 		if _, err := io.WriteString(w, s.Text); err != nil {
 			return err
 		}

@@ -6,14 +6,12 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/cmd/internal/replay"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/recording"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -113,21 +111,13 @@ func (r *preloadResult) replays() (indices []int) {
 
 // setReplayed fills in the result of a replay.
 func (p *preloadLine) setReplayed(r replay.Result) {
-	p.err = r.Err
-	switch {
-	case r.Err != nil && p.refusedBefore && errors.As(r.Err, new(*shader.CompileError)):
-		p.Origin, p.err = refused, nil
-	case r.Err != nil:
-	case r.Made:
-		p.Origin = job.Compiled.String()
-	default:
-		p.Origin = job.Disk.String()
-	}
-	if p.err != nil || p.Origin == refused {
+	if p.refusedBefore && errors.As(r.Err, new(*shader.CompileError)) {
+		p.Origin = refused
 		return
 	}
-	p.LoadMillis = cli.Milliseconds(time.Duration(r.LinkNanos))
-	p.PrimeMillis = cli.Milliseconds(time.Duration(r.PrimeNanos))
+	if p.set(r.PreloadResult); p.err != nil {
+		return
+	}
 	p.Primed = r.Primed.String()
 	if actual := r.Context.String(); actual != p.Context {
 		p.Replayed = actual

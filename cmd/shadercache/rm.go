@@ -31,12 +31,12 @@ func (o *options) rmCommand() cli.Command {
 		Example:  "  shadercache rm conv2d_3x3",
 		Args:     cli.SomeArguments("name at least one program: a name, a key or its first digits"),
 		Complete: o.completePrograms(cobra.ShellCompDirectiveNoFileComp),
-		Flags:    &f, Unused: cli.GPUFlags, Result: deletion{},
+		Flags:    &f, Unused: cli.GPUFlags, Result: pruneResult{},
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return o.rm(args, f.DryRun) },
 	}
 }
 
-func (o *options) rm(args []string, dryRun bool) (*deletion, error) {
+func (o *options) rm(args []string, dryRun bool) (*pruneResult, error) {
 	path, dir, err := o.OpenDirectory()
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func (o *options) rm(args []string, dryRun bool) (*deletion, error) {
 		}
 		keys = append(keys, found...)
 	}
-	r := &deletion{pruneResult{Dir: path, DryRun: dryRun}}
+	r := &pruneResult{Dir: path, DryRun: dryRun}
 	r.PruneReport, err = dir.DeletePrograms(keys, r.listing(binary.PruneOptions{}))
 	return r, err
 }

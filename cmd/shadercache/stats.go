@@ -292,7 +292,7 @@ func (r *statsResult) Print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "in %s, with %s of the driver's own cache\n", cli.EscapeName(r.Dir), cli.ReadableBytes(r.DriverCacheBytes))
 	if len(r.Devices) == 1 {
-		if text := cli.GPUMemoryText(r.Devices[0].Memory()); text != "" {
+		if text := cli.GPUMemoryText(r.Devices[0].GPUMemory); text != "" {
 			fmt.Fprintf(w, "the GPU has %s\n", text)
 		}
 	}
@@ -332,7 +332,7 @@ func printDevices(w io.Writer, devices []cli.DeviceLine) {
 		if d.Error != "" {
 			folder = "cannot be used: " + cli.EscapeName(d.Error)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\n", d.Index, cmp.Or(d.Name, "-"), bytesOrUnknown(d.TotalBytes), bytesOrUnknown(d.FreeBytes), d.Programs, folder)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\n", d.Index, cmp.Or(d.Name, "-"), bytesOrUnknown(d.Total), bytesOrUnknown(d.Free), d.Programs, folder)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/tune"
@@ -76,10 +77,7 @@ func (f tuneFlags) restriction() conv2d.Restriction {
 
 // tuneResult is what tune prints.
 type tuneResult struct {
-	GPU         string        `json:"gpu"`
-	Driver      string        `json:"driver"`
-	DriverCache string        `json:"driver_cache"`
-	Origin      cli.Origin    `json:"origin"`
+	bench.Header
 	Problems    []tunedResult `json:"problems"`
 	Interrupted bool          `json:"interrupted"` // it was ended early
 
@@ -90,26 +88,18 @@ type tuneResult struct {
 
 // tunedResult is the result for one problem.
 type tunedResult struct {
-	Problem    string           `json:"problem"`
-	Exact      bool             `json:"exact"`
-	NoCPU      bool             `json:"no_cpu"`
-	Known      bool             `json:"known"` // tuned before
-	Kept       bool             `json:"kept"`  // stored
-	Best       tune.Candidate   `json:"best"`
-	Right      int              `json:"right"`
-	Wrong      int              `json:"wrong"`
-	Failed     int              `json:"failed"`
-	Skipped    int              `json:"skipped"`
-	Timer      string           `json:"timer"`
-	Check      string           `json:"check"`
-	Elapsed    time.Duration    `json:"elapsed_ns"`
-	Spent      tune.Spent       `json:"spent"`
-	Candidates []tune.Candidate `json:"candidates,omitempty"` // with --all
-	Error      string           `json:"error,omitempty"`
-	Device     string           `json:"device,omitempty"` // of several: that measured it, or found it tuned before
-	Folder     string           `json:"folder,omitempty"` // of several: of the driver that it is for, in the cache directory
+	tune.Result
+	Known   bool   `json:"known"` // tuned before
+	Kept    bool   `json:"kept"`  // stored
+	Right   int    `json:"right"`
+	Wrong   int    `json:"wrong"`
+	Failed  int    `json:"failed"`
+	Skipped int    `json:"skipped"`
+	Error   string `json:"error,omitempty"`
+	Device  string `json:"device,omitempty"` // of several: that measured it, or found it tuned before
+	Folder  string `json:"folder,omitempty"` // of several: of the driver that it is for, in the cache directory
 
-	all []tune.Candidate
+	all []tune.Candidate // Candidates has them with --all
 }
 
 func (o *options) tuneCommand() cli.Command {
@@ -154,7 +144,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
-	r = &tuneResult{GPU: g.Name(), Driver: g.Driver(), DriverCache: g.DriverCacheState(), Origin: from, Problems: []tunedResult{}}
+	r = &tuneResult{Header: bench.Header{GPU: g.Name(), Driver: g.Driver(), Origin: from}.WithDriverCache(g), Problems: []tunedResult{}}
 	var winners []tune.Result
 	if f.Table != "" {
 		if err := addToTable(g.Name(), f.Table, nil); err != nil {
@@ -166,7 +156,7 @@ func (o *options) tune(shapes []conv2d.Shape, f tuneFlags) (r *tuneResult, err e
 		if there && !f.Again {
 			line := knownResult(s, f.restriction(), known)
 			r.Problems = append(r.Problems, line)
-			winners = append(winners, tune.Result{Problem: line.Problem, Best: line.Best})
+			winners = append(winners, line.Result)
 			continue
 		}
 		bar := o.NewBar(fmt.Sprintf("%v (%d of %d)", s, i+1, len(shapes)))
@@ -210,12 +200,9 @@ func (o *options) storeTuned(ctx context.Context, g *cli.GPU, s conv2d.Shape, fo
 }
 
 func newTunedResult(found tune.Result, all bool) tunedResult {
-	r := tunedResult{
-		Problem: found.Problem, Exact: found.Exact, NoCPU: found.NoCPU, Best: found.Best,
-		Timer: found.Timer, Check: found.Check, Elapsed: found.Elapsed, Spent: found.Spent, all: found.Candidates,
-	}
-	if all {
-		r.Candidates = found.Candidates
+	r := tunedResult{Result: found, all: found.Candidates}
+	if !all {
+		r.Candidates = nil
 	}
 	for _, c := range found.Candidates {
 		switch c.Verdict {
@@ -263,7 +250,8 @@ func (r *tuneResult) Print(w io.Writer) {
 		r.printTuneDevices(w)
 		fmt.Fprint(w, "GPU\t")
 	} else {
-		fmt.Fprintf(w, "%s\ndriver %s\ndriver's own cache: %s\n%s\n\n", r.GPU, r.Driver, r.DriverCache, r.Origin)
+		r.Header.Print(w, r.GPU)
+		fmt.Fprintln(w)
 	}
 	fmt.Fprint(w, "problem\tms\tGFLOP/s\terror\tright\twrong\tskipped\ttook\talgorithm\n")
 	for _, p := range r.Problems {
@@ -304,7 +292,7 @@ func (p *tunedResult) printCandidates(w io.Writer) {
 
 // knownResult returns the result for a problem that was tuned before.
 func knownResult(s conv2d.Shape, restriction conv2d.Restriction, t binary.Tuning) tunedResult {
-	r := tunedResult{Problem: s.String(), Exact: restriction.Exact, NoCPU: restriction.NoCPU, Known: true, Kept: true, Right: t.Candidates}
+	r := tunedResult{Result: tune.Result{Problem: s.String(), Exact: restriction.Exact, NoCPU: restriction.NoCPU}, Known: true, Kept: true, Right: t.Candidates}
 	// conv2d.Tuned has decoded it before.
 	_ = json.Unmarshal(t.Choice, &r.Best.Choice)
 	r.Best.Verdict, r.Best.Nanos, r.Best.GFLOPS, r.Best.MaxError = tune.Measured, t.Nanos, t.GFLOPS, t.MaxError

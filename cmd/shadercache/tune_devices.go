@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/conv2d/tune"
@@ -54,7 +55,7 @@ type tuner struct {
 func (o *options) tuneSeveral(cmd *cobra.Command, shapes []conv2d.Shape, f tuneFlags) (*tuneResult, error) {
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	r := &tuneResult{Origin: cli.NewOrigin(), Problems: []tunedResult{}}
+	r := &tuneResult{Header: bench.Header{Origin: cli.NewOrigin()}, Problems: []tunedResult{}}
 	lines, err := o.Devices()
 	if err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func (t *tuning) tuneModel(ctx context.Context, tuners []tuner) error {
 	})
 	progress.Finish()
 	for _, i := range left {
-		lines[i] = &tunedResult{Problem: t.shapes[i].String(), Folder: tuners[0].Folder, Error: "no GPU of this model was left to measure it"}
+		lines[i] = &tunedResult{Result: tune.Result{Problem: t.shapes[i].String()}, Folder: tuners[0].Folder, Error: "no GPU of this model was left to measure it"}
 	}
 	return t.addModel(tuners[0].GPU, slices.DeleteFunc(lines, func(line *tunedResult) bool { return line == nil }))
 }
@@ -133,7 +134,7 @@ func (t *tuning) addModel(gpu string, lines []*tunedResult) error {
 	for _, line := range lines {
 		t.result.Problems = append(t.result.Problems, *line)
 		if line.Error == "" {
-			winners = append(winners, tune.Result{Problem: line.Problem, Best: line.Best})
+			winners = append(winners, line.Result)
 		}
 	}
 	if t.table == "" || len(winners) == 0 {

@@ -15,14 +15,8 @@ import (
 
 // tuningLine is the tuning of one problem for one driver.
 type tuningLine struct {
-	Problem    string          `json:"problem"`    // as tune reads it
-	Driver     string          `json:"driver"`     // folder in the cache directory
-	Choice     json.RawMessage `json:"choice"`     // algorithm and parameters
-	Nanos      float64         `json:"nanos"`      // of one run
-	GFLOPS     float64         `json:"gflops"`     // 10^9 operations a second
-	MaxError   float64         `json:"max_error"`  // relative, against the CPU
-	Candidates int             `json:"candidates"` // that were correct
-	Created    time.Time       `json:"created"`    // when it was measured
+	binary.Tuning
+	Driver string `json:"driver"` // folder in the cache directory
 }
 
 // tunings returns the tunings of a driver for one problem, or for all with "". It leaves
@@ -31,7 +25,7 @@ func tunings(driver string, store *binary.Store, problem string) []tuningLine {
 	lines := []tuningLine{}
 	for t, err := range store.Tunings() {
 		if err == nil && (problem == "" || t.Problem == problem) {
-			lines = append(lines, tuningLine{t.Problem, driver, t.Choice, t.Nanos, t.GFLOPS, t.MaxError, t.Candidates, t.Created})
+			lines = append(lines, tuningLine{t, driver})
 		}
 	}
 	return lines

@@ -120,9 +120,9 @@ type Result struct {
 	Exact      bool          `json:"exact"`
 	NoCPU      bool          `json:"no_cpu"`
 	Best       Candidate     `json:"best"`
-	Candidates []Candidate   `json:"candidates"` // the best first; those that are not right last
-	Timer      string        `json:"timer"`      // "gpu", or "wall" where the driver's clock cannot be used
-	Check      string        `json:"check"`      // the part of each result that was compared
+	Candidates []Candidate   `json:"candidates,omitempty"` // the best first; those that are not right last
+	Timer      string        `json:"timer"`                // "gpu", or "wall" where the driver's clock cannot be used
+	Check      string        `json:"check"`                // the part of each result that was compared
 	Elapsed    time.Duration `json:"elapsed_ns"`
 	Spent      Spent         `json:"spent"` // the parts of Elapsed
 

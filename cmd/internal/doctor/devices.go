@@ -70,7 +70,7 @@ func (r *Report) examineDevice(o *cli.Options, d *cli.DeviceLine, environment []
 		r.good(driverCheck, "%s, %s, with %s; programs are made ready by %s", d.Name, d.Driver,
 			cli.Plural(len(formats), "program binary format"), context.Priming())
 	}
-	r.examineMemory(d.Memory())
+	r.examineMemory(d.GPUMemory)
 	r.examineDriverCache(context.DriverCache(), bool(o.DriverCache), len(environment) > 0)
 }
 
@@ -102,7 +102,7 @@ func (r *Report) printDevices(w io.Writer) {
 	for i, d := range r.Devices {
 		fmt.Fprintf(w, "\n%s: %s\n", &d, cli.EscapeName(cmp.Or(d.Name, unknown)))
 		fmt.Fprintf(w, "\tUUID\t%s\n", cmp.Or(d.UUID, unknown))
-		fmt.Fprintf(w, "\tmemory\t%s\n", cmp.Or(cli.GPUMemoryText(d.Memory()), unknown))
+		fmt.Fprintf(w, "\tmemory\t%s\n", cmp.Or(cli.GPUMemoryText(d.GPUMemory), unknown))
 		fmt.Fprintf(w, "\tfolder\t%s, %s\n", cli.EscapeName(cmp.Or(d.Folder, unknown)), cli.Plural(d.Programs, "program"))
 		if first := slices.IndexFunc(r.Devices, func(other cli.DeviceLine) bool { return other.Index == d.Index }); first == i {
 			r.printFindings(w, d.Option())

@@ -18,6 +18,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/internal/faultgl"
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/recording"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -121,7 +122,7 @@ func TestRun(t *testing.T) {
 		for n := 1; n <= 2; n++ {
 			g := got[kernel(n).Digest()]
 			g.Context.Minor = min(g.Context.Minor, kernel(n).Context.Minor) // most drivers make the newest
-			if g.Err != nil || g.Made != made || g.Primed != glctx.Dispatched || g.Context != kernel(n).Context || g.LinkNanos <= 0 {
+			if g.Err != nil || (g.Origin == job.Compiled) != made || g.Primed != glctx.Dispatched || g.Context != kernel(n).Context || g.CompileNanos <= 0 {
 				t.Errorf("kernel %d: %+v", n, g)
 			}
 		}

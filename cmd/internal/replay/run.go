@@ -13,7 +13,6 @@ import (
 	"github.com/shadercache/shadercache/cache/isolate"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
-	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/recording"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -49,26 +48,20 @@ func Items(recordings ...*recording.Recording) ([]Item, error) {
 	return list, nil
 }
 
-// Result is what became of one item.
+// Result is what became of one item. The index is that of the item. The error is nil; a
+// *shader.CompileError where the driver does not compile or link the program; a
+// *isolate.LostError where it crashed or took too long; an *isolate.ProgramError for another
+// reason. The origin is job.Compiled where the driver made machine code: its cache had none, or
+// not all. CompileNanos is the time of the link.
 type Result struct {
-	Index int // of the item
-
-	// Err is nil; a *shader.CompileError where the driver does not compile or link the
-	// program; a *isolate.LostError where it crashed or took too long; an
-	// *isolate.ProgramError for another reason.
-	Err error
-
-	Made       bool // the driver made machine code: its cache had none, or not all
-	LinkNanos  int64
-	PrimeNanos int64
-	Primed     glctx.Priming
-	Context    recording.Context // in which it was replayed: an older one where the driver has no other
+	isolate.Result
+	detail
 }
 
 // detail is what a child adds to the result of a program.
 type detail struct {
 	Primed  glctx.Priming
-	Context recording.Context
+	Context recording.Context // in which it was replayed: an older one where the driver has no other
 }
 
 // Run has children of a pool replay items. Pool.Dir is not used: no program is put into
@@ -92,7 +85,7 @@ func Run(ctx context.Context, pool isolate.Pool, dir *binary.Dir, driver binary.
 		requests[i] = string(line)
 	}
 	pool.Dir = nil
-	report, err := pool.Run(ctx, requests, func(r isolate.Result) { done(newResult(items[r.Index], r)) })
+	report, err := pool.Run(ctx, requests, func(r isolate.Result) { done(newResult(r)) })
 	_, mergeErr := drivercache.Merge(dir.DriverDir())
 	if errors.Is(mergeErr, drivercache.ErrInUse) || errors.Is(mergeErr, fs.ErrNotExist) {
 		mergeErr = nil // a later start merges
@@ -110,12 +103,9 @@ func identify(dir *binary.Dir, driver binary.Fingerprint) error {
 	return errors.Join(store.Identify(), store.Close())
 }
 
-func newResult(item Item, r isolate.Result) Result {
-	got := Result{Index: r.Index, Err: r.Err, Made: r.Origin == job.Compiled, LinkNanos: r.CompileNanos, PrimeNanos: r.PrimeNanos}
-	var d detail
-	if json.Unmarshal([]byte(r.Detail), &d) == nil {
-		got.Primed, got.Context = d.Primed, d.Context
-	}
+func newResult(r isolate.Result) Result {
+	got := Result{Result: r}
+	_ = json.Unmarshal([]byte(r.Detail), &got.detail) // a failure has none
 	if failure, ok := errors.AsType[*isolate.ProgramError](r.Err); ok && failure.Log != "" {
 		got.Err = &shader.CompileError{Name: r.Name, Log: failure.Log}
 	}
