@@ -107,20 +107,25 @@ const (
 	DirFlags = " dir "
 )
 
-// checkGlobalFlags returns a usage error for a global flag that cmd does not use.
-func checkGlobalFlags(cmd *cobra.Command, _ []string) error {
+// Tags and annotations of flags: see addFlags.
+const excludes, because = "excludes", "because"
+
+// checkFlags returns a usage error for a global flag that cmd does not use, and for flags that
+// exclude each other.
+func checkFlags(cmd *cobra.Command) (err error) {
 	for _, name := range strings.Fields(cmd.Annotations[unusedFlags]) {
-		if err := RefuseFlag(cmd, name, cmd.Name()+" does not use it"); err != nil {
-			return err
+		if cmd.Flags().Changed(name) {
+			return Usage(cmd, fmt.Errorf("--%s has no effect here: %s does not use it", name, cmd.Name()))
 		}
 	}
-	return checkDevice(cmd)
-}
-
-// RefuseFlag returns a usage error with the reason where the flag was given.
-func RefuseFlag(cmd *cobra.Command, name, reason string) error {
-	if !cmd.Flags().Changed(name) {
-		return nil
-	}
-	return Usage(cmd, fmt.Errorf("--%s has no effect here: %s", name, reason))
+	given := func(f *pflag.Flag) bool { return f.Changed && f.Value.String() != "false" }
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		for _, other := range f.Annotations[excludes] {
+			if given(f) && given(cmd.Flag(other)) {
+				text := fmt.Sprintf("--%s and --%s exclude each other: %s", f.Name, other, f.Annotations[because][0])
+				err = Usage(cmd, errors.New(strings.TrimSuffix(text, ": ")))
+			}
+		}
+	})
+	return cmp.Or(err, checkDevice(cmd))
 }

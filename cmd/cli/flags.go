@@ -25,6 +25,8 @@ import (
 //	must   what a value that is given must be: "above 0", "at least 1" or "1 to 64"
 //	list   "commas" for a list that commas divide, else each flag adds one
 //	hidden "yes" for a flag that is not in the help
+//
+// and excludes, the names of flags that mean nothing beside it, with because, the reason.
 func addFlags(cmd *cobra.Command, flags *pflag.FlagSet, values reflect.Value) {
 	for i := range values.NumField() {
 		switch field := values.Type().Field(i); {
@@ -85,6 +87,8 @@ func addFlag(cmd *cobra.Command, flags *pflag.FlagSet, tag reflect.StructTag, fi
 		flags.Lookup(name).Value = notEmpty{flags.Lookup(name).Value}
 	}
 	flags.Lookup(name).Hidden = tag.Get("hidden") != ""
+	_ = flags.SetAnnotation(name, excludes, strings.Fields(tag.Get(excludes)))
+	_ = flags.SetAnnotation(name, because, []string{tag.Get(because)})
 	completeFlag(cmd, flags, name, tag)
 }
 

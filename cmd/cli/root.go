@@ -46,9 +46,9 @@ func (o *Options) NewRoot(root *cobra.Command, commands ...Command) *cobra.Comma
 		}
 		return cmd.Help()
 	}
-	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		o.startTrace(cmd)
-		return checkGlobalFlags(cmd, args)
+		return checkFlags(cmd)
 	}
 	root.SetOut(o.Stdout)
 	root.SetErr(o.Stderr)

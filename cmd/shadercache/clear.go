@@ -27,7 +27,7 @@ Processes that use the cache go on. It needs no OpenGL.`
 
 func (o *options) clearCommand() cli.Command {
 	var f struct {
-		Yes    bool `flag:"yes" help:"do not ask"`
+		Yes    bool `flag:"yes" help:"do not ask" excludes:"dry-run"`
 		DryRun bool `flag:"dry-run" help:"list what would be deleted and delete nothing"`
 	}
 	return cli.Command{
@@ -36,12 +36,6 @@ func (o *options) clearCommand() cli.Command {
 		Long:    clearUsage,
 		Example: "  shadercache clear --yes",
 		Flags:   &f, Unused: cli.GPUFlags, Result: pruneResult{},
-		Check: func(*cobra.Command, []string) error {
-			if f.Yes && f.DryRun {
-				return errors.New("--yes and --dry-run exclude each other")
-			}
-			return nil
-		},
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
 			return o.clear(cmd.InOrStdin(), f.Yes, f.DryRun)
 		},

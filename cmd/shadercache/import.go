@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -35,9 +34,9 @@ left out, or when all of it is for other drivers.`
 
 // importFlags are the flags of import.
 type importFlags struct {
-	Verify    string       `flag:"verify" help:"public key that must have signed the file" value:"key"`
+	Verify    string       `flag:"verify" help:"public key that must have signed the file" value:"key" excludes:"trust" because:"a file that is signed with KEY is trusted"`
 	Trust     bool         `flag:"trust" help:"import executable code without a verified signature"`
-	AnyDriver bool         `flag:"any-driver" help:"import programs of other drivers too"`
+	AnyDriver bool         `flag:"any-driver" help:"import programs of other drivers too" excludes:"device" because:"--any-driver opens no GPU"`
 	MaxBytes  cli.ByteSize `flag:"max-bytes" help:"refuse a file that unpacks to more (default 4G)" must:"above 0"`
 }
 
@@ -63,19 +62,8 @@ func (o *options) importCommand() cli.Command {
 		Example: "  shadercache import --verify release.key.pub warm.scb",
 		Args:    cli.OneArgument("name one file"),
 		Flags:   &f, GPUs: cli.SeveralGPUs, Result: importResult{},
-		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd) },
-		Run:   func(_ *cobra.Command, args []string) (cli.Result, error) { return o.importFile(args[0], f) },
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return o.importFile(args[0], f) },
 	}
-}
-
-func (f *importFlags) check(cmd *cobra.Command) error {
-	switch {
-	case cmd.Flags().Changed("verify") && f.Trust:
-		return errors.New("--verify and --trust exclude each other: a file that is signed with KEY is trusted")
-	case f.AnyDriver:
-		return cli.RefuseFlag(cmd, "device", "--any-driver opens no GPU")
-	}
-	return nil
 }
 
 func (o *options) importFile(file string, f importFlags) (*importResult, error) {

@@ -18,7 +18,7 @@ const isolationUsage = "[--no-isolate|--jobs N --timeout D --memory SIZE]"
 
 // isolationFlags are the flags of preload and rebuild for child processes.
 type isolationFlags struct {
-	NoIsolate bool          `flag:"no-isolate" help:"compile in this process, without limits: a driver that crashes or hangs ends or stops the command"`
+	NoIsolate bool          `flag:"no-isolate" help:"compile in this process, without limits: a driver that crashes or hangs ends or stops the command" excludes:"jobs timeout memory" because:"--no-isolate does without child processes"`
 	Jobs      int           `flag:"jobs" help:"child processes side by side" must:"1 to 64" shown:"the number of processors, at most 6"`
 	Timeout   time.Duration `flag:"timeout" help:"limit of time for one program" must:"above 0"`
 	Memory    cli.ByteSize  `flag:"memory" help:"limit of memory for one program, 0 for none (Linux only)" shown:"a share of the machine's, 512M to 4G"`
@@ -28,10 +28,6 @@ type isolationFlags struct {
 func defaultIsolation() isolationFlags {
 	jobs := isolate.DefaultJobs()
 	return isolationFlags{Jobs: jobs, Timeout: isolate.DefaultTimeout, Memory: cli.ByteSize(isolate.DefaultMemoryBytes(jobs))}
-}
-
-func (f isolationFlags) check(cmd *cobra.Command) error {
-	return cli.RefuseUnused(cmd, !f.NoIsolate, "child processes, which --no-isolate does without", "jobs", "timeout", "memory")
 }
 
 // isolationTimes is when each part of the work ended, in milliseconds since its start.

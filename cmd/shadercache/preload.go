@@ -103,7 +103,7 @@ func (o *options) preloadCommand() cli.Command {
 			return conv2d.BuiltinNames(), cobra.ShellCompDirectiveDefault
 		},
 		Flags: &how, GPUs: cli.EachModel, Result: preloadResult{},
-		Check: func(cmd *cobra.Command, _ []string) error { return how.check(cmd, o) },
+		Check: func(cmd *cobra.Command, _ []string) error { return how.check(cmd) },
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
 			return nil, o.preload(cmd, args, how)
 		},
@@ -123,9 +123,8 @@ type preloadFlags struct {
 	driver string // that compiles, where it is known: see isolate.Pool.Driver
 }
 
-func (f *preloadFlags) check(cmd *cobra.Command, o *options) error {
-	return cmp.Or(f.reportFlags.check(o), f.checkServer(cmd), cli.RefuseUnused(cmd, f.FromHistory, "--from-history", "executable"),
-		f.isolationFlags.check(cmd))
+func (f *preloadFlags) check(cmd *cobra.Command) error {
+	return cmp.Or(f.checkServer(cmd), cli.RefuseUnused(cmd, f.FromHistory, "--from-history", "executable"))
 }
 
 // cacheOptions returns the options of the caches that compile.

@@ -36,7 +36,7 @@ The exit code is 1 when the remote has nothing for this driver.`
 // pullFlags are the flags of pull.
 type pullFlags struct {
 	remoteFlags
-	AnyDriver bool         `flag:"any-driver" help:"bring the packs of all drivers"`
+	AnyDriver bool         `flag:"any-driver" help:"bring the packs of all drivers" excludes:"device" because:"--any-driver opens no GPU"`
 	Again     bool         `flag:"again" help:"bring also what was brought before"`
 	MaxBytes  cli.ByteSize `flag:"max-bytes" help:"refuse packs that unpack to more (default 4G)" must:"above 0"`
 }
@@ -57,26 +57,23 @@ func (o *options) pullCommand() cli.Command {
 		Example: "  shadercache pull --verify release.key.pub https://cache.example.com/app",
 		Args:    maybeURL,
 		Flags:   &f, GPUs: cli.EachModel, Result: pullResult{},
-		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) { return o.pull(cmd, args, f) },
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return o.pull(args, f) },
 	}
 }
 
-func (o *options) pull(cmd *cobra.Command, args []string, f pullFlags) (*pullResult, error) {
-	ro, err := f.options(cmd, args, fleet.Read)
+func (o *options) pull(args []string, f pullFlags) (*pullResult, error) {
+	ro, err := f.options(args, fleet.Read)
 	if err != nil {
 		return nil, err
 	}
 	ro.MaxBytes = int64(f.MaxBytes)
 	po := fleet.PullOptions{AnyDriver: f.AnyDriver, Again: f.Again}
-	if f.AnyDriver {
-		err = cli.RefuseFlag(cmd, "device", "--any-driver opens no GPU")
-	} else if current, currentErr := o.CurrentFingerprint(); currentErr == nil {
+	if !f.AnyDriver {
+		current, err := o.CurrentFingerprint()
+		if err != nil {
+			return nil, cli.Hint(err, "--any-driver pulls without OpenGL")
+		}
 		po.Current = &current
-	} else {
-		err = cli.Hint(currentErr, "--any-driver pulls without OpenGL")
-	}
-	if err != nil {
-		return nil, err
 	}
 	bar := o.NewBar("pulling")
 	po.Progress = bar.Set

@@ -69,7 +69,6 @@ func (o *options) rebuildCommand() cli.Command {
 		Example: rebuildExample,
 		Args:    cobra.ArbitraryArgs,
 		Flags:   &f, GPUs: cli.EachModel, Result: rebuildResult{},
-		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd, o) },
 		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
 			recordings, err := openRecordings(args)
 			if err == nil {
@@ -81,10 +80,6 @@ func (o *options) rebuildCommand() cli.Command {
 			return nil, o.rebuild(f, recordings)
 		},
 	}
-}
-
-func (f *rebuildFlags) check(cmd *cobra.Command, o *options) error {
-	return cmp.Or(f.reportFlags.check(o), f.isolationFlags.check(cmd))
 }
 
 // replays returns how many recorded programs to compile after others.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -41,7 +40,7 @@ type recordedShader struct {
 
 func (o *options) recordingInspectCommand() cli.Command {
 	var f struct {
-		Text bool `flag:"text" help:"print the texts of the shaders alone"`
+		Text bool `flag:"text" help:"print the texts of the shaders alone" excludes:"json"`
 	}
 	return cli.Command{
 		Use:     "inspect [--text] RECORDING PROGRAM",
@@ -50,12 +49,6 @@ func (o *options) recordingInspectCommand() cli.Command {
 		Example: "  shadercache recording inspect recordings/app 5e884898",
 		Args:    cli.CountArguments(2, 2, "name one recording and one program of it"),
 		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags, Result: recordingInspection{},
-		Check: func(*cobra.Command, []string) error {
-			if f.Text && o.JSON {
-				return errors.New("--text prints texts, and no JSON")
-			}
-			return nil
-		},
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
 			r, err := inspectRecorded(args[0], args[1])
 			if err == nil && f.Text {

@@ -69,12 +69,12 @@ func (o *options) remoteStatusCommand() cli.Command {
 		Example: "  shadercache remote status --json | jq .counters",
 		Args:    maybeURL,
 		Flags:   &f, Result: remoteStatus{},
-		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) { return o.remoteStatus(cmd, args, f) },
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return o.remoteStatus(args, f) },
 	}
 }
 
-func (o *options) remoteStatus(cmd *cobra.Command, args []string, f remoteFlags) (*remoteStatus, error) {
-	ro, err := f.options(cmd, args, fleet.Read)
+func (o *options) remoteStatus(args []string, f remoteFlags) (*remoteStatus, error) {
+	ro, err := f.options(args, fleet.Read)
 	if err != nil {
 		return nil, err
 	}
@@ -152,12 +152,12 @@ func (o *options) remoteListCommand() cli.Command {
 		Example: "  shadercache remote list --json | jq -r '.heads[].fingerprint'",
 		Args:    maybeURL,
 		Flags:   &f, GPUs: cli.SeveralGPUs, Result: remoteListResult{},
-		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) { return o.remoteList(cmd, args, f) },
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return o.remoteList(args, f) },
 	}
 }
 
-func (o *options) remoteList(cmd *cobra.Command, args []string, f remoteFlags) (*remoteListResult, error) {
-	ro, err := f.options(cmd, args, fleet.Read)
+func (o *options) remoteList(args []string, f remoteFlags) (*remoteListResult, error) {
+	ro, err := f.options(args, fleet.Read)
 	if err != nil {
 		return nil, err
 	}

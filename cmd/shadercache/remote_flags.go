@@ -19,16 +19,13 @@ kind find them, and are never printed.`
 
 // remoteFlags are the flags of commands that read a remote.
 type remoteFlags struct {
-	Verify []string `flag:"verify" help:"public key that may have signed (default $SHADERCACHE_REMOTE_KEYS); may be repeated" value:"key"`
+	Verify []string `flag:"verify" help:"public key that may have signed (default $SHADERCACHE_REMOTE_KEYS); may be repeated" value:"key" excludes:"trust"`
 	Trust  bool     `flag:"trust" help:"accept what is not signed"`
 }
 
 // options returns the options of a remote whose URL is the argument, or the environment's.
-func (f *remoteFlags) options(cmd *cobra.Command, args []string, mode fleet.Mode) (fleet.Options, error) {
+func (f *remoteFlags) options(args []string, mode fleet.Mode) (fleet.Options, error) {
 	ro := fleet.Options{Mode: mode, Unsigned: f.Trust}
-	if cmd.Flags().Changed("verify") && f.Trust {
-		return ro, cli.Usage(cmd, errors.New("--verify and --trust exclude each other"))
-	}
 	for _, file := range f.Verify {
 		if err := ro.AddKey(file); err != nil {
 			return ro, err

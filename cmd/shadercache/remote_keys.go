@@ -90,8 +90,8 @@ func (o *options) remoteKeysListCommand() cli.Command {
 		Use: "list [--verify ROOT.pub] [URL]", Short: "Show who may sign", Long: "Show the list of keys of a remote.\n\n" + remoteUsage,
 		Example: "  shadercache remote keys list --json | jq -r '.keys[].id'",
 		Args:    maybeURL, Flags: &f, Result: &remoteKeysResult{}, Unused: cli.GPUFlags,
-		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) {
-			ro, err := f.options(cmd, args, fleet.Read)
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
+			ro, err := f.options(args, fleet.Read)
 			if err != nil {
 				return nil, err
 			}

@@ -58,12 +58,12 @@ func (o *options) remotePruneCommand() cli.Command {
 			}
 			return nil
 		},
-		Run: func(cmd *cobra.Command, args []string) (cli.Result, error) { return o.remotePrune(cmd, args, f) },
+		Run: func(_ *cobra.Command, args []string) (cli.Result, error) { return o.remotePrune(args, f) },
 	}
 }
 
-func (o *options) remotePrune(cmd *cobra.Command, args []string, f remotePruneFlags) (*remotePruneResult, error) {
-	ro, err := f.options(cmd, args, fleet.ReadWrite)
+func (o *options) remotePrune(args []string, f remotePruneFlags) (*remotePruneResult, error) {
+	ro, err := f.options(args, fleet.ReadWrite)
 	if err != nil {
 		return nil, err
 	}

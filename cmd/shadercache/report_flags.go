@@ -1,22 +1,11 @@
 package main
 
-import (
-	"errors"
-
-	"github.com/shadercache/shadercache/cmd/cli"
-)
+import "github.com/shadercache/shadercache/cmd/cli"
 
 // reportFlags are the flags of preload and rebuild for what is printed.
 type reportFlags struct {
 	FailedOnly bool `flag:"failed-only" help:"list only the programs that failed"`
-	Quiet      bool `flag:"quiet,q" help:"print failures and nothing else"`
-}
-
-func (f reportFlags) check(o *options) error {
-	if f.Quiet && (f.FailedOnly || o.JSON) {
-		return errors.New("--quiet prints no result, so --json and --failed-only mean nothing with it")
-	}
-	return nil
+	Quiet      bool `flag:"quiet,q" help:"print failures and nothing else" excludes:"json failed-only" because:"--quiet prints no result"`
 }
 
 // reportPrograms prints a result, and after it the failures of programs, which may be

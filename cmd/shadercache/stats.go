@@ -57,8 +57,8 @@ type statsFlags struct {
 	FailUnder   cli.Percentage `flag:"fail-under" help:"exit code 1 when a smaller share was found on disk, as in 95%"`
 	MaxCompiles float64        `flag:"max-compiles" help:"exit code 1 when a start compiled more on average" must:"at least 0"`
 	Since       cli.Age        `flag:"since" help:"figures of starts in the latest time, as in 24h (default all)" must:"above 0"`
-	Prometheus  bool           `flag:"prometheus" help:"print metrics for Prometheus"`
-	Zero        bool           `flag:"zero" help:"make all figures begin again; no program is deleted"`
+	Prometheus  bool           `flag:"prometheus" help:"print metrics for Prometheus" excludes:"json since device" because:"--prometheus opens no GPU and prints counters, which --since does not change"`
+	Zero        bool           `flag:"zero" help:"make all figures begin again; no program is deleted" excludes:"fail-under max-compiles since" because:"--zero leaves no starts"`
 }
 
 // statsResult is what stats prints.
@@ -120,7 +120,6 @@ func (o *options) statsCommand() cli.Command {
 		Long:    statsUsage,
 		Example: statsExample,
 		Flags:   &f, GPUs: cli.SeveralGPUs, Result: statsResult{},
-		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd, o) },
 		Run: func(cmd *cobra.Command, _ []string) (cli.Result, error) {
 			r, err := o.stats(f)
 			if err != nil {
@@ -132,21 +131,6 @@ func (o *options) statsCommand() cli.Command {
 			return r, nil
 		},
 	}
-}
-
-func (f *statsFlags) check(cmd *cobra.Command, o *options) error {
-	changed := cmd.Flags().Changed
-	switch {
-	case f.Prometheus && o.JSON:
-		return errors.New("--prometheus and --json exclude each other")
-	case f.Prometheus && changed("since"):
-		return errors.New("--since does not change what --prometheus prints, which are counters")
-	case f.Zero && (changed("fail-under") || changed("max-compiles") || changed("since")):
-		return errors.New("--zero leaves no starts for --fail-under, --max-compiles and --since")
-	case f.Prometheus:
-		return cli.RefuseFlag(cmd, "device", "--prometheus opens no GPU")
-	}
-	return nil
 }
 
 // missed returns an error where starts missed what the flags require.
