@@ -43,16 +43,15 @@ func (s *Start) Advise() []Advice {
 		}
 		list = append(list, a)
 	}
-	made := func(p Program) float64 { return p.MadeMillis() }
 	waited := func(p Program) float64 { return p.WaitedMillis }
 	changing, compiled := split(s.only(func(p Program) bool { return p.Origin == "compiled" }), func(p Program) bool { return p.Others > 0 })
 	if len(changing) > 0 {
-		add(Changing, changing, made, counted(len(changing), "program has another source than before", "programs have another source than before"),
+		add(Changing, changing, Program.MadeMillis, counted(len(changing), "program has another source than before", "programs have another source than before"),
 			fmt.Sprintf("The directory has %s by the same name, so it was compiled again. A time stamp, a path or a random name in the text makes another program of it at each start.",
 				counted(slices.MaxFunc(changing, others).Others, "other program", "other programs")),
 			"shadercache why "+changing[0].Name)
 	}
-	add(Compiled, compiled, made, counted(len(compiled), "program was compiled", "programs were compiled"),
+	add(Compiled, compiled, Program.MadeMillis, counted(len(compiled), "program was compiled", "programs were compiled"),
 		"The directory did not have them. Where this was the first start with this driver, the next one finds them; shadercache preload puts them there before.", "")
 	s.addMachineCode(add)
 	late := s.only(func(p Program) bool { return p.Use == Late })
@@ -66,7 +65,7 @@ func (s *Start) Advise() []Advice {
 	add(CauseAsked, asked, waited, counted(len(asked), "program was never preloaded", "programs were never preloaded"),
 		"Callers waited until they were made. Preload them, in the order of the list at the end.", "")
 	unused := s.only(func(p Program) bool { return p.Use == Unused })
-	add(CauseUnused, unused, made, counted(len(unused), "program was preloaded and never used", "programs were preloaded and never used"),
+	add(CauseUnused, unused, Program.MadeMillis, counted(len(unused), "program was preloaded and never used", "programs were preloaded and never used"),
 		"Leave them out of the preload: making them delayed others.", "")
 	slices.SortStableFunc(list, func(a, b Advice) int { return cmp.Compare(b.Millis, a.Millis) })
 	return list

@@ -1,17 +1,17 @@
 package report
 
-import "strconv"
+import (
+	"strconv"
+	"time"
+
+	"github.com/shadercache/shadercache/cmd/cli"
+)
 
 func readableMillis(ms float64) string {
-	switch {
-	case ms == 0:
+	if ms == 0 {
 		return "-"
-	case ms < 10:
-		return strconv.FormatFloat(ms, 'f', 2, 64) + " ms"
-	case ms < 10_000:
-		return strconv.FormatFloat(ms, 'f', 0, 64) + " ms"
 	}
-	return strconv.FormatFloat(ms/1e3, 'f', 1, 64) + " s"
+	return cli.ReadableDuration(time.Duration(ms * float64(time.Millisecond)))
 }
 
 // shortMillis is readableMillis without the unit, for columns that name it.

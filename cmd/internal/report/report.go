@@ -195,7 +195,7 @@ func isProgramWork(name string) bool {
 
 // Slowest returns the n programs that took longest to be made.
 func (s *Start) Slowest(n int) []Program {
-	return most(s.Programs, n, func(p Program) float64 { return p.MadeMillis() })
+	return most(s.Programs, n, Program.MadeMillis)
 }
 
 // Largest returns the n programs with the largest binaries.

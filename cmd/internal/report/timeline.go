@@ -2,10 +2,10 @@ package report
 
 import (
 	"cmp"
-	"math"
 	"slices"
 	"strconv"
 
+	"github.com/shadercache/shadercache/cmd/startup/chart"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -145,21 +145,9 @@ func (p *page) block(v interval) block {
 	return b
 }
 
-// ticks returns the marks of the axis: at most eight steps of 1, 2 or 5 times a power of ten.
+// ticks returns the marks of the axis.
 func (p *page) ticks() (list []tick) {
-	const steps = 8
-	step := math.Pow(10, math.Floor(math.Log10(p.Scale/steps)))
-	for _, factor := range []float64{1, 2, 5, 10} {
-		if p.Scale/(factor*step) <= steps {
-			step *= factor
-			break
-		}
-	}
-	for i := range steps + 1 {
-		at := float64(i) * step
-		if at > p.Scale*0.97 {
-			break
-		}
+	for _, at := range chart.Marks(0.97 * p.Scale) {
 		list = append(list, tick{percent(at, p.Scale), axisMillis(at)})
 	}
 	return list

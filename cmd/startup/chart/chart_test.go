@@ -97,7 +97,7 @@ func TestMarks(t *testing.T) {
 		0: "[0]", 0.25: "[0 0.1 0.2]", 1: "[0 0.5 1]", 1.9: "[0 0.5 1 1.5]", 2: "[0 1 2]", 4.99: "[0 1 2 3 4]",
 		5: "[0 2 4]", 879: "[0 200 400 600 800]", 11553: "[0 5000 10000]", 999: "[0 200 400 600 800]", math.Inf(1): "[0]",
 	} {
-		if got := fmt.Sprint(marks(end)); got != want {
+		if got := fmt.Sprint(Marks(end)); got != want {
 			t.Errorf("up to %v: got %s, want %s", end, got, want)
 		}
 	}

@@ -48,7 +48,7 @@ func (c Chart) SVG() string {
 	if end > 0 {
 		scale = svgBars / end
 	}
-	s.axis(marks(end), c.Unit, scale, bottom)
+	s.axis(Marks(end), c.Unit, scale, bottom)
 	for i, b := range c.Bars {
 		s.bar(b, scale, svgHeader+svgRow*i)
 	}
@@ -81,8 +81,8 @@ func (s *picture) axis(marks []float64, unit string, scale float64, bottom int) 
 	}
 }
 
-// marks returns 0 and some multiples of a round number, up to end.
-func marks(end float64) []float64 {
+// Marks returns 0 and some multiples of a round number, up to end.
+func Marks(end float64) []float64 {
 	list := []float64{0}
 	if end <= 0 || math.IsInf(end, 1) {
 		return list
