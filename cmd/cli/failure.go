@@ -185,7 +185,7 @@ func HintFor(err error) string {
 // hintIn returns the hint of the first kind that an error is of and that has one, or "".
 func hintIn(kinds []errorKind, err error) string {
 	for _, kind := range kinds {
-		if kind.hint != "" && errors.Is(err, kind.err) {
+		if kind.hint != "" && kind.has(err) {
 			return kind.hint
 		}
 	}

@@ -95,10 +95,7 @@ func (t *Turn) title() string {
 // wrong command line.
 func (o *Options) inTurn(cmd *cobra.Command, turns []Turn) error {
 	signals := make(chan os.Signal, 2) // one that no process got is for the next
-	signal.Notify(signals, syscall.SIGTERM)
-	if !signal.Ignored(os.Interrupt) {
-		signal.Notify(signals, os.Interrupt)
-	}
+	Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
 	var failed []string
 	done := []Turn{}

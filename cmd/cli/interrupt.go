@@ -74,17 +74,23 @@ func ClearMarksOnInterrupt(c *cache.Cache) (stop func()) {
 	}
 }
 
-// watch starts handling signals, except an interrupt that the process ignores. The
-// caller holds the lock.
+// Notify has signals get those of a list that the process does not ignore: what it starts has to
+// ignore the others too.
+func Notify(signals chan<- os.Signal, list ...os.Signal) {
+	for _, s := range list {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+}
+
+// watch starts handling signals. The caller holds the lock.
 func (i *interrupts) watch() {
 	if i.signals != nil {
 		return
 	}
 	i.signals = make(chan os.Signal, 2)
-	signal.Notify(i.signals, syscall.SIGTERM)
-	if !signal.Ignored(os.Interrupt) {
-		signal.Notify(i.signals, os.Interrupt)
-	}
+	Notify(i.signals, syscall.SIGTERM, os.Interrupt)
 	go func() {
 		for s := range i.signals {
 			i.interrupt(s)

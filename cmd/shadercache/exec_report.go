@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"syscall"
 	"time"
 
@@ -27,11 +26,7 @@ func (o *options) execReporting(program string, args []string) error {
 	}
 	child := &exec.Cmd{Path: program, Args: args, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	signals := make(chan os.Signal, 16)
-	for _, s := range caught {
-		if !signal.Ignored(s) { // else the program has to ignore it too
-			signal.Notify(signals, s)
-		}
-	}
+	cli.Notify(signals, caught...)
 	began := time.Now()
 	err := child.Start()
 	if errors.Is(err, syscall.ENOEXEC) && isScript(program) {

@@ -31,12 +31,10 @@ type preloadResult struct {
 
 	Isolation *isolationTimes `json:"isolation,omitempty"` // unless --no-isolate
 
-	counts preloadCounts
-	begin  time.Time // of the work
+	all     int            // programs: Programs may hold some of them only
+	origins map[string]int // of those that did not fail
+	begin   time.Time      // of the work
 }
-
-// preloadCounts are the numbers in the last line: Programs may hold some programs only.
-type preloadCounts struct{ programs, compiled, disk, resident, refused int }
 
 // preloadLine is the result for one program.
 type preloadLine struct {
@@ -129,6 +127,7 @@ func (r *preloadResult) finish(budget time.Duration) {
 	if budget > 0 {
 		r.dropSkipped()
 	}
+	r.all, r.origins = len(r.Programs), map[string]int{}
 	first := map[string]int{}
 	for i := range r.Programs {
 		p := &r.Programs[i]
@@ -142,19 +141,11 @@ func (r *preloadResult) finish(budget time.Duration) {
 }
 
 func (r *preloadResult) count(p *preloadLine) {
-	r.counts.programs++
-	switch {
-	case p.err != nil:
+	if p.err != nil {
 		r.Failed++
 		p.Error, p.Cause = p.err.Error(), cause(p.err)
-	case p.Origin == job.Compiled.String():
-		r.counts.compiled++
-	case p.Origin == job.Disk.String():
-		r.counts.disk++
-	case p.Origin == refused:
-		r.counts.refused++
-	default:
-		r.counts.resident++
+	} else {
+		r.origins[p.Origin]++
 	}
 }
 
@@ -271,12 +262,13 @@ func (r *preloadResult) labels() func(preloadLine) string {
 
 // printSummary prints counts that add up to the number of programs.
 func (r *preloadResult) printSummary(w io.Writer) {
-	fmt.Fprintf(w, "%s: %d compiled, %d from disk", cli.Plural(r.counts.programs, "program"), r.counts.compiled, r.counts.disk)
-	if r.counts.resident > 0 {
-		fmt.Fprintf(w, ", %d %s", r.counts.resident, map[bool]string{false: "listed twice", true: "resident before"}[r.Server])
+	compiled, disk := r.origins[job.Compiled.String()], r.origins[job.Disk.String()]
+	fmt.Fprintf(w, "%s: %d compiled, %d from disk", cli.Plural(r.all, "program"), compiled, disk)
+	if resident := r.all - r.Failed - compiled - disk - r.origins[refused]; resident > 0 {
+		fmt.Fprintf(w, ", %d %s", resident, map[bool]string{false: "listed twice", true: "resident before"}[r.Server])
 	}
-	if r.counts.refused > 0 {
-		fmt.Fprintf(w, ", %d refused as when they were recorded", r.counts.refused)
+	if r.origins[refused] > 0 {
+		fmt.Fprintf(w, ", %d refused as when they were recorded", r.origins[refused])
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(w, ", %d not begun within the budget", r.Skipped)

@@ -27,8 +27,7 @@ type recordingDiff struct {
 	Common   int               `json:"common"`   // programs of both
 	Unused   int               `json:"unused"`   // programs of the recording that the start did not link
 	Damaged  int               `json:"damaged"`  // programs that cannot be read
-
-	damaged []error
+	partial
 }
 
 func (o *options) recordingDiffCommand() cli.Command {
@@ -51,6 +50,7 @@ func diffRecordings(before, start string) (*recordingDiff, error) {
 		return nil, err
 	}
 	r := &recordingDiff{Programs: []recordedProgram{}}
+	var damaged []error
 	missing, err := list[1].Missing(list[0])
 	if err != nil {
 		return nil, err
@@ -59,12 +59,14 @@ func diffRecordings(before, start string) (*recordingDiff, error) {
 	for _, d := range missing {
 		p, err := list[1].Program(d)
 		if err != nil {
-			r.damaged = append(r.damaged, err)
+			damaged = append(damaged, err)
 			continue
 		}
 		r.Programs = append(r.Programs, newRecordedProgram(d, p, logs.Of(d)))
 	}
-	r.Damaged = len(r.damaged)
+	if r.Damaged, r.failed = len(damaged), cli.Several(damaged); len(damaged) == 0 && len(r.Programs) > 0 {
+		r.failed = cli.ErrReported
+	}
 	return r, r.count(list[0], list[1], len(missing))
 }
 
@@ -78,14 +80,6 @@ func (r *recordingDiff) count(before, start *recording.Recording, missing int) e
 	r.Common = len(ours) - missing
 	r.Unused = len(theirs) - r.Common
 	return err
-}
-
-// Verdict returns what could not be read, else an error where the recording lacks a program.
-func (r *recordingDiff) Verdict() error {
-	if len(r.damaged) == 0 && len(r.Programs) > 0 {
-		return cli.ErrReported
-	}
-	return cli.Several(r.damaged)
 }
 
 func (r *recordingDiff) Print(w io.Writer) {

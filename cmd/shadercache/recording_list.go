@@ -30,8 +30,7 @@ type recordingList struct {
 	Programs  []recordedProgram `json:"programs"`  // in the order of their first link
 	Processes []recordedProcess `json:"processes"` // in the order of their start
 	Damaged   int               `json:"damaged"`   // programs and logs that cannot be read
-
-	damaged []error
+	partial
 }
 
 type recordedProgram struct {
@@ -85,12 +84,13 @@ func (o *options) listRecording(path string) (*recordingList, error) {
 	}
 	logs := rec.Logs()
 	logs.Sort(digests)
-	r := &recordingList{Recording: path, Programs: []recordedProgram{}, Processes: []recordedProcess{}, damaged: logs.Damaged}
+	r := &recordingList{Recording: path, Programs: []recordedProgram{}, Processes: []recordedProcess{}}
+	damaged := logs.Damaged
 	progress := o.NewProgress(len(digests), "reading")
 	for _, d := range digests {
 		p, err := rec.Program(d)
 		if err != nil {
-			r.damaged = append(r.damaged, err)
+			damaged = append(damaged, err)
 		} else {
 			r.Programs = append(r.Programs, newRecordedProgram(d, p, logs.Of(d)))
 		}
@@ -100,7 +100,7 @@ func (o *options) listRecording(path string) (*recordingList, error) {
 	for _, p := range logs.Processes {
 		r.Processes = append(r.Processes, newRecordedProcess(p))
 	}
-	r.Damaged = len(r.damaged)
+	r.Damaged, r.failed = len(damaged), cli.Several(damaged)
 	return r, nil
 }
 
@@ -130,9 +130,6 @@ func newRecordedProcess(p *recording.Process) recordedProcess {
 	line.LinkMillis = cli.Milliseconds(total)
 	return line
 }
-
-// Verdict returns what could not be read.
-func (r *recordingList) Verdict() error { return cli.Several(r.damaged) }
 
 func (r *recordingList) Print(w io.Writer) {
 	if len(r.Programs) > 0 {

@@ -23,8 +23,7 @@ type recordingMerge struct {
 	Present   int    `json:"present"`   // that it had before
 	Processes int    `json:"processes"` // added
 	Damaged   int    `json:"damaged"`   // left out
-
-	damaged []error
+	partial
 }
 
 func (o *options) recordingMergeCommand() cli.Command {
@@ -51,6 +50,7 @@ func (o *options) mergeRecordings(path string, others []string) (*recordingMerge
 		return nil, err
 	}
 	r := &recordingMerge{Recording: path}
+	var damaged []error
 	for _, from := range list {
 		bar := o.NewBar("merging " + from.Path())
 		m, err := to.Merge(from, func(done, total int) { bar.Set(int64(done), int64(total)) })
@@ -61,14 +61,11 @@ func (o *options) mergeRecordings(path string, others []string) (*recordingMerge
 		r.Programs += m.Programs
 		r.Present += m.Present
 		r.Processes += m.Processes
-		r.damaged = append(r.damaged, m.Damaged...)
+		damaged = append(damaged, m.Damaged...)
 	}
-	r.Damaged = len(r.damaged)
+	r.Damaged, r.failed = len(damaged), cli.Several(damaged)
 	return r, nil
 }
-
-// Verdict returns what was left out.
-func (r *recordingMerge) Verdict() error { return cli.Several(r.damaged) }
 
 func (r *recordingMerge) Print(w io.Writer) {
 	fmt.Fprintf(w, "%s and %s are new in %s, %d there before, %d damaged\n", cli.Plural(r.Programs, "program"),

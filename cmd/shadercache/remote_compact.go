@@ -66,13 +66,9 @@ func (o *options) compactRemote(sign string, args, digits []string) (*remoteComp
 		if err != nil {
 			return err
 		}
-		var chosen []shader.Digest
-		for _, d := range digits {
-			found, err := chosenHeads(heads, d)
-			if err != nil {
-				return err
-			}
-			chosen = append(chosen, found...)
+		chosen, err := chosenHeads(heads, digits...)
+		if err != nil {
+			return err
 		}
 		for _, h := range heads {
 			if len(h.Packs) < 2 || len(digits) > 0 && !slices.Contains(chosen, h.Fingerprint) {

@@ -104,17 +104,20 @@ func (o *options) keeps(heads []fleet.Head, names []string) (func(*fleet.Head) b
 	}, nil
 }
 
-// chosenHeads returns the fingerprints that begin with digits.
-func chosenHeads(heads []fleet.Head, digits string) (chosen []shader.Digest, err error) {
-	for _, h := range heads {
-		if len(digits) >= minKeyDigits && strings.HasPrefix(h.Fingerprint.String(), digits) {
-			chosen = append(chosen, h.Fingerprint)
+// chosenHeads returns the fingerprints that begin with digits, some of each.
+func chosenHeads(heads []fleet.Head, list ...string) (chosen []shader.Digest, err error) {
+	for _, digits := range list {
+		before := len(chosen)
+		for _, h := range heads {
+			if len(digits) >= minKeyDigits && strings.HasPrefix(h.Fingerprint.String(), digits) {
+				chosen = append(chosen, h.Fingerprint)
+			}
+		}
+		if len(chosen) == before {
+			return nil, cli.Hint(fmt.Errorf("the remote has no driver %q", digits), "shadercache remote list shows them")
 		}
 	}
-	if len(chosen) == 0 {
-		err = cli.Hint(fmt.Errorf("the remote has no driver %q", digits), "shadercache remote list shows them")
-	}
-	return chosen, err
+	return chosen, nil
 }
 
 func (r *remotePruneResult) Print(w io.Writer) {

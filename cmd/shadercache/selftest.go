@@ -70,11 +70,9 @@ const (
 
 // selftestRun is what one process counted.
 type selftestRun struct {
-	Compiles            uint64  `json:"compiles"`             // programs compiled
-	DiskHits            uint64  `json:"disk_hits"`            // programs loaded from disk
-	ToFirstResultMillis float64 `json:"to_first_result_ms"`   // median of the programs
-	Verified            bool    `json:"verified"`             // every result is the CPU's
-	DriverFilesWritten  int     `json:"driver_files_written"` // by the driver, in its own cache
+	startup.Figures
+	DiskHits           uint64 `json:"disk_hits"`            // programs loaded from disk
+	DriverFilesWritten int    `json:"driver_files_written"` // by the driver, in its own cache
 
 	driverBytes int64 // after the run
 }
@@ -165,12 +163,10 @@ func (o *options) selftestRun(ctx context.Context, work string, r *selftestResul
 		r.DriverCache = figures.DriverCache
 	}
 	return selftestRun{
-		Compiles:            figures.Compiles,
-		DiskHits:            lifetime.DiskHits - earlier.DiskHits,
-		ToFirstResultMillis: figures.ToFirstResultMillis,
-		Verified:            figures.Verified,
-		DriverFilesWritten:  files.written(driverFiles(dir.DriverDir())),
-		driverBytes:         dir.DriverBytes(),
+		Figures:            figures.Figures,
+		DiskHits:           lifetime.DiskHits - earlier.DiskHits,
+		DriverFilesWritten: files.written(driverFiles(dir.DriverDir())),
+		driverBytes:        dir.DriverBytes(),
 	}, err
 }
 

@@ -32,8 +32,7 @@ OpenGL, compiles nothing, and changes no program on disk.`
 type whyResult struct {
 	Driver   string            `json:"driver"`
 	Programs []explain.Program `json:"programs"`
-
-	unread []error // files that could not be read
+	partial                    // files that could not be read
 }
 
 func (o *options) whyCommand() cli.Command {
@@ -83,7 +82,7 @@ func (o *options) why(typed string, f cli.SourceFlags) (*whyResult, error) {
 		return nil, err
 	}
 	defer store.Close()
-	r := &whyResult{Driver: fingerprint.DirName(), Programs: []explain.Program{}, unread: unread}
+	r := &whyResult{Driver: fingerprint.DirName(), Programs: []explain.Program{}, partial: partial{cli.Several(unread)}}
 	x, err := explain.New(store, dirs)
 	if err != nil {
 		return nil, err
@@ -139,9 +138,6 @@ func (o *options) storedPrograms(dirs []*binary.Dir, typed string) (list []expla
 	}
 	return list, err
 }
-
-// Verdict returns what could not be read.
-func (r *whyResult) Verdict() error { return cli.Several(r.unread) }
 
 func (r *whyResult) Print(w io.Writer) {
 	for i, e := range r.Programs {
