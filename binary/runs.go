@@ -1,6 +1,10 @@
 package binary
 
-import "time"
+import (
+	"time"
+
+	"github.com/shadercache/shadercache/drivercache"
+)
 
 // exec.jsonl holds what drivers did with their own cache while a program ran that
 // "shadercache exec --report" started: a line of JSON for each.
@@ -14,10 +18,8 @@ var runs = appended[Run]{
 type Run struct {
 	Time    time.Time `json:"time"`    // of its end
 	Program string    `json:"program"` // path
-	Read    int       `json:"read"`    // entries of the driver's cache that it read; -1 = unknown
-	Added   int       `json:"added"`   // entries that the driver had to add
-	Bytes   int64     `json:"bytes"`   // of the added entries
-	Millis  float64   `json:"ms"`      // that it ran
+	drivercache.Activity
+	Millis float64 `json:"ms"` // that it ran
 }
 
 // AppendRun records a run.

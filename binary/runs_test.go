@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
@@ -18,7 +19,7 @@ func TestRuns(t *testing.T) {
 	if got := dir.Runs(time.Time{}); got != nil {
 		t.Errorf("in a new directory: %v", got)
 	}
-	first := Run{Time: time.Now().Add(-time.Hour).UTC().Round(0), Program: "/usr/bin/app", Read: 4, Added: 2, Bytes: 99, Millis: 1.5}
+	first := Run{Time: time.Now().Add(-time.Hour).UTC().Round(0), Program: "/usr/bin/app", Activity: drivercache.Activity{Read: 4, Added: 2, Bytes: 99}, Millis: 1.5}
 	second := first
 	second.Time = second.Time.Add(time.Minute)
 	for _, r := range []Run{first, second} {

@@ -11,9 +11,9 @@ import (
 
 // Activity is what drivers did with a directory, of any process, while it was observed.
 type Activity struct {
-	Read  int   // entries that were there before and were read; -1 where that cannot be seen
-	Added int   // entries that were added
-	Bytes int64 // of them
+	Read  int   `json:"read"`  // entries that were there before and were read; -1 where that cannot be seen
+	Added int   `json:"added"` // entries that were added
+	Bytes int64 `json:"bytes"` // of them
 }
 
 // activityPoll is how often reads are collected: the system keeps 16,384 of them by

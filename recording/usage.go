@@ -12,13 +12,13 @@ import (
 // Usage is what the logs of all processes have about one program. The zero value is that
 // of a program that no log has.
 type Usage struct {
-	Processes int           // that linked it
-	Links     int           // in all processes; with any, FirstLink is known
-	Failed    int           // of Links, as far as processes asked
-	FirstLink time.Duration // the earliest in any process, since its start
-	Used      bool          // FirstUse is known
-	FirstUse  time.Duration // the earliest in any process, since its start
-	LinkTime  time.Duration // the longest: of a process that found nothing in the driver's cache
+	Processes int           `json:"processes"`     // that linked it
+	Links     int           `json:"links"`         // in all processes; with any, FirstLink is known
+	Failed    int           `json:"refused"`       // of Links, as far as processes asked
+	FirstLink time.Duration `json:"first_link_ns"` // the earliest in any process, since its start
+	Used      bool          `json:"used"`          // FirstUse is known
+	FirstUse  time.Duration `json:"first_use_ns"`  // the earliest in any process, since its start
+	LinkTime  time.Duration `json:"link_ns"`       // the longest: of a process that found nothing in the driver's cache
 }
 
 // Logs is what the logs of a recording have.

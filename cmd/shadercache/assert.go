@@ -83,21 +83,18 @@ func assertStart(cmd *cobra.Command, f assertFlags) (*assertResult, error) {
 		}
 		r.Limits, r.Kept = append(r.Limits, l), r.Kept && l.Kept
 	}
-	var compiled, waited, unused, failed []string
-	for _, p := range start.Programs {
-		if p.ReadyMillis == 0 && (p.Error != "" || p.Use == report.Filled) {
-			failed = append(failed, p.Name)
+	names := func(has func(report.Program) bool) (list []string) {
+		for _, p := range start.Programs {
+			if has(p) {
+				list = append(list, p.Name)
+			}
 		}
-		if p.Origin == "compiled" {
-			compiled = append(compiled, p.Name)
-		}
-		if p.WaitedMillis > 0 {
-			waited = append(waited, p.Name)
-		}
-		if p.Use == report.Unused {
-			unused = append(unused, p.Name)
-		}
+		return list
 	}
+	compiled := names(func(p report.Program) bool { return p.Origin == "compiled" })
+	waited := names(func(p report.Program) bool { return p.WaitedMillis > 0 })
+	unused := names(func(p report.Program) bool { return p.Use == report.Unused })
+	failed := names(func(p report.Program) bool { return p.ReadyMillis == 0 && (p.Error != "" || p.Use == report.Filled) })
 	add("max-compiles", float64(f.Compiles), float64(len(compiled)), "programs", compiled)
 	add("max-first-result", cli.Milliseconds(f.First), start.FirstMillis, "ms", nil)
 	add("max-ready", cli.Milliseconds(f.All), start.ReadyMillis, "ms", nil)

@@ -65,7 +65,7 @@ func (o *options) reportDirectory() *binary.Dir {
 
 // reportRun prints and records a run.
 func (o *options) reportRun(dir *binary.Dir, program string, a drivercache.Activity, took time.Duration) {
-	run := binary.Run{Time: time.Now().UTC(), Program: program, Read: a.Read, Added: a.Added, Bytes: a.Bytes, Millis: cli.Milliseconds(took)}
+	run := binary.Run{Time: time.Now().UTC(), Program: program, Activity: a, Millis: cli.Milliseconds(took)}
 	fmt.Fprintf(o.Stderr, "shadercache: the driver %s\n", activityText(run))
 	if err := dir.AppendRun(run); err != nil {
 		o.Logger().Warn("the run is not in stats", "reason", err)

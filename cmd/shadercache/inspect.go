@@ -161,9 +161,9 @@ func (p *inspectLine) Print(w io.Writer) {
 	fmt.Fprintf(w, "size\t%s, %s raw\nformat\t%s\n", cli.ReadableBytes(p.Bytes), cli.ReadableBytes(p.RawBytes), p.Format)
 	fmt.Fprintf(w, "work group\t%d x %d x %d\n", p.WorkGroup[0], p.WorkGroup[1], p.WorkGroup[2])
 	fmt.Fprintf(w, "created\t%s\nlast use\t%s\n", p.Created.Local().Format(time.DateTime), p.LastUse.Local().Format(time.DateTime))
-	fmt.Fprintf(w, "hits\t%d\ncompile\t%s\nload\t%s\n", p.Hits, knownMillis(p.CompileMillis), knownMillis(p.LoadMillis))
+	fmt.Fprintf(w, "hits\t%d\ncompile\t%s\nload\t%s\n", p.Hits, knownMillis(milliseconds(p.CompileNanos)), knownMillis(milliseconds(p.LoadNanos)))
 	fmt.Fprintf(w, "first result\t%s\ngpu time\t%s\nrate\t%s GFLOP/s\nsource\t%s\n",
-		knownMillis(p.FirstResultMillis), knownMillis(p.GPUMillis), knownRate(p.GFLOPS), stored)
+		knownMillis(milliseconds(p.FirstResultNanos)), knownMillis(milliseconds(p.GPUNanos)), knownRate(p.GFLOPS), stored)
 	if p.Damage != "" {
 		fmt.Fprintf(w, "damage\t%s\n", cli.EscapeName(p.Damage))
 	}

@@ -39,23 +39,11 @@ type listResult struct {
 	Programs []programLine `json:"programs"` // one for each program and driver
 }
 
+// programLine is a program that one driver has.
 type programLine struct {
-	Name          string     `json:"name"`       // label
-	Key           shader.Key `json:"key"`        // SHA-256 that identifies the program
-	Driver        string     `json:"driver"`     // folder in the cache directory
-	Bytes         int64      `json:"bytes"`      // of the file
-	RawBytes      int64      `json:"raw_bytes"`  // of the binary, uncompressed
-	Hits          uint64     `json:"hits"`       // requests that found it
-	CompileMillis float64    `json:"compile_ms"` // 0 = unknown
-	LoadMillis    float64    `json:"load_ms"`    // 0 = unknown
-	GPUMillis     float64    `json:"gpu_ms"`     // the GPU's time for a dispatch; 0 = unknown
-	GFLOPS        float64    `json:"gflops"`     // in that dispatch; 0 = unknown
-	Created       time.Time  `json:"created"`    // when it was compiled
-	LastUse       time.Time  `json:"last_use"`   // to about an hour
-
-	// FirstResultMillis is the time to get the program and to finish its first dispatch, in
-	// the latest process that ran it; 0 = unknown.
-	FirstResultMillis float64 `json:"first_result_ms"`
+	Key    shader.Key `json:"key"`    // SHA-256 that identifies the program
+	Driver string     `json:"driver"` // folder in the cache directory
+	binary.Entry
 }
 
 func (o *options) listCommand() cli.Command {
@@ -131,22 +119,8 @@ func (o *options) list(now time.Time) error {
 }
 
 func newProgramLine(driver string, e binary.Entry) programLine {
-	return programLine{
-		Name:          e.Name,
-		Key:           e.Key,
-		Driver:        driver,
-		Bytes:         e.Bytes,
-		RawBytes:      e.RawBytes,
-		Hits:          e.Hits,
-		CompileMillis: cli.Milliseconds(time.Duration(e.CompileNanos)),
-		LoadMillis:    cli.Milliseconds(time.Duration(e.LoadNanos)),
-		Created:       e.Created,
-		LastUse:       e.LastUse,
-
-		GPUMillis:         cli.Milliseconds(time.Duration(e.GPUNanos)),
-		GFLOPS:            e.GFLOPS,
-		FirstResultMillis: cli.Milliseconds(time.Duration(e.FirstResultNanos)),
-	}
+	e.DriverEntries = "" // names of hundreds of files
+	return programLine{e.Key, driver, e}
 }
 
 // listTable writes a table for each driver. Its columns have fixed widths, so that
@@ -169,7 +143,8 @@ func (l *listTable) add(p programLine) error {
 		fmt.Fprintf(l.out, "%s\n"+listRow, cli.EscapeName(p.Driver), "key", "size", "hits", "compile", "load", "first", "gpu", "gflop/s", "last use", "name")
 	}
 	_, err := fmt.Fprintf(l.out, listRow, p.Key.Short(), cli.ReadableBytes(p.Bytes), strconv.FormatUint(p.Hits, 10),
-		knownMillis(p.CompileMillis), knownMillis(p.LoadMillis), knownMillis(p.FirstResultMillis), knownMillis(p.GPUMillis), knownRate(p.GFLOPS), cli.ReadableAge(l.now.Sub(p.LastUse)), cli.EscapeName(p.Name))
+		knownMillis(milliseconds(p.CompileNanos)), knownMillis(milliseconds(p.LoadNanos)), knownMillis(milliseconds(p.FirstResultNanos)),
+		knownMillis(milliseconds(p.GPUNanos)), knownRate(p.GFLOPS), cli.ReadableAge(l.now.Sub(p.LastUse)), cli.EscapeName(p.Name))
 	return err
 }
 

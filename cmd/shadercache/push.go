@@ -12,6 +12,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/cmd/internal/replay"
 	"github.com/shadercache/shadercache/fleet"
 )
 
@@ -124,11 +125,7 @@ func (o *options) identifyDriver(dir *binary.Dir) error {
 	if err != nil {
 		return cli.Hint(err, "the cache has machine code and no program, which would name the driver: push it where OpenGL works, or take export")
 	}
-	store, err := dir.Store(current)
-	if err != nil {
-		return err
-	}
-	return errors.Join(store.Identify(), store.Close())
+	return replay.Identify(dir, current)
 }
 
 // replayToPush compiles recordings, as preload does with its default flags. It returns nil

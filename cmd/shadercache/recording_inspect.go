@@ -129,8 +129,8 @@ func (r *recordingInspection) writeTexts(w io.Writer) error {
 
 func (r *recordingInspection) Print(w io.Writer) {
 	fmt.Fprintf(w, "program\t%s\nstages\t%s\ncontext\t%s\n", r.Program, r.Stages, r.Context)
-	fmt.Fprintf(w, "links\t%d, %d refused, in %s\n", r.Links, r.Refused, cli.Plural(r.Processes, "process"))
-	fmt.Fprintf(w, "first use\t%s\nlink\t%s\n", knownMillis(r.FirstUseMillis), knownMillis(r.LinkMillis))
+	fmt.Fprintf(w, "links\t%d, %d refused, in %s\n", r.Links, r.Failed, cli.Plural(r.Processes, "process"))
+	fmt.Fprintf(w, "first use\t%s\nlink\t%s\n", knownMillis(cli.Milliseconds(r.FirstUse)), knownMillis(cli.Milliseconds(r.LinkTime)))
 	for _, flag := range []struct {
 		set  bool
 		name string

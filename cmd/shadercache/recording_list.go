@@ -34,16 +34,11 @@ type recordingList struct {
 }
 
 type recordedProgram struct {
-	Program        shader.Digest `json:"program"`       // SHA-256 of its file
-	Stages         string        `json:"stages"`        // in the order of attachment: vertex+fragment
-	Bytes          int           `json:"bytes"`         // of texts and modules
-	Context        string        `json:"context"`       // API, version, profile and flags
-	Processes      int           `json:"processes"`     // that linked it
-	Links          int           `json:"links"`         // in all processes
-	Refused        int           `json:"refused"`       // of the links, as far as applications asked
-	FirstLinkMilli float64       `json:"first_link_ms"` // since the start of the process; 0 = unknown
-	FirstUseMillis float64       `json:"first_use_ms"`  // since the start of the process; 0 = never used
-	LinkMillis     float64       `json:"link_ms"`       // the longest; 0 = unknown
+	Program shader.Digest `json:"program"` // SHA-256 of its file
+	Stages  string        `json:"stages"`  // in the order of attachment: vertex+fragment
+	Bytes   int           `json:"bytes"`   // of texts and modules
+	Context string        `json:"context"` // API, version, profile and flags
+	recording.Usage
 }
 
 type recordedProcess struct {
@@ -105,11 +100,7 @@ func (o *options) listRecording(path string) (*recordingList, error) {
 }
 
 func newRecordedProgram(d shader.Digest, p *recording.Program, u recording.Usage) recordedProgram {
-	return recordedProgram{
-		Program: d, Stages: p.StageNames(), Bytes: p.SourceBytes(), Context: p.Context.String(),
-		Processes: u.Processes, Links: u.Links, Refused: u.Failed,
-		FirstLinkMilli: cli.Milliseconds(u.FirstLink), FirstUseMillis: cli.Milliseconds(u.FirstUse), LinkMillis: cli.Milliseconds(u.LinkTime),
-	}
+	return recordedProgram{d, p.StageNames(), p.SourceBytes(), p.Context.String(), u}
 }
 
 func newRecordedProcess(p *recording.Process) recordedProcess {
@@ -159,10 +150,10 @@ func printRecorded(w io.Writer, programs []recordedProgram) {
 	fmt.Fprint(w, "program\tstages\tsize\tlinks\tfirst use\tlink\tcontext\n")
 	for _, p := range programs {
 		links := fmt.Sprint(p.Links)
-		if p.Refused > 0 {
-			links += fmt.Sprintf(", %d refused", p.Refused)
+		if p.Failed > 0 {
+			links += fmt.Sprintf(", %d refused", p.Failed)
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Program.String()[:12], p.Stages, cli.ReadableBytes(int64(p.Bytes)), links,
-			knownMillis(p.FirstUseMillis), knownMillis(p.LinkMillis), p.Context)
+			knownMillis(cli.Milliseconds(p.FirstUse)), knownMillis(cli.Milliseconds(p.LinkTime)), p.Context)
 	}
 }

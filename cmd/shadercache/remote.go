@@ -165,20 +165,14 @@ func (o *options) remoteList(args []string, f remoteFlags) (*remoteListResult, e
 	if err != nil {
 		return nil, err
 	}
-	list := &remoteListResult{Remote: fleet.ShownURL(ro.URL)}
+	list := &remoteListResult{Remote: fleet.ShownURL(ro.URL), Heads: []headLine{}}
 	return list, o.onRemote(ro, func(ctx context.Context, r *fleet.Remote) error {
 		heads, err := list.heads(ctx, r)
-		list.Heads = newHeadLines(heads, current)
+		for _, h := range heads {
+			list.Heads = append(list.Heads, headLine{h.Driver.Label(), isCurrent(current, h.Fingerprint), h})
+		}
 		return err
 	})
-}
-
-func newHeadLines(heads []fleet.Head, current []cli.DeviceLine) []headLine {
-	lines := []headLine{}
-	for _, h := range heads {
-		lines = append(lines, headLine{h.Driver.Label(), isCurrent(current, h.Fingerprint), h})
-	}
-	return lines
 }
 
 func (r *remoteListResult) Print(w io.Writer) {
@@ -192,11 +186,7 @@ func (r *remoteListResult) Print(w io.Writer) {
 		if h.Current {
 			mark = "*"
 		}
-		h.printLine(w, mark)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%d\t%s\n", mark, cli.EscapeName(h.Label), h.Fingerprint.Short(), h.Programs(),
+			len(h.Packs), cli.ReadableBytes(h.Bytes()), h.Sequence, cli.ReadableAge(time.Since(h.Time)))
 	}
-}
-
-func (h *headLine) printLine(w io.Writer, mark string) {
-	fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s\t%d\t%s\n", mark, cli.EscapeName(h.Label), h.Fingerprint.Short(), h.Programs(),
-		len(h.Packs), cli.ReadableBytes(h.Bytes()), h.Sequence, cli.ReadableAge(time.Since(h.Time)))
 }

@@ -3,18 +3,12 @@ package main
 import (
 	"io/fs"
 	"path/filepath"
-	"time"
 
 	"github.com/shadercache/shadercache/drivercache/mesa"
 )
 
 // driverSnapshot holds the files of a driver's own cache, by path.
-type driverSnapshot map[string]driverFile
-
-type driverFile struct {
-	bytes   int64
-	written time.Time
-}
+type driverSnapshot map[string]fs.FileInfo
 
 // driverFiles returns the files below dir that hold machine code.
 func driverFiles(dir string) driverSnapshot {
@@ -24,7 +18,7 @@ func driverFiles(dir string) driverSnapshot {
 			return nil
 		}
 		if info, err := e.Info(); err == nil {
-			files[path] = driverFile{info.Size(), info.ModTime()}
+			files[path] = info
 		}
 		return nil
 	})
@@ -38,9 +32,9 @@ func (s driverSnapshot) written(later driverSnapshot) (n int) {
 	for path, file := range later {
 		before, found := s[path]
 		switch {
-		case !found, before.bytes != file.bytes:
+		case !found, before.Size() != file.Size():
 			n++
-		case filepath.Ext(path) == "" && !before.written.Equal(file.written):
+		case filepath.Ext(path) == "" && !before.ModTime().Equal(file.ModTime()):
 			n++
 		}
 	}

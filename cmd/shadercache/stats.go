@@ -15,6 +15,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
@@ -96,10 +97,8 @@ type noteLine struct {
 
 // execLine sums up programs that know nothing of the cache.
 type execLine struct {
-	Runs  int   `json:"runs"`
-	Read  int   `json:"read"`  // entries of the driver's cache, as far as is known
-	Added int   `json:"added"` // entries that the driver had to add
-	Bytes int64 `json:"bytes"` // of them
+	Runs int `json:"runs"`
+	drivercache.Activity
 }
 
 func newExecLine(runs []binary.Run) (line execLine) {

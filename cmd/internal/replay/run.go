@@ -73,7 +73,7 @@ type detail struct {
 //
 // It returns an error where a child cannot start, or ctx ends.
 func Run(ctx context.Context, pool isolate.Pool, dir *binary.Dir, driver binary.Fingerprint, items []Item, done func(Result)) (isolate.Report, error) {
-	if err := identify(dir, driver); err != nil {
+	if err := Identify(dir, driver); err != nil {
 		return isolate.Report{}, fmt.Errorf("replay: %w", err)
 	}
 	requests := make([]string, len(items))
@@ -94,8 +94,8 @@ func Run(ctx context.Context, pool isolate.Pool, dir *binary.Dir, driver binary.
 	return report, errors.Join(err, mergeErr)
 }
 
-// identify writes the fingerprint of a driver, which may have no programs in dir.
-func identify(dir *binary.Dir, driver binary.Fingerprint) error {
+// Identify writes the fingerprint of a driver, which may have no programs in dir.
+func Identify(dir *binary.Dir, driver binary.Fingerprint) error {
 	store, err := dir.Store(driver)
 	if err != nil {
 		return err
