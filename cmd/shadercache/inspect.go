@@ -34,7 +34,7 @@ type inspectResult struct {
 }
 
 type inspectLine struct {
-	programLine
+	cli.Program
 	File       string              `json:"file"`                 // the blob
 	Format     string              `json:"format"`               // of the GL program binary, in hexadecimal
 	WorkGroup  [3]uint32           `json:"work_group"`           // size
@@ -111,7 +111,7 @@ func noSuchProgram(typed, path string) error {
 
 // newInspectLine describes an entry; unreadable is the error of reading its header.
 func newInspectLine(dir *binary.Dir, store *binary.Store, driver string, e binary.Entry, unreadable error) inspectLine {
-	line := inspectLine{programLine: newProgramLine(driver, e), File: blobFile(store, e.Key)}
+	line := inspectLine{Program: cli.NewProgram(driver, e), File: blobFile(store, e.Key)}
 	if blob, err := readBlob(line.File); err == nil {
 		line.Format, line.WorkGroup, line.Interface = fmt.Sprintf("0x%04X", blob.Format), blob.WorkGroup, blob.Interface
 	} else {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/cli"
-	"github.com/shadercache/shadercache/shader"
 )
 
 const listUsage = `List the programs on disk: key, size, number of hits, time to compile and to
@@ -36,14 +35,7 @@ time of the fastest candidate, its error, and the number of correct candidates.`
 // listResult is what list prints, a program at a time.
 type listResult struct {
 	Dir      string        `json:"dir"`      // the cache directory
-	Programs []programLine `json:"programs"` // one for each program and driver
-}
-
-// programLine is a program that one driver has.
-type programLine struct {
-	Key    shader.Key `json:"key"`    // SHA-256 that identifies the program
-	Driver string     `json:"driver"` // folder in the cache directory
-	binary.Entry
+	Programs []cli.Program `json:"programs"` // one for each program and driver
 }
 
 func (o *options) listCommand() cli.Command {
@@ -100,7 +92,7 @@ func (o *options) list(now time.Time) error {
 		if err != nil {
 			return err
 		}
-		add, end = func(p programLine) error { return list.Append(p) }, list.Close
+		add, end = func(p cli.Program) error { return list.Append(p) }, list.Close
 	}
 	if dir != nil {
 		err = o.ForStores(dir, func(driver string, store *binary.Store) error {
@@ -108,7 +100,7 @@ func (o *options) list(now time.Time) error {
 				return nil
 			}
 			for e := range store.ByName() {
-				if err := add(newProgramLine(driver, e)); err != nil {
+				if err := add(cli.NewProgram(driver, e)); err != nil {
 					return err
 				}
 			}
@@ -116,11 +108,6 @@ func (o *options) list(now time.Time) error {
 		})
 	}
 	return errors.Join(err, end(), out.Flush())
-}
-
-func newProgramLine(driver string, e binary.Entry) programLine {
-	e.DriverEntries = "" // names of hundreds of files
-	return programLine{e.Key, driver, e}
 }
 
 // listTable writes a table for each driver. Its columns have fixed widths, so that
@@ -134,7 +121,7 @@ type listTable struct {
 
 const listRow = "  %-12s  %-9s  %-5s  %-10s  %-9s  %-9s  %-9s  %-8s  %-8s  %s\n"
 
-func (l *listTable) add(p programLine) error {
+func (l *listTable) add(p cli.Program) error {
 	if p.Driver != l.driver {
 		if l.driver != "" {
 			fmt.Fprintln(l.out)

@@ -239,7 +239,7 @@ func (r *tuneResult) Verdict() error {
 func (r *tuneResult) brokenDevice() error {
 	for _, d := range r.Devices {
 		if d.Error != "" {
-			return fmt.Errorf("GPU %s: %s", d.Device, d.Error)
+			return fmt.Errorf("%s: %s", &d.DeviceLine, d.Error)
 		}
 	}
 	return nil

@@ -25,13 +25,9 @@ import (
 
 // tuneDevice is one of several GPUs that measure.
 type tuneDevice struct {
-	Device   string        `json:"device"`   // that chooses it with --device
-	GPU      string        `json:"gpu"`      // its name
-	Driver   string        `json:"driver"`   // its name and build
-	Folder   string        `json:"folder"`   // in the cache directory; GPUs with one folder divide the problems
-	Measured int           `json:"measured"` // problems
-	Busy     time.Duration `json:"busy_ns"`  // the time that its processes took
-	Error    string        `json:"error"`    // why it did not measure, or no more
+	cli.DeviceLine               // GPUs with one folder divide the problems; the error is also why it does not measure any more
+	Measured       int           `json:"measured"` // problems
+	Busy           time.Duration `json:"busy_ns"`  // the time that its processes took
 }
 
 // tuning is a run of tune on several GPUs. Each problem is measured by a process of its own,
@@ -94,7 +90,7 @@ func changedFlags(cmd *cobra.Command) (list []string) {
 // tunersOf adds the GPUs of a model to the result and returns those that can be used.
 func (t *tuning) tunersOf(m []cli.DeviceLine, turns map[int]*sync.Mutex) (tuners []tuner) {
 	for _, d := range m {
-		t.result.Devices = append(t.result.Devices, tuneDevice{Device: d.Option(), GPU: d.Name, Driver: d.Driver, Folder: d.Folder, Error: d.Error})
+		t.result.Devices = append(t.result.Devices, tuneDevice{DeviceLine: d})
 		if turns[d.Index] == nil {
 			turns[d.Index] = &sync.Mutex{}
 		}
@@ -110,7 +106,7 @@ func (t *tuning) tunersOf(m []cli.DeviceLine, turns map[int]*sync.Mutex) (tuners
 // one does; a GPU that could not has an error.
 func (t *tuning) tuneModel(ctx context.Context, tuners []tuner) error {
 	lines := make([]*tunedResult, len(t.shapes))
-	progress := t.o.NewPieces(len(t.shapes), "tuning for "+tuners[0].GPU)
+	progress := t.o.NewPieces(len(t.shapes), "tuning for "+tuners[0].Name)
 	left := divide(tuners, len(t.shapes), func(by tuner, i int) bool {
 		by.turn.Lock()
 		defer by.turn.Unlock()
@@ -125,7 +121,7 @@ func (t *tuning) tuneModel(ctx context.Context, tuners []tuner) error {
 	for _, i := range left {
 		lines[i] = &tunedResult{Result: tune.Result{Problem: t.shapes[i].String()}, Folder: tuners[0].Folder, Error: "no GPU of this model was left to measure it"}
 	}
-	return t.addModel(tuners[0].GPU, slices.DeleteFunc(lines, func(line *tunedResult) bool { return line == nil }))
+	return t.addModel(tuners[0].Name, slices.DeleteFunc(lines, func(line *tunedResult) bool { return line == nil }))
 }
 
 // addModel adds the lines of a model to the result, and the winners to the table.
@@ -159,7 +155,7 @@ func (t *tuning) tuneOne(ctx context.Context, by tuner, s conv2d.Shape) *tunedRe
 		return nil
 	}
 	line := r.Problems[0]
-	line.Device, line.Folder, line.all = by.Device, by.Folder, line.Candidates
+	line.Device, line.Folder, line.all = by.Option(), by.Folder, line.Candidates
 	if !t.all {
 		line.Candidates = nil
 	}
@@ -173,7 +169,7 @@ func (t *tuning) tuneOne(ctx context.Context, by tuner, s conv2d.Shape) *tunedRe
 // runOne runs the process of tuneOne.
 func (t *tuning) runOne(ctx context.Context, by tuner, s conv2d.Shape, output, messages io.Writer) error {
 	own := t.o.Options
-	own.Device, own.JSON = by.Device, true
+	own.Device, own.JSON = by.Option(), true
 	child, err := own.ChildCommand(ctx, t.o.Dir, []string{"tune"}, append(slices.Clone(t.flags), "--all", "--", s.String())...)
 	if err != nil {
 		return err
@@ -200,11 +196,11 @@ func (t *tuning) passMessages(lines []byte) (failures []error) {
 func (r *tuneResult) printTuneDevices(w io.Writer) {
 	fmt.Fprintf(w, "%s\n\nGPU\tname\tdriver\tfolder\tmeasured\tbusy\n", r.Origin)
 	for _, d := range r.Devices {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", d.Device, cmp.Or(d.GPU, "-"), cmp.Or(d.Driver, "-"), cmp.Or(d.Folder, "-"), d.Measured, cli.ReadableDuration(d.Busy))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\n", d.Option(), cmp.Or(d.Name, "-"), cmp.Or(d.Driver, "-"), cmp.Or(d.Folder, "-"), d.Measured, cli.ReadableDuration(d.Busy))
 	}
 	for _, d := range r.Devices {
 		if d.Error != "" {
-			fmt.Fprintf(w, "GPU %s: %s\n", d.Device, cli.EscapeText(d.Error))
+			fmt.Fprintf(w, "%s: %s\n", &d.DeviceLine, cli.EscapeText(d.Error))
 		}
 	}
 	fmt.Fprintf(w, "%s in all\n\n", cli.ReadableDuration(r.Elapsed))

@@ -30,7 +30,7 @@ type Result struct {
 func (r *run) result() *Result {
 	result := &Result{
 		Workload:  "startup" + strconv.Itoa(r.Programs),
-		Header:    bench.Header{GPU: r.gpu, Driver: r.drv, Origin: r.from},
+		Header:    r.head,
 		Programs:  r.Programs,
 		Repeat:    r.Repeat,
 		Preload:   r.Preload,

@@ -21,6 +21,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/shadercache/shadercache/cmd/bench"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -74,9 +75,7 @@ type run struct {
 	cli  *cli.Options
 	far  *Fleet // nil without a remote
 	bar  *progressbar.ProgressBar
-	gpu  string
-	drv  string
-	from cli.Origin
+	head bench.Header
 	runs map[string][]Figures
 
 	trace string // file for the trace of the next child, "" for none
@@ -85,7 +84,7 @@ type run struct {
 // Run measures every scenario, removes what it made on disk, and draws the chart
 // unless a result was wrong.
 func Run(o *cli.Options, options Options) (*Result, error) {
-	r := &run{Options: options, cli: o, runs: map[string][]Figures{}, from: cli.NewOrigin()}
+	r := &run{Options: options, cli: o, runs: map[string][]Figures{}, head: bench.Header{Origin: cli.NewOrigin()}}
 	if r.Chart != "" {
 		if err := cli.MakeFolderOf(r.Chart); err != nil {
 			return nil, err
@@ -221,7 +220,7 @@ func (r *run) child(ctx context.Context, scenario, dir string, programs, round i
 	if err := cli.ReadChild(ctx, child, &c); err != nil {
 		return Figures{}, err
 	}
-	r.gpu, r.drv = c.GPU, c.Driver
+	r.head.GPU, r.head.Driver = c.GPU, c.Driver
 	c.DriverCache = cmp.Or(c.DriverCache, state)
 	return c.Figures, nil
 }

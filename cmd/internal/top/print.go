@@ -65,7 +65,7 @@ func (s *Snapshot) lines(columns int, zone *time.Location) (lines []string) {
 	add("")
 	add("%-11s  %-*s  %10s  %10s", "COMPILED", 32+wide, "PROGRAM", "MS", "BYTES")
 	for _, c := range s.Compiled[:min(len(s.Compiled), 8)] {
-		add("%-11s  %-*s  %10.1f  %10d", clock(c.Time), 32+wide, cut(cli.EscapeName(c.Name), 32+wide), c.Millis, c.Bytes)
+		add("%-11s  %-*s  %10.1f  %10d", clock(c.Created), 32+wide, cut(cli.EscapeName(c.Name), 32+wide), float64(c.CompileNanos)/1e6, c.Bytes)
 	}
 	add("")
 	add("%-11s  %-*s  %8s  %8s  %8s  %6s", "START ENDED", 22+wide, "DRIVER", "COMPILED", "DISK", "RESIDENT", "HITS")

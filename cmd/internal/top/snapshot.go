@@ -19,10 +19,10 @@ type Snapshot struct {
 	DriverBytes  int64     `json:"driver_bytes"`  // of the driver's own cache
 	LimitBytes   int64     `json:"limit_bytes"`   // of the directory, 0: no limit
 
-	Hour      cli.Figures `json:"hour"`      // of the starts that ended within the latest hour
-	Processes []Process   `json:"processes"` // that have files of the directory open, the latest first
-	Compiled  []Compiled  `json:"compiled"`  // programs, the latest first
-	Starts    []Start     `json:"starts"`    // that ended, the latest first
+	Hour      cli.Figures   `json:"hour"`      // of the starts that ended within the latest hour
+	Processes []Process     `json:"processes"` // that have files of the directory open, the latest first
+	Compiled  []cli.Program `json:"compiled"`  // programs, the latest first
+	Starts    []Start       `json:"starts"`    // that ended, the latest first
 }
 
 // Process uses the directory.
@@ -30,15 +30,6 @@ type Process struct {
 	PID   int       `json:"pid"`
 	Name  string    `json:"name"`
 	Began time.Time `json:"began"`
-}
-
-// Compiled is a program that was compiled and stored.
-type Compiled struct {
-	Time   time.Time `json:"time"`
-	Name   string    `json:"name"`
-	Driver string    `json:"driver"` // folder in the cache directory
-	Millis float64   `json:"ms"`     // compile, link and machine code; 0: unknown
-	Bytes  int64     `json:"bytes"`  // of its file
 }
 
 // Start is what one process did, or several that were summed up.
@@ -55,7 +46,7 @@ const shown = 60
 type Watcher struct {
 	dir      *binary.Dir
 	known    map[string]map[shader.Key]int64 // bytes, by driver
-	compiled []Compiled
+	compiled []cli.Program
 }
 
 // NewWatcher returns a watcher of a directory.
@@ -66,7 +57,7 @@ func NewWatcher(dir *binary.Dir) *Watcher {
 // Snapshot returns the state now.
 func (w *Watcher) Snapshot(now time.Time) (*Snapshot, error) {
 	s := &Snapshot{Time: now.UTC(), Dir: w.dir.Path(), DriverBytes: w.dir.DriverBytes(),
-		Processes: processes(w.dir.Path()), Compiled: []Compiled{}, Starts: []Start{}}
+		Processes: processes(w.dir.Path()), Compiled: []cli.Program{}, Starts: []Start{}}
 	settings, err := w.dir.Settings()
 	if err != nil {
 		return nil, err
@@ -101,13 +92,13 @@ func (w *Watcher) look(driver string, store *binary.Store) error {
 				continue // it is gone again, or damaged
 			}
 			bytes = e.Bytes
-			w.compiled = append(w.compiled, Compiled{e.Created, e.Name, driver, float64(e.CompileNanos) / 1e6, e.Bytes})
+			w.compiled = append(w.compiled, cli.NewProgram(driver, e))
 		}
 		now[key] = bytes
 	}
 	w.known[driver] = now
-	slices.SortStableFunc(w.compiled, func(a, b Compiled) int {
-		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Name, b.Name))
+	slices.SortStableFunc(w.compiled, func(a, b cli.Program) int {
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.Name, b.Name))
 	})
 	w.compiled = w.compiled[:min(shown, len(w.compiled))]
 	return nil

@@ -66,7 +66,7 @@ func TestSnapshotsSeeCompiles(t *testing.T) {
 	compile(t, dir, "first", now.Add(-time.Minute), binary.Counters{Starts: 1, Compiles: 1, CompileNanos: 12_500_000})
 	compile(t, dir, "second", now, binary.Counters{Starts: 1, Compiles: 1, DiskHits: 3, ResidentHits: 6})
 	s := snapshot(t, w)
-	if len(s.Compiled) != 2 || s.Compiled[0].Name != "second" || s.Compiled[1].Name != "first" || s.Compiled[1].Millis != 12.5 {
+	if len(s.Compiled) != 2 || s.Compiled[0].Name != "second" || s.Compiled[1].Name != "first" || s.Compiled[1].CompileNanos != 12_500_000 {
 		t.Errorf("compiled: %+v", s.Compiled)
 	}
 	if s.Programs != 2 || s.ProgramBytes != s.Compiled[0].Bytes+s.Compiled[1].Bytes {
@@ -129,7 +129,7 @@ func TestLinesFit(t *testing.T) {
 	s := &Snapshot{Time: time.Now(), Dir: "/home/user/" + strings.Repeat("long/", 30), Programs: 123456, ProgramBytes: 1 << 40, LimitBytes: 1 << 41,
 		Processes: []Process{{4194304, strings.Repeat("p", 90), time.Now()}}}
 	for range 20 {
-		s.Compiled = append(s.Compiled, Compiled{time.Now(), "a\x1b[2J" + strings.Repeat("\u00e4", 90), "driver", 123456.7, 1 << 40})
+		s.Compiled = append(s.Compiled, cli.Program{Driver: "driver", Entry: binary.Entry{Created: time.Now(), Name: "a\x1b[2J" + strings.Repeat("\u00e4", 90), CompileNanos: 123456.7e6, Bytes: 1 << 40}})
 		s.Starts = append(s.Starts, Start{time.Now().Add(-48 * time.Hour), strings.Repeat("d", 90), cli.Figures{Compiles: 1e7, DiskHits: 1e7, ResidentHits: 1e7, DiskRate: 1}})
 	}
 	for _, size := range []Size{{80, 24}, {120, 50}, {40, 10}, {80, 0}, {}} {
