@@ -27,14 +27,12 @@ type page struct {
 	*Report
 	Start           *Start // empty where the report has none
 	Title, Subtitle string
-	Parts           []part
 	Compare         []compared
 	Scale           float64 // milliseconds that a bar's width stands for
 	Timeline        timeline
 }
 
 type (
-	part     struct{ ID, Name string }
 	compared struct {
 		Name        string
 		Before, Now float64
@@ -55,7 +53,6 @@ func (r *Report) WriteHTML(w io.Writer) error {
 	if r.Start != nil && r.Before != nil {
 		p.addBefore(r.Before, r.Start)
 	}
-	p.addParts()
 	if err := pageTemplate().Execute(w, p); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
@@ -127,21 +124,4 @@ func (s *Start) scale() float64 {
 func (p *page) bar(class string, begin, took float64) bar {
 	from, to := max(0, min(begin, p.Scale)), max(0, min(begin+took, p.Scale))
 	return bar{class, percent(from, p.Scale), percent(to-from, p.Scale)}
-}
-
-// addParts lists the parts that the page has, for its navigation.
-func (p *page) addParts() {
-	for _, has := range []struct {
-		is       bool
-		id, name string
-	}{
-		{len(p.Start.Advice) > 0, "advice", "What to do"}, {len(p.Timeline.Lanes) > 0, "timeline", "Timeline"},
-		{len(p.Compare) > 0, "compare", "Side by side"}, {len(p.Start.Programs) > 0, "programs", "Programs"},
-		{len(p.Start.Slowest(1)) > 0, "slowest", "Slowest and largest"}, {len(p.Start.Phases) > 0, "phases", "The process"}, {p.Cache != nil, "cache", "The cache directory"},
-		{len(p.Checks) > 0, "checks", "Findings"}, {p.Start.Manifest() != "", "manifest", "What to preload"},
-	} {
-		if has.is {
-			p.Parts = append(p.Parts, part{has.id, has.name})
-		}
-	}
 }
