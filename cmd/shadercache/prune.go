@@ -22,8 +22,7 @@ Ages are written 30d, 2w, 12h, 90m; sizes 500M, 2G, where K, M, G and T are
 powers of 1024. Without a limit or --other-drivers, the limits of the directory
 apply, stored or default: see config. Leftovers of interrupted writes are
 deleted as well, and programs that were rejected more than a month ago. Files
-that shadercache did not make are kept, in every directory. A dry run lists
-every file that would be deleted.
+that shadercache did not make are kept, in every directory.
 
 --other-drivers keeps the drivers of the GPUs in --device, which may be several
 or all; without it that of the one that is used.`
@@ -51,7 +50,7 @@ type pruneFlags struct {
 	MaxBytes     cli.ByteSize `flag:"max-bytes" help:"delete down to this size, programs and driver files together" words:"100M 500M 1G"`
 	MaxFiles     int          `flag:"max-files" help:"delete down to this number of files, programs and driver files together" must:"above 0"`
 	OtherDrivers bool         `flag:"other-drivers" help:"delete the programs of all drivers but those of --device"`
-	DryRun       bool         `flag:"dry-run" help:"list what would be deleted and delete nothing"`
+	DryRun       bool         `flag:"dry-run" help:"list every file that would be deleted and delete nothing"`
 }
 
 func (o *options) pruneCommand() cli.Command {

@@ -12,24 +12,21 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/recording"
-	"github.com/shadercache/shadercache/shader"
 )
 
 const rebuildUsage = `Compile the programs that the current driver does not have, after a driver
 update or on another GPU.
 
 It needs the texts of the programs, stored by preload --keep-sources or by an
-application that sets Options.KeepSources. The most used programs come first, so
-that --limit 100 compiles the 100 most used. Programs that are in quarantine,
-that failed to compile before, or that are in the upstream directory are left
-out. Programs of other drivers stay until shadercache prune --other-drivers.
+application that sets Options.KeepSources. Programs that are in quarantine, that
+failed to compile before, or that are in the upstream directory are left out.
+Programs of other drivers stay until shadercache prune --other-drivers.
 
 Recordings, which exec --record wrote, are replayed as preload does, after the
 programs of texts: the driver compiles what it does not have.
 
 It may run beside programs that use the directory. Programs are compiled in
-child processes: see preload. --dry-run lists the missing programs and compiles
-nothing.
+child processes: see preload.
 
 An application does the same in the background with Cache.Rebuild.`
 
@@ -38,19 +35,11 @@ const rebuildExample = `  shadercache rebuild --limit 500 && shadercache prune -
 
 // rebuildResult is what rebuild prints.
 type rebuildResult struct {
-	Driver  string           `json:"driver"`  // folder in the cache directory
-	Sources int              `json:"sources"` // texts that are stored
-	Missing []missingProgram `json:"missing"` // programs that the current driver does not have
+	Driver  string        `json:"driver"`  // folder in the cache directory
+	Sources int           `json:"sources"` // texts that are stored
+	Missing []cli.Program `json:"missing"` // that the current driver does not have: key, name, and hits and last use of all drivers
 
 	*preloadResult // nil with --dry-run
-}
-
-// missingProgram is a program whose source is stored and that the current driver lacks.
-type missingProgram struct {
-	Key     shader.Key `json:"key"`
-	Name    string     `json:"name"`
-	Hits    uint64     `json:"hits"`     // of all drivers
-	LastUse time.Time  `json:"last_use"` // with any driver; zero where no driver has the program
 }
 
 type rebuildFlags struct {
@@ -130,7 +119,7 @@ func (o *options) rebuildIn(dir *binary.Dir, f rebuildFlags, recordings []*recor
 }
 
 // addMissing adds programs that are not tried yet, with the texts that the directory keeps.
-func (r *preloadResult) addMissing(dir *binary.Dir, missing []missingProgram) {
+func (r *preloadResult) addMissing(dir *binary.Dir, missing []cli.Program) {
 	r.Programs = make([]preloadLine, 0, len(missing))
 	for _, m := range missing {
 		line := preloadLine{Name: cmp.Or(m.Name, m.Key.Short()), Key: m.Key.String()} // no driver may have the program any more
@@ -165,9 +154,9 @@ func (o *options) missing(dir *binary.Dir, limit int) (*rebuildResult, error) {
 	if limit > 0 {
 		missing = missing[:min(limit, len(missing))]
 	}
-	r.Missing = make([]missingProgram, len(missing))
+	r.Missing = make([]cli.Program, len(missing))
 	for i, m := range missing {
-		r.Missing[i] = missingProgram{m.Key, m.Name, m.Hits, m.LastUse}
+		r.Missing[i] = cli.NewProgram(r.Driver, m)
 	}
 	return r, nil
 }

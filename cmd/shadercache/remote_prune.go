@@ -24,14 +24,13 @@ packs, and packs that nothing refers to and that are older than a day.
 ` + remoteUsage + `
 
 --keep takes the first digits of a fingerprint in remote list, or "current" for
-the driver of this machine; it may be repeated. A dry run lists what would be
-deleted.`
+the driver of this machine.`
 
 // remotePruneFlags are the flags of remote prune.
 type remotePruneFlags struct {
 	remoteFlags
 	MaxAge cli.Age  `flag:"max-age" help:"delete drivers whose last push is older than this" words:"30d 90d"`
-	Keep   []string `flag:"keep" help:"never delete this driver" value:"driver" list:"commas"`
+	Keep   []string `flag:"keep" help:"never delete this driver (repeatable)" value:"driver" list:"commas"`
 	DryRun bool     `flag:"dry-run" help:"list what would be deleted and delete nothing"`
 }
 

@@ -25,15 +25,15 @@ never, which were preloaded and never used, the slowest and largest ones, what
 the cache directory holds, its starts until now, what doctor finds, and the list
 to preload next time. Without --trace it shows the directory alone.
 
-The page is one file without scripts. --before adds another start beside this
-one, such as a cold one. With --json the figures are printed instead.`
+The page is one file without scripts. With --json the figures are printed
+instead.`
 
 const reportExample = `  SHADERCACHE_TRACE=start.json ./app
   shadercache report --trace start.json -o report.html`
 
 type pageFlags struct {
 	Trace    string `flag:"trace" help:"trace of the start, in place of one of this command"`
-	Before   string `flag:"before" help:"trace of another start, to show beside this one"`
+	Before   string `flag:"before" help:"trace of another start, such as a cold one, to show beside this one"`
 	Out      string `flag:"out,o" help:"file of the page; - is standard output"`
 	NoDoctor bool   `flag:"no-doctor" help:"leave out what doctor finds, which opens a context"`
 }

@@ -26,10 +26,10 @@ import (
 
 const runUsage = `Filter a picture on the GPU, compare every pixel with the CPU, write a PNG.
 
-The picture is PNG or JPEG; the default is a sample picture. With --filter all
-the result is a contact sheet: edge and blur above sharpen and emboss. A picture
-is written only where every pixel is correct; the folder of --out is made if it
-is missing. A program from disk that computes wrong is rejected and compiled.
+With --filter all the result is a contact sheet: edge and blur above sharpen and
+emboss. A picture is written only where every pixel is correct; the folder of
+--out is made if it is missing. A program from disk that computes wrong is
+rejected and compiled.
 
 The first start compiles the programs, a later one finds them in the cache. The
 time of get is for compiling or loading a program and making the driver finish
