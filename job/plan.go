@@ -53,9 +53,9 @@ type PlanInfo struct {
 
 // LayerChoice is what was chosen for one layer.
 type LayerChoice struct {
-	Algorithm string
-	Basis     string  // of the choice: tuned, table or ranking
-	Tolerance float64 // the error that an output may have, as a part of the sum of the magnitudes of its products
+	Algorithm string  `json:"algorithm"`
+	Basis     string  `json:"basis"`     // of the choice: tuned, table (shipped with the library) or ranking
+	Tolerance float64 `json:"tolerance"` // the error that an output may have, as a part of the sum of the magnitudes of its products
 }
 
 // ProgramUse is a program of a plan.

@@ -56,21 +56,15 @@ func (a *Age) Type() string { return "age" }
 func (a *Age) String() string { return time.Duration(*a).String() }
 
 func (a *Age) Set(text string) error {
-	units := map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour}
-	for suffix, unit := range units {
-		number, found := strings.CutSuffix(text, suffix)
-		if !found {
-			continue
+	whole, err := time.ParseDuration(text)
+	d := float64(whole)
+	for suffix, unit := range map[string]time.Duration{"d": 24 * time.Hour, "w": 7 * 24 * time.Hour} {
+		if number, found := strings.CutSuffix(text, suffix); found {
+			d, err = strconv.ParseFloat(number, 64)
+			d *= float64(unit)
 		}
-		n, err := strconv.ParseFloat(number, 64)
-		if err != nil || !(n >= 0 && n*float64(unit) < math.MaxInt64) {
-			return fmt.Errorf("%q is not an age such as 30d or 12h", text)
-		}
-		*a = Age(n * float64(unit))
-		return nil
 	}
-	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 {
+	if err != nil || !(d >= 0 && d < math.MaxInt64) {
 		return fmt.Errorf("%q is not an age such as 30d or 12h", text)
 	}
 	*a = Age(d)

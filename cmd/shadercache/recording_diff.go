@@ -1,13 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/shadercache/shadercache/cmd/cli"
-	"github.com/shadercache/shadercache/recording"
 )
 
 const recordingDiffUsage = `List the programs that a start linked and a recording lacks: what a replay of
@@ -67,19 +67,11 @@ func diffRecordings(before, start string) (*recordingDiff, error) {
 	if r.Damaged, r.failed = len(damaged), cli.Several(damaged); len(damaged) == 0 && len(r.Programs) > 0 {
 		r.failed = cli.ErrReported
 	}
-	return r, r.count(list[0], list[1], len(missing))
-}
-
-// count fills in the numbers of programs that are not missing.
-func (r *recordingDiff) count(before, start *recording.Recording, missing int) error {
-	ours, err := start.Digests()
-	if err != nil {
-		return err
-	}
-	theirs, err := before.Digests()
-	r.Common = len(ours) - missing
+	ours, err := list[1].Digests()
+	theirs, theirErr := list[0].Digests()
+	r.Common = len(ours) - len(missing)
 	r.Unused = len(theirs) - r.Common
-	return err
+	return r, errors.Join(err, theirErr)
 }
 
 func (r *recordingDiff) Print(w io.Writer) {

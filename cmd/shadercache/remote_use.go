@@ -12,22 +12,9 @@ import (
 // of the environment: children leave that to their parent. Without a remote, or where it
 // cannot be used, which is logged, it only calls fill.
 func (o *options) withRemote(dir *binary.Dir, fill func() error) error {
-	r := o.environmentRemote(dir)
-	if r == nil {
-		return fill()
-	}
-	r.Prepare()
-	if fingerprint, err := o.CurrentFingerprint(); err == nil { // else fill returns the error
-		r.Start(context.Background(), fingerprint)
-	}
-	return errors.Join(fill(), r.Close())
-}
-
-// environmentRemote opens the remote of the environment, or returns nil.
-func (o *options) environmentRemote(dir *binary.Dir) *fleet.Remote {
 	ro, err := fleet.FromEnvironment(fleet.Options{Logger: o.Logger()})
 	if err == nil && (ro.URL == "" || ro.Mode == fleet.Off) {
-		return nil
+		return fill()
 	}
 	var r *fleet.Remote
 	if err == nil {
@@ -35,7 +22,11 @@ func (o *options) environmentRemote(dir *binary.Dir) *fleet.Remote {
 	}
 	if err != nil {
 		o.Logger().Warn("the remote is not used", "reason", err)
-		return nil
+		return fill()
 	}
-	return r
+	r.Prepare()
+	if fingerprint, err := o.CurrentFingerprint(); err == nil { // else fill returns the error
+		r.Start(context.Background(), fingerprint)
+	}
+	return errors.Join(fill(), r.Close())
 }

@@ -50,17 +50,12 @@ func openRecordings(paths []string) (list []*recording.Recording, err error) {
 func openRecording(path string) (*recording.Recording, error) {
 	r, err := recording.Open(path)
 	if errors.Is(err, recording.ErrNotRecording) {
-		err = cli.Hint(err, hintToRecord(path))
+		if info, statErr := os.Stat(path); statErr == nil && !info.IsDir() {
+			path = "DIR" // what is no folder stays
+		}
+		err = cli.Hint(err, "shadercache exec --record "+path+" -- PROGRAM makes one")
 	}
 	return r, err
-}
-
-// hintToRecord returns how a recording is made in a folder. What is no folder stays.
-func hintToRecord(path string) string {
-	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		path = "DIR"
-	}
-	return "shadercache exec --record " + path + " -- PROGRAM makes one"
 }
 
 // addReplays adds a line for each program of recordings, the first limit of them. One that

@@ -66,11 +66,9 @@ type networkResult struct {
 
 // networkLayer is the plan of one layer.
 type networkLayer struct {
-	Name      string  `json:"name"`
-	Shape     string  `json:"shape"`
-	Algorithm string  `json:"algorithm"`
-	Basis     string  `json:"basis"` // of the choice: tuned, table (shipped with the command), or ranking
-	Tolerance float64 `json:"tolerance"`
+	Name  string `json:"name"`
+	Shape string `json:"shape"`
+	job.LayerChoice
 }
 
 func (o *options) runNetworkCommand() cli.Command {
@@ -189,7 +187,7 @@ func (r *networkResult) run(ctx context.Context, d *networkDevice, input []float
 	var tolerances []float64
 	for i, c := range plan.Info().Layers {
 		tolerances = append(tolerances, c.Tolerance)
-		r.Layers = append(r.Layers, networkLayer{layers[i].Name, shapes[i].String(), c.Algorithm, c.Basis, c.Tolerance})
+		r.Layers = append(r.Layers, networkLayer{layers[i].Name, shapes[i].String(), c})
 	}
 	r.compare(conv2d.ReferenceLayers(layers, tolerances, input), output)
 	return d.counts(ctx)

@@ -42,18 +42,20 @@ type ChildResult struct {
 // prepares sources and expected results, then runs every program once.
 func RunChild(o *cli.Options, options ChildOptions) (r *ChildResult, err error) {
 	started := ProcessStart()
-	w := Work{preload: options.Preload}
+	var w *Work
 	var prepare errgroup.Group
-	prepare.Go(func() error {
+	prepare.Go(func() (err error) {
 		preparing := o.BeginTrace("prepare")
 		defer func() { preparing.End() }()
-		return w.prepare(options.Programs)
+		w, err = NewWork(options.Programs)
+		return err
 	})
 	g, err := o.OpenGPU(cache.Options{MemoryOnly: options.MemoryOnly, MaxPrograms: options.Programs})
 	if err := errors.Join(err, prepare.Wait()); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
+	w.preload = options.Preload
 	running := o.BeginTrace("run")
 	err = w.Run(g)
 	running.End()

@@ -97,24 +97,21 @@ func copyReadOnly(from, to string) error {
 	if err := os.Mkdir(filepath.Join(filepath.Dir(to), runtimeFolder), 0o700); err != nil {
 		return err
 	}
-	return filepath.WalkDir(to, func(path string, e os.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if e.IsDir() {
-			return os.Chmod(path, 0o555)
-		}
-		return os.Chmod(path, 0o444)
-	})
+	return chmodAll(to, 0o555, 0o444)
 }
 
-// makeRemovable gives the directories of a scenario their modes back.
-func makeRemovable(own string) error {
-	return filepath.WalkDir(own, func(path string, e os.DirEntry, err error) error {
-		if err != nil || !e.IsDir() {
+// chmodAll sets the modes of folders and files.
+func chmodAll(below string, folders, files os.FileMode) error {
+	return filepath.WalkDir(below, func(path string, e os.DirEntry, err error) error {
+		switch {
+		case err != nil:
 			return err
+		case e.IsDir():
+			return os.Chmod(path, folders)
+		case e.Type().IsRegular():
+			return os.Chmod(path, files)
 		}
-		return os.Chmod(path, 0o700)
+		return nil
 	})
 }
 

@@ -187,7 +187,7 @@ func (r *run) round(ctx context.Context, dir string, number int) error {
 			return fmt.Errorf("%s: %w", scenario, err)
 		}
 		r.runs[scenario] = append(r.runs[scenario], figures)
-		if err := makeRemovable(own); err != nil {
+		if err := chmodAll(own, 0o700, 0o600); err != nil {
 			return err
 		}
 		_ = r.bar.Add(1)

@@ -107,8 +107,8 @@ func TestVerdict(t *testing.T) {
 
 // A result that is not all right must show, whichever element is wrong.
 func TestWorkVerify(t *testing.T) {
-	var w Work
-	if err := w.prepare(14); err != nil {
+	w, err := NewWork(14)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for i, e := range w.expected {

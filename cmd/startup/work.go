@@ -35,16 +35,10 @@ type Work struct {
 }
 
 // NewWork prepares the workload with a number of programs. It needs no GPU.
-func NewWork(programs int) (*Work, error) {
-	w := &Work{}
-	return w, w.prepare(programs)
-}
-
-// prepare does everything that needs no GPU.
-func (w *Work) prepare(programs int) (err error) {
-	w.problem = problem()
+func NewWork(programs int) (w *Work, err error) {
+	w = &Work{problem: problem()}
 	if w.programs, err = Programs(programs, SharedBytes); err != nil {
-		return err
+		return nil, err
 	}
 	w.a = conv2d.RandomValues(w.problem.ALen(), 1)
 	w.b = conv2d.RandomValues(w.problem.BLen(), 2)
@@ -63,7 +57,7 @@ func (w *Work) prepare(programs int) (err error) {
 		w.expected = append(w.expected, known[key])
 		w.results = append(w.results, make([]float32, w.problem.CLen()))
 	}
-	return nil
+	return w, nil
 }
 
 // matrices are those of the product on the device.
