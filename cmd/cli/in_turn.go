@@ -103,7 +103,10 @@ func (o *Options) inTurn(cmd *cobra.Command, turns []Turn) error {
 	for i := range turns {
 		t := &turns[i]
 		if !o.JSON && !cmd.Flags().Changed("quiet") {
-			o.printTitle(t, i > 0)
+			if i > 0 {
+				fmt.Fprintln(o.Stdout)
+			}
+			fmt.Fprintf(o.Stdout, "== %s: %s\n", t.title(), EscapeName(t.Name)) // what the result belongs to
 		}
 		if t.Error != "" {
 			o.PrintError(errors.New(t.title() + " cannot be used: " + t.Error))
@@ -124,14 +127,6 @@ func (o *Options) inTurn(cmd *cobra.Command, turns []Turn) error {
 		err = fmt.Errorf("%s failed on %s", strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" "), strings.Join(failed, " and "))
 	}
 	return err
-}
-
-// printTitle prints what the result of a turn belongs to.
-func (o *Options) printTitle(t *Turn, further bool) {
-	if further {
-		fmt.Fprintln(o.Stdout)
-	}
-	fmt.Fprintf(o.Stdout, "== %s: %s\n", t.title(), EscapeName(t.Name))
 }
 
 // runTurn runs cmd for the first GPU of a turn, in a process that gets the arguments of this

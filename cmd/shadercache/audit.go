@@ -134,12 +134,6 @@ type audit struct {
 	r      auditResult
 }
 
-// made is what the driver makes of a program when it has nothing of it.
-type made struct {
-	binary []byte
-	err    error
-}
-
 func (a *audit) run(chosen []*shader.Source) error {
 	now, err := a.compileAnew(chosen)
 	if err != nil {
@@ -149,11 +143,10 @@ func (a *audit) run(chosen []*shader.Source) error {
 	for _, src := range chosen {
 		had, err := a.cached.Get(src.Key())
 		switch {
-		case now[src.Key()].err != nil:
-			a.skip(src, now[src.Key()].err.Error())
+		case now[src.Key()] == nil: // compileAnew has skipped it
 		case err != nil:
 			a.skip(src, "it is not in the cache")
-		case a.isSame(had.Payload, now[src.Key()].binary):
+		case a.isSame(had.Payload, now[src.Key()]):
 			a.r.Same++
 		default:
 			differ = append(differ, src)
@@ -167,9 +160,11 @@ func (a *audit) run(chosen []*shader.Source) error {
 		return err
 	}
 	for _, src := range differ {
-		if a.isSame(now[src.Key()].binary, again[src.Key()].binary) {
+		switch {
+		case again[src.Key()] == nil:
+		case a.isSame(now[src.Key()], again[src.Key()]):
 			a.r.Differs = append(a.r.Differs, auditLine{src.Name(), src.Key().String(), "the driver makes another program binary"})
-		} else {
+		default:
 			a.skip(src, "the driver makes other bytes each time")
 		}
 	}
@@ -188,8 +183,9 @@ func (a *audit) skip(src *shader.Source, reason string) {
 	a.r.NotCompared = append(a.r.NotCompared, auditLine{src.Name(), src.Key().String(), reason})
 }
 
-// compileAnew compiles programs in a directory that is removed, in child processes.
-func (a *audit) compileAnew(sources []*shader.Source) (m map[shader.Key]made, err error) {
+// compileAnew compiles programs in a directory that is removed, in child processes. It returns
+// their binaries, and skips what does not compile.
+func (a *audit) compileAnew(sources []*shader.Source) (m map[shader.Key][]byte, err error) {
 	folder, err := os.MkdirTemp("", "shadercache-audit-")
 	if err != nil {
 		return m, err
@@ -212,13 +208,13 @@ func (a *audit) compileAnew(sources []*shader.Source) (m map[shader.Key]made, er
 		return m, err
 	}
 	defer store.Close()
-	m = map[shader.Key]made{}
+	m = map[shader.Key][]byte{}
 	for _, p := range r.Programs {
-		key := p.source.Key()
-		if blob, err := store.Get(key); err == nil && p.err == nil {
-			m[key] = made{binary: blob.Payload}
+		blob, err := store.Get(p.source.Key())
+		if err = errors.Join(p.err, err); err != nil {
+			a.skip(p.source, err.Error())
 		} else {
-			m[key] = made{err: errors.Join(p.err, err)}
+			m[p.source.Key()] = blob.Payload
 		}
 	}
 	return m, nil

@@ -57,7 +57,7 @@ func (o *options) listCommand() cli.Command {
 			if f.Tuning {
 				return o.listTunings()
 			}
-			return nil, o.list(time.Now())
+			return nil, o.list()
 		},
 	}
 }
@@ -75,7 +75,7 @@ func (o *options) chosenDriver() (func(folder string) bool, error) {
 
 // list writes a line for each program as it is read: a directory may have a hundred thousand. The
 // programs of one driver are in memory at a time, to sort them.
-func (o *options) list(now time.Time) error {
+func (o *options) list() error {
 	path, dir, err := o.ReadDirectory()
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (o *options) list(now time.Time) error {
 		return err
 	}
 	out := bufio.NewWriter(o.Stdout)
-	table := &listTable{out: out, dir: path, now: now}
+	table := &listTable{out: out, dir: path}
 	add, end := table.add, table.end
 	if o.JSON {
 		list, err := cli.NewJSONList(out, "dir", path, "programs")
@@ -115,7 +115,6 @@ func (o *options) list(now time.Time) error {
 type listTable struct {
 	out    io.Writer
 	dir    string
-	now    time.Time
 	driver string // of the table that is being written
 }
 
@@ -131,7 +130,7 @@ func (l *listTable) add(p cli.Program) error {
 	}
 	_, err := fmt.Fprintf(l.out, listRow, p.Key.Short(), cli.ReadableBytes(p.Bytes), strconv.FormatUint(p.Hits, 10),
 		knownMillis(milliseconds(p.CompileNanos)), knownMillis(milliseconds(p.LoadNanos)), knownMillis(milliseconds(p.FirstResultNanos)),
-		knownMillis(milliseconds(p.GPUNanos)), knownRate(p.GFLOPS), cli.ReadableAge(l.now.Sub(p.LastUse)), cli.EscapeName(p.Name))
+		knownMillis(milliseconds(p.GPUNanos)), knownRate(p.GFLOPS), cli.ReadableAge(time.Since(p.LastUse)), cli.EscapeName(p.Name))
 	return err
 }
 

@@ -79,11 +79,8 @@ func (o *options) programKeys(dir *binary.Dir, typed string) ([]shader.Key, erro
 	case len(keyed) == 0:
 		return nil, noSuchProgram(typed, dir.Path())
 	case len(keyed) > 1:
-		return nil, ambiguous(typed, len(keyed))
+		err = fmt.Errorf("%s have a key that begins with %s", cli.Plural(len(keyed), "program"), typed)
+		return nil, cli.Hint(err, "shadercache inspect "+typed)
 	}
 	return keyed, nil
-}
-
-func ambiguous(typed string, programs int) error {
-	return cli.Hint(fmt.Errorf("%s have a key that begins with %s", cli.Plural(programs, "program"), typed), "shadercache inspect "+typed)
 }

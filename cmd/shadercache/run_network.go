@@ -175,15 +175,19 @@ func (r *networkResult) run(ctx context.Context, d *networkDevice, input []float
 		return err
 	}
 	output := make([]float32, plan.Info().Output)
-	r.RunMillis, err = repeated(func() error {
+	took := make([]float64, 10)
+	for i := range took {
+		begin := time.Now()
 		for i := range output {
 			output[i] = math.Float32frombits(conv2d.Poison)
 		}
-		return plan.Run(ctx, input, output)
-	}, func() { r.FirstResultMillis = cli.Milliseconds(time.Since(start)) })
-	if err != nil {
-		return err
+		if err := plan.Run(ctx, input, output); err != nil {
+			return err
+		}
+		took[i] = cli.Milliseconds(time.Since(begin))
+		r.FirstResultMillis = cmp.Or(r.FirstResultMillis, cli.Milliseconds(time.Since(start)))
 	}
+	r.RunMillis = stats.Median(took)
 	var tolerances []float64
 	for i, c := range plan.Info().Layers {
 		tolerances = append(tolerances, c.Tolerance)
@@ -191,22 +195,6 @@ func (r *networkResult) run(ctx context.Context, d *networkDevice, input []float
 	}
 	r.compare(conv2d.ReferenceLayers(layers, tolerances, input), output)
 	return d.counts(ctx)
-}
-
-// repeated runs fn ten times, calls first after the first time, and returns the median in
-// milliseconds.
-func repeated(fn func() error, first func()) (median float64, err error) {
-	took := make([]float64, 10)
-	for i := range took {
-		begin := time.Now()
-		if err := fn(); err != nil {
-			return 0, err
-		}
-		if took[i] = cli.Milliseconds(time.Since(begin)); i == 0 {
-			first()
-		}
-	}
-	return stats.Median(took), nil
 }
 
 // compare compares the output with the CPU's.
