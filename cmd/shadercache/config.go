@@ -223,22 +223,21 @@ func (r *configResult) addRemote() {
 	}
 }
 
+// addDirectory adds the directory, which is the first setting.
 func (o *options) addDirectory(cmd *cobra.Command, r *configResult) error {
 	path, err := o.Directory()
 	if err != nil {
 		return err
 	}
-	line := settingLine{"dir", path, fromDefault, ""}
-	l := o.Place().Find()
-	switch {
-	case l.Private() && !cmd.Flags().Changed("dir"):
+	r.addFlag(cmd, "dir")
+	line, l := &r.Settings[0], o.Place().Find()
+	switch line.Value = path; {
+	case line.Source == fromFlag:
+	case l.Private():
 		line.Source, line.Detail = fromPrivate, l.Err.Error()
-	case cmd.Flags().Changed("dir"):
-		line.Source, line.Detail = fromFlag, "--dir"
 	case os.Getenv("SHADERCACHE_DIR") != "":
 		line.Source, line.Detail = fromEnvironment, "SHADERCACHE_DIR"
 	}
-	r.Settings = append(r.Settings, line)
 	return nil
 }
 

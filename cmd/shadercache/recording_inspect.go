@@ -51,10 +51,15 @@ func (o *options) recordingInspectCommand() cli.Command {
 		Flags:   &f, Unused: cli.DirFlags + cli.GPUFlags, Result: recordingInspection{},
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
 			r, err := inspectRecorded(args[0], args[1])
-			if err == nil && f.Text {
-				return nil, r.writeTexts(o.Stdout)
+			if err != nil || !f.Text {
+				return r, err
 			}
-			return r, err
+			for _, s := range r.Shaders {
+				if err == nil {
+					_, err = io.WriteString(o.Stdout, s.Text)
+				}
+			}
+			return nil, err
 		},
 	}
 }
@@ -115,16 +120,6 @@ func newRecordedShader(s recording.Stage) recordedShader {
 		line.EntryPoint, line.Constants = s.Module.EntryPoint, s.Module.Constants
 	}
 	return line
-}
-
-// writeTexts writes the texts of the shaders.
-func (r *recordingInspection) writeTexts(w io.Writer) error {
-	for _, s := range r.Shaders {
-		if _, err := io.WriteString(w, s.Text); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *recordingInspection) Print(w io.Writer) {
