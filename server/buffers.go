@@ -90,7 +90,7 @@ func (o *objects) bufferRange(op *wire.Operand) (b *openBuffer, offset, n int, e
 	}
 	size := uint64(b.Size())
 	if op.Offset > size || op.Size > size-op.Offset || op.Offset == size {
-		return nil, 0, 0, reject(wire.CodeInvalid, "bytes %d to %d of buffer %d of %d", op.Offset, op.Offset+op.Size, op.ID, size)
+		return nil, 0, 0, reject(wire.CodeInvalid, "%d bytes at %d of buffer %d of %d", op.Size, op.Offset, op.ID, size)
 	}
 	n = int(op.Size)
 	if n == 0 {

@@ -194,7 +194,7 @@ func (s *session) memory(t *task, m *wire.Memory) (wire.Message, error) {
 // within returns the range of an operand in memory.
 func within(memory []byte, o *wire.Operand) ([]byte, error) {
 	if o.Offset > uint64(len(memory)) || o.Size > uint64(len(memory))-o.Offset || o.Size == 0 {
-		return nil, reject(wire.CodeInvalid, "bytes %d to %d of memory of %d", o.Offset, o.Offset+o.Size, len(memory))
+		return nil, reject(wire.CodeInvalid, "%d bytes at %d of memory of %d", o.Size, o.Offset, len(memory))
 	}
 	return memory[o.Offset : o.Offset+o.Size : o.Offset+o.Size], nil
 }

@@ -3,9 +3,11 @@
 package server_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/internal/wire"
@@ -46,6 +48,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		return rawRequest(wire.TypeRun, &wire.Run{Plan: 1, Input: in, Output: out})
 	}
 	at := func(offset uint64) wire.Operand { return wire.Operand{Place: wire.PlaceBuffer, ID: 1, Offset: offset} }
+	beyond := wire.Operand{Place: wire.PlaceBuffer, ID: 1, Offset: math.MaxUint64 - 3, Size: 64}
 	memory := func(offset, size uint64) request {
 		from := wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: offset, Size: size}
 		return rawRequest(wire.TypeCopy, &wire.Copy{From: from, To: at(0)})
@@ -74,14 +77,19 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"a plan uses a buffer from its first":   {run(at(16), at(0)), wire.CodeInvalid},
 		"a run needs an input and an output":    {run(wire.Operand{}, at(0)), wire.CodeInvalid},
 		"the session has no memory 7":           {run(wire.Operand{Place: wire.PlaceMemory, ID: 7, Size: 16}, at(0)), wire.CodeNotFound},
-		"bytes 4088 to 4104 of memory of 4096":  {memory(4088, 16), wire.CodeInvalid},
-		"bytes 4096 to 4112 of memory of 4096":  {memory(4096, 16), wire.CodeInvalid},
-		"bytes 8192 to 8208 of memory of 4096":  {memory(8192, 16), wire.CodeInvalid},
-		"bytes 64 to 64 of buffer 1 of 64":      {rawRequest(wire.TypeCopy, &wire.Copy{From: wire.Operand{Place: wire.PlaceInline}, To: at(64)}), wire.CodeInvalid},
+		"16 bytes at 4088 of memory of 4096":    {memory(4088, 16), wire.CodeInvalid},
+		"16 bytes at 4096 of memory of 4096":    {memory(4096, 16), wire.CodeInvalid},
+		"16 bytes at 8192 of memory of 4096":    {memory(8192, 16), wire.CodeInvalid},
+		"at 18446744073709551612 of memory":     {memory(math.MaxUint64-3, 16), wire.CodeInvalid},
+		"at 18446744073709551612 of buffer":     {rawRequest(wire.TypeCopy, &wire.Copy{From: inline, To: beyond}), wire.CodeInvalid},
+		"0 bytes at 64 of buffer 1 of 64":       {rawRequest(wire.TypeCopy, &wire.Copy{From: wire.Operand{Place: wire.PlaceInline}, To: at(64)}), wire.CodeInvalid},
 		"input at binding 0: has neither":       {nothing(func(m *wire.Job) { m.In[0].Operand = wire.Operand{} }), wire.CodeInvalid},
 		"output at binding 1: has neither":      {nothing(func(m *wire.Job) { m.Out[0].Operand = wire.Operand{} }), wire.CodeInvalid},
 		"8 bytes in and 0 out":                  {run(wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 8)}, at(0)), wire.CodeInvalid},
 		"16 bytes of weights and 16 of bias":    {rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 2, Weights: inline, Bias: inline}), wire.CodeInvalid},
+		"offset -4 is not a multiple": {nothing(func(m *wire.Job) {
+			m.Buffers = []job.Bound{{Binding: 1, Buffer: numbered{id: 1}, Offset: -4, Size: 64}}
+		}), wire.CodeInvalid},
 	} {
 		r.pipeline(10, c.request)
 		a := r.answers(1)[10]

@@ -124,7 +124,7 @@ func TestTexturesThatAreRefused(t *testing.T) {
 		"texels of a version":        {copied(func(m *wire.Copy) { m.Check = true }), wire.CodeInvalid, "a texture has no version"},
 		"texels of the next version": {copied(func(m *wire.Copy) { m.Version = 3 }), wire.CodeInvalid, "a texture has no version"},
 		"texels in memory beyond": {copied(func(m *wire.Copy) { m.From = wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: 4064, Size: 64} }),
-			wire.CodeInvalid, "bytes 4064 to 4128 of memory of 4096"},
+			wire.CodeInvalid, "64 bytes at 4064 of memory of 4096"},
 		"a run to texels": {rawRequest(wire.TypeRun, &wire.Run{Plan: 1, Output: texels}), wire.CodeNotFound, "no plan 1"},
 
 		"an image of no texture":     {run(func(m *wire.Job) { m.Images[0].Texture = rawTexture{id: 9} }), wire.CodeNotFound, "the session has no texture 9"},

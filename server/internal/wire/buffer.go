@@ -106,9 +106,7 @@ func (f *fields) op(o *Operand, read bool) {
 	case o.Place == PlaceMemory || o.Place == PlaceBuffer:
 		word(f, &o.ID)
 		long(f, &o.Offset)
-		if long(f, &o.Size); o.Offset+o.Size < o.Offset {
-			f.fail("a range beyond 64 bits")
-		}
+		long(f, &o.Size)
 	case o.Place == PlaceTexture:
 		word(f, &o.ID)
 	default:
