@@ -35,10 +35,10 @@ from time import monotonic, sleep
 
 try:
     import _socket
-    from _struct import Struct, pack, unpack_from  # type: ignore[import]
+    from _struct import Struct, error as _struct_error, pack, unpack_from  # type: ignore[import]
 except ImportError:  # not CPython
     import socket as _socket  # type: ignore[no-redef]
-    from struct import Struct, pack, unpack_from  # type: ignore[assignment]
+    from struct import Struct, error as _struct_error, pack, unpack_from  # type: ignore[assignment]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,7 +83,6 @@ _GRACE = 5.0  # seconds beyond a deadline until a server counts as dead
 _MAX_SPARE = 256 << 20  # bytes of shared memory that are kept for reuse
 
 _HEADER = Struct("<IHHQ")
-_RANGE = Struct("<BIQQ")
 _REPLY = 0x8000
 _WAKE = 0x800E  # with request 0: the server goes on
 (
@@ -225,6 +224,14 @@ class _Malformed(Exception):
 # ---- Encoding and decoding ----
 
 
+def _packed(what: str, form: str, *values: "Any") -> bytes:
+    """Packs what the caller of this file gave."""
+    try:
+        return pack(form, *values)
+    except (_struct_error, OverflowError) as e:
+        raise _usage(f"{what} cannot be {', '.join(map(str, values))}: {e}") from None
+
+
 def _text(s: str, most: int = 255) -> bytes:
     b = s.encode()
     if len(b) > most:
@@ -243,7 +250,7 @@ def _nanoseconds(seconds: "float | None") -> int:
         return 0
     if not seconds > 0:
         raise _usage(f"a deadline of {seconds} s")
-    return max(1, min(int(seconds * 1e9), (1 << 63) - 1))
+    return max(1, int(min(seconds * 1e9, (1 << 63) - 1)))
 
 
 def _view(data: "Data") -> memoryview:
@@ -358,22 +365,18 @@ class uint(int):
 class Range:
     """A range of bytes in shared memory or in a buffer, made by their method range."""
 
-    __slots__ = ("owner", "place", "id", "offset", "size", "read_only")
+    __slots__ = ("owner", "place", "offset", "size", "read_only", "encoded")
 
     def __init__(
         self, owner: "_Object", place: int, offset: int, size: int, read_only: bool = False
     ) -> None:
         self.owner = owner
         self.place = place
-        self.id = owner.id
         self.offset = offset
         self.size = size
         self.read_only = read_only
-        if offset < 0 or size < 0:
-            raise _usage(f"a range of {size} bytes at {offset}")
-
-    def _encode(self) -> bytes:
-        return _RANGE.pack(self.place, self.id, self.offset, self.size)
+        self.encoded = pack("<BI", place, owner.id)
+        self.encoded += _packed("offset and size of a range", "<QQ", offset, size)
 
 
 class Dispatch:
@@ -405,11 +408,12 @@ def _uniform(name: str, value: "int | float | Sequence[int | float]") -> bytes:
     if hasattr(value, "__len__"):
         return _components(name, list(value))  # type: ignore[arg-type]
     kind = getattr(getattr(value, "dtype", None), "kind", "")
+    what = f'the uniform "{name}"'
     if isinstance(value, float) or kind == "f":
-        return pack("<Bf", 3, value) + _text(name)
+        return b"\3" + _packed(what, "<f", value) + _text(name)
     if isinstance(value, uint) or kind == "u" or value > 0x7FFFFFFF:
-        return pack("<BI", 2, int(value)) + _text(name)
-    return pack("<Bi", 1, int(value)) + _text(name)
+        return b"\2" + _packed(what, "<I", int(value)) + _text(name)
+    return b"\1" + _packed(what, "<i", int(value)) + _text(name)
 
 
 def _components(name: str, values: list) -> bytes:
@@ -421,11 +425,15 @@ def _components(name: str, values: list) -> bytes:
         )
     if len(values) == 1:
         return _uniform(name, values[0])
-    words = [_uniform("", v) for v in values]  # {kind, word, an empty name}
+    words = [_uniform(name, v) for v in values]  # {kind, word, name}
     kind = max(w[0] for w in words)  # of ints and floats, floats
     if kind == 3:
-        words = [pack("<Bf", 3, v) for v in values]
+        words = [_uniform(name, float(v)) for v in values]
     return pack("<BI", kind + 3, 4 * len(words)) + b"".join(w[1:5] for w in words) + _text(name)
+
+
+def _binding(binding: int) -> bytes:
+    return _packed("a binding", "<I", binding)
 
 
 def _groups(groups: "int | Sequence[int]") -> bytes:
@@ -546,7 +554,8 @@ class Program(_Object):
         parts = [
             pack("<I", self.id),
             bytes(12) if isinstance(groups, Range) else _groups(groups),
-            pack("<II", params_binding, _view(params).nbytes),
+            _packed("params_binding", "<I", params_binding),
+            pack("<I", _view(params).nbytes),
             params,
         ]
         uniforms = uniforms or {}
@@ -555,7 +564,7 @@ class Program(_Object):
         parts.append(_count(len(buffers or {})))
         for binding, b in (buffers or {}).items():
             r = _of_buffer(f"binding {binding} of a dispatch", b)
-            parts += [pack("<I?", binding, r.read_only), r._encode()]
+            parts += [_binding(binding), pack("?", r.read_only), r.encoded]
         more = [b"", b"", b"", b"", b""]  # what each bit of the byte before it stands for
         if group_size is not None:
             more[0] = _groups(group_size)
@@ -565,7 +574,7 @@ class Program(_Object):
         if blocks:
             more[2] = _count(len(blocks))
             for binding, data in blocks.items():
-                more[2] += pack("<I", binding) + _inline_or_buffer(data)
+                more[2] += _binding(binding) + _inline_or_buffer(data)
         for i, textures, use in ((3, images, "image"), (4, samplers, "sampler")):
             if textures:
                 more[i] = _count(len(textures))
@@ -635,7 +644,7 @@ class Memory(_Object):
 
 def _memfd(size: int) -> int:
     """Returns the descriptor of new shared memory that can not shrink."""
-    if size <= 0:
+    if not 0 < size < 1 << 63:
         raise _usage(f"memory of {size} bytes")
     import fcntl
 
@@ -698,12 +707,13 @@ class Buffer(_Object):
             size = data.size if isinstance(data, Range) else _view(data).nbytes
             source = s.read(data)
             s.fill()
-            tail = pack("<QQ?", version, expect or 0, expect is not None)
+            tail = _packed("version and expect", "<QQ", version, expect or 0)
             parts = [
                 pack("<Q", _nanoseconds(deadline)),
                 *source(),
-                self.range(offset, size)._encode(),
+                self.range(offset, size).encoded,
                 tail,
+                pack("?", expect is not None),
             ]
             self.version, _ = self.client._call(_COPY, parts, deadline=deadline, decode=s.copied)
         return self.version
@@ -731,7 +741,7 @@ class Buffer(_Object):
         with _Staging(self.client) as s:
             parts = s.write(size if into is None else into)
             s.fill()
-            head = [pack("<Q", _nanoseconds(deadline)), self.range(offset, size)._encode()]
+            head = [pack("<Q", _nanoseconds(deadline)), self.range(offset, size).encoded]
             self.version, results = self.client._call(
                 _COPY,
                 [*head, *parts(), pack("<QQB", 0, 0, 0)],
@@ -767,9 +777,13 @@ def _of_buffer(what: str, data: "Buffer | Range") -> Range:
 
 def _inline_or_buffer(data: "Data") -> bytes:
     if isinstance(data, (Buffer, Range)):
-        return _of_buffer("a block or counter", data)._encode()
+        return _of_buffer("a block or counter", data).encoded
     view = _view(data)
     return pack("<BI", _PLACE_INLINE, view.nbytes) + view.tobytes()
+
+
+def _region(level: int, at: "Sequence[int]", size: "Sequence[int]") -> bytes:
+    return _packed("level, at and size", "<7i", level, *at, *size)
 
 
 class Texture(_Object):
@@ -798,7 +812,7 @@ class Texture(_Object):
         with _Staging(self.client) as s:
             source = s.read(data)
             s.fill()
-            region = pack("<7i", level, *at, *size)
+            region = _region(level, at, size)
             parts = [pack("<Q", _nanoseconds(deadline)), *source(), self._encode(), region]
             self.client._call(_COPY, [*parts, bytes(17)], deadline=deadline, decode=s.copied)
 
@@ -817,7 +831,7 @@ class Texture(_Object):
             target = s.write(into)
             s.fill()
             parts = [pack("<Q", _nanoseconds(deadline)), self._encode(), *target()]
-            region = pack("<7i", level, *at, *size) + bytes(17)
+            region = _region(level, at, size) + bytes(17)
             _, results = self.client._call(
                 _COPY, [*parts, region], deadline=deadline, decode=s.copied
             )
@@ -831,7 +845,8 @@ class Texture(_Object):
         as what the bits of texels are read; "" is the texture's."""
         form = _number("format", format, ("", *_FORMATS))
         way = _number("access", access, ("", "read", "write"))
-        return Bound(self, "image", pack("<iiBB", level, layer, way, form))
+        encoded = _packed("level and layer", "<ii", level, layer) + pack("<BB", way, form)
+        return Bound(self, "image", encoded)
 
     def sampler(
         self, *, linear: bool = False, mip: str = "", wrap: str = "clamp", compare: str = ""
@@ -904,7 +919,7 @@ class Plan(_Object):
         with _Staging(self.client) as s:
             w, b = s.read(weights), s.read(bias)
             s.fill()
-            head = pack("<IQQ", self.id, version, 0)
+            head = pack("<I", self.id) + _packed("version", "<Q", version) + bytes(8)
             uploaded = self.client._call(
                 _WEIGHTS, [head, *w(), *b()], deadline=None, decode=_Reader.flag
             )
@@ -982,13 +997,15 @@ class _Staging:
         size = data if isinstance(data, int) else _bytes_of(data).nbytes
         operand = [data, size, None]
         self.outputs.append(operand)
-        return lambda: self._encoded(operand) or [pack("<BI", _PLACE_INLINE, operand[1])]
+        return lambda: self._encoded(operand) or [
+            pack("<B", _PLACE_INLINE) + _packed("the bytes of an output", "<I", size)
+        ]
 
     def _encoded(self, operand: list) -> list:
         if operand[2] is None:
             return []
         assert self.memory is not None
-        return [self.memory.range(operand[2], operand[1])._encode()]
+        return [self.memory.range(operand[2], operand[1]).encoded]
 
     def _shared(self, data: "Data") -> "Callable[[], list] | None":
         """Encodes what is no bytes of this process alone."""
@@ -996,12 +1013,12 @@ class _Staging:
             r = data if isinstance(data, Range) else data.range()
             _check_client(self.client, r)
             self.keep.append(r)
-            encoded = r._encode()
+            encoded = r.encoded
         else:
             found = self.client._find_shared(data)
             if found is None:
                 return None
-            encoded = found._encode()
+            encoded = found.encoded
         return lambda: [encoded]
 
     def fill(self) -> None:
@@ -1300,7 +1317,8 @@ class Client:
         b = Buffer(self, self._next_id())
         b.size = size
         flags = (1 if create and size else 0) | (2 if fresh else 0)
-        return self._call(_BUFFER, [pack("<IBQ", b.id, flags, size), _text(name)], decode=b._decode)
+        head = pack("<IB", b.id, flags) + _packed("size", "<Q", size)
+        return self._call(_BUFFER, [head, _text(name)], decode=b._decode)
 
     def texture(
         self,
@@ -1322,9 +1340,9 @@ class Client:
         t = Texture(self, self._next_id())
         t.width, t.height, t.format = width, height, format
         head = pack("<IBB", t.id, shape, _FORMATS.index(format) + 1)
-        return self._call(
-            _TEXTURE, [head, pack("<4q", width, height, depth, levels)], decode=t._decode
-        )
+        sizes = (width, height, depth, levels)
+        head += _packed("width, height, depth and levels", "<4q", *sizes)
+        return self._call(_TEXTURE, [head], decode=t._decode)
 
     def plan(
         self,
@@ -1445,7 +1463,7 @@ class Client:
             for operands in (reads, writes):
                 parts.append(_count(len(operands)))
                 for binding, encode in operands:
-                    parts += [pack("<IB", binding, 0), *encode()]
+                    parts += [_binding(binding), b"\0", *encode()]
             parts.append(_count(len(dispatches)))
             parts += [d.encoded for d in dispatches]
             parts += [b"\4", _count(len(counters))] if counters else [b"\0"]
@@ -1459,7 +1477,7 @@ class Client:
                         f"counters {binding} are neither words nor the rest of a buffer",
                         "give an array of uint32, or buffer.range(offset)",
                     )
-                parts += [pack("<I", binding), _inline_or_buffer(data), pack("<I", words)]
+                parts += [_binding(binding), _inline_or_buffer(data), pack("<I", words)]
             bindings = list(outputs)
             keep = (inputs, outputs, counters, [d.keep for d in dispatches])
             return s.submit(
@@ -1815,7 +1833,7 @@ def _connect(path: "str | None", timeout: float) -> "Any":
     if len(os.fsencode(path)) > 107:
         raise _usage("the path of the socket is too long", "give a path of at most 107 bytes")
     s = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
-    s.settimeout(timeout)
+    s.settimeout(min(timeout, _LONGEST_WAIT))
     until = monotonic() + timeout
     try:
         while True:
