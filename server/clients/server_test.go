@@ -28,7 +28,7 @@ func TestClientsComputeRight(t *testing.T) {
 			"deadline deadline", "oversize usage", "run")
 	}
 	steps(t, programs["python"], path, "open", "load", "staged", "types", "find", "device", "resized", "crowded usage", "interrupted", "run", "network")
-	steps(t, programs["c"], path, "open", "quiet", "buffer", "read", "gemm", "delete", "delete-plan", "delete not found")
+	steps(t, programs["c"], path, "open", "load", "refused", "quiet", "buffer", "read", "gemm", "delete", "delete-plan", "delete not found")
 }
 
 // What the client in Python keeps for reuse gives way to memory that a program asks for.

@@ -437,6 +437,7 @@ int shc_plan_submit(shc_client *client, const shc_plan *plan, uint64_t deadline_
 #define SHC__ERROR 0x8000
 #define SHC__WAKE 0x800e
 #define SHC__SECOND 1000000000u
+#define SHC__TOO_LARGE "more than 1 MiB inline: data of that size goes through shc_memory_make"
 #define SHC__GRACE (5u * (uint64_t)SHC__SECOND) /* beyond a deadline */
 
 enum {
@@ -647,7 +648,7 @@ static void shc__put(shc_client *c, const void *bytes, size_t n) {
         return;
     }
     if (n > SHC__HEADER + SHC_MAX_BODY - c->out_size) {
-        shc__fault(c, "a request of more than 1 MiB");
+        shc__fault(c, SHC__TOO_LARGE);
         return;
     }
     if (c->out_size + n > c->out_space) {
@@ -680,6 +681,28 @@ static void shc__u16(shc_client *c, size_t v) { shc__number(c, v, 2); }
 static void shc__u32(shc_client *c, uint32_t v) { shc__number(c, v, 4); }
 static void shc__u64(shc_client *c, uint64_t v) { shc__number(c, v, 8); }
 
+static int shc__is_utf8(const char *s) {
+    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+    const unsigned char *p = (const unsigned char *)s;
+    for (; *p != 0; p++) {
+        int i, more = *p < 0x80 ? 0 : *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : 3;
+        uint32_t rune = more == 0 ? *p : *p & (0x3fu >> more);
+        if (*p >= 0xf8 || (*p >= 0x80 && *p < 0xc0)) {
+            return 0;
+        }
+        for (i = 0; i < more; i++) {
+            if ((*++p & 0xc0) != 0x80) {
+                return 0;
+            }
+            rune = rune << 6 | (*p & 0x3fu);
+        }
+        if (rune < least[more] || rune > 0x10ffff || rune >> 11 == 0x1b) { /* surrogates */
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* Appends a text of at most max bytes; NULL is the empty one. */
 static void shc__text(shc_client *c, const char *s, size_t max) {
     size_t n = s == NULL ? 0 : strlen(s);
@@ -688,13 +711,16 @@ static void shc__text(shc_client *c, const char *s, size_t max) {
                                            : "a define of more than 4096 bytes");
         return;
     }
+    if (n > 0 && !shc__is_utf8(s)) {
+        shc__fault(c, "a name or define that is not UTF-8");
+    }
     shc__u16(c, n);
     shc__put(c, s, n);
 }
 
 static void shc__data(shc_client *c, const void *bytes, size_t n) {
     if (n > SHC_MAX_BODY) {
-        shc__fault(c, "a request of more than 1 MiB");
+        shc__fault(c, SHC__TOO_LARGE);
         return;
     }
     shc__u32(c, (uint32_t)n);
@@ -720,7 +746,7 @@ static void shc__operand(shc_client *c, const shc_range *r, int read) {
         shc__data(c, r->in, (size_t)r->size);
     } else if (r->place == SHC__INLINE) {
         if (r->size > SHC_MAX_BODY) {
-            shc__fault(c, "an inline output of more than 1 MiB");
+            shc__fault(c, SHC__TOO_LARGE);
             return;
         }
         shc__u32(c, (uint32_t)r->size);
@@ -1169,9 +1195,7 @@ static ssize_t shc__send_some(shc_client *c, size_t from, int descriptor) {
 static int shc__send(shc_client *c, int descriptor, uint64_t until) {
     size_t sent = 0, size = c->out_size, i;
     if (c->out_fault != NULL) {
-        return shc__fail(c, c->out_no_memory ? SHC_SYSTEM : SHC_USAGE,
-                         "data of more than 1 MiB goes through shc_memory_make", "%s",
-                         c->out_fault);
+        return shc__fail(c, c->out_no_memory ? SHC_SYSTEM : SHC_USAGE, NULL, "%s", c->out_fault);
     }
     for (i = 0; i < 4; i++) {
         c->out[i] = (unsigned char)(((size - SHC__HEADER) >> (8 * i)) & 0xff);
@@ -1884,6 +1908,64 @@ static void shc__put_counters(shc_client *c, const shc_counter *list, size_t n) 
     }
 }
 
+/* Returns why a dispatch is not one of the protocol, or NULL. */
+static const char *shc__wrong_dispatch(const shc_dispatch *d) {
+    size_t i;
+    for (i = 0; i < d->uniform_count; i++) {
+        const shc_uniform *u = &d->uniforms[i];
+        size_t component = u->kind == SHC_DOUBLES ? 8 : 4;
+        if (u->kind < SHC_INT || u->kind > SHC_DOUBLES) {
+            return "a uniform whose kind is none of SHC_INT to SHC_DOUBLES";
+        }
+        if (u->kind >= SHC_INTS &&
+            (u->value.many.size < 8 || u->value.many.size % component != 0)) {
+            return "a uniform whose size is not that of its components, or below 8 bytes";
+        }
+    }
+    for (i = 0; i < d->buffer_count; i++) {
+        if (d->buffers[i].range.place != SHC__DEVICE) {
+            return "a buffer of a dispatch that is no shc_buffer_range";
+        }
+    }
+    for (i = 0; i < d->block_count; i++) {
+        int place = d->blocks[i].range.place;
+        if (place != SHC__DEVICE && place != SHC__INLINE) {
+            return "a block that is neither shc_in nor shc_buffer_range";
+        }
+    }
+    return NULL;
+}
+
+/* Returns why inputs or outputs are not those of the protocol, or NULL. */
+static const char *shc__wrong_operands(const shc_binding *list, size_t n) {
+    size_t i;
+    for (i = 0; i < n; i++) {
+        if (list[i].read_only) {
+            return "read_only of an input or output: it is for buffers of a dispatch";
+        }
+    }
+    return NULL;
+}
+
+/* Returns why a job is not one of the protocol, or NULL: the server ends a session that sends
+ * such a one. */
+static const char *shc__wrong_job(const shc_job *job) {
+    size_t i;
+    const char *wrong = job->dispatch_count == 0 ? "a job without dispatches" : NULL;
+    wrong = wrong != NULL ? wrong : shc__wrong_operands(job->inputs, job->input_count);
+    wrong = wrong != NULL ? wrong : shc__wrong_operands(job->outputs, job->output_count);
+    for (i = 0; i < job->dispatch_count && wrong == NULL; i++) {
+        wrong = shc__wrong_dispatch(&job->dispatches[i]);
+    }
+    for (i = 0; i < job->counter_count && wrong == NULL; i++) {
+        const shc_counter *k = &job->counters[i];
+        if (k->words == NULL && (k->buffer.place != SHC__DEVICE || k->buffer.size != 0)) {
+            wrong = "counters that are neither words nor shc_buffer_range of size 0";
+        }
+    }
+    return wrong;
+}
+
 int shc_submit(shc_client *c, const shc_job *job, uint64_t *request) {
     shc__pending *p;
     size_t i;
@@ -1892,6 +1974,7 @@ int shc_submit(shc_client *c, const shc_job *job, uint64_t *request) {
         return code;
     }
     shc__begin(c, SHC__JOB);
+    c->out_fault = shc__wrong_job(job);
     shc__u64(c, job->deadline_ns);
     shc__bindings(c, job->inputs, job->input_count, 1);
     shc__bindings(c, job->outputs, job->output_count, 0);

@@ -251,6 +251,51 @@ static int params(check *c) {
     return code;
 }
 
+/* Gives jobs and names that are not those of the protocol: all are refused here, and the session
+ * goes on. */
+static int refused(check *c) {
+    static const float word[4] = {0, 0, 0, 0};
+    static const char *const names[] = {"\xff",     "\xc0\x80",         "\xe0\x80\x80",
+                                        "\xed\xa0\x80", "\xf4\x90\x80\x80", "a\xc3"};
+    int i, wrong = 0;
+    uint64_t request;
+    for (i = 0; i < 11; i++) {
+        shc_memory memory = {1, 16, NULL};
+        shc_uniform u;
+        shc_binding bindings[2];
+        shc_counter counter;
+        shc_dispatch d;
+        shc_job job;
+        memset(bindings, 0, sizeof bindings);
+        memset(&counter, 0, sizeof counter);
+        memset(&d, 0, sizeof d);
+        memset(&job, 0, sizeof job);
+        u.name = "f", u.kind = i == 1 ? 0 : i == 2 ? 99 : i == 5 ? SHC_DOUBLES : SHC_FLOATS;
+        u.value.many.components = word;
+        u.value.many.size = i == 3 ? 0 : i == 4 ? 4 : i == 5 ? 12 : i == 6 ? 10 : 8;
+        bindings[0].range = shc_in(word, sizeof word);
+        bindings[0].read_only = i == 7;
+        bindings[1].range = shc_memory_range(&memory, 0, 16);
+        counter.buffer = i == 10 ? shc_buffer_range(&c->buffer, 0, 4) : shc_none();
+        d.program = &c->program;
+        d.groups[0] = d.groups[1] = d.groups[2] = 1;
+        d.uniforms = &u, d.uniform_count = 1;
+        d.buffers = d.blocks = &bindings[1], d.buffer_count = i == 8, d.block_count = i == 9;
+        job.inputs = &bindings[0], job.input_count = 1;
+        job.counters = &counter, job.counter_count = i == 10;
+        job.dispatches = &d, job.dispatch_count = i > 0;
+        if (shc_submit(c->gpu, &job, &request) != SHC_USAGE) {
+            fprintf(stderr, "job %d is not refused\n", i);
+            wrong++;
+        }
+    }
+    for (i = 0; i < 6; i++) {
+        wrong += shc_buffer_delete(c->gpu, names[i]) != SHC_USAGE;
+    }
+    wrong += shc_buffer_delete(c->gpu, "a\xc2\x80\xef\xbf\xbf\xf4\x8f\xbf\xbf") != SHC_NOT_FOUND;
+    return wrong == 0 ? SHC_OK : WRONG;
+}
+
 /* Samples level 1 of a texture, and stores 32 by 32 texels in layer 1 of another, with vectors. */
 static int textures(check *c) {
     static const float f[2] = {2, 1.5f};
@@ -598,6 +643,7 @@ static const struct {
              {"late", late},
              {"cancel", cancel},
              {"params", params},
+             {"refused", refused},
              {"textures", textures},
              {"texture", texture},
              {"counters", counters},
