@@ -145,17 +145,18 @@ func Inherited() (*Listener, error) {
 // FromFile returns the listener of an open descriptor, which it closes.
 func FromFile(f *os.File) (*Listener, error) {
 	defer f.Close()
+	accepts, _ := unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
 	l, err := net.FileListener(f)
 	if err != nil {
 		return nil, fmt.Errorf("server: the inherited socket: %w", err)
 	}
-	unix, ok := l.(*net.UnixListener)
-	if !ok {
+	u, ok := l.(*net.UnixListener)
+	if network := l.Addr().Network(); !ok || network != "unix" || accepts == 0 { // also unixgram is a UnixListener
 		l.Close()
-		return nil, fmt.Errorf("server: the inherited socket is of the network %s, a unix socket is expected", l.Addr().Network())
+		return nil, fmt.Errorf("server: the inherited socket, of the network %s, is no unix stream socket that listens", network)
 	}
-	unix.SetUnlinkOnClose(false)
-	return &Listener{UnixListener: unix, path: unix.Addr().String()}, nil
+	u.SetUnlinkOnClose(false)
+	return &Listener{UnixListener: u, path: u.Addr().String()}, nil
 }
 
 // Path returns the path of the socket.

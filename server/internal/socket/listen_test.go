@@ -101,6 +101,30 @@ func giveAway(t *testing.T, path string) {
 	}
 }
 
+// TestWhatIsInherited takes only a stream socket that listens: a worker that cannot accept ends,
+// and the next one starts.
+func TestWhatIsInherited(t *testing.T) {
+	for name, c := range map[string]struct {
+		typ     int
+		listens bool
+		says    string // in the error; empty: it is taken
+	}{
+		"one that listens":  {unix.SOCK_STREAM, true, ""},
+		"one that is bound": {unix.SOCK_STREAM, false, "network unix, is no unix stream socket that listens"},
+		"one of packets":    {unix.SOCK_SEQPACKET, true, "network unixpacket"},
+		"one of datagrams":  {unix.SOCK_DGRAM, false, "network unixgram"},
+	} {
+		path := filepath.Join(privateDir(t), "socket")
+		l, err := socket.FromFile(os.NewFile(uintptr(bound(t, path, c.typ, c.listens)), path))
+		if l != nil {
+			l.Close()
+		}
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A child has the open files of its parent until its exec.
 func TestListenAgainBesideAStart(t *testing.T) {
 	path, done := filepath.Join(privateDir(t), "socket"), make(chan struct{})
