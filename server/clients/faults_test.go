@@ -267,6 +267,8 @@ func TestPlacesWithoutAServer(t *testing.T) {
 			file:                             "open no server",
 			stale:                            "open no server",
 			"/" + strings.Repeat("long", 50): "open usage",
+			"relative":                       "open usage",
+			"auto":                           "open usage",
 		} {
 			steps(t, check, path, want)
 		}

@@ -1292,10 +1292,11 @@ static int shc__find_socket(shc_client *c, const char *path, struct sockaddr_un 
     if (path == NULL && env != NULL && env[0] != 0 && strcmp(env, "auto") != 0 &&
         strcmp(env, "start") != 0) {
         path = env;
-        if (path[0] != '/') {
-            return shc__fail(c, SHC_USAGE, "give an absolute path, auto, start or off",
-                             "SHADERCACHE_SERVER is \"%s\"", path);
-        }
+    }
+    if (path != NULL && path[0] != '/') {
+        return shc__fail(c, SHC_USAGE,
+                         "give an absolute path, or auto, start or off in SHADERCACHE_SERVER",
+                         "the path of the socket is \"%s\"", path);
     }
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;

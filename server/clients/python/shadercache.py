@@ -1830,6 +1830,9 @@ def connect(
 
 def _connect(path: "str | None", timeout: float) -> "Any":
     path = path or _find_socket()
+    if not path.startswith("/"):
+        hint = "give an absolute path, or auto, start or off in SHADERCACHE_SERVER"
+        raise _usage(f'the path of the socket is "{path}"', hint)
     if len(os.fsencode(path)) > 107:
         raise _usage("the path of the socket is too long", "give a path of at most 107 bytes")
     s = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
@@ -1862,9 +1865,6 @@ def _find_socket() -> str:
     if path == "off":
         raise _error("no server", "SHADERCACHE_SERVER is off", "unset it, or give a path")
     if path not in ("", "auto", "start"):
-        if not path.startswith("/"):
-            hint = "give an absolute path, auto, start or off"
-            raise _usage(f'SHADERCACHE_SERVER is "{path}"', hint)
         return path
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and runtime.startswith("/"):
