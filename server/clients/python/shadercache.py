@@ -107,7 +107,7 @@ _FORMATS = (
     "rgba32f rg32f r32f rgba16f rg16f r16f r11f_g11f_b10f rgba16 rg16 r16 rgb10_a2 rgba8 rg8 r8 "
     "rgba16_snorm rg16_snorm r16_snorm rgba8_snorm rg8_snorm r8_snorm rgba32i rg32i r32i rgba16i "
     "rg16i r16i rgba8i rg8i r8i rgba32ui rg32ui r32ui rgba16ui rg16ui r16ui rgba8ui rg8ui r8ui "
-    "rgb10_a2ui"
+    "rgb10_a2ui srgb8_alpha8 depth_component16 depth_component32f"  # three of samplers alone
 ).split()
 _CODES = (
     "ok",
@@ -1331,8 +1331,10 @@ class Client:
         kind: str = "2d",
     ) -> Texture:
         """Makes a texture, which ends with the session. ``format`` is that of the image in
-        GLSL, ``kind`` "1d", "2d", "3d", "cube", "1d array", "2d array" or "cube array".
-        ``depth`` counts the layers of an array, and the cubes of one of cubes."""
+        GLSL, or of samplers alone: "srgb8_alpha8", "depth_component16" and
+        "depth_component32f"; a shadow sampler needs one of the two. ``kind`` is "1d", "2d",
+        "3d", "cube", "1d array", "2d array" or "cube array". ``depth`` counts the layers of
+        an array, and the cubes of one of cubes."""
         if format not in _FORMATS:
             raise _usage(f"the format {format}", "give one of GLSL, such as rgba8 or r32f")
         kinds = ("1d", "2d", "3d", "cube", "1d array", "2d array", "cube array")

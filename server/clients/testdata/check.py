@@ -58,6 +58,13 @@ void main() { ivec2 at = ivec2(gl_GlobalInvocationID.xy);
 """
 
 
+SHADOW = """layout(local_size_x = 1) in;
+layout(std430, binding = 0) writeonly buffer Out { float y[]; };
+uniform sampler2DShadow depths;
+void main() { y[0] = textureLod(depths, vec3(0.5, 0.5, 0.25), 0.0); }
+"""
+
+
 class Wrong(Exception):
     """A result that is wrong."""
 
@@ -348,6 +355,13 @@ class Check:
                 add = 1 + 2.5 - 1 + 2 + 3 + 2 + 1 + 3
                 want(result == array("f", (v + add for v in values)))
             source.release()
+
+        shadow = self._gpu.program(SHADOW, name="check-shadow")
+        with self._gpu.texture(1, 1, "depth_component32f") as depths:
+            depths.write(array("f", [0.5]))
+            for compare, lit in (("<=", 1), (">", 0)):
+                got = shadow.run(1, outputs={0: 4}, samplers={"depths": depths.sampler(compare=compare)})
+                want(got[0] == array("f", [lit]).tobytes())
 
     def texture(self) -> None:
         self._gpu.texture(1 << 40, 1)
