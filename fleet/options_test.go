@@ -170,7 +170,9 @@ func TestFoldersOfRemotes(t *testing.T) {
 	for _, spellings := range [][]string{
 		{"https://host/app", "https://host/app/", "https://HOST//app", "https://host/./x/../app", "https://user:secret@host/%61pp"},
 		{"file:///srv/app", "file:///srv/app/", "file:///srv/%61pp"},
-		{"https://host", "https://host/"},
+		{"https://host", "https://host/", "https://host:443"},
+		{"http://host/app", "http://host:80/app"},
+		{"s3://packs/app?endpoint=https://eu", "s3://packs/app?endpoint=https://EU/", "s3://packs/app?endpoint=https://eu:443"},
 	} {
 		for _, url := range spellings[1:] {
 			if folder(url) != folder(spellings[0]) {

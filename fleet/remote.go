@@ -98,17 +98,26 @@ func (r *Remote) about(done string, err error) error {
 	return fmt.Errorf("remote: %s %s: %w", done, r.URL(), r.secret.Clean(err))
 }
 
-// remoteID returns the name of a remote's state, in whatever way its URL is spelled: what was seen of
-// a remote counts for each of them. One bucket at two endpoints of s3 is two remotes.
+// remoteID returns the name of a remote's state. One bucket at two endpoints of s3 is two remotes.
 func remoteID(u *url.URL) string {
-	place := *u
-	place.Host, place.Path, place.RawPath = strings.ToLower(u.Host), path.Clean("/"+u.Path), ""
-	id := redact(&place)
+	id := placeOf(u)
 	if u.Scheme == "s3" {
-		id += cmp.Or(u.Query().Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
+		endpoint := cmp.Or(u.Query().Get("endpoint"), os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"))
+		if e, err := url.Parse(endpoint); err == nil && endpoint != "" {
+			id += placeOf(e)
+		}
 	}
 	sum := sha256.Sum256([]byte(id))
 	return shader.Digest(sum).Short()
+}
+
+// placeOf returns one text for all spellings of a URL: what was seen of a remote counts for each.
+func placeOf(u *url.URL) string {
+	place := *u
+	port := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	place.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":"+port)
+	place.Path, place.RawPath = path.Clean("/"+u.Path), ""
+	return redact(&place)
 }
 
 // URL returns the URL of the remote without credentials.
