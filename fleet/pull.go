@@ -215,7 +215,7 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 		if err := r.remember(head); err != nil {
 			return report, err
 		}
-		part, err := r.installPacks(ctx, head.Head, job)
+		part, err := r.installPacks(ctx, head, job)
 		report.add(part)
 		report.Heads = 1
 		if !errors.Is(err, ErrNotFound) {
@@ -249,7 +249,8 @@ func (o Options) fit(packs []Pack, room int64) (fits []Pack, total int64, err er
 }
 
 // installPacks fetches and installs those packs of a head that the directory lacks.
-func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report PullReport, err error) {
+func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (report PullReport, err error) {
+	h := head.Head
 	missing := r.lacks(h, job.again)
 	if len(missing) > 0 && !holds(r.dir, h.Driver) { // it does once one is installed: a next pull has to know which are
 		r.note(r.state.updateDriver(h.Fingerprint, (*driverState).forgetPacks))
@@ -268,6 +269,9 @@ func (r *Remote) installPacks(ctx context.Context, h *Head, job pullJob) (report
 	err = openPacks(ctx, fits, open, func(p Pack, body *partialBody, err error) error {
 		defer func() { waiting = time.Now() }()
 		var installed pack.ImportReport
+		if err == nil { // another process may have seen a list of keys that revokes the signer's
+			_, err = r.verified(small{data: head.object}, h.Fingerprint)
+		}
 		if err == nil {
 			report.took += time.Since(waiting)
 			region := trace.Begin(r.options.Tracer, trace.Remote, job.task, trace.Pack)

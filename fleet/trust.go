@@ -11,6 +11,15 @@ import (
 // openHead decodes the object of a driver's head, which one of the known keys has signed: of
 // the newest list, or of Options. It refuses one that is older than what was seen.
 func (r *Remote) openHead(object small, of shader.Digest, seen driverState) (*fetched, error) {
+	f, err := r.verified(object, of)
+	if err != nil {
+		return nil, err
+	}
+	return f, f.checkSequence(seen, r.options.MinSequence)
+}
+
+// verified is openHead without regard to numbers.
+func (r *Remote) verified(object small, of shader.Digest) (*fetched, error) {
 	line, signed := cutKeys(object.data)
 	list, keys, err := r.trusted(line)
 	if err != nil {
@@ -25,10 +34,7 @@ func (r *Remote) openHead(object small, of shader.Digest, seen driverState) (*fe
 		return nil, err
 	}
 	f := &fetched{h, signer, list, object.tag, object.data, contentDigest(content), object.clock}
-	if err := r.checkHead(f); err != nil {
-		return nil, err
-	}
-	return f, f.checkSequence(seen, r.options.MinSequence)
+	return f, r.checkHead(f)
 }
 
 // trusted returns the newest list, see newestKeys, where line comes with a head, and the keys that

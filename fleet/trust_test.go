@@ -790,6 +790,25 @@ func TestLeakedKey(t *testing.T) {
 	must(t, errors.Join(f.pulls(node), f.pushNew(3, fleet.PushOptions{}), f.pulls(openDir(t))))
 }
 
+// TestRevocationDuringAPull: another process of the machine sees the list that revokes the signer of
+// a head whose packs are on their way.
+func TestRevocationDuringAPull(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	node, revoked := openDir(t), false
+	f.store.setAsking(func(request string) {
+		if !revoked && strings.Contains(request, "/packs/") {
+			revoked = true
+			_, err := f.changeFrom(node, revoke(1))
+			must(t, err)
+		}
+	})
+	if err := f.pulls(node); !revoked || !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), "was revoked on") {
+		t.Errorf("revoked %v: %v", revoked, err)
+	}
+	wantNothing(t, node)
+}
+
 // TestKeysThatChangeDuringAPush: another process of the cache sees a new list after the head was read
 // by the one before. What that head lists is not signed for the new one.
 func TestKeysThatChangeDuringAPush(t *testing.T) {
