@@ -177,10 +177,9 @@ func (r *Remote) remember(f *fetched) error {
 }
 
 // mayBePutBack reports whether a head that has ended may be an old one that somebody put back, since
-// this machine has not seen it before: what it lists is signed for nobody else.
+// it is not the last that this machine has seen: what it lists is signed for nobody else.
 func (r *Remote) mayBePutBack(f *fetched) bool {
-	seen := r.state.driver(f.Fingerprint)
-	return f.signed() && !r.now().Before(f.Expires) && seen.numberIsBefore(f) && r.options.MinSequence == 0
+	return f.signed() && !r.now().Before(f.Expires) && f.content != r.state.driver(f.Fingerprint).Head
 }
 
 // pin stores the sequence of a head, so that no older one is accepted.

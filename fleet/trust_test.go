@@ -232,9 +232,15 @@ func TestPushOnAHeadThatWasPutBack(t *testing.T) {
 	if _, err := open(t, runner(3), writer(s.url)).Compact(t.Context(), mesaDriver.Digest()); !errors.Is(err, fleet.ErrRefused) {
 		t.Errorf("compact: %v", err)
 	}
-	push(t, runner(3), writer(s.url))
-	if h := s.head(); h.Sequence <= ended.Sequence || len(h.Packs) != 1 {
-		t.Errorf("%+v", h)
+	before := s.store.copyObjects()
+	for _, least := range []uint64{0, ended.Sequence} { // a floor of some day is no sight of this head
+		s.store.set(before)
+		o := writer(s.url)
+		o.MinSequence = least
+		push(t, runner(3), o)
+		if h := s.head(); h.Sequence <= ended.Sequence || len(h.Packs) != 1 {
+			t.Errorf("least %d: %+v", least, h)
+		}
 	}
 	pull(t, s.victim, reader(s.url), mesaDriver)
 	wantPrograms(t, s.victim, mesaDriver, 3)
@@ -285,6 +291,22 @@ func TestWrongClocks(t *testing.T) {
 			t.Error("the head was changed")
 		}
 	})
+}
+
+// TestClockBehindTheLastWriters: a store without a clock has that of the head.
+func TestClockBehindTheLastWriters(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	put(t, s.writer, mesaDriver, 9)
+	before := s.store.copyObjects()
+	r := open(t, s.writer, writer(s.url))
+	fleet.SetClock(r, func() time.Time { return time.Now().AddDate(-1, 0, 0) })
+	if _, err := r.Push(t.Context(), fleet.PushOptions{}); err == nil || !strings.Contains(err.Error(), "set it right") {
+		t.Errorf("with a clock that is a year behind: %v", err)
+	}
+	if !bytes.Equal(before[mesaHead], s.store.copyObjects()[mesaHead]) {
+		t.Error("the head was changed")
+	}
 }
 
 // TestWrongClockAtTheFirstPush: the first head of a driver, or the first list, has none before it

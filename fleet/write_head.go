@@ -46,7 +46,11 @@ func (r *Remote) checkToChange(old *fetched) (err error) {
 // writeHead signs and writes a head with the next number, if old is still the present one.
 // It returns ErrChanged, wrapped, otherwise.
 func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
-	if err := r.checkClock(old.clock); err != nil {
+	clock := old.clock
+	if clock.IsZero() && old.Time.After(r.now()) {
+		clock = old.Time // that of its writer
+	}
+	if err := r.checkClock(clock); err != nil {
 		return err
 	}
 	abilities, err := r.backend.Abilities(ctx)
@@ -99,7 +103,7 @@ const maxClockError = 24 * time.Hour
 // live too long, and a prune would find all heads old.
 func (r *Remote) checkClock(store time.Time) error {
 	if ahead := r.now().Sub(store); !store.IsZero() && ahead.Abs() > maxClockError {
-		return fmt.Errorf("this machine's clock is %s, and the store's is %s: set it right before this machine changes the remote",
+		return fmt.Errorf("this machine's clock is %s, and the store's, or the last writer's, is %s: set it right before this machine changes the remote",
 			r.now().UTC().Format(time.RFC3339), store.UTC().Format(time.RFC3339))
 	}
 	return nil
