@@ -333,7 +333,7 @@ func TestRepliesThatAreReadLateFromARing(t *testing.T) {
 
 // Jobs that run for long, and whose replies leave no room for others, are no fault of the client.
 func TestRoomForRepliesOfLongJobs(t *testing.T) {
-	f := serveGPU(t, server.Options{ReadTime: 50 * time.Millisecond}, executor.Options{SlotBytes: 2 << 20})
+	f := serveGPU(t, server.Options{ReadTime: time.Second}, executor.Options{SlotBytes: 2 << 20})
 	r := f.rawSession()
 	r.affine(2, 1)
 	for i := range uint64(200) { // short ones, so that many may be on the GPU
@@ -348,7 +348,7 @@ func TestRoomForRepliesOfLongJobs(t *testing.T) {
 		r.pipeline(10+i, rawRequest(wire.TypeJob, j))
 	}
 	r.pipeline(30, rawRequest(wire.TypeStatus, &wire.Empty{}))
-	time.Sleep(200 * time.Millisecond) // the time of the jobs
+	time.Sleep(1200 * time.Millisecond) // the time of the jobs: above ReadTime, which is for this client
 	release()
 	for request, a := range r.answers(jobs + 1) {
 		if a.Type == wire.TypeError {

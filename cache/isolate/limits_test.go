@@ -87,7 +87,8 @@ func TestMemoryLimit(t *testing.T) {
 	if !ok || !lost.OverMemory || lost.TimedOut || lost.Crashed() || got["hog"].Quarantined {
 		t.Errorf("%+v", got["hog"])
 	}
-	if r := got["a"]; r.Err != nil || len(report.Children) != 2 {
+	// On a busy machine the first child may end itself, before the pool does: hog is tried again.
+	if r, n := got["a"], len(report.Children); r.Err != nil || n < 2 || n > 3 {
 		t.Errorf("%+v, %+v", r, report)
 	}
 }
