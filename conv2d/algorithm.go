@@ -103,9 +103,8 @@ func sumTolerance[P interface{ ReductionLen() int }](p P) float64 { return Toler
 
 // device has the properties of a GPU that algorithms depend on.
 type device struct {
-	software       bool // the GPU is the CPU
-	host           bool // the host can compute in the GPU's buffers, by package sgemm
-	nvidia         bool
+	software       bool   // the GPU is the CPU
+	host           bool   // the host can compute in the GPU's buffers, by package sgemm
 	model          string // of the shipped table: see TableModel
 	sharedBytes    int
 	maxInvocations int
@@ -118,7 +117,6 @@ func deviceOf(info glctx.Info) device {
 	return device{
 		software:       info.Software(),
 		host:           info.Software() && sgemm.Supported(),
-		nvidia:         strings.Contains(info.GPU, "NVIDIA"),
 		model:          TableModel(info),
 		sharedBytes:    info.MaxSharedBytes,
 		maxInvocations: int(info.MaxInvocations),

@@ -34,7 +34,7 @@ func withParams(a algorithm[Problem], params Params) algorithm[Problem] {
 
 // hardware is a large GPU.
 var hardware = device{
-	nvidia: true, sharedBytes: 48 << 10, maxInvocations: 1024,
+	sharedBytes: 48 << 10, maxInvocations: 1024,
 	maxGroups: [3]int32{math.MaxInt32, 65535, 65535},
 }
 

@@ -110,8 +110,7 @@ func convMicroSequence(p Problem, params MicroParams, on device) (kernel.Sequenc
 	}
 	grid := p.microGrid(t)
 	if !p.microPairs() {
-		steps, err := p.microSteps(t, grid, kernel.Input, kernel.Weights)
-		return kernel.Sequence{Steps: steps}, err
+		return kernel.Sequence{Steps: p.microSteps(t, grid, kernel.Input, kernel.Weights)}, nil
 	}
 	taps, plane := p.R*p.S, p.H*p.W
 	weights, packed, err := pairStep(p.K, p.groupC(), taps, kernel.Weights, kernel.Packed, on)
@@ -122,13 +121,12 @@ func convMicroSequence(p Problem, params MicroParams, on device) (kernel.Sequenc
 	if err != nil {
 		return kernel.Sequence{}, err
 	}
-	steps, err := p.microSteps(t, grid, kernel.Workspace, kernel.Packed)
 	return kernel.Sequence{
 		Prepare:      []kernel.Step{weights},
-		Steps:        append([]kernel.Step{input}, steps...),
+		Steps:        append([]kernel.Step{input}, p.microSteps(t, grid, kernel.Workspace, kernel.Packed)...),
 		PackedLen:    packed,
 		WorkspaceLen: workspace,
-	}, err
+	}, nil
 }
 
 // pairStep lays the channels of a tensor, outer x channels x inner, in pairs. It also
@@ -140,34 +138,28 @@ func pairStep(outer, channels, inner int, from, to kernel.Role, on device) (kern
 		return kernel.Step{}, 0, fmt.Errorf("conv2d: %d channels in pairs make %d elements, more than %d: split the problem",
 			channels, elements, maxElements)
 	}
-	source, err := shader.NewSource("conv2d_register_pairs", conv2dMicroPairs, planesDefines(on))
 	return kernel.Step{
-		Source: source,
+		Source: shader.MustSource("conv2d_register_pairs", conv2dMicroPairs, planesDefines(on)),
 		Groups: planesGrid(inner, planes, on),
 		Uniforms: kernel.Ints{
 			{"channels", channels}, {"inner", inner}, {"planes", planes},
 		}.Uniforms(),
 		Bindings: []kernel.Binding{from.At(0), to.At(1)},
-	}, int(elements), err
+	}, int(elements), nil
 }
 
 // microSteps returns the dispatches that sum up.
-func (p Problem) microSteps(t microTile, grid [3]int, input, weights kernel.Role) ([]kernel.Step, error) {
+func (p Problem) microSteps(t microTile, grid [3]int, input, weights kernel.Role) (steps []kernel.Step) {
 	r := p.microReduction()
-	var steps []kernel.Step
 	for i := range r.dispatches() {
 		last := i == r.dispatches()-1
-		source, err := p.microSource(t, i > 0, last)
-		if err != nil {
-			return nil, err
-		}
 		b := []kernel.Binding{input.At(0), weights.At(1), kernel.Output.At(2)}
 		if p.Bias && last {
 			b = append(b, kernel.Bias.At(3))
 		}
-		steps = append(steps, kernel.Step{Source: source, Groups: grid, Uniforms: p.microUniforms(t, r.span(i)), Bindings: b})
+		steps = append(steps, kernel.Step{Source: p.microSource(t, i > 0, last), Groups: grid, Uniforms: p.microUniforms(t, r.span(i)), Bindings: b})
 	}
-	return steps, nil
+	return steps
 }
 
 // microReduction counts in taps of all channels, or pairs of channels: each is one
@@ -176,7 +168,7 @@ func (p Problem) microReduction() reduction {
 	return reduction{length: p.R * p.S * p.microChannels(), step: maxLoopIterations - loopCost(0)}
 }
 
-func (p Problem) microSource(t microTile, accumulate, last bool) (*shader.Source, error) {
+func (p Problem) microSource(t microTile, accumulate, last bool) *shader.Source {
 	d := t.defines()
 	d["PAIRS"] = onOff(p.microPairs())
 	d["PADDED"] = onOff(p.PadH > 0 || p.PadW > 0)
@@ -186,7 +178,7 @@ func (p Problem) microSource(t microTile, accumulate, last bool) (*shader.Source
 	if last {
 		d["ACTIVATION"] = activations[p.Activation].define
 	}
-	return shader.NewSource(fmt.Sprintf("conv2d_register_%dx%d", t.tileM(), t.tileN()), conv2dMicro, d)
+	return shader.MustSource(fmt.Sprintf("conv2d_register_%dx%d", t.tileM(), t.tileN()), conv2dMicro, d)
 }
 
 func (p Problem) microUniforms(t microTile, s span) []job.Uniform {

@@ -147,7 +147,7 @@ func TestGEMMBlockKeepsOldChoices(t *testing.T) {
 }
 
 func TestGEMMBlockRanksLargeBlocksFirstForLargeProblems(t *testing.T) {
-	on := device{nvidia: true, maxInvocations: 1024, sharedBytes: 48 << 10}
+	on := device{maxInvocations: 1024, sharedBytes: 48 << 10}
 	large := gemmBlockCandidates(plain(4096, 4096, 4096), on)[0]
 	if large.BM != 128 || large.Split != 1 || large.PackA != 1 {
 		t.Errorf("4096: %v", large)

@@ -145,12 +145,8 @@ func gemmMicroSequence(p GEMMProblem, params MicroParams, on device, roles produ
 	r := reduction{length: p.depth(), step: 2 * (maxLoopIterations - 1)}
 	for i := range r.dispatches() {
 		part := p.ofDispatch(i, r.dispatches())
-		source, err := gemmMicroSource(part, t, a, b)
-		if err != nil {
-			return made, err
-		}
 		made.Steps = append(made.Steps, kernel.Step{
-			Source:   source,
+			Source:   gemmMicroSource(part, t, a, b),
 			Groups:   grid,
 			Uniforms: gemmMicroUniforms(part, a, b, r.span(i)),
 			Bindings: roles.bound(a, b, part.Bias),
@@ -167,10 +163,7 @@ func makeEven(r *kernel.Sequence, o microOperand, on device) error {
 	if o.copied() > maxElements {
 		return fmt.Errorf("conv2d: %d rows of %d make more than %d elements: split the problem", o.rows, o.ld, maxElements)
 	}
-	s, err := evenStep(*o.original, o.role, on)
-	if err != nil {
-		return err
-	}
+	s := evenStep(*o.original, o.role, on)
 	if o.role == kernel.Packed {
 		r.Prepare, r.PackedLen = append(r.Prepare, s), o.copied()
 	} else {
@@ -180,19 +173,17 @@ func makeEven(r *kernel.Sequence, o microOperand, on device) error {
 }
 
 // evenStep copies a matrix so that its rows start at even elements.
-func evenStep(from microOperand, to kernel.Role, on device) (kernel.Step, error) {
-	grid := planesGrid(ceilDiv(from.columns, 2), from.batch*from.rows, on)
-	source, err := shader.NewSource("gemm_register_even", gemmMicroEven, planesDefines(on))
+func evenStep(from microOperand, to kernel.Role, on device) kernel.Step {
 	return kernel.Step{
-		Source: source,
-		Groups: grid,
+		Source: shader.MustSource("gemm_register_even", gemmMicroEven, planesDefines(on)),
+		Groups: planesGrid(ceilDiv(from.columns, 2), from.batch*from.rows, on),
 		Uniforms: kernel.Ints{
 			{"rows", from.rows}, {"columns", from.columns},
 			{"ld", from.ld}, {"stride", from.stride},
 			{"allRows", from.batch * from.rows},
 		}.Uniforms(),
 		Bindings: []kernel.Binding{from.role.At(0), to.At(1)},
-	}, err
+	}
 }
 
 // ofDispatch returns the i-th of n dispatches that add up to the product: later ones
@@ -228,7 +219,7 @@ func gemmMicroUniforms(p GEMMProblem, a, b microOperand, s span) []job.Uniform {
 	)
 }
 
-func gemmMicroSource(p GEMMProblem, t microTile, a, b microOperand) (*shader.Source, error) {
+func gemmMicroSource(p GEMMProblem, t microTile, a, b microOperand) *shader.Source {
 	d := t.defines()
 	d["TRANS_A"] = onOff(p.TransA)
 	d["TRANS_B"] = onOff(p.TransB)
@@ -239,5 +230,5 @@ func gemmMicroSource(p GEMMProblem, t microTile, a, b microOperand) (*shader.Sou
 	d["ACCUMULATE"] = onOff(p.beta() != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
 	d["ACTIVATION"] = activations[p.Activation].define
-	return shader.NewSource(fmt.Sprintf("gemm_register_%dx%d", t.tileM(), t.tileN()), gemmMicro, d)
+	return shader.MustSource(fmt.Sprintf("gemm_register_%dx%d", t.tileM(), t.tileN()), gemmMicro, d)
 }

@@ -53,7 +53,7 @@ func TestGEMMSkinnyOfManyRows(t *testing.T) {
 }
 
 func TestGEMMSkinnyCandidates(t *testing.T) {
-	on := device{nvidia: true, maxInvocations: 1024, sharedBytes: 48 << 10}
+	on := device{maxInvocations: 1024, sharedBytes: 48 << 10}
 	long := gemmSkinnyCandidates(plain(1, 4096, 4096), on)
 	if first := long[0]; first.Fused == 0 || first.Split != 8 || 4096%(first.Split*first.Slices*first.Ahead) != 0 {
 		t.Errorf("a row: %v", first)

@@ -38,9 +38,6 @@ func ParseLayer(line string) (Layer, error) {
 	if err != nil {
 		return Layer{}, err
 	}
-	if err := shape.Validate(); err != nil {
-		return Layer{}, err
-	}
 	l := Layer{Shape: shape}
 	if !chosen {
 		return l, nil

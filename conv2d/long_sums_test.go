@@ -3,6 +3,7 @@
 package conv2d
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,14 +85,14 @@ func TestKeptChoicesOfLongSums(t *testing.T) {
 		t.Skip("for software drivers")
 	}
 	test := longSums[0]
-	plan, err := NewPlan(t.Context(), e, programs, []Layer{{Shape: test.shape, Weights: repeated(1, test.shape.GEMM.BLen())}},
+	plan, err := NewPlan(t.Context(), e, programs, []Layer{{Shape: test.shape, Weights: slices.Repeat([]float32{1}, test.shape.GEMM.BLen())}},
 		PlanOptions{Tunings: oneTuning{[]byte(test.choice)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer plan.Release()
 	got := make([]float32, test.shape.GEMM.CLen())
-	if err := plan.Run(t.Context(), repeated(1, test.shape.GEMM.ALen()), got); err != nil {
+	if err := plan.Run(t.Context(), slices.Repeat([]float32{1}, test.shape.GEMM.ALen()), got); err != nil {
 		t.Fatal(err)
 	}
 	if want := float32(test.shape.GEMM.K); got[0] != want {

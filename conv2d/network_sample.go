@@ -2,7 +2,10 @@
 
 package conv2d
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // SampleSide is the side of the pictures that SampleNetwork takes, one channel of
 // numbers from 0 to 1 each.
@@ -41,7 +44,7 @@ func SampleNetwork(pictures int) []Layer {
 	out := GEMMProblem{M: n, N: 10, K: 64, TransB: true, Bias: ColumnBias, Activation: Sigmoid}
 	return []Layer{
 		conv("edges", edges, gabor(8, 5)),
-		conv("half", half, repeated(0.25, half.WeightsLen())),
+		conv("half", half, slices.Repeat([]float32{0.25}, half.WeightsLen())),
 		conv("mix", mix, scaled(RandomValues(mix.WeightsLen(), 1), 0.5)),
 		conv("corners", corners, scaled(RandomValues(corners.WeightsLen(), 2), 0.5)),
 		{Name: "wide", Shape: wide.Shape(), Weights: scaled(RandomValues(wide.BLen(), 3), 0.25), Bias: RandomValues(wide.N, 4)},
@@ -72,14 +75,6 @@ func gabor(directions, side int) []float32 {
 func scaled(values []float32, factor float32) []float32 {
 	for i := range values {
 		values[i] *= factor
-	}
-	return values
-}
-
-func repeated(v float32, n int) []float32 {
-	values := make([]float32, n)
-	for i := range values {
-		values[i] = v
 	}
 	return values
 }

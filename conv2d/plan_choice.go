@@ -179,10 +179,8 @@ func CheckTuning(t binary.Tuning) error {
 	if _, err := decodeChoice(t.Choice); err != nil {
 		return err
 	}
-	if _, err := ParseShape(strings.TrimSuffix(strings.TrimSuffix(t.Problem, noCPUSuffix), exactSuffix)); err != nil {
-		return err
-	}
-	return nil
+	_, err := ParseShape(strings.TrimSuffix(strings.TrimSuffix(t.Problem, noCPUSuffix), exactSuffix))
+	return err
 }
 
 // plain returns the problem without bias, activation and alpha.

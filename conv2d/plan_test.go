@@ -4,6 +4,7 @@ package conv2d
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -356,16 +357,16 @@ func TestPlansRefuse(t *testing.T) {
 func TestWeightsOfLayersAreReplaced(t *testing.T) {
 	e, programs := newExecutor(t)
 	s := GEMMProblem{M: 1, N: 4, K: 4}.Shape()
-	p, err := NewPlan(t.Context(), e, programs, []Layer{{Shape: s, Weights: repeated(1, 16)}}, PlanOptions{})
+	p, err := NewPlan(t.Context(), e, programs, []Layer{{Shape: s, Weights: slices.Repeat([]float32{1}, 16)}}, PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Release()
-	if uploaded, err := p.SetWeights(t.Context(), 1, repeated(5, 16), nil); err != nil || !uploaded {
+	if uploaded, err := p.SetWeights(t.Context(), 1, slices.Repeat([]float32{5}, 16), nil); err != nil || !uploaded {
 		t.Fatal(uploaded, err)
 	}
 	got := make([]float32, 4)
-	if err := p.Run(t.Context(), repeated(1, 4), got); err != nil || got[0] != 20 {
+	if err := p.Run(t.Context(), slices.Repeat([]float32{1}, 4), got); err != nil || got[0] != 20 {
 		t.Errorf("%v, %v", got, err)
 	}
 }

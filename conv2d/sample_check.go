@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/conv2d/internal/parallel"
@@ -140,9 +141,5 @@ const valuePeriod = 65_521
 // repeatedValues is RandomValues for many values, at the cost of a copy.
 func repeatedValues(n int, seed uint64) []float32 {
 	values := RandomValues(min(n, valuePeriod), seed)
-	list := make([]float32, n)
-	for done := copy(list, values); done < n; {
-		done += copy(list[done:], list[:done])
-	}
-	return list
+	return slices.Repeat(values, ceilDiv(n, valuePeriod))[:n]
 }

@@ -68,7 +68,7 @@ func TestShippedTable(t *testing.T) {
 
 // models are what drivers are known to offer, by the first word of a model.
 var models = map[string]device{
-	"NVIDIA": {nvidia: true, sharedBytes: 48 << 10, maxInvocations: 1024, maxGroups: [3]int32{math.MaxInt32, 65535, 65535}},
+	"NVIDIA": {sharedBytes: 48 << 10, maxInvocations: 1024, maxGroups: [3]int32{math.MaxInt32, 65535, 65535}},
 	"llvmpipe": {software: true, host: true, sharedBytes: 32 << 10, maxInvocations: 1024, simdBits: 256,
 		maxGroups: [3]int32{65535, 65535, 65535}},
 }
