@@ -3,6 +3,7 @@ package conv2d
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Activation is the function that is applied to each element of a result.
@@ -17,27 +18,19 @@ const (
 	Sigmoid                   // 1 / (1 + exp -x)
 )
 
-// activations has the name and the define of each activation.
-var activations = [...]struct{ name, define string }{
-	None: {"none", "ACTIVATION_NONE"},
-	ReLU: {"relu", "ACTIVATION_RELU"},
-	Tanh: {"tanh", "ACTIVATION_TANH"},
-	SiLU: {"silu", "ACTIVATION_SILU"},
+var activationWords = [...]string{None: "none", ReLU: "relu", Tanh: "tanh", SiLU: "silu", Sigmoid: "sigmoid"}
 
-	Sigmoid: {"sigmoid", "ACTIVATION_SIGMOID"},
-}
+func (a Activation) valid() bool { return a >= 0 && int(a) < len(activationWords) }
 
-// allActivations are all activations, in order.
-func allActivations() []Activation { return []Activation{None, ReLU, Tanh, SiLU, Sigmoid} }
-
-func (a Activation) valid() bool { return a >= 0 && int(a) < len(activations) }
+// define is the activation as a kernel takes it.
+func (a Activation) define() string { return "ACTIVATION_" + strings.ToUpper(a.String()) }
 
 // String is none, relu, tanh, silu or sigmoid.
 func (a Activation) String() string {
 	if !a.valid() {
 		return fmt.Sprintf("Activation(%d)", int(a))
 	}
-	return activations[a].name
+	return activationWords[a]
 }
 
 // Apply computes the activation of x as the kernels do, in float64. It panics

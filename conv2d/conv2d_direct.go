@@ -80,7 +80,7 @@ func directSource(p Problem, local int) *shader.Source {
 	d := shader.Defines{"FILTER_R": strconv.Itoa(p.R), "FILTER_S": strconv.Itoa(p.S)}
 	if p.Activation != None {
 		name += "_" + p.Activation.String()
-		d["ACTIVATION"] = activations[p.Activation].define
+		d["ACTIVATION"] = p.Activation.define()
 	}
 	if local != directLocal {
 		name += fmt.Sprintf("_l%d", local)

@@ -241,7 +241,7 @@ func withBias(p Problem, s kernel.Step) kernel.Step {
 
 // epilogue returns bias and activation as defines.
 func (p Problem) epilogue() shader.Defines {
-	return shader.Defines{"ACTIVATION": activations[p.Activation].define, "BIAS": onOff(p.Bias)}
+	return shader.Defines{"ACTIVATION": p.Activation.define(), "BIAS": onOff(p.Bias)}
 }
 
 // shape is the problem but for N, bias and activation, as defines.

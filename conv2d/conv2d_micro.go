@@ -176,7 +176,7 @@ func (p Problem) microSource(t microTile, accumulate, last bool) *shader.Source 
 	d["ACCUMULATE"] = onOff(accumulate)
 	d["BIAS"] = onOff(p.Bias && last)
 	if last {
-		d["ACTIVATION"] = activations[p.Activation].define
+		d["ACTIVATION"] = p.Activation.define()
 	}
 	return shader.MustSource(fmt.Sprintf("conv2d_register_%dx%d", t.tileM(), t.tileN()), conv2dMicro, d)
 }

@@ -286,7 +286,7 @@ var (
 func (p GEMMProblem) epilogue(d shader.Defines) []kernel.Binding {
 	d["BETA"] = onOff(p.beta() != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
-	d["ACTIVATION"] = activations[p.Activation].define
+	d["ACTIVATION"] = p.Activation.define()
 	if p.Bias == NoBias {
 		return nil
 	}

@@ -229,6 +229,6 @@ func gemmMicroSource(p GEMMProblem, t microTile, a, b microOperand) *shader.Sour
 	d["ODD_K"] = onOff(p.K%2 != 0)
 	d["ACCUMULATE"] = onOff(p.beta() != 0)
 	d["BIAS"] = strconv.Itoa(int(p.Bias))
-	d["ACTIVATION"] = activations[p.Activation].define
+	d["ACTIVATION"] = p.Activation.define()
 	return shader.MustSource(fmt.Sprintf("gemm_register_%dx%d", t.tileM(), t.tileN()), gemmMicro, d)
 }

@@ -131,7 +131,7 @@ func (t TiledParams) source(alpha float32, a Activation) *shader.Source {
 		depth = fmt.Sprintf("d%d", t.Depth)
 	}
 	d := paramDefines(t)
-	d["ACTIVATION"], d["SCALE"] = activations[a].define, floatLiteral(alpha)
+	d["ACTIVATION"], d["SCALE"] = a.define(), floatLiteral(alpha)
 	return shader.MustSource(fmt.Sprintf("gemm_t%d%s_%v_x%g", t.Tile, depth, a, alpha), gemmTiled, d)
 }
 

@@ -127,7 +127,7 @@ func TestActivations(t *testing.T) {
 			t.Errorf("%v(%v) is %v, want %v", test.activation, test.x, got, test.want)
 		}
 	}
-	for _, a := range allActivations() {
+	for _, a := range []Activation{None, ReLU, Tanh, SiLU, Sigmoid} {
 		if got := a.Apply(math.NaN()); !math.IsNaN(got) {
 			t.Errorf("%v(NaN) is %v", a, got)
 		}

@@ -89,61 +89,12 @@ func (s stored) gap() int {
 
 func (p Problem) word() string {
 	p = p.canonical()
-	text := fmt.Sprintf("%s%dx%dx%dx%d-%d,%dx%d", convPrefix, p.N, p.C, p.H, p.W, p.K, p.R, p.S)
-	text += pair(",s", p.StrideH, p.StrideW, 1)
-	text += pair(",p", p.PadH, p.PadW, 0)
-	text += pair(",d", p.DilationH, p.DilationW, 1)
-	text += pair(",g", p.Groups, p.Groups, 1)
-	if p.Bias {
-		text += ",bias"
-	}
-	return text + p.Activation.word()
-}
-
-// pair names two values, once where they are equal, and not at all where both have
-// the usual value.
-func pair(name string, h, w, usual int) string {
-	switch {
-	case h == usual && w == usual:
-		return ""
-	case h == w:
-		return fmt.Sprintf("%s%d", name, h)
-	}
-	return fmt.Sprintf("%s%dx%d", name, h, w)
+	return fmt.Sprintf("%s%dx%dx%dx%d-%d,%dx%d", convPrefix, p.N, p.C, p.H, p.W, p.K, p.R, p.S) + textOf(p.parts())
 }
 
 func (p GEMMProblem) word() string {
 	p = p.canonical()
-	text := fmt.Sprintf("%s%dx%dx%d", gemmPrefix, p.M, p.N, p.K)
-	for _, part := range []struct {
-		set  bool
-		text string
-	}{
-		{p.TransA, ",ta"},
-		{p.TransB, ",tb"},
-		{p.LDA != 0, fmt.Sprintf(",lda%d", p.LDA)},
-		{p.LDB != 0, fmt.Sprintf(",ldb%d", p.LDB)},
-		{p.LDC != 0, fmt.Sprintf(",ldc%d", p.LDC)},
-		{p.Batch != 1, fmt.Sprintf(",batch%d:%d:%d:%d", p.Batch, p.StrideA, p.StrideB, p.StrideC)},
-		{p.alpha() != 1, ",alpha" + floatWord(p.alpha())},
-		{p.beta() != 0, ",beta" + floatWord(p.beta())},
-		{p.Bias != NoBias, "," + p.Bias.String()},
-	} {
-		if part.set {
-			text += part.text
-		}
-	}
-	return text + p.Activation.word()
-}
-
-func floatWord(v float32) string { return strconv.FormatFloat(float64(v), 'g', -1, 32) }
-
-// word returns the activation as the end of a shape.
-func (a Activation) word() string {
-	if a == None {
-		return ""
-	}
-	return "," + a.String()
+	return fmt.Sprintf("%s%dx%dx%d", gemmPrefix, p.M, p.N, p.K) + textOf(p.parts())
 }
 
 // ParseShape parses the text of String, with the parts behind the sizes in any order,
@@ -185,109 +136,15 @@ func parseConv(word string) (Shape, error) {
 		parseNumbers(sizes, "x", &p.N, &p.C, &p.H, &p.W),
 		parseNumbers(filters, "x", &p.K),
 		parseNumbers(parts[1], "x", &p.R, &p.S),
-		eachPart(parts[2:], p.part))
+		readParts(parts[2:], p.parts()))
 	return p.Shape(), err
-}
-
-// part parses one part of a convolution behind its sizes and returns its name.
-func (p *Problem) part(text string) (name string, err error) {
-	if a, ok := parseActivation(text); ok {
-		p.Activation = a
-		return "activation", nil
-	}
-	if text == "bias" {
-		p.Bias = true
-		return text, nil
-	}
-	for letter, values := range map[string][2]*int{
-		"s": {&p.StrideH, &p.StrideW}, "p": {&p.PadH, &p.PadW}, "d": {&p.DilationH, &p.DilationW},
-	} {
-		if number, ok := strings.CutPrefix(text, letter); ok {
-			if strings.Contains(number, "x") {
-				return letter, parseNumbers(number, "x", values[0], values[1])
-			}
-			err := parseNumbers(number, "x", values[0])
-			*values[1] = *values[0]
-			return letter, err
-		}
-	}
-	if number, ok := strings.CutPrefix(text, "g"); ok {
-		return "g", parseNumbers(number, "x", &p.Groups)
-	}
-	return "", fmt.Errorf("there is no %q", text)
 }
 
 func parseGEMM(word string) (Shape, error) {
 	parts := strings.Split(word, ",")
 	var p GEMMProblem
-	err := errors.Join(parseNumbers(parts[0], "x", &p.M, &p.N, &p.K), eachPart(parts[1:], p.part))
+	err := errors.Join(parseNumbers(parts[0], "x", &p.M, &p.N, &p.K), readParts(parts[1:], p.parts()))
 	return p.Shape(), err
-}
-
-// part parses one part of a matrix product behind its sizes and returns its name.
-func (p *GEMMProblem) part(text string) (name string, err error) {
-	if a, ok := parseActivation(text); ok {
-		p.Activation = a
-		return "activation", nil
-	}
-	switch text {
-	case "ta":
-		p.TransA = true
-		return text, nil
-	case "tb":
-		p.TransB = true
-		return text, nil
-	case RowBias.String():
-		p.Bias = RowBias
-		return "bias", nil
-	case ColumnBias.String():
-		p.Bias = ColumnBias
-		return "bias", nil
-	}
-	for name, v := range map[string]*int{"lda": &p.LDA, "ldb": &p.LDB, "ldc": &p.LDC} {
-		if number, ok := strings.CutPrefix(text, name); ok {
-			return name, parseNumbers(number, "x", v)
-		}
-	}
-	if number, ok := strings.CutPrefix(text, "alpha"); ok {
-		alpha, err := parseFactor(number)
-		p.Factors = AlphaBeta(alpha, p.beta())
-		return "alpha", err
-	}
-	if number, ok := strings.CutPrefix(text, "beta"); ok {
-		beta, err := parseFactor(number)
-		p.Factors = AlphaBeta(p.alpha(), beta)
-		return "beta", err
-	}
-	if number, ok := strings.CutPrefix(text, "batch"); ok {
-		return "batch", parseNumbers(number, ":", &p.Batch, &p.StrideA, &p.StrideB, &p.StrideC)
-	}
-	return "", fmt.Errorf("there is no %q", text)
-}
-
-// eachPart parses parts and fails for one that is there twice.
-func eachPart(parts []string, read func(text string) (name string, err error)) error {
-	seen := map[string]bool{}
-	for _, part := range parts {
-		name, err := read(part)
-		if err == nil && seen[name] {
-			err = fmt.Errorf("%s is there twice", name)
-		}
-		if err != nil {
-			return err
-		}
-		seen[name] = true
-	}
-	return nil
-}
-
-func parseActivation(text string) (Activation, bool) {
-	for _, a := range allActivations() {
-		if a != None && a.String() == text {
-			return a, true
-		}
-	}
-	return None, false
 }
 
 // parseNumbers parses exactly one number for each value, in the form of String:
@@ -305,12 +162,4 @@ func parseNumbers(text, separator string, values ...*int) error {
 		*values[i] = v
 	}
 	return nil
-}
-
-func parseFactor(text string) (float32, error) {
-	v, err := strconv.ParseFloat(text, 32)
-	if err != nil {
-		return 0, fmt.Errorf("%q is not a number", text)
-	}
-	return float32(v), nil
 }
