@@ -170,6 +170,13 @@ func (p GEMMProblem) BiasLen() int {
 	return 0
 }
 
+func (p GEMMProblem) sizes() sizes {
+	return sizes{input: p.ALen(), weights: p.BLen(), bias: p.BiasLen(), output: p.CLen()}
+}
+
+func (p GEMMProblem) elements() int     { return orOne(p.Batch) * p.M * p.N }
+func (p GEMMProblem) keepsOutput() bool { return p.beta() != 0 || p.CLen() != p.elements() }
+
 // ReductionLen is the number of products in the sum of one element of C.
 func (p GEMMProblem) ReductionLen() int { return p.K }
 

@@ -58,7 +58,7 @@ func gemmCPUSequence(p GEMMProblem, on device, roles productRoles) (kernel.Seque
 	}
 	bindings := roles.bound(microOperand{role: roles.a}, microOperand{role: roles.b}, p.Bias)
 	call := &job.HostCall{Name: "gemm_cpu", Call: func(memory [][]byte) error {
-		t := GEMMTensors{A: glctx.Floats(memory[0]), B: glctx.Floats(memory[1]), C: glctx.Floats(memory[2])}
+		t := kernel.Tensors{Input: glctx.Floats(memory[0]), Weights: glctx.Floats(memory[1]), Output: glctx.Floats(memory[2])}
 		if p.Bias != NoBias {
 			t.Bias = glctx.Floats(memory[3])
 		}
@@ -76,7 +76,7 @@ func gemmCPUSequence(p GEMMProblem, on device, roles productRoles) (kernel.Seque
 const smallProduct = 1 << 17
 
 // onCPU computes a valid problem. C is changed; it is read where there is a beta.
-func (p GEMMProblem) onCPU(t GEMMTensors) {
+func (p GEMMProblem) onCPU(t kernel.Tensors) {
 	batch := orOne(p.Batch)
 	if batch > 1 && product(p.M, p.N, p.K+p.Activation.products()) <= smallProduct {
 		parallel.For(batch, func(i int) { p.matrixOnCPU(t, i) })
@@ -88,12 +88,12 @@ func (p GEMMProblem) onCPU(t GEMMTensors) {
 }
 
 // matrixOnCPU computes one matrix of the batch.
-func (p GEMMProblem) matrixOnCPU(t GEMMTensors, batch int) {
+func (p GEMMProblem) matrixOnCPU(t kernel.Tensors, batch int) {
 	work := sgemm.Product{
 		M: p.M, N: p.N, K: p.depth(),
-		A: p.a().operand(t.A, batch, p.TransA), B: p.b().operand(t.B, batch, p.TransB),
+		A: p.a().operand(t.Input, batch, p.TransA), B: p.b().operand(t.Weights, batch, p.TransB),
 		Finish: func(row, column int, sums []float32) {
-			p.finish(t.C[p.CIndex(batch, row, column):][:len(sums)], t.Bias, row, column, sums)
+			p.finish(t.Output[p.CIndex(batch, row, column):][:len(sums)], t.Bias, row, column, sums)
 		},
 		FinishCost: p.Activation.products(),
 	}

@@ -86,7 +86,7 @@ func checkFactors(t *testing.T, r *rig, choice Choice, p GEMMProblem, c factorCa
 	if c.nanC {
 		in.Output = filled(p.CLen(), nan)
 	}
-	want := task.reference(in)
+	want := task.shape.reference(in)
 	if n := count(want.Values, isFinite); n < orOne(p.Batch)*p.M*p.N {
 		t.Fatalf("%d finite elements are expected", n)
 	}

@@ -115,7 +115,7 @@ func TestZerosOfLongSums(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, in := range []kernel.Tensors{of.randomTensors(1), of.repeatedTensors(1)} {
-			if r := Compare(make([]float32, of.output), of.reference(in), Tolerance(of.sum)); r.OK() {
+			if r := Compare(make([]float32, of.output), of.shape.reference(in), Tolerance(of.sum)); r.OK() {
 				t.Errorf("%v: %v", s, r)
 			}
 		}

@@ -46,7 +46,7 @@ func (p *part) check(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return Compare(got, small.reference(in), tolerance).Err()
+	return Compare(got, small.shape.reference(in), tolerance).Err()
 }
 
 // compute runs a sequence of the plan's programs once, in poisoned memory of its own.

@@ -81,7 +81,7 @@ func computeShape(dir, word, algorithm string) error {
 	if err := plan.Run(ctx, in.Input, output); err != nil {
 		return err
 	}
-	if err := Compare(output, t.reference(in), plan.first().tolerance).Err(); err != nil {
+	if err := Compare(output, t.shape.reference(in), plan.first().tolerance).Err(); err != nil {
 		return err
 	}
 	plan.Release()

@@ -78,6 +78,13 @@ func (p Problem) BiasLen() int {
 // OutputLen is the number of output elements of a valid problem.
 func (p Problem) OutputLen() int { return int(product(p.N, p.K, p.P(), p.Q())) }
 
+func (p Problem) sizes() sizes {
+	return sizes{input: p.InputLen(), weights: p.WeightsLen(), bias: p.BiasLen(), output: p.OutputLen()}
+}
+
+func (p Problem) elements() int     { return p.OutputLen() }
+func (p Problem) keepsOutput() bool { return false }
+
 // ReductionLen is the number of products in the sum of one output element,
 // C/Groups*R*S.
 func (p Problem) ReductionLen() int { return int(product(p.groupC(), p.R, p.S)) }

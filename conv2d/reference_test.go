@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // naiveConv2D is the definition, element by element over a padded copy.
@@ -143,29 +145,20 @@ func plain(m, n, k int) GEMMProblem { return GEMMProblem{M: m, N: n, K: k} }
 // TestReferenceOfAnElement compares whole references, which sum up rows, with those of single
 // elements, to the bit.
 func TestReferenceOfAnElement(t *testing.T) {
-	for _, p := range []Problem{
-		{N: 2, C: 4, H: 9, W: 21, K: 6, R: 3, S: 3, PadH: 1, PadW: 1, Groups: 2, Activation: Tanh},
-		{N: 1, C: 3, H: 5, W: 6, K: 2, R: 2, S: 3, PadW: 9, DilationW: 4, StrideH: 2},
-		{N: 1, C: 2, H: 7, W: 19, K: 2, R: 3, S: 3, StrideW: 2, PadW: 1},
+	for _, s := range []Shape{
+		Problem{N: 2, C: 4, H: 9, W: 21, K: 6, R: 3, S: 3, PadH: 1, PadW: 1, Groups: 2, Bias: true, Activation: Tanh}.Shape(),
+		Problem{N: 1, C: 3, H: 5, W: 6, K: 2, R: 2, S: 3, PadW: 9, DilationW: 4, StrideH: 2, Bias: true}.Shape(),
+		Problem{N: 1, C: 2, H: 7, W: 19, K: 2, R: 3, S: 3, StrideW: 2, PadW: 1, Bias: true}.Shape(),
+		GEMMProblem{M: 5, N: 23, K: 31, LDB: 29, Bias: ColumnBias}.Shape(),
+		GEMMProblem{M: 4, N: 7, K: 12, TransA: true, TransB: true}.Shape(),
+		GEMMProblem{M: 3, N: 18, K: 9, Batch: 2, StrideA: 27, StrideB: 162, StrideC: 54, Factors: AlphaBeta(-2, 0)}.Shape(),
 	} {
-		input, weights, bias := RandomValues(p.InputLen(), 1), RandomValues(p.WeightsLen(), 2), RandomValues(p.K, 3)
-		e := ReferenceConv2D(p, input, weights, bias)
-		for i := range e.Values {
-			if value, magnitude := p.expectedElement(input, weights, bias, i); value != e.Values[i] || magnitude != e.Magnitudes[i] {
-				t.Fatalf("%v: element %d is %v of magnitude %v, alone %v of %v", p, i, e.Values[i], e.Magnitudes[i], value, magnitude)
-			}
-		}
-	}
-	for _, p := range []GEMMProblem{
-		{M: 5, N: 23, K: 31, LDB: 29, Bias: ColumnBias}, {M: 4, N: 7, K: 12, TransA: true, TransB: true},
-		{M: 3, N: 18, K: 9, Batch: 2, StrideA: 27, StrideB: 162, StrideC: 54, Factors: AlphaBeta(-2, 0)},
-	} {
-		in := GEMMTensors{A: RandomValues(p.ALen(), 1), B: RandomValues(p.BLen(), 2), Bias: RandomValues(p.BiasLen(), 3)}
-		e := ReferenceGEMM(p, in)
-		for i := range orOne(p.Batch) * p.M * p.N {
-			batch, row, column := i/p.N/p.M, i/p.N%p.M, i%p.N
-			at := p.CIndex(batch, row, column)
-			if value, magnitude := p.expectedElement(in, batch, row, column); value != e.Values[at] || magnitude != e.Magnitudes[at] {
+		p := s.of()
+		n := p.sizes()
+		in := kernel.Tensors{Input: RandomValues(n.input, 1), Weights: RandomValues(n.weights, 2), Bias: RandomValues(n.bias, 3)}
+		e := s.reference(in)
+		for i := range p.elements() {
+			if at, value, magnitude := p.expectedElement(in, i); value != e.Values[at] || magnitude != e.Magnitudes[at] {
 				t.Fatalf("%v: element %d is %v of magnitude %v, alone %v of %v", p, i, e.Values[at], e.Magnitudes[at], value, magnitude)
 			}
 		}

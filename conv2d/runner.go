@@ -41,10 +41,10 @@ func (r *Runner) GEMM(ctx context.Context, p GEMMProblem, t GEMMTensors) ([]floa
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	if err := p.checkTensors(t); err != nil {
+	if err := p.checkTensors(t.tensors()); err != nil {
 		return nil, err
 	}
-	return r.run(ctx, p.Shape(), kernel.Tensors{Input: t.A, Weights: t.B, Bias: t.Bias, Output: t.C})
+	return r.run(ctx, p.Shape(), t.tensors())
 }
 
 // RejectWrong is for a caller that found the result of a convolution wrong. It has the

@@ -88,7 +88,7 @@ func (t task) compareSample(got []float32, in kernel.Tensors, tolerance float64)
 	sample := t.sample()
 	at, want := make([]int, len(sample)), newExpected(len(sample))
 	parallel.For(len(sample), func(i int) {
-		at[i], want.Values[i], want.Magnitudes[i] = t.expectedElement(in, sample[i])
+		at[i], want.Values[i], want.Magnitudes[i] = t.shape.of().expectedElement(in, sample[i])
 	})
 	for i, index := range at {
 		r.note(index, got[index], want.Values[i], want.Magnitudes[i])
@@ -99,7 +99,7 @@ func (t task) compareSample(got []float32, in kernel.Tensors, tolerance float64)
 // sample returns numbers of elements, one from each of equal parts of the output: from
 // every image and filter where there are fewer of these.
 func (t task) sample() []int {
-	elements := t.elements()
+	elements := t.shape.of().elements()
 	n := min(elements, sampleElements, max(leastElements, checkFLOPs/(2*max(1, t.sum))))
 	random := rand.New(rand.NewPCG(2, 0))
 	list := make([]int, n)
@@ -108,27 +108,6 @@ func (t task) sample() []int {
 		list[i] = first + random.IntN(next-first)
 	}
 	return list
-}
-
-// elements is the number of elements that the task computes. Gaps of C are none.
-func (t task) elements() int {
-	if g := t.shape.GEMM; g != nil {
-		return orOne(g.Batch) * g.M * g.N
-	}
-	return t.output
-}
-
-// expectedElement computes the n-th element on the CPU, which has the index at in the
-// output.
-func (t task) expectedElement(in kernel.Tensors, n int) (at int, want, magnitude float64) {
-	if p := t.shape.Conv2D; p != nil {
-		want, magnitude = p.expectedElement(in.Input, in.Weights, in.Bias, n)
-		return n, want, magnitude
-	}
-	p := t.shape.GEMM
-	batch, row, column := n/p.N/p.M, n/p.N%p.M, n%p.N
-	want, magnitude = p.expectedElement(gemmTensors(in), batch, row, column)
-	return p.CIndex(batch, row, column), want, magnitude
 }
 
 // repeatedTensors is randomTensors with values that repeat.

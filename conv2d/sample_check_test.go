@@ -26,7 +26,7 @@ func TestCompareSample(t *testing.T) {
 			t.Fatal(err)
 		}
 		in := on.repeatedTensors(3)
-		want := on.reference(in)
+		want := on.shape.reference(in)
 		got := make([]float32, on.output)
 		for i, v := range want.Values {
 			got[i] = float32(v)
@@ -36,12 +36,12 @@ func TestCompareSample(t *testing.T) {
 		}
 		sample := on.sample()
 		for i := range sample {
-			at, value, magnitude := on.expectedElement(in, sample[i])
+			at, value, magnitude := on.shape.of().expectedElement(in, sample[i])
 			if math.Abs(value-want.Values[at]) > 1e-12 || math.Abs(magnitude-want.Magnitudes[at]) > 1e-12 {
 				t.Fatalf("%s: element %d: %v of %v, not %v of %v", word, at, value, magnitude, want.Values[at], want.Magnitudes[at])
 			}
 		}
-		at, _, _ := on.expectedElement(in, sample[len(sample)/2])
+		at, _, _ := on.shape.of().expectedElement(in, sample[len(sample)/2])
 		good := got[at]
 		got[at] += 1
 		if r := on.compareSample(got, in, 1e-6); r.Wrong != 1 || r.Worst != at {

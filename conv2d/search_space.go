@@ -55,27 +55,18 @@ func (s SearchSpace) Build(c Choice) (sequence kernel.Sequence, tolerance float6
 func (s SearchSpace) RandomTensors(seed uint64) kernel.Tensors { return s.task.randomTensors(seed) }
 
 // Reference computes the problem on the CPU.
-func (s SearchSpace) Reference(in kernel.Tensors) Expected { return s.task.reference(in) }
+func (s SearchSpace) Reference(in kernel.Tensors) Expected { return s.task.shape.reference(in) }
 
 // OutputLen is the number of elements of the output.
 func (s SearchSpace) OutputLen() int { return s.task.output }
 
 // OutputRows is the number of rows of the output, of all images and filters or of
 // the whole batch.
-func (s SearchSpace) OutputRows() int {
-	if p := s.task.shape.Conv2D; p != nil {
-		return p.outputRows()
-	}
-	return s.task.shape.GEMM.outputRows()
-}
+func (s SearchSpace) OutputRows() int { return s.task.shape.of().outputRows() }
 
 // ReferenceRow computes one row of the output on the CPU, the elements from at on.
 func (s SearchSpace) ReferenceRow(in kernel.Tensors, row int) (at int, want Expected) {
-	if p := s.task.shape.Conv2D; p != nil {
-		return row * p.Q(), p.expectedRow(in.Input, in.Weights, in.Bias, row)
-	}
-	p := s.task.shape.GEMM
-	return p.rowAt(row), p.expectedRow(gemmTensors(in), row)
+	return s.task.shape.of().expectedRow(in, row)
 }
 
 // randomTensors returns inputs, and an output where a run depends on it.
@@ -103,16 +94,4 @@ func (t task) tensors(seed uint64, values func(n int, seed uint64) []float32) ke
 		in.Output = values(t.output, seed+3)
 	}
 	return in
-}
-
-// reference computes a task on the CPU.
-func (t task) reference(in kernel.Tensors) Expected {
-	if p := t.shape.Conv2D; p != nil {
-		return ReferenceConv2D(*p, in.Input, in.Weights, in.Bias)
-	}
-	return ReferenceGEMM(*t.shape.GEMM, gemmTensors(in))
-}
-
-func gemmTensors(in kernel.Tensors) GEMMTensors {
-	return GEMMTensors{A: in.Input, B: in.Weights, C: in.Output, Bias: in.Bias}
 }

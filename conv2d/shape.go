@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 )
 
 // Shape is a problem of either kind, with one word as its text: on the command line,
@@ -35,32 +37,46 @@ func (p Problem) Shape() Shape { return Shape{Conv2D: &p} }
 // Shape returns the problem as a shape.
 func (p GEMMProblem) Shape() Shape { return Shape{GEMM: &p} }
 
-// String returns the word. Of an invalid problem it is for messages only.
-func (s Shape) String() string {
-	if s.Conv2D != nil {
-		return s.Conv2D.word()
-	}
-	return s.GEMM.word()
+// computation is what problems of both kinds are.
+type computation interface {
+	word() string
+	Validate() error
+	FLOPs() int64
+	ReductionLen() int
+	sizes() sizes
+	keepsOutput() bool
+
+	checkTensors(in kernel.Tensors) error
+	elements() int // that are computed: gaps are none
+	expectedElement(in kernel.Tensors, n int) (at int, value, magnitude float64)
+	outputRows() int
+	expectedRow(in kernel.Tensors, row int) (at int, e Expected)
 }
+
+// sizes are the elements of the tensors. No bias has 0.
+type sizes struct{ input, weights, bias, output int }
+
+// of returns the problem of a valid shape.
+func (s Shape) of() computation {
+	if s.Conv2D != nil {
+		return s.Conv2D
+	}
+	return s.GEMM
+}
+
+// String returns the word. Of an invalid problem it is for messages only.
+func (s Shape) String() string { return s.of().word() }
 
 // Validate returns every fault of the problem, joined, or nil.
 func (s Shape) Validate() error {
-	switch {
-	case (s.Conv2D == nil) == (s.GEMM == nil):
+	if (s.Conv2D == nil) == (s.GEMM == nil) {
 		return errors.New("conv2d: a shape has one problem, of one kind")
-	case s.Conv2D != nil:
-		return s.Conv2D.Validate()
 	}
-	return s.GEMM.Validate()
+	return s.of().Validate()
 }
 
 // FLOPs returns those of the problem.
-func (s Shape) FLOPs() int64 {
-	if s.Conv2D != nil {
-		return s.Conv2D.FLOPs()
-	}
-	return s.GEMM.FLOPs()
-}
+func (s Shape) FLOPs() int64 { return s.of().FLOPs() }
 
 // canonical returns the problem with its defaults filled in, or left out where that
 // is the usual form, so that equal problems are equal.

@@ -19,8 +19,7 @@ type task struct {
 	sum    int // elements of a sum
 	offers []offer
 
-	// Elements of the buffers. No bias has 0.
-	input, weights, bias, output int
+	sizes
 
 	// keepsOutput reports that the values of the output from before matter: they are
 	// added, or remain in the gaps between rows.
@@ -44,20 +43,19 @@ func newTask(s Shape, info glctx.Info) (task, error) {
 		return task{}, err
 	}
 	on := deviceOf(info)
-	t := task{shape: s.canonical(), flops: s.FLOPs()}
-	if p := s.Conv2D; p != nil {
-		t.sum, t.offers = p.ReductionLen(), offersOf(convAlgorithms, *p, on)
-		t.input, t.weights, t.output, t.bias = p.InputLen(), p.WeightsLen(), p.OutputLen(), p.BiasLen()
+	p := s.of()
+	t := task{
+		shape: s.canonical(), flops: p.FLOPs(), sum: p.ReductionLen(), sizes: p.sizes(), keepsOutput: p.keepsOutput(),
+		maxStorage: info.MaxStorage,
+	}
+	if s.Conv2D != nil {
+		t.offers = offersOf(convAlgorithms, *s.Conv2D, on)
 	} else {
-		p := s.GEMM
-		t.sum, t.offers = p.ReductionLen(), offersOf(gemmAlgorithms, *p, on)
-		t.input, t.weights, t.output, t.bias = p.ALen(), p.BLen(), p.CLen(), p.BiasLen()
-		t.keepsOutput = p.beta() != 0 || p.CLen() != orOne(p.Batch)*p.M*p.N
+		t.offers = offersOf(gemmAlgorithms, *s.GEMM, on)
 	}
 	if s.kernelsFirst() {
 		t.offers = cpuLast(t.offers)
 	}
-	t.maxStorage = info.MaxStorage
 	if bytes := 4 * int64(max(t.input, t.weights, t.output)+kernel.CanaryWords); bytes > t.maxStorage {
 		return t, fmt.Errorf("conv2d: %v: a tensor has %d bytes, this device allows %d: split the problem", t.shape, bytes, t.maxStorage)
 	}

@@ -130,7 +130,7 @@ func newTurns(r *rig, name string, choices []Choice) (*turns, error) {
 		p.entries = append(p.entries, &timedChoice{choice: c, sequence: made, tolerance: tolerance})
 	}
 	if t.flops/2 <= turnsWhole {
-		want := t.reference(p.in)
+		want := t.shape.reference(p.in)
 		p.want = &want
 	}
 	return p, nil

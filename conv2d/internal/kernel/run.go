@@ -10,10 +10,6 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// Tensors are the tensors of a problem on the host. A nil Output is poisoned before
-// a run; otherwise the output holds these values.
-type Tensors struct{ Input, Weights, Bias, Output []float32 }
-
 // DeviceTensors are tensors on the device, for several sequences to run on.
 type DeviceTensors struct {
 	Tensors
