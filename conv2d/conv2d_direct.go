@@ -58,9 +58,7 @@ func directSequence(p Problem, params DirectParams, on device) (kernel.Sequence,
 	}
 	var r kernel.Sequence
 	for piece := range p.gridPieces(local, on.maxGroups) {
-		sum := p.reduction()
-		for i := range sum.dispatches() {
-			rows := sum.span(i)
+		for _, rows := range p.reduction().spans() {
 			r.Steps = append(r.Steps, kernel.Step{
 				Source:   source,
 				Groups:   piece.groups,

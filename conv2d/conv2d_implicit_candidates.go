@@ -47,7 +47,7 @@ func paramsOf(products []implicitProduct) []ImplicitParams {
 // the shortest estimated time first. No two have the same tile, but for the last,
 // which are variants of the first: the estimate does not tell variants apart.
 func implicitProducts(p Problem, on device, n int) []implicitProduct {
-	best := bestProducts(p, on)
+	best := bestOf(implicitHeights, implicitWidths, func(bm, bn int) timed[implicitProduct] { return bestProduct(p, on, bm, bn) })
 	best = best[:min(n, len(best))]
 	if len(best) == 0 {
 		return nil
@@ -57,19 +57,7 @@ func implicitProducts(p Problem, on device, n int) []implicitProduct {
 	return append(best[:keep:keep], variants...)
 }
 
-// bestProducts returns the best sizes for an invocation, depths, slices and splits of
-// each tile, in the order of their estimated times.
-func bestProducts(p Problem, on device) []implicitProduct {
-	var all []timed[implicitProduct]
-	for _, bm := range implicitHeights {
-		for _, bn := range implicitWidths {
-			all = append(all, bestProduct(p, on, bm, bn))
-		}
-	}
-	return fastest(all)
-}
-
-// bestProduct completes a tile.
+// bestProduct completes a tile: with the best sizes for an invocation, depth, slices and split.
 func bestProduct(p Problem, on device, bm, bn int) (best timed[implicitProduct]) {
 	for _, part := range implicitParts {
 		for _, depth := range implicitDepths {

@@ -5,7 +5,6 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
-	"slices"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/job"
@@ -31,11 +30,8 @@ func convMicroCandidates(p Problem, on device) []MicroParams {
 	if p.isProduct() {
 		return gemmMicroCandidates(p.asProduct(), on)
 	}
-	tiles := microTiles([]int{16, 14, 12, 10, 8, 7, 6, 4, 2, 1}, on.simdLanes())
-	tiles = slices.DeleteFunc(tiles, func(t microTile) bool {
-		return checkGrids(p, on, p.microGrid(t)) != nil
-	})
-	return likeliestTiles(tiles, on, p.microWork)
+	fits := func(t microTile) error { return checkGrids(p, on, p.microGrid(t)) }
+	return likeliestTiles([]int{16, 14, 12, 10, 8, 7, 6, 4, 2, 1}, on, fits, p.microWork)
 }
 
 // isProduct reports whether the convolution is a matrix product for each image:
@@ -150,14 +146,14 @@ func pairStep(outer, channels, inner int, from, to kernel.Role, on device) (kern
 
 // microSteps returns the dispatches that sum up.
 func (p Problem) microSteps(t microTile, grid [3]int, input, weights kernel.Role) (steps []kernel.Step) {
-	r := p.microReduction()
-	for i := range r.dispatches() {
-		last := i == r.dispatches()-1
+	spans := p.microReduction().spans()
+	for i, s := range spans {
+		last := i == len(spans)-1
 		b := []kernel.Binding{input.At(0), weights.At(1), kernel.Output.At(2)}
 		if p.Bias && last {
 			b = append(b, kernel.Bias.At(3))
 		}
-		steps = append(steps, kernel.Step{Source: p.microSource(t, i > 0, last), Groups: grid, Uniforms: p.microUniforms(t, r.span(i)), Bindings: b})
+		steps = append(steps, kernel.Step{Source: p.microSource(t, i > 0, last), Groups: grid, Uniforms: p.microUniforms(t, s), Bindings: b})
 	}
 	return steps
 }

@@ -24,13 +24,7 @@ func fusedCandidates(p Problem, on device) []FusedParams {
 	if on.software || w.check() != nil || !w.pays() {
 		return nil
 	}
-	var all []timed[fusedWinograd]
-	for _, bm := range fusedHeights {
-		for _, bn := range fusedWidths {
-			all = append(all, bestBlock(p, on, bm, bn))
-		}
-	}
-	best := fastest(all)
+	best := bestOf(fusedHeights, fusedWidths, func(bm, bn int) timed[fusedWinograd] { return bestBlock(p, on, bm, bn) })
 	var params []FusedParams
 	for _, c := range best[:min(len(best), maxFusedCandidates)] {
 		params = append(params, c.block)

@@ -57,6 +57,17 @@ func (best *timed[T]) improve(form T, cycles float64) {
 	}
 }
 
+// bestOf returns the best form of each height and width, the fastest first.
+func bestOf[T any](heights, widths []int, best func(height, width int) timed[T]) []T {
+	var all []timed[T]
+	for _, height := range heights {
+		for _, width := range widths {
+			all = append(all, best(height, width))
+		}
+	}
+	return fastest(all)
+}
+
 // fastest returns the forms that there are, the fastest first.
 func fastest[T any](list []timed[T]) []T {
 	slices.SortStableFunc(list, func(a, b timed[T]) int { return cmp.Compare(a.cycles, b.cycles) })

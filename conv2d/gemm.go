@@ -89,53 +89,44 @@ func (b Bias) String() string {
 	return fmt.Sprintf("Bias(%d)", int(b))
 }
 
-// stored is the layout of one matrix of a product in memory.
-type stored struct{ rows, columns, ld, batch, stride int }
+// stored is the layout of one matrix of a product in memory. op turns it where trans is set.
+type stored struct {
+	rows, columns, ld, batch, stride int
+	trans                            bool
+}
 
 func (s stored) len() int64 {
 	return saturatedSum(product(s.batch-1, s.stride), product(s.rows-1, s.ld), int64(s.columns))
 }
 
-func (p GEMMProblem) a() stored {
-	rows, columns := p.M, p.K
-	if p.TransA {
+func (p GEMMProblem) a() stored { return p.matrix(p.M, p.K, p.TransA, p.LDA, p.StrideA) }
+func (p GEMMProblem) b() stored { return p.matrix(p.K, p.N, p.TransB, p.LDB, p.StrideB) }
+func (p GEMMProblem) c() stored { return p.matrix(p.M, p.N, false, p.LDC, p.StrideC) }
+
+// matrix returns how a matrix is stored whose op has those rows and columns.
+func (p GEMMProblem) matrix(rows, columns int, trans bool, ld, stride int) stored {
+	if trans {
 		rows, columns = columns, rows
 	}
-	return stored{rows, columns, cmp.Or(p.LDA, columns), orOne(p.Batch), p.StrideA}
-}
-
-func (p GEMMProblem) b() stored {
-	rows, columns := p.K, p.N
-	if p.TransB {
-		rows, columns = columns, rows
-	}
-	return stored{rows, columns, cmp.Or(p.LDB, columns), orOne(p.Batch), p.StrideB}
-}
-
-func (p GEMMProblem) c() stored {
-	return stored{p.M, p.N, cmp.Or(p.LDC, p.N), orOne(p.Batch), p.StrideC}
+	return stored{rows, columns, cmp.Or(ld, columns), orOne(p.Batch), stride, trans}
 }
 
 // index returns the index of an element of op(matrix), in one matrix of the batch.
-func (s stored) index(batch, row, column int, trans bool) int {
-	if trans {
+func (s stored) index(batch, row, column int) int {
+	if s.trans {
 		row, column = column, row
 	}
 	return batch*s.stride + row*s.ld + column
 }
 
 // AIndex is the index of an element of op(A) in the slice of A.
-func (p GEMMProblem) AIndex(batch, row, k int) int { return p.a().index(batch, row, k, p.TransA) }
+func (p GEMMProblem) AIndex(batch, row, k int) int { return p.a().index(batch, row, k) }
 
 // BIndex is the index of an element of op(B) in the slice of B.
-func (p GEMMProblem) BIndex(batch, k, column int) int {
-	return p.b().index(batch, k, column, p.TransB)
-}
+func (p GEMMProblem) BIndex(batch, k, column int) int { return p.b().index(batch, k, column) }
 
 // CIndex is the index of an element of C in the slice of C.
-func (p GEMMProblem) CIndex(batch, row, column int) int {
-	return p.c().index(batch, row, column, false)
-}
+func (p GEMMProblem) CIndex(batch, row, column int) int { return p.c().index(batch, row, column) }
 
 // depth is the elements of K that a kernel has to sum: none with an alpha of 0, so
 // that A and B are not read.
@@ -194,9 +185,10 @@ func (p GEMMProblem) Validate() error {
 	f.matrix("A", p.a(), p.LDA)
 	f.matrix("B", p.b(), p.LDB)
 	f.matrix("C", p.c(), p.LDC)
-	if c := p.c(); c.batch > 1 && p.StrideC >= 0 && int64(c.stride) < (stored{c.rows, c.columns, c.ld, 1, 0}).len() {
-		f.addf("StrideC is %d, so that the matrices of C overlap: it must be at least %d",
-			p.StrideC, stored{c.rows, c.columns, c.ld, 1, 0}.len())
+	one := p.c()
+	one.batch = 1
+	if p.Batch > 1 && p.StrideC >= 0 && int64(p.StrideC) < one.len() {
+		f.addf("StrideC is %d, so that the matrices of C overlap: it must be at least %d", p.StrideC, one.len())
 	}
 	if p.Bias < NoBias || p.Bias > ColumnBias {
 		f.addf("there is no %v", p.Bias)

@@ -91,7 +91,7 @@ func (p GEMMProblem) onCPU(t kernel.Tensors) {
 func (p GEMMProblem) matrixOnCPU(t kernel.Tensors, batch int) {
 	work := sgemm.Product{
 		M: p.M, N: p.N, K: p.depth(),
-		A: p.a().operand(t.Input, batch, p.TransA), B: p.b().operand(t.Weights, batch, p.TransB),
+		A: p.a().operand(t.Input, batch), B: p.b().operand(t.Weights, batch),
 		Finish: func(row, column int, sums []float32) {
 			p.finish(t.Output[p.CIndex(batch, row, column):][:len(sums)], t.Bias, row, column, sums)
 		},
@@ -100,8 +100,8 @@ func (p GEMMProblem) matrixOnCPU(t kernel.Tensors, batch int) {
 	work.Run()
 }
 
-func (s stored) operand(data []float32, batch int, trans bool) sgemm.Matrix {
-	return sgemm.Matrix{Data: data[batch*s.stride:], LD: s.ld, Trans: trans}
+func (s stored) operand(data []float32, batch int) sgemm.Matrix {
+	return sgemm.Matrix{Data: data[batch*s.stride:], LD: s.ld, Trans: s.trans}
 }
 
 // finish is the epilogue of the kernels, for neighbours in a row: c = act(alpha * sums +

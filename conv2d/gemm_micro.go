@@ -5,7 +5,6 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -32,11 +31,9 @@ func gemmMicroCandidates(p GEMMProblem, on device) []MicroParams {
 	if !on.software {
 		return nil
 	}
-	tiles := microTiles([]int{32, 16, 14, 12, 10, 8, 6, 4, 2}, on.simdLanes())
-	tiles = slices.DeleteFunc(tiles, func(t microTile) bool {
-		return checkGrids(p, on, gemmMicroGrid(p, t)) != nil
-	})
-	return likeliestTiles(tiles, on, func(t microTile) microWork { return gemmMicroWork(p, t) })
+	fits := func(t microTile) error { return checkGrids(p, on, gemmMicroGrid(p, t)) }
+	work := func(t microTile) microWork { return gemmMicroWork(p, t) }
+	return likeliestTiles([]int{32, 16, 14, 12, 10, 8, 6, 4, 2}, on, fits, work)
 }
 
 func gemmMicroGrid(p GEMMProblem, t microTile) [3]int {
@@ -142,13 +139,13 @@ func gemmMicroSequence(p GEMMProblem, params MicroParams, on device, roles produ
 		}
 	}
 	// A step of the loop takes two elements of K.
-	r := reduction{length: p.depth(), step: 2 * (maxLoopIterations - 1)}
-	for i := range r.dispatches() {
-		part := p.ofDispatch(i, r.dispatches())
+	spans := reduction{length: p.depth(), step: 2 * (maxLoopIterations - 1)}.spans()
+	for i, s := range spans {
+		part := p.ofDispatch(i, len(spans))
 		made.Steps = append(made.Steps, kernel.Step{
 			Source:   gemmMicroSource(part, t, a, b),
 			Groups:   grid,
-			Uniforms: gemmMicroUniforms(part, a, b, r.span(i)),
+			Uniforms: gemmMicroUniforms(part, a, b, s),
 			Bindings: roles.bound(a, b, part.Bias),
 		})
 	}

@@ -110,9 +110,7 @@ func gemmTiledSequence(p GEMMProblem, t TiledParams, on device) (kernel.Sequence
 		return kernel.Sequence{}, fmt.Errorf("conv2d: gemm_tiled computes C = act(alpha * A*B) without gaps, once, and not %v", p)
 	}
 	var r kernel.Sequence
-	sum := t.reduction(p.depth())
-	for i := range sum.dispatches() {
-		part := sum.span(i)
+	for _, part := range t.reduction(p.depth()).spans() {
 		r.Steps = append(r.Steps, kernel.Step{
 			Source:   t.source(p.alpha(), p.Activation),
 			Groups:   [3]int{ceilDiv(p.N, t.Tile), ceilDiv(p.M, t.Tile), 1},

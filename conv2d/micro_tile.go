@@ -3,9 +3,7 @@
 package conv2d
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/shadercache/shadercache/shader"
@@ -86,20 +84,6 @@ func (w microWork) cycles(cpus int) float64 {
 // a few tens of percent.
 const microCandidates = 4
 
-// likeliestTiles returns the tiles with the least work, the best first.
-func likeliestTiles(tiles []microTile, on device, work func(microTile) microWork) []MicroParams {
-	cycles := map[microTile]float64{}
-	for _, t := range tiles {
-		cycles[t] = work(t).cycles(max(1, on.cpus))
-	}
-	slices.SortStableFunc(tiles, func(a, b microTile) int { return cmp.Compare(cycles[a], cycles[b]) })
-	var params []MicroParams
-	for _, t := range tiles[:min(len(tiles), microCandidates)] {
-		params = append(params, t.MicroParams)
-	}
-	return params
-}
-
 // microRows are the candidates for the rows.
 var microRows = []int{16, 14, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
 
@@ -107,17 +91,21 @@ var microRows = []int{16, 14, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
 // that takes seconds to compile and exceeds the instruction cache.
 const maxMicroSums = 256
 
-// microTiles returns the tiles with these columns that are candidates.
-func microTiles(columns []int, lanes int) []microTile {
-	var tiles []microTile
+// likeliestTiles returns the tiles with these columns that have the least work, the best first.
+func likeliestTiles(columns []int, on device, fits func(microTile) error, work func(microTile) microWork) []MicroParams {
+	var all []timed[MicroParams]
 	for _, r := range microRows {
 		for _, c := range columns {
-			for m := 1; r*c <= maxMicroSums && m <= lanes; m *= 2 {
-				tiles = append(tiles, microTile{MicroParams{Rows: r, Columns: c, LanesM: m}, lanes})
+			for m := 1; r*c <= maxMicroSums && m <= on.simdLanes(); m *= 2 {
+				t := microTile{MicroParams{Rows: r, Columns: c, LanesM: m}, on.simdLanes()}
+				if fits(t) == nil {
+					all = append(all, timed[MicroParams]{t.MicroParams, work(t).cycles(max(1, on.cpus))})
+				}
 			}
 		}
 	}
-	return tiles
+	best := fastest(all)
+	return best[:min(len(best), microCandidates)]
 }
 
 // loadShare returns the loads of an element.

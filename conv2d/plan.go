@@ -153,11 +153,15 @@ func (p *Plan) Release() {
 	releaseWeights(p.mu.weights)
 }
 
-// release releases memory; nil is none.
-func release(memories ...*executor.Memory) {
-	for _, m := range memories {
-		if m != nil {
-			m.Release()
+// release releases what there is: memory, plans or jobs. nil is none.
+func release[T interface {
+	comparable
+	Release()
+}](list ...T) {
+	var none T
+	for _, each := range list {
+		if each != none {
+			each.Release()
 		}
 	}
 }

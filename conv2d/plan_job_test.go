@@ -70,7 +70,7 @@ func TestJobsInFlight(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := 1 + len(job.Then); n != p.reduction().dispatches() {
+			if n := 1 + len(job.Then); n != len(p.reduction().spans()) {
 				t.Errorf("%v: %d dispatches", p, n)
 			}
 			if pending[frame], err = e.Submit(t.Context(), job); err != nil {

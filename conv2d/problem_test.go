@@ -181,8 +181,7 @@ func TestGEMMProblem(t *testing.T) {
 func TestReductionCoversEverythingOnce(t *testing.T) {
 	for _, r := range []reduction{{1, 10}, {10, 10}, {11, 10}, {24_576, 8_192}, {65_537, 1}} {
 		next := 0
-		for i := range r.dispatches() {
-			s := r.span(i)
+		for i, s := range r.spans() {
 			if s.first != next || s.last <= s.first || s.last-s.first > r.step {
 				t.Fatalf("%+v: span %d is %+v after %d", r, i, s, next)
 			}
@@ -200,7 +199,7 @@ func TestReductionStaysWithinTheLoopBudget(t *testing.T) {
 			t.Errorf("%+v: %d rows a dispatch", p, n)
 		}
 	}
-	if got := (Problem{C: 8192, R: 3, S: 3}).reduction().dispatches(); got != 4 {
-		t.Errorf("73,728 taps take %d dispatches, want 4", got)
+	if got := (Problem{C: 8192, R: 3, S: 3}).reduction().spans(); len(got) != 4 {
+		t.Errorf("73,728 taps take the dispatches %v, want 4", got)
 	}
 }

@@ -13,13 +13,13 @@ type span struct{ first, last int }
 // span to the output of the one before.
 type reduction struct{ length, step int }
 
-// dispatches is the number of spans. An empty sum has one, which is empty.
-func (r reduction) dispatches() int { return max(1, ceilDiv(r.length, r.step)) }
-
-// span is the i-th span.
-func (r reduction) span(i int) span {
-	first := i * r.step
-	return span{first, min(first+r.step, r.length)}
+// spans returns the spans. An empty sum has one, which is empty.
+func (r reduction) spans() []span {
+	list := make([]span, max(1, ceilDiv(r.length, r.step)))
+	for i := range list {
+		list[i] = span{i * r.step, min((i+1)*r.step, r.length)}
+	}
+	return list
 }
 
 // loopCost returns the iterations that llvmpipe counts for a loop of n: the check

@@ -182,7 +182,7 @@ func (p GEMMProblem) expectedElement(t kernel.Tensors, n int) (at int, value, ma
 	batch, row, column := n/p.N/p.M, n/p.N%p.M, n%p.N
 	sum, a, b := 0.0, p.a(), p.b()
 	for k := range p.depth() {
-		v := float64(t.Input[a.index(batch, row, k, p.TransA)]) * float64(t.Weights[b.index(batch, k, column, p.TransB)])
+		v := float64(t.Input[a.index(batch, row, k)]) * float64(t.Weights[b.index(batch, k, column)])
 		sum, magnitude = sum+v, magnitude+math.Abs(v)
 	}
 	value, magnitude = p.fromProduct(t, batch, row, column, sum, magnitude)
@@ -213,13 +213,13 @@ func (p GEMMProblem) rowProduct(t kernel.Tensors, batch, row int) Expected {
 	e := newExpected(p.N)
 	a, b := p.a(), p.b()
 	for k := range p.depth() {
-		factor := float64(t.Input[a.index(batch, row, k, p.TransA)])
+		factor := float64(t.Input[a.index(batch, row, k)])
 		if !p.TransB {
-			daxpy.Add(e.Values, e.Magnitudes, t.Weights[b.index(batch, k, 0, false):][:p.N], factor)
+			daxpy.Add(e.Values, e.Magnitudes, t.Weights[b.index(batch, k, 0):][:p.N], factor)
 			continue
 		}
 		for column := range p.N {
-			v := factor * float64(t.Weights[b.index(batch, k, column, p.TransB)])
+			v := factor * float64(t.Weights[b.index(batch, k, column)])
 			e.Values[column] += v
 			e.Magnitudes[column] += math.Abs(v)
 		}

@@ -219,13 +219,7 @@ func (p *splitPlan) Run(ctx context.Context, input, output []float32) error {
 	return job.Wait(ctx, pending, err)
 }
 
-func (p *splitPlan) Release() {
-	for _, part := range p.parts {
-		if part != nil {
-			part.Release()
-		}
-	}
-}
+func (p *splitPlan) Release() { release(p.parts...) }
 
 // splitPending is a run of all parts.
 type splitPending struct {
@@ -244,10 +238,4 @@ func (p *splitPending) Wait(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (p *splitPending) Release() {
-	for _, part := range p.parts {
-		if part != nil {
-			part.Release()
-		}
-	}
-}
+func (p *splitPending) Release() { release(p.parts...) }
