@@ -34,7 +34,7 @@ const sampledRows = 64
 func newTestSets(space conv2d.SearchSpace, seed uint64) []testSet {
 	in := space.RandomTensors(seed)
 	if space.Shape().FLOPs()/2 <= referenceProducts*int64(runtime.GOMAXPROCS(0)) {
-		return []testSet{{Tensors: in, checker: wholeChecker{space.Reference(in)}}}
+		return []testSet{{Tensors: in, checker: newWholeChecker(space.Reference(in))}}
 	}
 	sets := []testSet{{Tensors: in, checker: newRowChecker(space, in, seed)}}
 	if p := space.Shape().GEMM; p != nil {
@@ -45,64 +45,60 @@ func newTestSets(space conv2d.SearchSpace, seed uint64) []testSet {
 	return sets
 }
 
-// wholeChecker compares every element.
-type wholeChecker struct{ conv2d.Expected }
-
-func (c wholeChecker) elements() int { return len(c.Values) }
-
-func (c wholeChecker) coverage() string { return "every element" }
-
-// check is conv2d.Compare, on all processors.
-func (c wholeChecker) check(got []float32, tolerance float64) conv2d.Report {
-	parts := min(runtime.GOMAXPROCS(0), 1+len(got)/(1<<16))
-	reports := make([]conv2d.Report, parts)
-	parallel.For(parts, func(i int) {
-		from, to := len(got)*i/parts, len(got)*(i+1)/parts
-		want := conv2d.Expected{Values: c.Values[from:to], Magnitudes: c.Magnitudes[from:to]}
-		reports[i] = conv2d.Compare(got[from:to], want, tolerance)
-	})
-	all := reports[0]
-	for _, r := range reports[1:] {
-		all.Append(r)
-	}
-	return all
+// partChecker compares parts of the result.
+type partChecker struct {
+	n     int // elements of the result
+	parts []knownPart
 }
 
-// rowChecker compares some rows of the result.
-type rowChecker struct {
-	n    int // elements of the result
-	rows []sampledRow
-}
-
-// sampledRow is the elements from at on.
-type sampledRow struct {
+// knownPart is the elements from at on.
+type knownPart struct {
 	at   int
 	want conv2d.Expected
 }
 
-func (c rowChecker) elements() int { return c.n }
+func (c partChecker) elements() int { return c.n }
 
-func (c rowChecker) coverage() string {
+func (c partChecker) coverage() string {
 	known := 0
-	for _, r := range c.rows {
-		known += len(r.want.Values)
+	for _, p := range c.parts {
+		known += len(p.want.Values)
 	}
-	return fmt.Sprintf("%d of %d elements in %d random rows", known, c.n, len(c.rows))
+	if known == c.n {
+		return "every element"
+	}
+	return fmt.Sprintf("%d of %d elements in %d random rows", known, c.n, len(c.parts))
 }
 
-func (c rowChecker) check(got []float32, tolerance float64) conv2d.Report {
+// check is conv2d.Compare for each part, on all processors.
+func (c partChecker) check(got []float32, tolerance float64) conv2d.Report {
+	reports := make([]conv2d.Report, len(c.parts))
+	parallel.For(len(c.parts), func(i int) {
+		p := c.parts[i]
+		reports[i] = conv2d.Compare(got[p.at:p.at+len(p.want.Values)], p.want, tolerance)
+	})
 	var all conv2d.Report
-	for _, r := range c.rows {
-		part := conv2d.Compare(got[r.at:r.at+len(r.want.Values)], r.want, tolerance)
-		if all.Append(part); all.Worst == all.Elements-part.Elements+part.Worst {
-			all.Worst = r.at + part.Worst
+	for i, r := range reports {
+		if all.Append(r); all.Worst == all.Elements-r.Elements+r.Worst {
+			all.Worst = c.parts[i].at + r.Worst
 		}
 	}
 	return all
 }
 
+// newWholeChecker compares every element.
+func newWholeChecker(want conv2d.Expected) partChecker {
+	n := len(want.Values)
+	c := partChecker{n, make([]knownPart, min(runtime.GOMAXPROCS(0), 1+n/(1<<16)))}
+	for i := range c.parts {
+		from, to := n*i/len(c.parts), n*(i+1)/len(c.parts)
+		c.parts[i] = knownPart{from, conv2d.Expected{Values: want.Values[from:to], Magnitudes: want.Magnitudes[from:to]}}
+	}
+	return c
+}
+
 // newRowChecker computes the first row, the last and others at random.
-func newRowChecker(space conv2d.SearchSpace, in kernel.Tensors, seed uint64) rowChecker {
+func newRowChecker(space conv2d.SearchSpace, in kernel.Tensors, seed uint64) partChecker {
 	rows := space.OutputRows()
 	random := rand.New(rand.NewPCG(seed, 1))
 	chosen := []int{0, rows - 1}
@@ -111,10 +107,10 @@ func newRowChecker(space conv2d.SearchSpace, in kernel.Tensors, seed uint64) row
 	}
 	slices.Sort(chosen)
 	chosen = slices.Compact(chosen)
-	c := rowChecker{n: space.OutputLen(), rows: make([]sampledRow, len(chosen))}
+	c := partChecker{space.OutputLen(), make([]knownPart, len(chosen))}
 	parallel.For(len(chosen), func(i int) {
 		at, want := space.ReferenceRow(in, chosen[i])
-		c.rows[i] = sampledRow{at, want}
+		c.parts[i] = knownPart{at, want}
 	})
 	return c
 }

@@ -78,7 +78,7 @@ func TestRowChecker(t *testing.T) {
 		if r := c.check(got, 1e-6); !r.OK() || r.Elements == 0 || c.elements() != len(got) {
 			t.Errorf("%v: %v", s, r)
 		}
-		last := c.rows[len(c.rows)-1]
+		last := c.parts[len(c.parts)-1]
 		got[last.at]++
 		if r := c.check(got, 1e-6); r.Wrong != 1 || r.Worst != last.at {
 			t.Errorf("%v: element %d is wrong: %v", s, last.at, r)

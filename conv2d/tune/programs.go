@@ -5,6 +5,7 @@ package tune
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/shadercache/shadercache/cache"
@@ -54,7 +55,11 @@ func newCandidatePrograms(c *glctx.Context, programs executor.Programs) (*candid
 // compile makes the programs that are missing, side by side where the driver can, and
 // returns the errors of those that cannot be made.
 func (p *candidatePrograms) compile(ctx context.Context, sequences []kernel.Sequence) map[shader.Key]error {
-	missing := p.missing(sequences)
+	var all kernel.Sequence
+	for _, s := range sequences {
+		all.Steps = append(all.Steps, s.All()...)
+	}
+	missing := slices.DeleteFunc(all.Sources(), func(s *shader.Source) bool { return p.byKey[s.Key()] != 0 })
 	failures := map[shader.Key]error{}
 	// An error that ends the preload is the error of each source too.
 	results, _ := p.scratch.Preload(ctx, missing, nil)
@@ -89,22 +94,6 @@ func (p *candidatePrograms) slowest() (most time.Duration) {
 		most = max(most, d)
 	}
 	return most
-}
-
-// missing returns the sources of steps that have no program yet, each once.
-func (p *candidatePrograms) missing(sequences []kernel.Sequence) []*shader.Source {
-	var missing []*shader.Source
-	seen := map[shader.Key]bool{}
-	for _, s := range sequences {
-		for _, source := range s.Sources() {
-			key := source.Key()
-			if _, there := p.byKey[key]; !there && !seen[key] {
-				seen[key] = true
-				missing = append(missing, source)
-			}
-		}
-	}
-	return missing
 }
 
 // close releases the programs.

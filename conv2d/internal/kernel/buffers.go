@@ -35,15 +35,6 @@ func (b *buffers) poisoned(n int) glctx.Buffer {
 	return made
 }
 
-// zeros makes a buffer for n words that are 0, and the canary.
-func (b *buffers) zeros(n int) glctx.Buffer {
-	words := make([]uint32, n+CanaryWords)
-	for i := range CanaryWords {
-		words[n+i] = Poison
-	}
-	return b.add(4*len(words), glctx.Bytes(words))
-}
-
 // add makes a buffer of size bytes that holds data.
 func (b *buffers) add(size int, data []byte) glctx.Buffer {
 	if b.err != nil {
@@ -65,11 +56,11 @@ func (b *buffers) free(gl *glctx.GL) {
 	}
 }
 
-// download reads the n floats of a poisoned buffer and checks its canary.
-func download(gl *glctx.GL, b glctx.Buffer, n int) ([]float32, error) {
+// download reads the last n floats of a poisoned buffer, from at on, and checks its canary.
+func download(gl *glctx.GL, b glctx.Buffer, at, n int) ([]float32, error) {
 	gl.MemoryBarrier(glctx.BarrierUpdate)
 	values := make([]float32, n+CanaryWords)
-	gl.Download(b, 0, glctx.Bytes(values))
+	gl.Download(b, 4*at, glctx.Bytes(values))
 	if err := gl.Err(); err != nil {
 		return nil, fmt.Errorf("read the result: %w", err)
 	}

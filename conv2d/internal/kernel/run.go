@@ -3,7 +3,9 @@
 package kernel
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/shadercache/shadercache/glctx"
@@ -53,7 +55,7 @@ func (t *DeviceTensors) PoisonOutput(gl *glctx.GL) {
 
 // ReadOutput returns the output. It fails where a kernel wrote past its end.
 func (t *DeviceTensors) ReadOutput(gl *glctx.GL) ([]float32, error) {
-	return download(gl, t.byRole[Output], t.outputLen)
+	return download(gl, t.byRole[Output], 0, t.outputLen)
 }
 
 // Compute runs a sequence once, as Run.Checked does, and returns the output of outputLen
@@ -91,17 +93,17 @@ type Run struct {
 func NewRun(gl *glctx.GL, s Sequence, programs map[shader.Key]uint32) (*Run, error) {
 	_ = gl.Err() // left by earlier work
 	r := &Run{gl: gl, sequence: s, programs: programs, memory: buffers{gl: gl}, scratch: map[Role]glctx.Buffer{}}
-	for role, n := range r.poisonedLens() {
+	for role, n := range map[Role]int{Packed: s.PackedLen, Workspace: s.WorkspaceLen, Semaphores: s.SemaphoreCount} {
 		if n > 0 {
 			r.scratch[role] = r.memory.poisoned(n)
 		}
 	}
-	if s.SemaphoreCount > 0 {
-		r.scratch[Semaphores] = r.memory.zeros(s.SemaphoreCount)
-	}
 	if err := r.memory.err; err != nil {
 		r.Free()
 		return nil, err
+	}
+	if n := s.SemaphoreCount; n > 0 {
+		gl.Upload(r.scratch[Semaphores], 0, make([]byte, 4*n))
 	}
 	r.memory.gl = nil // it must not leave the callback
 	return r, nil
@@ -112,12 +114,6 @@ func (r *Run) Enter(gl *glctx.GL) { r.gl = gl }
 
 // Free deletes the memory of the run.
 func (r *Run) Free() { r.memory.free(r.gl) }
-
-// poisonedLens returns the elements of the scratch buffers that a run starts with
-// poison in.
-func (r *Run) poisonedLens() map[Role]int {
-	return map[Role]int{Packed: r.sequence.PackedLen, Workspace: r.sequence.WorkspaceLen}
-}
 
 // Checked runs the sequence once, with output and scratch memory poisoned before,
 // and returns the output. It fails where a kernel writes past the end of a buffer or
@@ -140,12 +136,9 @@ func (r *Run) Checked(t *DeviceTensors) ([]float32, error) {
 	if r.FirstNanos == 0 {
 		r.FirstNanos = float64(time.Since(start))
 	}
-	for role, n := range r.poisonedLens() {
-		if err := r.checkCanary(r.scratch[role], n); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.CheckSemaphores(); err != nil {
+	_, packedErr := r.read(Packed, r.sequence.PackedLen, 0)
+	_, workspaceErr := r.read(Workspace, r.sequence.WorkspaceLen, 0)
+	if err := cmp.Or(packedErr, workspaceErr, r.CheckSemaphores()); err != nil {
 		return nil, err
 	}
 	return t.ReadOutput(r.gl)
@@ -165,37 +158,28 @@ func (r *Run) poison(t *DeviceTensors) {
 	}
 }
 
-// checkCanary compares the words behind a buffer of n elements with poison.
-func (r *Run) checkCanary(b glctx.Buffer, n int) error {
-	if n == 0 {
-		return nil
+// read reads the last n elements of scratch memory, if there is any, and checks its canary.
+func (r *Run) read(role Role, at, n int) ([]float32, error) {
+	b, ok := r.scratch[role]
+	if !ok {
+		return nil, nil
 	}
-	canary := make([]uint32, CanaryWords)
-	r.gl.MemoryBarrier(glctx.BarrierUpdate)
-	r.gl.Download(b, 4*n, glctx.Bytes(canary))
-	for _, word := range canary {
-		if word != Poison {
-			return fmt.Errorf("in its workspace, %w", ErrOverrun)
-		}
+	values, err := download(r.gl, b, at, n)
+	if err != nil {
+		return nil, fmt.Errorf("in its workspace, %w", err)
 	}
-	return r.gl.Err()
+	return values, nil
 }
 
 // CheckSemaphores fails where a run left a semaphore that is not 0.
 func (r *Run) CheckSemaphores() error {
-	n := r.sequence.SemaphoreCount
-	if n == 0 {
-		return nil
-	}
-	counts := make([]uint32, n)
-	r.gl.MemoryBarrier(glctx.BarrierUpdate)
-	r.gl.Download(r.scratch[Semaphores], 0, glctx.Bytes(counts))
+	counts, err := r.read(Semaphores, 0, r.sequence.SemaphoreCount)
 	for tile, count := range counts {
-		if count != 0 {
-			return fmt.Errorf("tile %d of %d: %w: %d", tile, n, ErrSemaphores, count)
+		if word := math.Float32bits(count); word != 0 {
+			return fmt.Errorf("tile %d of %d: %w: %d", tile, len(counts), ErrSemaphores, word)
 		}
 	}
-	return r.checkCanary(r.scratch[Semaphores], n)
+	return err
 }
 
 // do makes a step.
