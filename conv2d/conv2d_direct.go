@@ -57,7 +57,7 @@ func directSequence(p Problem, params DirectParams, on device) (kernel.Sequence,
 		bias = kernel.Bias
 	}
 	var r kernel.Sequence
-	for piece := range p.gridPieces(local, on.maxGroups) {
+	for _, piece := range p.gridPieces(local, on.maxGroups) {
 		for _, rows := range p.reduction().spans() {
 			r.Steps = append(r.Steps, kernel.Step{
 				Source:   source,
@@ -111,20 +111,14 @@ type gridPiece struct {
 }
 
 // gridPieces cuts the grid of the direct convolution by the device's limits.
-func (p Problem) gridPieces(local int, limit [3]int32) func(yield func(gridPiece) bool) {
-	return func(yield func(gridPiece) bool) {
-		total := [3]int{ceilDiv(p.P()*p.Q(), local), p.K, p.N}
-		for z := 0; z < total[2]; z += int(limit[2]) {
-			for y := 0; y < total[1]; y += int(limit[1]) {
-				for x := 0; x < total[0]; x += int(limit[0]) {
-					groups := [3]int{
-						min(total[0]-x, int(limit[0])), min(total[1]-y, int(limit[1])), min(total[2]-z, int(limit[2])),
-					}
-					if !yield(gridPiece{groups, x * local, y, z}) {
-						return
-					}
-				}
+func (p Problem) gridPieces(local int, limit [3]int32) (pieces []gridPiece) {
+	for _, z := range spansOf(p.N, int(limit[2])) {
+		for _, y := range spansOf(p.K, int(limit[1])) {
+			for _, x := range spansOf(ceilDiv(p.P()*p.Q(), local), int(limit[0])) {
+				groups := [3]int{x.last - x.first, y.last - y.first, z.last - z.first}
+				pieces = append(pieces, gridPiece{groups, x.first * local, y.first, z.first})
 			}
 		}
 	}
+	return pieces
 }

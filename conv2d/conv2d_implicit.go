@@ -56,7 +56,8 @@ func implicitSequence(p Problem, tile ImplicitParams, on device) (kernel.Sequenc
 		return kernel.Sequence{}, err
 	}
 	if c.tile.Split == 1 || c.tile.Fused == 1 {
-		return c.inOne(), nil
+		main := c.step(c.epilogue(), kernel.Input, kernel.Output)
+		return inOne(c.Problem, c.packStep(), main, c.packedLen(), c.tile.Split, c.tile.BM*c.tile.BN), nil
 	}
 	return kernel.Sequence{
 		Prepare:      []kernel.Step{c.packStep()},
@@ -66,24 +67,18 @@ func implicitSequence(p Problem, tile ImplicitParams, on device) (kernel.Sequenc
 	}, nil
 }
 
-// inOne returns the sequence with one dispatch: of whole sums, or of parts that the last
-// group of a tile adds.
-func (c implicitProduct) inOne() kernel.Sequence {
-	main := withBias(c.Problem, c.step(c.epilogue(), kernel.Input, kernel.Output))
-	made := kernel.Sequence{Prepare: []kernel.Step{c.packStep()}, PackedLen: c.packedLen()}
-	if c.tile.Split > 1 {
+// inOne returns the sequence with one dispatch behind pack: of whole sums, or of split parts
+// that the last group of a tile adds. main has a group for each part of each tile.
+func inOne(p Problem, pack, main kernel.Step, packedLen, split, tileLen int) kernel.Sequence {
+	main = withBias(p, main)
+	made := kernel.Sequence{Prepare: []kernel.Step{pack}, PackedLen: packedLen}
+	if split > 1 {
 		main.Bindings = append(main.Bindings, partialBinding, semaphoresBinding)
-		made.SemaphoreCount = c.tiles()
-		made.WorkspaceLen = c.tiles() * c.tile.Split * c.tile.BM * c.tile.BN
+		parts := main.Groups[0] * main.Groups[1] * main.Groups[2]
+		made.SemaphoreCount, made.WorkspaceLen = parts/split, parts*tileLen
 	}
 	made.Steps = []kernel.Step{main}
 	return made
-}
-
-// tiles is the number of tiles of the output matrices.
-func (c implicitProduct) tiles() int {
-	grid := c.grid()
-	return grid[0] * grid[1] * c.groupCount()
 }
 
 // check fails where the product cannot be computed with this tile.
@@ -91,7 +86,7 @@ func (c implicitProduct) check(on device) error {
 	if err := c.tile.validate(); err != nil {
 		return err
 	}
-	switch {
+	switch grid := c.grid(); {
 	case c.tile.invocations() > on.maxInvocations:
 		return fmt.Errorf("conv2d: a tile needs %d invocations in a group, this device allows %d", c.tile.invocations(), on.maxInvocations)
 	case c.sharedBytes() > on.sharedBytes:
@@ -102,7 +97,7 @@ func (c implicitProduct) check(on device) error {
 		return fmt.Errorf("conv2d: %d steps do not divide into %d parts", c.rowSteps(), c.tile.Split)
 	case product(c.groupCount(), c.rowSteps(), c.tile.BK, c.filtersPadded()) > maxWorkspace,
 		c.tile.Split > 1 && product(c.tile.Split, c.OutputLen()) > maxWorkspace,
-		c.tile.Fused == 1 && product(c.tile.Split, c.tiles(), c.tile.BM, c.tile.BN) > maxWorkspace,
+		c.tile.Fused == 1 && product(grid[0], grid[1], grid[2], c.tile.BM, c.tile.BN) > maxWorkspace,
 		product(c.N, c.P(), c.Q()) > math.MaxInt32-int64(c.tile.BN):
 		return fmt.Errorf("conv2d: %v is too large for implicit: split the problem", c.Problem)
 	}

@@ -32,33 +32,25 @@ func implicitCandidates(p Problem, on device) []ImplicitParams {
 	if on.software || p.groupCount() > 1 && p.groupC() == 1 {
 		return nil
 	}
-	return paramsOf(implicitProducts(p, on, maxImplicitCandidates))
+	return implicitTiles(p, on, maxImplicitCandidates)
 }
 
-func paramsOf(products []implicitProduct) []ImplicitParams {
-	params := make([]ImplicitParams, 0, len(products))
-	for _, c := range products {
-		params = append(params, c.tile)
-	}
-	return params
-}
-
-// implicitProducts returns n good ways to cut a convolution into tiles, the one with
+// implicitTiles returns n good ways to cut a convolution into tiles, the one with
 // the shortest estimated time first. No two have the same tile, but for the last,
 // which are variants of the first: the estimate does not tell variants apart.
-func implicitProducts(p Problem, on device, n int) []implicitProduct {
-	best := bestOf(implicitHeights, implicitWidths, func(bm, bn int) timed[implicitProduct] { return bestProduct(p, on, bm, bn) })
+func implicitTiles(p Problem, on device, n int) []ImplicitParams {
+	best := bestOf(implicitHeights, implicitWidths, func(bm, bn int) timed[ImplicitParams] { return bestTile(p, on, bm, bn) })
 	best = best[:min(n, len(best))]
 	if len(best) == 0 {
 		return nil
 	}
-	variants := best[0].variants(on)
+	variants := implicitProduct{p, best[0]}.variants(on)
 	keep := min(len(best), max(1, n-len(variants)))
 	return append(best[:keep:keep], variants...)
 }
 
-// bestProduct completes a tile: with the best sizes for an invocation, depth, slices and split.
-func bestProduct(p Problem, on device, bm, bn int) (best timed[implicitProduct]) {
+// bestTile completes a tile: with the best sizes for an invocation, depth, slices and split.
+func bestTile(p Problem, on device, bm, bn int) (best timed[ImplicitParams]) {
 	for _, part := range implicitParts {
 		for _, depth := range implicitDepths {
 			for _, parallel := range implicitSlices {
@@ -67,7 +59,7 @@ func bestProduct(p Problem, on device, bm, bn int) (best timed[implicitProduct])
 						BM: bm, BN: bn, BK: depth, TM: part[0], TN: part[1], Slices: parallel, Split: split,
 					}.completed(p)}
 					if c.check(on) == nil && c.tile.invocations() >= 32 {
-						best.improve(c, c.cycles())
+						best.improve(c.tile, c.cycles())
 					}
 				}
 			}
@@ -96,10 +88,10 @@ func (t ImplicitParams) completed(p Problem) ImplicitParams {
 	return t
 }
 
-// variants returns the product with one thing changed in each: the number of buffers,
+// variants returns the tile with one thing changed in each: the number of buffers,
 // the elements of an invocation, the depth, how slices add up, unrolling, and branches.
-func (c implicitProduct) variants(on device) []implicitProduct {
-	var variants []implicitProduct
+func (c implicitProduct) variants(on device) []ImplicitParams {
+	var variants []ImplicitParams
 	for _, change := range []func(t *ImplicitParams){
 		func(t *ImplicitParams) { t.Buffers = 3 - t.Buffers },
 		func(t *ImplicitParams) { t.TM, t.TN = 12-t.TM, 8 },
@@ -110,7 +102,7 @@ func (c implicitProduct) variants(on device) []implicitProduct {
 	} {
 		v := c
 		if change(&v.tile); v.check(on) == nil {
-			variants = append(variants, v)
+			variants = append(variants, v.tile)
 		}
 	}
 	return variants

@@ -75,10 +75,10 @@ func winogradCandidates(w winograd, on device) []ImplicitParams {
 		return nil
 	}
 	var params []ImplicitParams
-	for _, c := range implicitProducts(w.product(), on, maxWinogradCandidates) {
-		c.tile.Fused = 0 // the output's transform adds the parts
-		if _, err := winogradSequence(w, c.tile, on); err == nil {
-			params = append(params, c.tile)
+	for _, tile := range implicitTiles(w.product(), on, maxWinogradCandidates) {
+		tile.Fused = 0 // the output's transform adds the parts
+		if _, err := winogradSequence(w, tile, on); err == nil {
+			params = append(params, tile)
 		}
 	}
 	return params

@@ -71,29 +71,21 @@ func newFused(p Problem, block FusedParams) fusedWinograd {
 }
 
 func (w fusedWinograd) sequence(on device) (kernel.Sequence, error) {
-	if err := w.block.validate(); err != nil {
-		return kernel.Sequence{}, err
-	}
 	if err := w.winograd.check(); err != nil {
 		return kernel.Sequence{}, err
 	}
 	if err := w.checkBlock(on); err != nil {
 		return kernel.Sequence{}, err
 	}
-	main := withBias(w.Problem, w.step(on))
-	s := kernel.Sequence{Prepare: []kernel.Step{w.packStep()}, PackedLen: w.packedLen()}
-	if w.block.Split > 1 {
-		main.Bindings = append(main.Bindings, partialBinding, semaphoresBinding)
-		s.SemaphoreCount = w.blocks()
-		s.WorkspaceLen = w.workspace()
-	}
-	s.Steps = []kernel.Step{main}
-	return s, nil
+	return inOne(w.Problem, w.packStep(), w.step(on), w.packedLen(), w.block.Split, w.block.BM*w.block.BN*w.tile*w.tile), nil
 }
 
 // checkBlock fails where the device cannot compute the problem with this block.
 func (w fusedWinograd) checkBlock(on device) error {
-	perPart := ceilDiv(w.steps(), w.block.Split)
+	if err := w.block.validate(); err != nil {
+		return err
+	}
+	perPart, grid := ceilDiv(w.steps(), w.block.Split), w.blockGrid()
 	switch n := w.invocations(); {
 	case n > on.maxInvocations || n%w.block.BN != 0:
 		return fmt.Errorf("conv2d: a block needs %d invocations in a group, this device allows %d, of which each has one of %d tiles",
@@ -103,12 +95,12 @@ func (w fusedWinograd) checkBlock(on device) error {
 	case w.block.Split > 1 && (w.block.Split-1)*perPart >= w.steps():
 		return fmt.Errorf("conv2d: %d steps do not divide into %d parts", w.steps(), w.block.Split)
 	case product(w.groupCount(), w.frequencies(), w.channelsPadded(), w.filtersPadded()) > maxWorkspace,
-		product(w.blocks(), w.block.Split, w.block.BM*w.block.BN, w.tile*w.tile) > maxWorkspace:
+		product(grid[0], grid[1], grid[2], w.block.BM*w.block.BN, w.tile*w.tile) > maxWorkspace:
 		return w.tooLarge()
 	}
 	copies := ceilDiv(w.block.BK*(w.frequencies()*w.block.BM/4+w.block.BN), w.invocations())
 	return cmp.Or(checkLoops(on, w.block.TM*w.block.TN, perPart, w.block.BK, copies),
-		checkGrids(w.Problem, on, w.weightsGrid(w.channelsPadded(), w.filtersPadded()), w.blockGrid()))
+		checkGrids(w.Problem, on, w.weightsGrid(w.channelsPadded(), w.filtersPadded()), grid))
 }
 
 func (w fusedWinograd) invocations() int {
@@ -131,17 +123,6 @@ func (w fusedWinograd) blockGrid() [3]int {
 		w.filtersPadded() / w.block.BM,
 		w.groupCount() * w.block.Split,
 	}
-}
-
-// blocks is the number of blocks of the output.
-func (w fusedWinograd) blocks() int {
-	grid := w.blockGrid()
-	return grid[0] * grid[1] * w.groupCount()
-}
-
-// workspace is the elements of all parts of all blocks.
-func (w fusedWinograd) workspace() int {
-	return w.blocks() * w.block.Split * w.block.BM * w.block.BN * w.tile * w.tile
 }
 
 // sharedBytes is the shared memory of a group that exchanges its sums in that many passes.

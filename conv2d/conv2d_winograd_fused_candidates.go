@@ -24,21 +24,17 @@ func fusedCandidates(p Problem, on device) []FusedParams {
 	if on.software || w.check() != nil || !w.pays() {
 		return nil
 	}
-	best := bestOf(fusedHeights, fusedWidths, func(bm, bn int) timed[fusedWinograd] { return bestBlock(p, on, bm, bn) })
-	var params []FusedParams
-	for _, c := range best[:min(len(best), maxFusedCandidates)] {
-		params = append(params, c.block)
-	}
-	return params
+	best := bestOf(fusedHeights, fusedWidths, func(bm, bn int) timed[FusedParams] { return bestBlock(p, on, bm, bn) })
+	return best[:min(len(best), maxFusedCandidates)]
 }
 
 // bestBlock completes the filters and tiles of a block.
-func bestBlock(p Problem, on device, bm, bn int) (best timed[fusedWinograd]) {
+func bestBlock(p Problem, on device, bm, bn int) (best timed[FusedParams]) {
 	for _, part := range fusedParts {
 		for _, split := range fusedSplits {
 			c := newFused(p, FusedParams{BM: bm, BN: bn, BK: fusedDepth, TM: part[0], TN: part[1], Split: split})
-			if c.block.validate() == nil && c.checkBlock(on) == nil {
-				best.improve(c, c.cycles(on))
+			if c.checkBlock(on) == nil {
+				best.improve(c.block, c.cycles(on))
 			}
 		}
 	}

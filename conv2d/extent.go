@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // maxElements is the most elements that one tensor may have: kernels index with
@@ -13,29 +14,18 @@ const maxElements = math.MaxInt32
 
 // product multiplies non-negative factors and saturates at math.MaxInt64.
 func product(factors ...int) int64 {
+	if slices.Min(factors) <= 0 {
+		return 0
+	}
 	total := uint64(1)
 	for _, f := range factors {
-		if f <= 0 {
-			return 0
-		}
 		high, low := bits.Mul64(total, uint64(f))
 		if high != 0 || low > math.MaxInt64 {
-			return saturated(factors)
+			return math.MaxInt64
 		}
 		total = low
 	}
 	return int64(total)
-}
-
-// saturated is the product of factors of which some already overflow: zero
-// where a later one is zero.
-func saturated(factors []int) int64 {
-	for _, f := range factors {
-		if f <= 0 {
-			return 0
-		}
-	}
-	return math.MaxInt64
 }
 
 // saturatedSum adds non-negative numbers and saturates at math.MaxInt64.

@@ -6,7 +6,7 @@ package conv2d
 // of that leaves room for the loops that do not scale with the problem.
 const maxLoopIterations = 32_768
 
-// span is a half-open range of a reduction that one dispatch sums up.
+// span is a half-open range of a reduction, or of an axis of a grid, for one dispatch.
 type span struct{ first, last int }
 
 // reduction is a long sum, cut into spans of at most step. Each dispatch adds its
@@ -14,10 +14,14 @@ type span struct{ first, last int }
 type reduction struct{ length, step int }
 
 // spans returns the spans. An empty sum has one, which is empty.
-func (r reduction) spans() []span {
-	list := make([]span, max(1, ceilDiv(r.length, r.step)))
+func (r reduction) spans() []span { return spansOf(r.length, r.step) }
+
+// spansOf cuts a range, of which one is left if it is empty.
+func spansOf(length, step int) []span {
+	list := make([]span, max(1, ceilDiv(length, step)))
 	for i := range list {
-		list[i] = span{i * r.step, min((i+1)*r.step, r.length)}
+		first := i * step
+		list[i] = span{first, first + min(step, length-first)}
 	}
 	return list
 }
