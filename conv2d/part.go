@@ -10,6 +10,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/executor"
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -29,10 +30,11 @@ type part struct {
 }
 
 func newPart(ctx context.Context, e *executor.Executor, programs executor.Programs, l Layer, o PlanOptions) (*part, error) {
-	p, err := choosePart(ctx, e, programs, l, o)
+	p, err := choosePart(ctx, e.Context(), programs, l, o)
 	if err != nil {
 		return nil, err
 	}
+	p.e = e
 	if err := p.acquire(ctx, programs); err != nil {
 		p.release()
 		return nil, err
@@ -40,16 +42,16 @@ func newPart(ctx context.Context, e *executor.Executor, programs executor.Progra
 	return p, nil
 }
 
-// choosePart returns a part that has no programs and no memory yet.
-func choosePart(ctx context.Context, e *executor.Executor, programs executor.Programs, l Layer, o PlanOptions) (*part, error) {
+// choosePart returns a part that has no executor, programs and memory yet.
+func choosePart(ctx context.Context, c *glctx.Context, programs executor.Programs, l Layer, o PlanOptions) (*part, error) {
 	o.Choice = cmp.Or(l.Choice, o.Choice)
-	t, err := newTask(l.Shape, e.Context().Info())
+	t, err := newTask(l.Shape, c.Info())
 	if err != nil {
 		return nil, err
 	}
 	t = t.restrict(o.restriction())
-	p := &part{task: t, e: e, programs: map[shader.Key]*cache.Handle{}}
-	if p.choice, p.basis, err = o.choose(ctx, e.Context(), programs, t); err != nil {
+	p := &part{task: t, programs: map[shader.Key]*cache.Handle{}}
+	if p.choice, p.basis, err = o.choose(ctx, c, programs, t); err != nil {
 		return nil, err
 	}
 	p.sequence, p.tolerance, err = t.build(p.choice)
@@ -123,13 +125,14 @@ func (p *part) steps(o Operands, packed *executor.Memory) []job.Dispatch {
 // dispatches returns steps with their programs and memory. Roles that o leaves out are left
 // to inputs and outputs of the job.
 func (p *part) dispatches(steps []kernel.Step, o Operands, packed *executor.Memory) []job.Dispatch {
-	memory := map[kernel.Role]*executor.Memory{
-		kernel.Input: o.Input, kernel.Output: o.Output, kernel.Weights: o.Weights, kernel.Bias: o.Bias,
-		kernel.Packed: packed, kernel.Workspace: p.workspace, kernel.Semaphores: p.semaphores,
-	}
-	need := map[kernel.Role]int{
-		kernel.Input: p.input, kernel.Output: p.output, kernel.Weights: p.weights, kernel.Bias: p.bias,
-		kernel.Packed: p.sequence.PackedLen, kernel.Workspace: p.sequence.WorkspaceLen, kernel.Semaphores: p.sequence.SemaphoreCount,
+	bound := map[kernel.Role]job.Bound{
+		kernel.Input:      {Buffer: o.Input, Size: 4 * p.input, ReadOnly: true},
+		kernel.Weights:    {Buffer: o.Weights, Size: 4 * p.weights, ReadOnly: true},
+		kernel.Bias:       {Buffer: o.Bias, Size: 4 * p.bias, ReadOnly: true},
+		kernel.Output:     {Buffer: o.Output, Size: 4 * p.output},
+		kernel.Packed:     {Buffer: packed, Size: 4 * p.sequence.PackedLen},
+		kernel.Workspace:  {Buffer: p.workspace, Size: 4 * p.sequence.WorkspaceLen},
+		kernel.Semaphores: {Buffer: p.semaphores, Size: 4 * p.sequence.SemaphoreCount},
 	}
 	list := make([]job.Dispatch, 0, len(steps))
 	for _, s := range steps {
@@ -142,11 +145,9 @@ func (p *part) dispatches(steps []kernel.Step, o Operands, packed *executor.Memo
 		covered := map[uint32]bool{}
 		for _, b := range s.Bindings {
 			covered[b.Index] = true
-			if m := memory[b.Role]; m != nil {
-				d.Buffers = append(d.Buffers, job.Bound{
-					Binding: b.Index, Buffer: m, Size: 4 * need[b.Role],
-					ReadOnly: b.Role == kernel.Input || b.Role == kernel.Weights || b.Role == kernel.Bias,
-				})
+			if at := bound[b.Role]; at.Buffer != (*executor.Memory)(nil) { // else the job has it
+				at.Binding = b.Index
+				d.Buffers = append(d.Buffers, at)
 			}
 		}
 		if d.Program != nil {

@@ -125,7 +125,7 @@ func (p *Plan) add(ctx context.Context, programs executor.Programs, i int, o Pla
 // in two layouts.
 func PlanBytes(ctx context.Context, e *executor.Executor, programs executor.Programs, layers []Layer, o PlanOptions) (total int64, err error) {
 	for _, l := range layers {
-		p, err := choosePart(ctx, e, programs, l, o)
+		p, err := choosePart(ctx, e.Context(), programs, l, o)
 		if err != nil {
 			return 0, l.err(err)
 		}

@@ -85,16 +85,11 @@ var _ tunedPrograms = (*cache.Cache)(nil)
 // and the reason. programs is a cache over c, or nil. With o.Tune it may search, as
 // NewPlan does.
 func Choose(ctx context.Context, c *glctx.Context, programs executor.Programs, s Shape, o PlanOptions) (Choice, Basis, error) {
-	t, err := newTask(s, c.Info())
+	p, err := choosePart(ctx, c, programs, Layer{Shape: s}, o)
 	if err != nil {
 		return Choice{}, "", err
 	}
-	t = t.restrict(o.restriction())
-	choice, basis, err := o.choose(ctx, c, programs, t)
-	if err == nil {
-		_, _, err = t.build(choice)
-	}
-	return choice, basis, err
+	return p.choice, p.basis, nil
 }
 
 // Tuned returns the kept result of an earlier search for a problem, with this driver

@@ -151,11 +151,7 @@ func (p *Plan) dispatchesWith(o Operands) ([]job.Dispatch, error) {
 // run submits dispatches as one job and waits for it.
 func run(ctx context.Context, e *executor.Executor, dispatches []job.Dispatch) error {
 	pending, err := e.Submit(ctx, JobOf(dispatches...))
-	if err != nil {
-		return err
-	}
-	defer pending.Release()
-	return pending.Wait(ctx)
+	return job.Wait(ctx, pending, err)
 }
 
 // Run computes the plan once, from and to the host, however large input and output are.

@@ -56,10 +56,9 @@ func (b *bench) coverage() string {
 	return strings.Join(words, ", and ")
 }
 
-// benchRun is one sequence on a bench, within one callback: see Enter.
+// benchRun is one sequence on a bench, within one callback: see Run.GL.
 type benchRun struct {
 	*kernel.Run
-	gl     *glctx.GL
 	bench  *bench
 	waited time.Duration // that the GPU waited for the CPU to compare results
 
@@ -71,13 +70,7 @@ type benchRun struct {
 // load makes the memory that a sequence needs besides the tensors.
 func (b *bench) load(gl *glctx.GL, s kernel.Sequence, programs map[shader.Key]uint32) (*benchRun, error) {
 	run, err := kernel.NewRun(gl, s, programs)
-	return &benchRun{Run: run, gl: gl, bench: b}, err
-}
-
-// Enter is Run.Enter.
-func (r *benchRun) Enter(gl *glctx.GL) {
-	r.gl = gl
-	r.Run.Enter(gl)
+	return &benchRun{Run: run, bench: b}, err
 }
 
 // check runs the sequence once on every set and compares the results.
@@ -105,7 +98,7 @@ func (r *benchRun) checkTimed(tolerance float64) (conv2d.Report, error) {
 	if s.Output != nil {
 		return r.check(tolerance)
 	}
-	got, err := s.device.ReadOutput(r.gl)
+	got, err := s.device.ReadOutput(r.GL)
 	if err != nil {
 		return conv2d.Report{}, err
 	}

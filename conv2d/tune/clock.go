@@ -16,8 +16,7 @@ import (
 // Some drivers return 0, or the time of the call. So four times the work has to take
 // about four times as long, and no longer than by the host's clock.
 type clock struct {
-	begin, end glctx.Query
-	marks      [batches + 1]glctx.Query
+	marks      [batches + 1]glctx.Query // the first two for work as a whole
 	calibrated bool
 	gpu        bool
 
@@ -25,15 +24,12 @@ type clock struct {
 }
 
 func (c *clock) open(gl *glctx.GL) {
-	c.begin, c.end = gl.NewQuery(), gl.NewQuery()
 	for i := range c.marks {
 		c.marks[i] = gl.NewQuery()
 	}
 }
 
 func (c *clock) close(gl *glctx.GL) {
-	gl.DeleteQuery(c.begin)
-	gl.DeleteQuery(c.end)
 	for _, q := range c.marks {
 		gl.DeleteQuery(q)
 	}
@@ -58,14 +54,14 @@ func (c *clock) both(gl *glctx.GL, work func()) (gpu, host float64, err error) {
 		now = func() time.Duration { return time.Since(opened) }
 	}
 	start := now()
-	gl.WriteTimestamp(c.begin)
+	gl.WriteTimestamp(c.marks[0])
 	work()
-	gl.WriteTimestamp(c.end)
+	gl.WriteTimestamp(c.marks[1])
 	if err := kernel.Wait(gl); err != nil {
 		return 0, 0, err
 	}
 	host = float64(now() - start)
-	return float64(gl.Timestamp(c.end) - gl.Timestamp(c.begin)), host, nil
+	return float64(gl.Timestamp(c.marks[1]) - gl.Timestamp(c.marks[0])), host, nil
 }
 
 // time returns how long work takes, in nanoseconds, at least 1.

@@ -240,7 +240,7 @@ func (s *search) measureOn(gl *glctx.GL, c *Candidate, b builtChoice) error {
 		return fatal(err)
 	}
 	if s.leader != nil {
-		s.leader.Enter(gl)
+		s.leader.GL = gl
 	}
 	defer func() { s.leave(gl, run) }()
 	report, err := run.check(b.tolerance)
@@ -324,7 +324,7 @@ func (s *search) correct(leader float64) float64 {
 // setLeader replaces the run that others are compared with.
 func (s *search) setLeader(gl *glctx.GL, run *benchRun) {
 	if s.leader != nil {
-		s.leader.Enter(gl)
+		s.leader.GL = gl
 		s.leader.Free()
 	}
 	s.leader = run
@@ -333,11 +333,11 @@ func (s *search) setLeader(gl *glctx.GL, run *benchRun) {
 // leave ends the use of runs in a callback: a run frees its memory, unless it leads.
 func (s *search) leave(gl *glctx.GL, run *benchRun) {
 	if run != s.leader {
-		run.Enter(gl)
+		run.GL = gl
 		run.Free()
 	}
 	if s.leader != nil {
-		s.leader.Enter(nil)
+		s.leader.GL = nil
 	}
 }
 

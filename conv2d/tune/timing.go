@@ -53,10 +53,10 @@ func (r *benchRun) time(best float64) (nanos float64, whole bool, err error) {
 	if best > 0 && r.FirstNanos > firstNanos && r.FirstNanos > 2*slowFactor*best {
 		return r.FirstNanos, false, nil
 	}
-	if err := clock.calibrate(r.gl, r.repeat); err != nil {
+	if err := clock.calibrate(r.GL, r.repeat); err != nil {
 		return 0, false, err
 	}
-	once, err := clock.time(r.gl, func() { r.repeat(1) })
+	once, err := clock.time(r.GL, func() { r.repeat(1) })
 	if err != nil || best > 0 && once > slowFactor*asleepFactor*best {
 		return once, false, err
 	}
@@ -76,7 +76,7 @@ func (r *benchRun) time(best float64) (nanos float64, whole bool, err error) {
 // the same for both, and its clock need not rise first.
 func (r *benchRun) compare(leader *benchRun, leaderNanos float64) (nanos float64, whole bool, err error) {
 	clock := &r.bench.clock
-	once, err := clock.time(r.gl, func() { r.repeat(1) })
+	once, err := clock.time(r.GL, func() { r.repeat(1) })
 	if err != nil || once > slowFactor*asleepFactor*leaderNanos {
 		return once, false, err
 	}
@@ -87,11 +87,11 @@ func (r *benchRun) compare(leader *benchRun, leaderNanos float64) (nanos float64
 	}
 	ratios, leaders := make([]float64, comparisons), make([]float64, comparisons)
 	for i := range ratios {
-		before, err := clock.time(r.gl, func() { leader.repeat(others) })
+		before, err := clock.time(r.GL, func() { leader.repeat(others) })
 		if err != nil {
 			return 0, false, err
 		}
-		after, err := clock.time(r.gl, func() { r.repeat(own) })
+		after, err := clock.time(r.GL, func() { r.repeat(own) })
 		if err != nil {
 			return 0, false, err
 		}
@@ -108,7 +108,7 @@ func (r *benchRun) compare(leader *benchRun, leaderNanos float64) (nanos float64
 // measures again later until that is not faster.
 func (r *benchRun) settle(count, runs int, once, best float64) (nanos float64, err error) {
 	for round := 0; ; round++ {
-		figures, err := r.bench.clock.batches(r.gl, count, func() { r.repeat(runs) })
+		figures, err := r.bench.clock.batches(r.GL, count, func() { r.repeat(runs) })
 		if err != nil {
 			return 0, err
 		}
@@ -134,7 +134,7 @@ func (r *benchRun) settle(count, runs int, once, best float64) (nanos float64, e
 func (r *benchRun) wake(runs int, enough time.Duration) error {
 	for start := time.Now(); time.Since(start) < enough; {
 		r.repeat(runs)
-		if err := kernel.Wait(r.gl); err != nil {
+		if err := kernel.Wait(r.GL); err != nil {
 			return err
 		}
 	}

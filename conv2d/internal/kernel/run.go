@@ -74,13 +74,15 @@ func Compute(gl *glctx.GL, s Sequence, programs map[shader.Key]uint32, in Tensor
 	return r.Checked(t)
 }
 
-// Run is a sequence with its programs and scratch memory, within one callback: see Enter.
+// Run is a sequence with its programs and scratch memory, within one callback: see GL.
 type Run struct {
 	// FirstNanos is how long the first call of Checked waited for the GPU, in
 	// nanoseconds; 0 before it.
 	FirstNanos float64
 
-	gl       *glctx.GL
+	// GL is that of the callback in which the run is used; nil in none.
+	GL *glctx.GL
+
 	failure  error // of a call of the host
 	sequence Sequence
 	programs map[shader.Key]uint32
@@ -92,7 +94,7 @@ type Run struct {
 // the program of every step. Free deletes the memory.
 func NewRun(gl *glctx.GL, s Sequence, programs map[shader.Key]uint32) (*Run, error) {
 	_ = gl.Err() // left by earlier work
-	r := &Run{gl: gl, sequence: s, programs: programs, memory: buffers{gl: gl}, scratch: map[Role]glctx.Buffer{}}
+	r := &Run{GL: gl, sequence: s, programs: programs, memory: buffers{gl: gl}, scratch: map[Role]glctx.Buffer{}}
 	for role, n := range map[Role]int{Packed: s.PackedLen, Workspace: s.WorkspaceLen, Semaphores: s.SemaphoreCount} {
 		if n > 0 {
 			r.scratch[role] = r.memory.poisoned(n)
@@ -109,18 +111,15 @@ func NewRun(gl *glctx.GL, s Sequence, programs map[shader.Key]uint32) (*Run, err
 	return r, nil
 }
 
-// Enter makes a run of an earlier callback usable in this one, and with nil in none.
-func (r *Run) Enter(gl *glctx.GL) { r.gl = gl }
-
 // Free deletes the memory of the run.
-func (r *Run) Free() { r.memory.free(r.gl) }
+func (r *Run) Free() { r.memory.free(r.GL) }
 
 // Checked runs the sequence once, with output and scratch memory poisoned before,
 // and returns the output. It fails where a kernel writes past the end of a buffer or
 // leaves a semaphore that is not 0.
 func (r *Run) Checked(t *DeviceTensors) ([]float32, error) {
 	r.poison(t)
-	if err := Wait(r.gl); err != nil {
+	if err := Wait(r.GL); err != nil {
 		return nil, err
 	}
 	start := time.Now()
@@ -130,7 +129,7 @@ func (r *Run) Checked(t *DeviceTensors) ([]float32, error) {
 	if r.failure != nil {
 		return nil, r.failure
 	}
-	if err := Wait(r.gl); err != nil {
+	if err := Wait(r.GL); err != nil {
 		return nil, err
 	}
 	if r.FirstNanos == 0 {
@@ -141,19 +140,19 @@ func (r *Run) Checked(t *DeviceTensors) ([]float32, error) {
 	if err := cmp.Or(packedErr, workspaceErr, r.CheckSemaphores()); err != nil {
 		return nil, err
 	}
-	return t.ReadOutput(r.gl)
+	return t.ReadOutput(r.GL)
 }
 
 // poison fills everything that the sequence is to write, but for an output that has
 // values of its own.
 func (r *Run) poison(t *DeviceTensors) {
-	r.gl.Fill(t.byRole[Output], Poison)
+	r.GL.Fill(t.byRole[Output], Poison)
 	if t.Output != nil {
-		r.gl.Upload(t.byRole[Output], 0, glctx.Bytes(t.Output))
+		r.GL.Upload(t.byRole[Output], 0, glctx.Bytes(t.Output))
 	}
 	for role, b := range r.scratch {
 		if role != Semaphores {
-			r.gl.Fill(b, Poison)
+			r.GL.Fill(b, Poison)
 		}
 	}
 }
@@ -164,7 +163,7 @@ func (r *Run) read(role Role, at, n int) ([]float32, error) {
 	if !ok {
 		return nil, nil
 	}
-	values, err := download(r.gl, b, at, n)
+	values, err := download(r.GL, b, at, n)
 	if err != nil {
 		return nil, fmt.Errorf("in its workspace, %w", err)
 	}
@@ -202,7 +201,7 @@ func (r *Run) onHost(s Step, t *DeviceTensors) {
 		buffer := r.buffer(b.Role, t)
 		ranges[i] = glctx.HostRange{Buffer: buffer, Len: buffer.Size}
 	}
-	r.failure = r.gl.OnHost(ranges, s.Host.Call)
+	r.failure = r.GL.OnHost(ranges, s.Host.Call)
 }
 
 // buffer returns the buffer of a role.
@@ -220,20 +219,20 @@ func (r *Run) program(s Step) uint32 { return r.programs[s.Source.Key()] }
 
 // use makes the program of a step current, with its uniforms and buffers.
 func (r *Run) use(s Step, t *DeviceTensors) {
-	s.Use(r.gl, r.program(s))
+	s.Use(r.GL, r.program(s))
 	r.bind(s, t)
 }
 
 func (r *Run) bind(s Step, t *DeviceTensors) {
 	for _, b := range s.Bindings {
-		r.gl.BindStorage(b.Index, r.buffer(b.Role, t))
+		r.GL.BindStorage(b.Index, r.buffer(b.Role, t))
 	}
 }
 
 // start dispatches the current program, with a barrier behind it.
 func (r *Run) start(s Step) {
-	s.Start(r.gl)
-	r.gl.MemoryBarrier(glctx.BarrierStorage)
+	s.Start(r.GL)
+	r.GL.MemoryBarrier(glctx.BarrierStorage)
 }
 
 // Repeat makes n runs of the steps, without preparing weights, and does not wait.
@@ -258,7 +257,7 @@ func (r *Run) Repeat(t *DeviceTensors, n int) {
 			case users[r.program(s)] > 1:
 				r.use(s, t)
 			default:
-				r.gl.UseProgram(r.program(s))
+				r.GL.UseProgram(r.program(s))
 				r.bind(s, t)
 			}
 			r.start(s)
