@@ -164,7 +164,11 @@ type Replica struct {
 
 // NewReplica makes a buffer on every member that can be used, once all are open.
 func (g *Group) NewReplica(ctx context.Context, size int) (*Replica, error) {
-	c, err := g.newCopies(ctx, func(int) int { return size })
+	list, err := g.awaitAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := g.newCopies(ctx, list, func(int) int { return size })
 	if err != nil {
 		return nil, err
 	}
@@ -177,16 +181,8 @@ type copies struct {
 	parts []*placed
 }
 
-// newCopies makes a buffer on every usable member. i counts them.
-func (g *Group) newCopies(ctx context.Context, size func(i int) int) (copies, error) {
-	list, err := g.awaitAll(ctx)
-	if err != nil {
-		return copies{}, err
-	}
-	return g.newCopiesOn(ctx, list, size)
-}
-
-func (g *Group) newCopiesOn(ctx context.Context, list []*member, size func(i int) int) (copies, error) {
+// newCopies makes a buffer on each member of a list. i counts them.
+func (g *Group) newCopies(ctx context.Context, list []*member, size func(i int) int) (copies, error) {
 	c := copies{group: g}
 	for i, m := range list {
 		b, err := g.newBufferOn(ctx, m, size(i))

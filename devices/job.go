@@ -42,7 +42,7 @@ func (g *Group) submit(ctx context.Context, j *job.Job, want *member) (*pending,
 		j = cloneJob(j)
 	}
 	p.job = j
-	p.deadline, p.hasDeadline = ctx.Deadline()
+	p.deadline, _ = ctx.Deadline()
 	if home == nil {
 		home = want
 	}

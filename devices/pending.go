@@ -14,8 +14,7 @@ type pending struct {
 	job     *job.Job
 	movable bool // to another member, where this one fails
 
-	deadline    time.Time
-	hasDeadline bool
+	deadline time.Time // the zero time: none
 
 	m      *member
 	inner  job.Pending
@@ -118,11 +117,11 @@ func (p *pending) continues(ctx context.Context, err error) bool {
 	return err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) && !p.expired()
 }
 
-func (p *pending) expired() bool { return p.hasDeadline && !time.Now().Before(p.deadline) }
+func (p *pending) expired() bool { return !p.deadline.IsZero() && !time.Now().Before(p.deadline) }
 
 // restart submits the job to another member.
 func (p *pending) restart(ctx context.Context) error {
-	if p.hasDeadline {
+	if !p.deadline.IsZero() {
 		limited, cancel := context.WithDeadline(ctx, p.deadline)
 		defer cancel()
 		ctx = limited

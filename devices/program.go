@@ -69,7 +69,7 @@ func (p *program) get(ctx context.Context, m *member, source *shader.Source) {
 	if err == nil {
 		part.program, err = device.Get(ctx, p.checked(device, source))
 	}
-	if err != nil && !isCompileError(err) {
+	if _, compiles := errors.AsType[*shader.CompileError](err); !compiles {
 		err = m.error(err)
 	}
 	p.mu.Lock()
@@ -90,11 +90,6 @@ func (p *program) checked(device shadercache.Device, source *shader.Source) *sha
 		return source // a server has the GPU
 	}
 	return source.WithCheck(func(ctx context.Context, id uint32) error { return p.check(ctx, gpu, id) })
-}
-
-func isCompileError(err error) bool {
-	_, ok := errors.AsType[*shader.CompileError](err)
-	return ok
 }
 
 // awaitOne waits until a member has the program, or none can have it.

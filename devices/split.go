@@ -61,7 +61,7 @@ func (g *Group) NewSplit(ctx context.Context, t Tensor, dim int) (*Split, error)
 	}
 	s := &Split{tensor: t, dim: dim, ranges: job.Shares(t.Shape[dim], len(list))}
 	outer, _, stride := t.blocks(dim)
-	s.copies, err = g.newCopiesOn(ctx, list[:len(s.ranges)], func(i int) int { return outer * s.ranges[i].Len * stride })
+	s.copies, err = g.newCopies(ctx, list[:len(s.ranges)], func(i int) int { return outer * s.ranges[i].Len * stride })
 	if err != nil {
 		return nil, err
 	}

@@ -147,7 +147,11 @@ func (r Reader) readFolder(folder string) []Program {
 }
 
 func (r Reader) readManifest(path string) []Program {
-	m, err := decodeFile(path)
+	var m file
+	data, err := readRegular(path, maxManifest)
+	if err == nil {
+		m, err = decode(data)
+	}
 	if err != nil {
 		return failed(path, fmt.Errorf("not a manifest: %w", err))
 	}
@@ -257,14 +261,6 @@ func resolve(manifest, named string) string {
 
 // maxManifest is the largest manifest, in bytes: some 100,000 programs.
 const maxManifest = 64 << 20
-
-func decodeFile(path string) (file, error) {
-	data, err := readRegular(path, maxManifest)
-	if err != nil {
-		return file{}, err
-	}
-	return decode(data)
-}
 
 // readRegular reads a file of at most limit bytes, and not a named pipe, which would wait for its
 // writer.
