@@ -47,13 +47,21 @@ func (f *faults) addf(format string, args ...any) {
 	*f = append(*f, fmt.Errorf(format, args...))
 }
 
-// within adds a fault unless low <= value <= maxElements.
-func (f *faults) within(name string, value, low int) {
-	switch {
-	case value < low:
-		f.addf("%s is %d, must be at least %d", name, value, low)
-	case value > maxElements:
-		f.addf("%s is %d, must be at most %d", name, value, maxElements)
+// fields are values of a problem with their names.
+type fields []struct {
+	name  string
+	value int
+}
+
+// within adds a fault for each value unless low <= value <= maxElements.
+func (f *faults) within(low int, list fields) {
+	for _, v := range list {
+		switch {
+		case v.value < low:
+			f.addf("%s is %d, must be at least %d", v.name, v.value, low)
+		case v.value > maxElements:
+			f.addf("%s is %d, must be at most %d", v.name, v.value, maxElements)
+		}
 	}
 }
 
@@ -74,7 +82,13 @@ func (f *faults) tensor(name string, dimensions ...int) {
 	}
 }
 
-func (f faults) join() error { return errors.Join(f...) }
+// of returns the error of a problem, nil without faults.
+func (f faults) of(problem fmt.Stringer, kind string) error {
+	if f == nil {
+		return nil
+	}
+	return fmt.Errorf("conv2d: invalid %s %v:\n%w", kind, problem, errors.Join(f...))
+}
 
 // ceilDiv is a/b rounded up, for a >= 0 and b > 0.
 func ceilDiv(a, b int) int {

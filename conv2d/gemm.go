@@ -178,10 +178,8 @@ func (p GEMMProblem) FLOPs() int64 { return product(2, p.M, p.N, p.K, orOne(p.Ba
 // Validate returns every fault of the problem, joined, or nil.
 func (p GEMMProblem) Validate() error {
 	var f faults
-	f.within("M", p.M, 1)
-	f.within("N", p.N, 1)
-	f.within("K", p.K, 1)
-	f.within("Batch", p.Batch, 0)
+	f.within(1, fields{{"M", p.M}, {"N", p.N}, {"K", p.K}})
+	f.within(0, fields{{"Batch", p.Batch}})
 	f.matrix("A", p.a(), p.LDA)
 	f.matrix("B", p.b(), p.LDB)
 	f.matrix("C", p.c(), p.LDC)
@@ -201,10 +199,7 @@ func (p GEMMProblem) Validate() error {
 	if inRange(1, p.M, p.N, p.K) && inRange(0, p.Batch) && p.FLOPs() == math.MaxInt64 {
 		f.addf("the number of operations passes %d", int64(math.MaxInt64))
 	}
-	if f == nil {
-		return nil
-	}
-	return fmt.Errorf("conv2d: invalid matrix product %v:\n%w", p, f.join())
+	return f.of(p, "matrix product")
 }
 
 // finite adds a fault where a factor is not a number.
@@ -216,8 +211,7 @@ func (f *faults) finite(name string, v float32) {
 
 // matrix adds the faults of how a matrix is stored.
 func (f *faults) matrix(name string, s stored, ld int) {
-	f.within("LD"+name, ld, 0)
-	f.within("Stride"+name, s.stride, 0)
+	f.within(0, fields{{"LD" + name, ld}, {"Stride" + name, s.stride}})
 	if ld > 0 && ld < s.columns {
 		f.addf("LD%s is %d, but the rows of %s have %d elements", name, ld, name, s.columns)
 	}

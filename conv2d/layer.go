@@ -54,10 +54,7 @@ func (l Layer) Spec() string {
 	if l.Choice == nil {
 		return l.Shape.String()
 	}
-	choice, err := json.Marshal(l.Choice)
-	if err != nil {
-		return l.Shape.String() + " " + l.Choice.String() // unknown parameters, of which no plan is made
-	}
+	choice, _ := json.Marshal(l.Choice) // a name and numbers
 	return l.Shape.String() + " " + string(choice)
 }
 

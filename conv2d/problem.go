@@ -2,7 +2,6 @@ package conv2d
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"strings"
 )
@@ -102,30 +101,18 @@ func (p Problem) FLOPs() int64 {
 // Validate returns every fault of the problem, joined, or nil.
 func (p Problem) Validate() error {
 	var f faults
-	f.within("N", p.N, 1)
-	f.within("C", p.C, 1)
-	f.within("H", p.H, 1)
-	f.within("W", p.W, 1)
-	f.within("K", p.K, 1)
-	f.within("R", p.R, 1)
-	f.within("S", p.S, 1)
-	f.within("StrideH", p.StrideH, 0)
-	f.within("StrideW", p.StrideW, 0)
-	f.within("PadH", p.PadH, 0)
-	f.within("PadW", p.PadW, 0)
-	f.within("DilationH", p.DilationH, 0)
-	f.within("DilationW", p.DilationW, 0)
-	f.within("Groups", p.Groups, 0)
+	f.within(1, fields{{"N", p.N}, {"C", p.C}, {"H", p.H}, {"W", p.W}, {"K", p.K}, {"R", p.R}, {"S", p.S}})
+	f.within(0, fields{
+		{"StrideH", p.StrideH}, {"StrideW", p.StrideW}, {"PadH", p.PadH}, {"PadW", p.PadW},
+		{"DilationH", p.DilationH}, {"DilationW", p.DilationW}, {"Groups", p.Groups},
+	})
 	f.divisible("C", p.C, p.Groups)
 	f.divisible("K", p.K, p.Groups)
 	if !p.Activation.valid() {
 		f.addf("there is no %v", p.Activation)
 	}
 	p.checkSizes(&f)
-	if f == nil {
-		return nil
-	}
-	return fmt.Errorf("conv2d: invalid problem %v:\n%w", p, f.join())
+	return f.of(p, "problem")
 }
 
 // checkSizes adds the faults of the derived sizes, as far as the fields that they

@@ -84,7 +84,18 @@ func (l referenceLine) start() float64 {
 
 // output is the output in column q, and its magnitude.
 func (l referenceLine) output(q int) (value, magnitude float64) {
-	sum, magnitude := l.element(q)
+	sum, magnitude := l.start(), math.Abs(l.start())
+	left := q*orOne(l.StrideW) - l.PadW
+	across := orOne(l.DilationW)
+	l.rows(func(line, taps []float32) {
+		for s, tap := range taps {
+			if x := left + s*across; x >= 0 && x < l.W {
+				v := float64(tap) * float64(line[x])
+				sum += v
+				magnitude += math.Abs(v)
+			}
+		}
+	})
 	return l.Activation.Apply(sum), l.Activation.magnitude(magnitude)
 }
 
@@ -131,23 +142,6 @@ func (l referenceLine) rows(add func(line, taps []float32)) {
 			}
 		}
 	}
-}
-
-// element is the sum of column q before the activation, and its magnitude.
-func (l referenceLine) element(q int) (sum, magnitude float64) {
-	sum, magnitude = l.start(), math.Abs(l.start())
-	left := q*orOne(l.StrideW) - l.PadW
-	across := orOne(l.DilationW)
-	l.rows(func(line, taps []float32) {
-		for s, tap := range taps {
-			if x := left + s*across; x >= 0 && x < l.W {
-				v := float64(tap) * float64(line[x])
-				sum += v
-				magnitude += math.Abs(v)
-			}
-		}
-	})
-	return sum, magnitude
 }
 
 // GEMMTensors are the matrices of a product on the host. C has the values from

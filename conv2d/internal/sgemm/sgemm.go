@@ -115,10 +115,10 @@ func (p *Product) runTiles() {
 	defer scratch.Put(packedB)
 	p.loop(rows+columns-inPlace, func(i int) {
 		if i < rows {
-			p.packA(panel(*packedA, i, tileM*p.K), i*tileM)
+			p.A.pack(panel(*packedA, i, tileM*p.K), tileM, i*tileM, p.M, p.K, p.A.Trans)
 			return
 		}
-		p.packB(panel(*packedB, i-rows, tileN*p.K), (i-rows+inPlace)*tileN)
+		p.B.pack(panel(*packedB, i-rows, tileN*p.K), tileN, (i-rows+inPlace)*tileN, p.N, p.K, !p.B.Trans)
 	})
 	down := ceilDiv(rows, blockM)
 	p.loop(down*ceilDiv(columns, blockN), func(i int) {
@@ -150,19 +150,11 @@ func (p *Product) finishRows(row, column int, sums []float32) {
 	}
 }
 
-// packA copies six rows of A, column by column. Rows that A does not have are 0.
-func (p *Product) packA(to []float32, row int) {
-	p.A.pack(to, tileM, row, min(tileM, p.M-row), p.K, p.A.Trans)
-}
-
-// packB copies 16 columns of B, row by row. Columns that B does not have are 0.
-func (p *Product) packB(to []float32, column int) {
-	p.B.pack(to, tileN, column, min(tileN, p.N-column), p.K, !p.B.Trans)
-}
-
-// pack copies n lines of depth elements, from first on, side by side into a panel that is tile wide. together
-// tells that elements of one depth lie together.
-func (m *Matrix) pack(to []float32, tile, first, n, depth int, together bool) {
+// pack copies tile of the lines of depth elements, from first on, side by side into a panel: rows
+// of A, columns of B. Those that the matrix does not have are 0. together tells that elements of
+// one depth lie together.
+func (m *Matrix) pack(to []float32, tile, first, lines, depth int, together bool) {
+	n := min(tile, lines-first)
 	if n < tile {
 		clear(to)
 	}
