@@ -114,8 +114,8 @@ func (p *part) newMemory(n int) (*executor.Memory, error) { return p.e.NewMemory
 
 // steps returns the dispatches of one run after its preparation. One that does all of it
 // performs the operations of the problem; of several, the share of each is not known.
-func (p *part) steps(o Operands, packed *executor.Memory) []job.Dispatch {
-	list := p.dispatches(p.sequence.Steps, o, packed)
+func (p *part) steps(o Operands) []job.Dispatch {
+	list := p.dispatches(p.sequence.Steps, o)
 	if len(list) == 1 {
 		list[0].Operations = float64(p.flops)
 	}
@@ -124,13 +124,13 @@ func (p *part) steps(o Operands, packed *executor.Memory) []job.Dispatch {
 
 // dispatches returns steps with their programs and memory. Roles that o leaves out are left
 // to inputs and outputs of the job.
-func (p *part) dispatches(steps []kernel.Step, o Operands, packed *executor.Memory) []job.Dispatch {
+func (p *part) dispatches(steps []kernel.Step, o Operands) []job.Dispatch {
 	bound := map[kernel.Role]job.Bound{
 		kernel.Input:      {Buffer: o.Input, Size: 4 * p.input, ReadOnly: true},
 		kernel.Weights:    {Buffer: o.Weights, Size: 4 * p.weights, ReadOnly: true},
 		kernel.Bias:       {Buffer: o.Bias, Size: 4 * p.bias, ReadOnly: true},
 		kernel.Output:     {Buffer: o.Output, Size: 4 * p.output},
-		kernel.Packed:     {Buffer: packed, Size: 4 * p.sequence.PackedLen},
+		kernel.Packed:     {Buffer: o.packed, Size: 4 * p.sequence.PackedLen},
 		kernel.Workspace:  {Buffer: p.workspace, Size: 4 * p.sequence.WorkspaceLen},
 		kernel.Semaphores: {Buffer: p.semaphores, Size: 4 * p.sequence.SemaphoreCount},
 	}
@@ -151,7 +151,7 @@ func (p *part) dispatches(steps []kernel.Step, o Operands, packed *executor.Memo
 			}
 		}
 		if d.Program != nil {
-			d.Buffers = append(d.Buffers, idle(d.Program, covered, o.Weights, packed)...)
+			d.Buffers = append(d.Buffers, idle(d.Program, covered, o.Weights, o.packed)...)
 		}
 		list = append(list, d)
 	}

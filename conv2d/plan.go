@@ -64,9 +64,9 @@ type Plan struct {
 	using sync.RWMutex
 	mu    struct {
 		glctx.Mutex
-		version  uint64            // of the weights; 0: there are none
-		weights  []residentWeights // of version, for each part
-		packed   *executor.Memory  // for weights that come with each run; nil until then
+		version  uint64           // of the weights; 0: there are none
+		weights  []Operands       // of version, for each part
+		packed   *executor.Memory // for weights that come with each run; nil until then
 		released bool
 	}
 }

@@ -24,6 +24,8 @@ type Operands struct {
 	// then prepared in each run. Default: those of SetWeights.
 	Weights *executor.Memory
 	Bias    *executor.Memory // where Weights is set and the problem has a bias
+
+	packed *executor.Memory // the weights in the layout of the algorithm; nil: used as they are
 }
 
 // Job returns one run of the plan with the weights that are set: input goes up and
@@ -119,15 +121,15 @@ func (p *Plan) dispatches(o Operands) ([]job.Dispatch, error) {
 	}
 	var all []job.Dispatch
 	for i, part := range p.parts {
-		w := p.mu.weights[i]
-		of := Operands{Input: o.Input, Output: o.Output, Weights: w.weights, Bias: w.bias}
+		of := p.mu.weights[i]
+		of.Input, of.Output = o.Input, o.Output
 		if i > 0 {
 			of.Input = p.between[i-1]
 		}
 		if i < len(p.between) {
 			of.Output = p.between[i]
 		}
-		all = append(all, part.steps(of, w.packed)...)
+		all = append(all, part.steps(of)...)
 	}
 	return all, nil
 }
@@ -136,7 +138,7 @@ func (p *Plan) dispatches(o Operands) ([]job.Dispatch, error) {
 func (p *Plan) dispatchesWith(o Operands) ([]job.Dispatch, error) {
 	only := p.first()
 	if len(only.sequence.Prepare) == 0 {
-		return only.steps(o, nil), nil
+		return only.steps(o), nil
 	}
 	if p.mu.packed == nil {
 		packed, err := only.newMemory(only.sequence.PackedLen)
@@ -145,7 +147,8 @@ func (p *Plan) dispatchesWith(o Operands) ([]job.Dispatch, error) {
 		}
 		p.mu.packed = packed
 	}
-	return append(only.dispatches(only.sequence.Prepare, o, p.mu.packed), only.steps(o, p.mu.packed)...), nil
+	o.packed = p.mu.packed
+	return append(only.dispatches(only.sequence.Prepare, o), only.steps(o)...), nil
 }
 
 // run submits dispatches as one job and waits for it.

@@ -11,16 +11,9 @@ import (
 	"github.com/shadercache/shadercache/job"
 )
 
-// residentWeights are the weights of a layer on the device, in the layout of its algorithm.
-type residentWeights struct {
-	weights *executor.Memory // nil where only the packed form is used
-	bias    *executor.Memory // nil: none
-	packed  *executor.Memory // nil: used as they are
-}
-
-func releaseWeights(list []residentWeights) {
+func releaseWeights(list []Operands) {
 	for _, w := range list {
-		release(w.weights, w.bias, w.packed)
+		release(w.Weights, w.Bias, w.packed)
 	}
 }
 
@@ -57,7 +50,7 @@ func (p *Plan) setWeights(ctx context.Context, version uint64, of func(i int) (w
 	if there, err := p.has(version); there || err != nil {
 		return false, err
 	}
-	fresh := make([]residentWeights, len(p.parts))
+	fresh := make([]Operands, len(p.parts))
 	for i, part := range p.parts {
 		weights, bias := of(i)
 		if fresh[i], err = part.uploadWeights(ctx, weights, bias); err != nil {
@@ -85,18 +78,18 @@ func (p *Plan) has(version uint64) (bool, error) {
 	return p.mu.version == version, nil
 }
 
-// uploadWeights makes the memory of weights. With an error it returns the part that
-// has to be released.
-func (p *part) uploadWeights(ctx context.Context, weights, bias []float32) (w residentWeights, err error) {
+// uploadWeights makes the memory of weights: there are none but packed ones where only these are
+// used. With an error it returns the part that has to be released.
+func (p *part) uploadWeights(ctx context.Context, weights, bias []float32) (w Operands, err error) {
 	err = checkAll(length{"weights", len(weights), p.weights}, length{"bias", len(bias), p.bias})
 	if err != nil {
 		return w, err
 	}
-	if w.weights, err = p.upload(weights); err != nil {
+	if w.Weights, err = p.upload(weights); err != nil {
 		return w, err
 	}
 	if len(bias) > 0 {
-		if w.bias, err = p.upload(bias); err != nil {
+		if w.Bias, err = p.upload(bias); err != nil {
 			return w, err
 		}
 	}
@@ -106,13 +99,12 @@ func (p *part) uploadWeights(ctx context.Context, weights, bias []float32) (w re
 	if w.packed, err = p.newMemory(p.sequence.PackedLen); err != nil {
 		return w, err
 	}
-	prepare := p.dispatches(p.sequence.Prepare, Operands{Weights: w.weights, Bias: w.bias}, w.packed)
-	if err := run(ctx, p.e, prepare); err != nil {
+	if err := run(ctx, p.e, p.dispatches(p.sequence.Prepare, w)); err != nil {
 		return w, err
 	}
 	if !p.sequence.Uses(kernel.Weights) {
-		w.weights.Release()
-		w.weights = nil
+		w.Weights.Release()
+		w.Weights = nil
 	}
 	return w, nil
 }
