@@ -5,7 +5,6 @@ package conv2d
 import (
 	_ "embed"
 	"fmt"
-	"maps"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
 	"github.com/shadercache/shadercache/job"
@@ -83,10 +82,7 @@ func depthwiseSequence(p Problem, b DepthwiseParams, on device) (kernel.Sequence
 	if err := b.check(p, on); err != nil {
 		return kernel.Sequence{}, err
 	}
-	d := paramDefines(b)
-	maps.Copy(d, p.shape())
-	maps.Copy(d, p.epilogue())
-	maps.Copy(d, defines(map[string]int{"FILTERS": p.K}))
+	d := merged(paramDefines(b), p.shape(), p.epilogue(), defines(map[string]int{"FILTERS": p.K}))
 	main := kernel.Step{
 		Source: shader.MustSource("conv2d_depthwise", conv2dDepthwise, d),
 		Groups: b.grid(p),

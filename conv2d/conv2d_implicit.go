@@ -6,7 +6,6 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"maps"
 	"math"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -196,9 +195,7 @@ func (c implicitProduct) packStep() kernel.Step {
 
 // step returns the product, from one buffer into another, with more defines.
 func (c implicitProduct) step(more shader.Defines, from, to kernel.Role) kernel.Step {
-	d := paramDefines(c.tile)
-	maps.Copy(d, c.shape())
-	maps.Copy(d, more)
+	d := merged(paramDefines(c.tile), c.shape(), more)
 	if c.table() {
 		d["TABLE"] = "1"
 	}
@@ -215,9 +212,8 @@ func (c implicitProduct) step(more shader.Defines, from, to kernel.Role) kernel.
 
 // sumStep adds the parts of a split reduction.
 func (c implicitProduct) sumStep() kernel.Step {
-	d := defines(map[string]int{"SPLIT": c.tile.Split, "FILTERS": c.K, "PIXELS": c.P() * c.Q()})
+	d := merged(c.epilogue(), defines(map[string]int{"SPLIT": c.tile.Split, "FILTERS": c.K, "PIXELS": c.P() * c.Q()}))
 	d["VECTOR"] = onOff(c.sumWide() == 4)
-	maps.Copy(d, c.epilogue())
 	return kernel.Step{
 		Source:   shader.MustSource("conv2d_implicit_sum", conv2dImplicitSum, d),
 		Groups:   c.sumGrid(),

@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -178,15 +177,14 @@ func (w winograd) local(planes int) int {
 // weightsStep transforms the weights for a product with that many channels and filters of
 // a group, in the layout of a define BLOCK of more, if there is one.
 func (w winograd) weightsStep(channelsPadded, filtersPadded int, more shader.Defines) kernel.Step {
-	d := defines(map[string]int{
+	d := merged(more, defines(map[string]int{
 		"TILE":            w.tile,
 		"GROUPS":          w.groupCount(),
 		"GROUP_CHANNELS":  w.groupC(),
 		"GROUP_FILTERS":   w.groupK(),
 		"CHANNELS_PADDED": channelsPadded,
 		"FILTERS_PADDED":  filtersPadded,
-	})
-	maps.Copy(d, more)
+	}))
 	return kernel.Step{
 		Source:   shader.MustSource("conv2d_winograd_weights", conv2dWinogradWeights, d),
 		Groups:   w.weightsGrid(channelsPadded, filtersPadded),
@@ -221,7 +219,7 @@ func (w winograd) productStep(c implicitProduct) kernel.Step {
 }
 
 func (w winograd) outputStep(split int) kernel.Step {
-	d := defines(map[string]int{
+	d := merged(w.epilogue(), defines(map[string]int{
 		"TILE":     w.tile,
 		"LOCAL":    w.local(w.K),
 		"SPLIT":    split,
@@ -229,9 +227,8 @@ func (w winograd) outputStep(split int) kernel.Step {
 		"FILTERS":  w.K,
 		"OUTPUT_P": w.P(),
 		"OUTPUT_Q": w.Q(),
-	})
+	}))
 	d["VECTOR"] = onOff(w.Q()%w.tile == 0)
-	maps.Copy(d, w.epilogue())
 	return kernel.Step{
 		Source:   shader.MustSource("conv2d_winograd_output", conv2dWinogradOutput, d),
 		Groups:   w.grid(w.K),

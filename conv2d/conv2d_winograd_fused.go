@@ -6,7 +6,6 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"maps"
 	"strconv"
 
 	"github.com/shadercache/shadercache/conv2d/internal/kernel"
@@ -155,10 +154,8 @@ func (w fusedWinograd) packStep() kernel.Step {
 
 // step is the whole convolution.
 func (w fusedWinograd) step(on device) kernel.Step {
-	d := paramDefines(w.block)
+	d := merged(paramDefines(w.block), w.shape(), w.epilogue())
 	d["PASSES"] = strconv.Itoa(w.passes(on))
-	maps.Copy(d, w.shape())
-	maps.Copy(d, w.epilogue())
 	return kernel.Step{
 		Source:   shader.MustSource("conv2d_winograd_fused", conv2dWinogradFused, d),
 		Groups:   w.blockGrid(),

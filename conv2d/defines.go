@@ -4,6 +4,7 @@ package conv2d
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 
 	"github.com/shadercache/shadercache/shader"
@@ -44,6 +45,15 @@ func checkLoops(on device, sums, steps, depth, copies int) error {
 			steps, each, sums)
 	}
 	return nil
+}
+
+// merged returns all defines of lists; the later ones win.
+func merged(lists ...shader.Defines) shader.Defines {
+	all := shader.Defines{}
+	for _, d := range lists {
+		maps.Copy(all, d)
+	}
+	return all
 }
 
 // defines are numbers as a kernel takes them.

@@ -2,7 +2,10 @@
 
 package conv2d
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // block returns the parameters of a form of gemm_block, whose sum has one part.
 func block(bm, bn, bk, tm, tn, stages, slices int) BlockParams {
@@ -102,7 +105,7 @@ func gemmBlockCandidates(p GEMMProblem, on device) []BlockParams {
 			}
 		}
 	}
-	p.rank(list)
+	slices.SortStableFunc(list, func(a, b BlockParams) int { return cmp.Compare(p.expectedNanos(a), p.expectedNanos(b)) })
 	return list
 }
 

@@ -171,10 +171,9 @@ func (s Shape) kernelsFirst() bool {
 }
 
 // cpuLast moves the algorithms that the CPU computes without a kernel to the end.
-func cpuLast(offers []offer) []offer {
-	onCPU := func(o offer) bool { return isOnCPU(o.name) }
-	kernels := slices.DeleteFunc(slices.Clone(offers), onCPU)
-	return append(kernels, slices.DeleteFunc(slices.Clone(offers), func(o offer) bool { return !onCPU(o) })...)
+func (t task) cpuLast() []offer {
+	kernels := t.restrict(Restriction{NoCPU: true}).offers
+	return append(kernels, slices.DeleteFunc(t.offers, func(o offer) bool { return !isOnCPU(o.name) })...)
 }
 
 func (p GEMMProblem) kernelsFirst() bool {

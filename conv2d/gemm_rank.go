@@ -2,18 +2,6 @@
 
 package conv2d
 
-import (
-	"cmp"
-	"slices"
-)
-
-// rank orders candidates of gemm_block by their expected time, after measurements on
-// an NVIDIA H200 (docs/bench/kernels.md). Other GPUs differ in the numbers more
-// than in the order. A search replaces the estimate.
-func (p GEMMProblem) rank(list []BlockParams) {
-	slices.SortStableFunc(list, func(a, b BlockParams) int { return cmp.Compare(p.expectedNanos(a), p.expectedNanos(b)) })
-}
-
 // What a large GPU does: elements of C times K in a nanosecond, bytes in a
 // nanosecond, nanoseconds for each dispatch with its barrier, and bytes in a nanosecond
 // that one group reads alone, when it adds up the parts of its block.
@@ -54,8 +42,10 @@ func groupsAtOnce(bm, bn, slices int) int {
 	return blockGroups * max(1, 64*64/(bm*bn))
 }
 
-// expectedNanos estimates the time of a candidate: whole waves of groups, the bytes
-// that memory moves, and the dispatches.
+// expectedNanos estimates the time of a candidate of gemm_block: whole waves of groups, the bytes
+// that memory moves, and the dispatches. It serves to order candidates, after measurements on
+// an NVIDIA H200 (docs/bench/kernels.md). Other GPUs differ in the numbers more
+// than in the order. A search replaces the estimate.
 func (p GEMMProblem) expectedNanos(c BlockParams) float64 {
 	bm, bn, split := c.BM, c.BN, c.Split
 	batch := orOne(p.Batch)

@@ -54,7 +54,7 @@ func newTask(s Shape, info glctx.Info) (task, error) {
 		t.offers = offersOf(gemmAlgorithms, *s.GEMM, on)
 	}
 	if s.kernelsFirst() {
-		t.offers = cpuLast(t.offers)
+		t.offers = t.cpuLast()
 	}
 	if bytes := 4 * int64(max(t.input, t.weights, t.output)+kernel.CanaryWords); bytes > t.maxStorage {
 		return t, fmt.Errorf("conv2d: %v: a tensor has %d bytes, this device allows %d: split the problem", t.shape, bytes, t.maxStorage)

@@ -57,9 +57,7 @@ func apply(ctx context.Context, c Convolver, picture image.Image, f Filter) (Res
 
 // convolve filters one strip and adds its report to r.
 func (r *Result) convolve(ctx context.Context, c Convolver, s strip, f Filter) ([]float32, error) {
-	margin := f.Side / 2
-	p := s.problem(margin, f)
-	input := s.planes(margin)
+	p, input := s.convolution(f)
 	want := conv2d.ReferenceConv2D(p, input, f.Weights, nil)
 	values, report, err := compute(ctx, c, p, input, f.Weights, want)
 	if wrong := report.Err(); err == nil && wrong != nil {

@@ -114,9 +114,9 @@ func medianTime(run func() error) time.Duration {
 // throughBuffers filters a picture without a comparison.
 func (p *Plan) throughBuffers(ctx context.Context, picture image.Image) error {
 	out := image.NewNRGBA(image.Rectangle{Max: p.size})
-	margin := p.filter.Side / 2
 	for _, s := range strips(picture) {
-		values, err := p.convolver.Conv2D(ctx, s.problem(margin, p.filter), s.planes(margin), p.filter.Weights, nil)
+		problem, input := s.convolution(p.filter)
+		values, err := p.convolver.Conv2D(ctx, problem, input, p.filter.Weights, nil)
 		if err != nil {
 			return err
 		}
@@ -180,11 +180,13 @@ func checkFilter(f Filter, size image.Point) error {
 	return checkSize(size.X, size.Y)
 }
 
-// problem returns the convolution of a strip with margin more pixels on all sides.
-func (s strip) problem(margin int, f Filter) conv2d.Problem {
+// convolution returns the convolution of a strip, and its input: with half a filter more pixels
+// on all sides.
+func (s strip) convolution(f Filter) (conv2d.Problem, []float32) {
+	margin := f.Side / 2
 	return conv2d.Problem{
 		N: 3, C: 1, K: 1, R: f.Side, S: f.Side,
 		H: s.rows + 2*margin,
 		W: s.picture.Bounds().Dx() + 2*margin,
-	}
+	}, s.planes(margin)
 }

@@ -208,10 +208,9 @@ func keepOpacity(out *image.NRGBA, source image.RGBA64Image) {
 // for all values that round to it: the one nearest to the reference is compared.
 func (t *textureFilter) verify(out *image.NRGBA, picture image.Image) conv2d.Report {
 	var r conv2d.Report
-	margin := t.filter.Side / 2
 	for _, s := range strips(picture) {
-		p := s.problem(margin, t.filter)
-		want := conv2d.ReferenceConv2D(p, s.planes(margin), t.filter.Weights, nil)
+		p, input := s.convolution(t.filter)
+		want := conv2d.ReferenceConv2D(p, input, t.filter.Weights, nil)
 		values := make([]float32, len(want.Values))
 		plane := t.size.X * s.rows
 		for i := range plane {
