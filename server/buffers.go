@@ -28,18 +28,13 @@ func (s *Server) newMemory(size int) (*executor.Memory, error) {
 
 // buffer makes or opens a buffer.
 func (s *session) buffer(t *task, m *wire.Buffer) (wire.Message, error) {
-	o := s.objects
-	if err := admit(o, o.buffers, wire.KindBuffer, m.ID); err != nil {
-		return nil, err
-	}
 	b, err := s.openBuffer(m)
 	if err != nil {
 		return nil, err
 	}
-	o.buffers[m.ID] = b
-	o.total.Add(1)
+	s.objects.add(m.ID, b)
 	if err := b.RLock(t.context()); err != nil {
-		return nil, errors.Join(err, o.drop(wire.KindBuffer, m.ID))
+		return nil, errors.Join(err, s.objects.drop(wire.KindBuffer, m.ID))
 	}
 	defer b.RUnlock()
 	return &wire.BufferReply{Size: uint64(b.Size()), Version: b.Version, Created: b.use.Created()}, nil
@@ -76,7 +71,9 @@ func opened(use job.Buffer, err error) (*openBuffer, error) {
 	return &openBuffer{Buffer: b, use: use}, err
 }
 
-func (o *objects) closeBuffer(b *openBuffer) {
+func (*openBuffer) kind() wire.Kind { return wire.KindBuffer }
+
+func (b *openBuffer) close(o *objects) {
 	if b.own {
 		o.device.give(uint64(b.Size()))
 	}
@@ -85,7 +82,7 @@ func (o *objects) closeBuffer(b *openBuffer) {
 
 // bufferRange returns the buffer of an operand and its range.
 func (o *objects) bufferRange(op *wire.Operand) (b *openBuffer, offset, n int, err error) {
-	if b, err = found(o.buffers, wire.KindBuffer, op.ID); err != nil {
+	if b, err = found[*openBuffer](o, op.ID); err != nil {
 		return nil, 0, 0, err
 	}
 	size := uint64(b.Size())

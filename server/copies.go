@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/shadercache/shadercache/executor"
@@ -35,18 +36,19 @@ func (s *session) copy(t *task) error {
 		return reject(wire.CodeInvalid, "the copy has nothing to copy from, or to")
 	case m.Texture() != nil:
 		return s.copyTexels(t, &m)
-	case m.To.Place == wire.PlaceBuffer:
-		return s.copyToBuffer(t, &m)
-	case m.From.Place == wire.PlaceBuffer:
-		return s.copyFromBuffer(t, &m)
+	case m.From.Place == wire.PlaceBuffer || m.To.Place == wire.PlaceBuffer:
+		return s.copyBuffers(t, &m)
 	}
 	return reject(wire.CodeInvalid, "neither side of the copy is a buffer or a texture")
 }
 
+// waiter waits for the jobs before that use an object.
+type waiter interface{ Wait(context.Context) error }
+
 // inTurn waits for a turn to copy n bytes, then for lock and for the jobs before that use the objects,
 // calls fn, and answers with what it returns. A request that is answered before fn changes nothing,
 // and no deadline answers after it: memory is not written after the reply.
-func (s *session) inTurn(t *task, n int, lock func(context.Context) error, unlock func(), fn func() (wire.CopyReply, error), used ...interface{ Wait(context.Context) error }) error {
+func (s *session) inTurn(t *task, n int, lock func(context.Context) error, unlock func(), fn func() (wire.CopyReply, error), used ...waiter) error {
 	if err := lock(t.context()); err != nil { // others' turns do not wait for it
 		return err
 	}
@@ -106,135 +108,107 @@ func (s *Server) awaitThread(ctx context.Context, always bool) error {
 	return nil
 }
 
-// copySource is what a copy to a buffer reads: bytes of the client, or a range of a buffer.
-type copySource struct {
+// copySide is what a copy reads or writes: a range of memory of the device, or bytes of the client.
+type copySide struct {
 	data   []byte
-	buffer *openBuffer // nil: data
-	offset int         // in the buffer
+	buffer *openBuffer      // nil: the client's
+	memory *executor.Memory // of the buffer, or pinned; nil: data
+	offset int              // in it
 	size   int
 }
 
-// source returns what an operand of a copy has.
-func (s *session) source(op *wire.Operand) (from copySource, err error) {
+// side returns what an operand of a copy has; inline is its bytes where it is that.
+func (s *session) side(op *wire.Operand, inline []byte) (c copySide, err error) {
 	if op.Place == wire.PlaceBuffer {
-		from.buffer, from.offset, from.size, err = s.objects.bufferRange(op)
-		return from, err
+		if c.buffer, c.offset, c.size, err = s.objects.bufferRange(op); err == nil {
+			c.memory = c.buffer.Memory
+		}
+		return c, err
 	}
-	from.data, err = s.bytesOf(op, op.Data)
-	from.size = len(from.data)
-	return from, err
+	c.data, err = s.bytesOf(op, inline)
+	c.memory, c.offset, c.size = s.pinned(op), int(op.Offset), len(c.data)
+	return c, err
 }
 
-// copyToBuffer is a copy that writes a buffer. An operand of a buffer without a size goes to
-// its end, or as far as the other operand.
-func (s *session) copyToBuffer(t *task, m *wire.Copy) error {
-	to, offset, n, err := s.objects.bufferRange(&m.To)
+// copyBuffers is a copy of which one side is a buffer, or both. An operand of a buffer without a
+// size goes to its end, or as far as the other operand.
+func (s *session) copyBuffers(t *task, m *wire.Copy) error {
+	from, err := s.side(&m.From, m.From.Data)
 	if err != nil {
 		return err
 	}
-	from, err := s.source(&m.From)
+	to, err := s.side(&m.To, make([]byte, m.To.Inline()))
 	if err != nil {
 		return err
 	}
-	if m.To.Size == 0 {
-		n = min(n, from.size)
+	if to.buffer != nil && m.To.Size == 0 {
+		to.size = min(to.size, from.size)
 	}
-	if toItsEnd := from.buffer != nil && m.From.Size == 0; from.size < n || from.size > n && !toItsEnd {
-		return sizesDiffer(from.size, n)
+	if from.buffer != nil && m.From.Size == 0 {
+		from.size = min(from.size, to.size)
 	}
-	used := to.Buffer
-	if from.buffer != nil {
-		if used = from.buffer.Buffer; used == to.Buffer {
-			return reject(wire.CodeInvalid, "a buffer cannot be copied to itself")
-		}
+	if from.size != to.size {
+		return reject(wire.CodeInvalid, "%d bytes cannot be copied to %d", from.size, to.size)
 	}
-	return s.inTurn(t, n, to.Lock, to.Unlock, func() (reply wire.CopyReply, err error) {
+	if to.buffer == nil {
+		return s.inTurn(t, to.size, from.buffer.RLock, from.buffer.RUnlock, func() (reply wire.CopyReply, err error) {
+			if m.To.Place == wire.PlaceInline {
+				reply.Data = to.data
+			}
+			reply.Version = from.buffer.Version
+			s.server.counts.bytesOut.Add(uint64(to.size))
+			return reply, s.move(&to, &from)
+		}, from.buffer)
+	}
+	if from.buffer != nil && from.buffer.Buffer == to.buffer.Buffer {
+		return reject(wire.CodeInvalid, "a buffer cannot be copied to itself")
+	}
+	return s.inTurn(t, to.size, to.buffer.Lock, to.buffer.Unlock, func() (reply wire.CopyReply, err error) {
 		if m.Check {
-			if err := to.Expect(m.Expect); err != nil {
+			if err := to.buffer.Expect(m.Expect); err != nil {
 				return reply, err
 			}
 		}
-		to.Version++ // also where the driver fails: which bytes it has written is unknown
-		if from.buffer != nil {
-			err = to.Memory.CopyFrom(s.ctx, offset, from.buffer.Memory, from.offset, n)
-		} else {
-			err = s.upload(to, offset, from.data, &m.From)
-			s.server.counts.bytesIn.Add(uint64(n))
+		if from.buffer == nil {
+			s.server.counts.bytesIn.Add(uint64(to.size))
 		}
-		if err == nil && m.Version != 0 {
-			to.Version = m.Version
+		to.buffer.Version++ // also where the driver fails: which bytes it has written is unknown
+		if err = s.move(&to, &from); err == nil && m.Version != 0 {
+			to.buffer.Version = m.Version
 		}
-		reply.Version = to.Version
+		reply.Version = to.buffer.Version
 		return reply, err
-	}, to.Buffer, used)
+	}, to.buffer, cmp.Or(from.buffer, to.buffer))
 }
 
-// copyFromBuffer is a copy from a buffer to the client.
-func (s *session) copyFromBuffer(t *task, m *wire.Copy) error {
-	from, offset, n, err := s.objects.bufferRange(&m.From)
-	if err != nil {
-		return err
+// move copies bytes: those of the client in pieces where no other session can find a part of them.
+func (s *session) move(to, from *copySide) error {
+	if to.memory != nil && from.memory != nil {
+		return to.memory.CopyFrom(s.ctx, to.offset, from.memory, from.offset, to.size)
 	}
-	if m.From.Size == 0 {
-		n = min(n, int(min(m.To.Size, 1<<62)))
+	s.server.counts.bytesCopied.Add(uint64(to.size))
+	switch {
+	case to.memory != nil && to.buffer.own:
+		return to.memory.UploadInPieces(s.ctx, to.offset, from.data)
+	case to.memory != nil:
+		return to.memory.Upload(s.ctx, to.offset, from.data)
+	case from.buffer.own:
+		return from.memory.DownloadInPieces(s.ctx, from.offset, to.data)
 	}
-	if uint64(n) != m.To.Size {
-		return sizesDiffer(n, int(m.To.Size))
-	}
-	dst, err := s.bytesOf(&m.To, make([]byte, m.To.Inline()))
-	if err != nil {
-		return err
-	}
-	return s.inTurn(t, n, from.RLock, from.RUnlock, func() (reply wire.CopyReply, err error) {
-		if m.To.Place == wire.PlaceInline {
-			reply.Data = dst
-		}
-		reply.Version = from.Version
-		s.server.counts.bytesOut.Add(uint64(n))
-		return reply, s.download(from, offset, dst, &m.To)
-	}, from.Buffer)
-}
-
-// upload copies the bytes of an operand of the client to a buffer: in pieces where no other
-// session can find a part of them.
-func (s *session) upload(to *openBuffer, offset int, data []byte, from *wire.Operand) error {
-	if pinned := s.pinned(from); pinned != nil {
-		return to.Memory.CopyFrom(s.ctx, offset, pinned, int(from.Offset), len(data))
-	}
-	s.server.counts.bytesCopied.Add(uint64(len(data)))
-	if !to.own {
-		return to.Memory.Upload(s.ctx, offset, data)
-	}
-	return to.Memory.UploadInPieces(s.ctx, offset, data)
-}
-
-// download copies a buffer to an operand of the client: likewise.
-func (s *session) download(from *openBuffer, offset int, dst []byte, to *wire.Operand) error {
-	if pinned := s.pinned(to); pinned != nil {
-		return pinned.CopyFrom(s.ctx, int(to.Offset), from.Memory, offset, len(dst))
-	}
-	s.server.counts.bytesCopied.Add(uint64(len(dst)))
-	if !from.own {
-		return from.Memory.Download(s.ctx, offset, dst)
-	}
-	return from.Memory.DownloadInPieces(s.ctx, offset, dst)
+	return from.memory.Download(s.ctx, from.offset, to.data)
 }
 
 // pinned returns the pinned memory of an operand, or nil.
 func (s *session) pinned(o *wire.Operand) *executor.Memory {
-	if m := s.objects.memories[o.ID]; o.Place == wire.PlaceMemory && m != nil {
+	if m := s.objects.memoryOf(o); m != nil {
 		return m.pinned
 	}
 	return nil
 }
 
-func sizesDiffer(from, to int) error {
-	return reject(wire.CodeInvalid, "%d bytes cannot be copied to %d", from, to)
-}
-
 // memoryRange returns the range of an operand in shared memory.
 func (s *session) memoryRange(op *wire.Operand) ([]byte, error) {
-	m, err := found(s.objects.memories, wire.KindMemory, op.ID)
+	m, err := found[*sharedMemory](s.objects, op.ID)
 	if err != nil {
 		return nil, err
 	}

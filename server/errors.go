@@ -36,10 +36,6 @@ func reject(code wire.Code, format string, args ...any) *wire.Error {
 	return &wire.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-func notFound(kind string, id uint32) *wire.Error {
-	return reject(wire.CodeNotFound, "the session has no %s %d", kind, id)
-}
-
 // asReply returns the reply for an error of a request. otherwise is the code of errors
 // that have none of their own.
 func asReply(err error, otherwise wire.Code) *wire.Error {

@@ -74,6 +74,9 @@ var made = map[wire.Type]wire.Kind{
 	wire.TypeTexture: wire.KindTexture,
 }
 
+// makes returns the id of the object that a request makes, which comes first.
+func (t *task) makes() uint32 { return binary.LittleEndian.Uint32(t.body) }
+
 // answerInOrder performs a request that is answered in order, and answers it. What is not
 // answered with its reply, as it was cancelled meanwhile, changes nothing.
 func (s *session) answerInOrder(t *task) {
@@ -90,7 +93,7 @@ func (s *session) answerInOrder(t *task) {
 	case err != nil && answers:
 		t.fail(err, wire.CodeInvalid)
 	case err == nil && !(answers && t.reply(reply)) && makes:
-		_ = s.objects.drop(kind, binary.LittleEndian.Uint32(t.body)) // the id comes first
+		_ = s.objects.drop(kind, t.makes())
 	}
 	if errors.Is(err, wire.ErrMalformed) {
 		s.abort(asReply(err, wire.CodeMalformed))
@@ -130,6 +133,11 @@ func decoded[M any, P interface {
 	m := P(new(M))
 	if err := wire.Decode(t.body, m); err != nil {
 		return nil, err
+	}
+	if kind, makes := made[t.header.Type]; makes {
+		if err := t.s.objects.admit(kind, t.makes()); err != nil {
+			return nil, err
+		}
 	}
 	return perform(t, m)
 }

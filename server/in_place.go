@@ -37,9 +37,9 @@ func (s *session) useInPlace(r *running, b *wire.Binding, index, size int, outpu
 	bound := job.Bound{Binding: b.Binding, Buffer: pinned, Offset: int(b.Operand.Offset), Size: size, ReadOnly: !output, Zero: output}
 	r.inPlace = append(r.inPlace, placed{bound, output, index})
 	if output {
-		r.bytes.out += size
+		r.placed.out += size
 	} else {
-		r.bytes.in += size
+		r.placed.in += size
 	}
 	return true
 }
@@ -61,10 +61,7 @@ func (r *running) isApart(b *wire.Binding, output bool) bool {
 // overlap reports whether two operands in shared memory, which may have two ids, have a byte in
 // common.
 func (o *objects) overlap(a, b *wire.Operand) bool {
-	if a.Place != wire.PlaceMemory || b.Place != wire.PlaceMemory {
-		return false
-	}
-	x, y := o.memories[a.ID], o.memories[b.ID]
+	x, y := o.memoryOf(a), o.memoryOf(b)
 	return x != nil && y != nil && x.inode == y.inode && a.Offset < b.Offset+b.Size && b.Offset < a.Offset+a.Size
 }
 

@@ -20,23 +20,20 @@ import (
 type running struct {
 	task    *task
 	pending local.Pending
-	entered bool          // the session's pace and outbox count it
-	weight  int64         // of its turn
-	large   int64         // bytes of large operands that are copied: see moveLarge
-	start   time.Duration // of its submission, since the server's
-	unread  int           // bytes that the outbox expects
-	in, out int           // bytes that take room in the executor
-	bytes   jobBytes
-	inPlace []placed // operands that are not copied
+	entered bool                  // the session's pace and outbox count it
+	weight  int64                 // of its turn
+	large   int64                 // bytes of large operands that are copied: see moveLarge
+	start   time.Duration         // of its submission, since the server's
+	unread  int                   // bytes that the outbox expects
+	in, out int                   // bytes that are copied, and take room in the executor
+	placed  struct{ in, out int } // likewise, of those that are not
+	inPlace []placed
 	inline  []byte
 	held    []*sharedMemory // written when the job is done
 
 	request wire.Job // that was decoded, and is submitted
 	run     job.Job  // that is submitted for a run
 }
-
-// jobBytes counts the bytes of the operands of a job.
-type jobBytes struct{ in, out, copied int }
 
 var runnings = sync.Pool{New: func() any { return new(running) }}
 
@@ -50,7 +47,8 @@ func (r *running) release() {
 	clear(r.inPlace)
 	r.request.Reset()
 	r.held, r.inPlace, r.run = r.held[:0], r.inPlace[:0], job.Job{}
-	r.task, r.entered, r.in, r.out, r.unread, r.weight, r.large, r.bytes = nil, false, 0, 0, 0, 0, 0, jobBytes{}
+	r.task, r.entered, r.in, r.out, r.unread, r.weight, r.large = nil, false, 0, 0, 0, 0, 0
+	r.placed.in, r.placed.out = 0, 0
 	if r.inline = r.inline[:0]; cap(r.inline) > maxKeptBody { // the next job may be another session's
 		r.inline = nil
 	}
@@ -121,8 +119,8 @@ func (s *session) submit(r *running) error {
 	}
 	r.task.times.mark(jobSubmitted)
 	s.server.counts.jobs.Add(1)
-	s.server.counts.bytesIn.Add(uint64(r.bytes.in))
-	s.server.counts.bytesCopied.Add(uint64(r.bytes.copied))
+	s.server.counts.bytesIn.Add(uint64(r.in + r.placed.in))
+	s.server.counts.bytesCopied.Add(uint64(r.in + r.out))
 	if r.task.direct {
 		s.direct = r
 	} else {
@@ -226,7 +224,7 @@ func (s *session) completeJob(r *running) {
 		r.task.out.flush()
 	}
 	r.task.times.mark(jobReplied)
-	r.task.times.report(r.task, r.bytes)
+	r.task.times.report(r)
 	s.server.watch.end(onGPU, true)
 	s.server.turns.release(r.weight)
 	s.server.large.release(r.large)
@@ -241,7 +239,7 @@ func (s *session) finish(r *running) {
 		return
 	}
 	r.task.times.mark(jobDelivered)
-	s.server.counts.bytesOut.Add(uint64(r.bytes.out))
+	s.server.counts.bytesOut.Add(uint64(r.out + r.placed.out))
 	at := 0
 	for i := range r.request.Counters {
 		at += copy(r.inline[at:], raw.Bytes(r.request.Counters[i].To))
@@ -298,7 +296,7 @@ func (s *session) prepareInputs(r *running) error {
 		}
 		r.request.Inputs = append(r.request.Inputs, job.Input{Binding: in.Binding, Data: data})
 		if !s.useInPlace(r, in, i, len(data), false) {
-			r.addIn(len(data))
+			r.in += len(data)
 		}
 	}
 	for i := range r.request.TexelsIn {
@@ -311,7 +309,7 @@ func (s *session) prepareInputs(r *running) error {
 			return err
 		}
 		r.request.TextureInputs[i].Texels = data
-		r.addIn(len(data))
+		r.in += len(data)
 	}
 	return nil
 }
@@ -344,7 +342,7 @@ func (s *session) prepareOutputs(r *running) error {
 		return err
 	}
 	r.inline = slices.Grow(r.inline[:0], counters+inline)[:counters+inline]
-	r.addOut(counters)
+	r.out += counters
 	rest := r.inline[counters:]
 	for i := range r.request.Out {
 		out := &r.request.Out[i]
@@ -355,7 +353,7 @@ func (s *session) prepareOutputs(r *running) error {
 		r.request.Outputs = append(r.request.Outputs, job.Output{Binding: out.Binding, To: to})
 		if !s.useInPlace(r, out, i, len(to), true) {
 			s.hold(r, &out.Operand)
-			r.addOut(len(to))
+			r.out += len(to)
 		}
 	}
 	for i := range r.request.TexelsOut {
@@ -369,7 +367,7 @@ func (s *session) prepareOutputs(r *running) error {
 		}
 		r.request.TextureOutputs[i].To = to
 		s.hold(r, out)
-		r.addOut(len(to))
+		r.out += len(to)
 	}
 	return nil
 }
@@ -385,22 +383,8 @@ func (s *session) outputOf(op *wire.Operand, rest *[]byte) ([]byte, error) {
 
 // hold keeps the memory of an operand that a job writes until that is done.
 func (s *session) hold(r *running, op *wire.Operand) {
-	if m := s.objects.memories[op.ID]; op.Place == wire.PlaceMemory && m != nil {
+	if m := s.objects.memoryOf(op); m != nil {
 		m.retain()
 		r.held = append(r.held, m)
 	}
-}
-
-// addIn counts an input that is copied.
-func (r *running) addIn(n int) {
-	r.in += n
-	r.bytes.in += n
-	r.bytes.copied += n
-}
-
-// addOut counts an output that is copied.
-func (r *running) addOut(n int) {
-	r.out += n
-	r.bytes.out += n
-	r.bytes.copied += n
 }

@@ -13,14 +13,10 @@ import (
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
-// objects are what a session has made or opened, by id. One goroutine uses them.
+// objects are what a session has made or opened, by kind and id. One goroutine uses them.
 type objects struct {
-	server   *Server
-	programs map[uint32]job.Program
-	memories map[uint32]*sharedMemory
-	buffers  map[uint32]*openBuffer
-	plans    map[uint32]*openPlan
-	textures map[uint32]openTexture
+	server *Server
+	all    [wire.KindTexture + 1]map[uint32]object
 
 	memory, device quota // shared memory; textures, and buffers and plans without a name
 
@@ -28,10 +24,16 @@ type objects struct {
 	total, bytes atomic.Int64
 }
 
+// object is one of them.
+type object interface {
+	kind() wire.Kind  // also of the zero object
+	close(o *objects) // ends the session's use of it
+}
+
 func newObjects(server *Server) *objects {
-	o := &objects{
-		server: server, programs: map[uint32]job.Program{}, memories: map[uint32]*sharedMemory{},
-		buffers: map[uint32]*openBuffer{}, plans: map[uint32]*openPlan{}, textures: map[uint32]openTexture{},
+	o := &objects{server: server}
+	for kind := range o.all {
+		o.all[kind] = map[uint32]object{}
 	}
 	limits := &server.options.Limits
 	o.memory = quota{what: "shared memory", limit: limits.Memory, all: &o.bytes}
@@ -39,11 +41,19 @@ func newObjects(server *Server) *objects {
 	return o
 }
 
-// found returns an object of the session by its id.
-func found[T any](all map[uint32]T, kind wire.Kind, id uint32) (v T, err error) {
-	v, ok := all[id]
+func (o *objects) get(kind wire.Kind, id uint32) (object, error) {
+	of, ok := o.all[kind][id]
 	if !ok {
-		err = notFound(kindNames[kind], id)
+		return nil, reject(wire.CodeNotFound, "the session has no %s %d", kindNames[kind], id)
+	}
+	return of, nil
+}
+
+// found returns an object of the session by its id.
+func found[T object](o *objects, id uint32) (v T, err error) {
+	of, err := o.get(v.kind(), id)
+	if err == nil {
+		v = of.(T)
 	}
 	return v, err
 }
@@ -51,15 +61,17 @@ func found[T any](all map[uint32]T, kind wire.Kind, id uint32) (v T, err error) 
 // Program, Buffer and Texture return objects of the session, for a job.
 
 func (o *objects) Program(id uint32) (job.Program, error) {
-	return found(o.programs, wire.KindProgram, id)
+	p, err := found[openProgram](o, id)
+	return p.Program, err
 }
 
 func (o *objects) Texture(id uint32) (job.Texture, error) {
-	return found(o.textures, wire.KindTexture, id)
+	t, err := found[openTexture](o, id)
+	return t.Texture, err
 }
 
 func (o *objects) Buffer(id uint32) (job.Bindable, error) {
-	b, err := found(o.buffers, wire.KindBuffer, id)
+	b, err := found[*openBuffer](o, id)
 	if err != nil {
 		return nil, err
 	}
@@ -67,67 +79,44 @@ func (o *objects) Buffer(id uint32) (job.Bindable, error) {
 }
 
 // admit returns an error where id cannot be the next object of a kind.
-func admit[T any](o *objects, all map[uint32]T, kind wire.Kind, id uint32) error {
-	if _, taken := all[id]; taken {
+func (o *objects) admit(kind wire.Kind, id uint32) error {
+	if _, taken := o.all[kind][id]; taken {
 		return reject(wire.CodeExists, "the session has a %s %d already", kindNames[kind], id)
 	}
-	if limit := int(o.server.options.Limits.Objects); len(all) >= limit {
+	if limit := int(o.server.options.Limits.Objects); len(o.all[kind]) >= limit {
 		return &wire.Error{Code: wire.CodeQuota, Message: "the session has as many objects of this kind as it may", Hint: "release some"}
 	}
 	return nil
 }
 
+// add adds an object under an id that was admitted.
+func (o *objects) add(id uint32, of object) {
+	o.all[of.kind()][id] = of
+	o.total.Add(1)
+}
+
 // drop ends the session's use of one object.
-func (o *objects) drop(kind wire.Kind, id uint32) (err error) {
-	switch kind {
-	case wire.KindProgram:
-		err = drop(o.programs, kind, id, job.Program.Release)
-	case wire.KindMemory:
-		err = drop(o.memories, kind, id, o.closeMemory)
-	case wire.KindBuffer:
-		err = drop(o.buffers, kind, id, o.closeBuffer)
-	case wire.KindPlan:
-		err = drop(o.plans, kind, id, o.closePlan)
-	case wire.KindTexture:
-		err = drop(o.textures, kind, id, o.closeTexture)
-	}
+func (o *objects) drop(kind wire.Kind, id uint32) error {
+	of, err := o.get(kind, id)
 	if err == nil {
+		delete(o.all[kind], id)
 		o.total.Add(-1)
+		of.close(o)
 	}
 	return err
 }
 
-func drop[T any](all map[uint32]T, kind wire.Kind, id uint32, free func(T)) error {
-	v, err := found(all, kind, id)
-	if err == nil {
-		free(v)
-		delete(all, id)
-	}
-	return err
-}
-
-func (o *objects) closeMemory(m *sharedMemory) {
-	o.memory.give(uint64(len(m.bytes)))
-	m.release()
-}
-
-var kindNames = map[wire.Kind]string{
+var kindNames = [...]string{
 	wire.KindProgram: "program", wire.KindMemory: "memory", wire.KindBuffer: "buffer", wire.KindPlan: "plan",
 	wire.KindTexture: "texture",
 }
 
 // release ends the use of all objects.
 func (o *objects) release() {
-	dropAll(o, wire.KindProgram, o.programs)
-	dropAll(o, wire.KindMemory, o.memories)
-	dropAll(o, wire.KindPlan, o.plans)
-	dropAll(o, wire.KindBuffer, o.buffers)
-	dropAll(o, wire.KindTexture, o.textures)
-}
-
-func dropAll[T any](o *objects, kind wire.Kind, all map[uint32]T) {
-	for id := range all {
-		_ = o.drop(kind, id)
+	for kind, all := range o.all {
+		for id := range all {
+			_ = o.drop(wire.Kind(kind), id)
+		}
 	}
 }
 
@@ -138,6 +127,22 @@ type sharedMemory struct {
 	inode  uint64
 	pinned *executor.Memory // its pages, where the device uses them in place; else nil
 	refs   atomic.Int32
+}
+
+func (*sharedMemory) kind() wire.Kind { return wire.KindMemory }
+
+func (m *sharedMemory) close(o *objects) {
+	o.memory.give(uint64(len(m.bytes)))
+	m.release()
+}
+
+// memoryOf returns the memory of an operand, or nil.
+func (o *objects) memoryOf(op *wire.Operand) *sharedMemory {
+	if op.Place != wire.PlaceMemory {
+		return nil
+	}
+	m, _ := found[*sharedMemory](o, op.ID)
+	return m
 }
 
 func (m *sharedMemory) retain() { m.refs.Add(1) }
@@ -173,9 +178,6 @@ func (s *Server) share(bytes []byte, inode uint64) *sharedMemory {
 // memory maps the memory of a client.
 func (s *session) memory(t *task, m *wire.Memory) (wire.Message, error) {
 	o := s.objects
-	if err := admit(o, o.memories, wire.KindMemory, m.ID); err != nil {
-		return nil, err
-	}
 	if err := o.memory.take(m.Size); err != nil {
 		return nil, err
 	}
@@ -186,8 +188,7 @@ func (s *session) memory(t *task, m *wire.Memory) (wire.Message, error) {
 	}
 	var info unix.Stat_t
 	_ = unix.Fstat(t.files[0], &info) // of a memfd, which Map has looked at: it does not fail
-	o.memories[m.ID] = s.server.share(bytes, info.Ino)
-	o.total.Add(1)
+	o.add(m.ID, s.server.share(bytes, info.Ino))
 	return &wire.Empty{}, nil
 }
 

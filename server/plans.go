@@ -72,8 +72,8 @@ func specOf(layers []conv2d.Layer) string {
 // newPlan makes a plan, after take has counted its bytes on the device, which is undone where it
 // fails.
 func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool, take func(int64) error) (*plan, error) {
-	o, programs := conv2d.PlanOptions{Exact: exact}, watched{s.cache, s.watch}
-	bytes, err := conv2d.PlanBytes(ctx, s.executor, programs, layers, o)
+	o := conv2d.PlanOptions{Exact: exact}
+	bytes, err := conv2d.PlanBytes(ctx, s.executor, s.programs, layers, o)
 	if err == nil {
 		err = take(bytes)
 	}
@@ -81,7 +81,7 @@ func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool,
 		return nil, err
 	}
 	s.watch.begin(onThread)
-	made, err := conv2d.NewPlan(ctx, s.executor, programs, layers, o)
+	made, err := conv2d.NewPlan(ctx, s.executor, s.programs, layers, o)
 	s.watch.end(onThread, true)
 	if err != nil {
 		_ = take(-bytes)
@@ -93,19 +93,14 @@ func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool,
 
 // plan makes or opens a plan.
 func (s *session) plan(t *task, m *wire.Plan) (wire.Message, error) {
-	o := s.objects
-	if err := admit(o, o.plans, wire.KindPlan, m.ID); err != nil {
-		return nil, err
-	}
 	opened, created, err := s.openPlan(t.context(), m)
 	if err != nil {
 		return nil, err
 	}
-	o.plans[m.ID] = opened
-	o.total.Add(1)
+	s.objects.add(m.ID, opened)
 	reply, err := opened.reply(t.context(), created)
 	if err != nil {
-		return nil, errors.Join(err, o.drop(wire.KindPlan, m.ID))
+		return nil, errors.Join(err, s.objects.drop(wire.KindPlan, m.ID))
 	}
 	if created && t.checkReply(len(wire.Append(nil, reply))) != nil { // the answer is an error
 		_ = s.server.plans.Delete(string(m.Name))
@@ -161,7 +156,9 @@ func (s *session) openNamedPlan(ctx context.Context, m *wire.Plan, layers []conv
 	return &openPlan{n.Value, n}, created, nil
 }
 
-func (o *objects) closePlan(p *openPlan) {
+func (*openPlan) kind() wire.Kind { return wire.KindPlan }
+
+func (p *openPlan) close(o *objects) {
 	if p.named != nil {
 		o.server.plans.Leave(p.named)
 		return
@@ -196,11 +193,11 @@ func (s *session) weights(t *task) error {
 	if err := wire.Decode(t.body, &m); err != nil {
 		return err
 	}
-	p, ok := s.objects.plans[m.Plan]
-	switch {
-	case !ok:
-		return notFound("plan", m.Plan)
-	case m.Version == 0:
+	p, err := found[*openPlan](s.objects, m.Plan)
+	if err != nil {
+		return err
+	}
+	if m.Version == 0 {
 		return reject(wire.CodeInvalid, "weights need a version that is not 0")
 	}
 	if err := s.server.awaitThread(t.context(), false); err != nil {
@@ -214,7 +211,6 @@ func (s *session) weights(t *task) error {
 		return nil
 	}
 	reply := &wire.WeightsReply{Uploaded: p.Info().Version != m.Version}
-	var err error
 	if reply.Uploaded {
 		err = s.setWeights(p.plan, &m)
 	}
@@ -264,7 +260,7 @@ func (s *session) submitRun(r *running) error {
 	if err := wire.Decode(r.task.body, &m); err != nil {
 		return err
 	}
-	p, err := found(s.objects.plans, wire.KindPlan, m.Plan)
+	p, err := found[*openPlan](s.objects, m.Plan)
 	if err != nil {
 		return err
 	}
@@ -317,11 +313,10 @@ func (s *session) prepareRun(r *running, m *wire.Run, p *openPlan) error {
 		}
 	}
 	if s.canRunInPlace(m) {
-		r.bytes = jobBytes{in: len(input), out: len(output)}
+		r.placed.in, r.placed.out = len(input), len(output)
 		return s.prepareRunOnDevice(r, m, p, input, output, true)
 	}
-	r.addIn(len(input))
-	r.addOut(len(output))
+	r.in, r.out = len(input), len(output)
 	if input != nil && output != nil {
 		r.run, err = p.JobOfBytes(input, output)
 		return err
@@ -382,7 +377,7 @@ func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input
 // memory for bytes.
 func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written, inPlace bool) (*executor.Memory, error) {
 	if inPlace && o.Place == wire.PlaceMemory {
-		return s.objects.memories[o.ID].pinned, nil
+		return s.pinned(o), nil
 	}
 	if o.Place != wire.PlaceBuffer {
 		if len(bytes) == 0 {

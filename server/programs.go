@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -54,27 +55,26 @@ func (l *library) add(s *shader.Source) {
 	}
 }
 
+// openProgram is a program of a session.
+type openProgram struct{ job.Program }
+
+func (openProgram) kind() wire.Kind    { return wire.KindProgram }
+func (p openProgram) close(_ *objects) { p.Release() }
+
 // program gets a program for the session.
 func (s *session) program(t *task, m *wire.Program) (wire.Message, error) {
-	o := s.objects
-	if err := admit(o, o.programs, wire.KindProgram, m.ID); err != nil {
-		return nil, err
-	}
 	source, err := s.server.sourceOf(m)
 	if err != nil {
 		return nil, err
 	}
-	s.server.watch.begin(compiling)
-	program, err := s.server.device.Get(t.context(), source)
-	s.server.watch.end(compiling, isMade(program, err))
+	program, err := s.server.programs.Get(t.context(), source)
 	if err != nil {
 		return nil, err
 	}
 	if m.Form != wire.FormName {
 		t.named = source
 	}
-	o.programs[m.ID] = program
-	o.total.Add(1)
+	s.objects.add(m.ID, openProgram{program})
 	return &wire.ProgramReply{Key: program.Key(), Origin: uint8(program.Origin()), Interface: program.Interface()}, nil
 }
 

@@ -29,7 +29,7 @@ import (
 // called from any goroutine.
 type Server struct {
 	context  *glctx.Context
-	cache    *cache.Cache
+	programs watched
 	executor *executor.Executor
 	device   *local.Device // that has both
 	options  Options
@@ -55,11 +55,11 @@ type Server struct {
 		sessions map[*session]struct{}
 		next     uint64 // number of the next session
 		draining bool
-		stopped  error         // why Serve ends; nil: it does not
-		stop     chan struct{} // closed with stopped
 		idle     *time.Timer
 	}
-	ended sync.WaitGroup // connections
+	serving context.Context         // ends where the server does by itself; its cause is why
+	stop    context.CancelCauseFunc // of serving
+	ended   sync.WaitGroup          // connections
 }
 
 // Listener has the connections of clients: see [Listen].
@@ -89,7 +89,7 @@ type counts struct {
 // them after Serve has returned, except after a LostError.
 func New(c *glctx.Context, programs *cache.Cache, e *executor.Executor, o Options) *Server {
 	o = o.withDefaults()
-	s := &Server{context: c, cache: programs, executor: e, options: o, started: time.Now(), library: newLibrary(), lobby: socket.NewLobby()}
+	s := &Server{context: c, executor: e, options: o, started: time.Now(), library: newLibrary(), lobby: socket.NewLobby()}
 	s.limits = c.Info().Limits
 	s.zeroCopy = c.Info().PinnedMemory() && !o.CopyMemory
 	s.turns = newTurns(e.Capacity())
@@ -103,8 +103,9 @@ func New(c *glctx.Context, programs *cache.Cache, e *executor.Executor, o Option
 	s.device.NewMemory = s.newMemory
 	s.plans = named.NewRegistry[*plan]("plan", int64(o.Limits.Named), o.NamedTime, nil)
 	s.watch = newWatchdog(o.HangTime, o.CompileTime, c.Compiling, s.lose)
+	s.programs = watched{programs, s.watch}
 	s.mu.sessions = map[*session]struct{}{}
-	s.mu.stop = make(chan struct{})
+	s.serving, s.stop = context.WithCancelCause(context.Background())
 	return s
 }
 
@@ -120,14 +121,12 @@ func (s *Server) Serve(ctx context.Context, l Listener) error {
 	var err error
 	select {
 	case <-ctx.Done():
-	case <-s.mu.stop:
+	case <-s.serving.Done():
 	case err = <-failed:
 	}
 	l.Close()
 	s.drain()
-	s.mu.Lock()
-	err = cmp.Or(s.mu.stopped, err)
-	s.mu.Unlock()
+	err = cmp.Or(context.Cause(s.serving), err)
 	if !errors.As(err, new(*LostError)) {
 		s.release()
 	}
@@ -188,11 +187,11 @@ func (s *Server) admit(made *session) *wire.Error {
 
 // refusal returns the error for a new session, which it counts, or nil. mu is held.
 func (s *Server) refusal() (refusal *wire.Error) {
-	lost, isLost := errors.AsType[*LostError](s.mu.stopped)
+	draining, lost := s.isDraining(), s.lost()
 	switch {
-	case isLost:
+	case lost != nil:
 		refusal = lost.reply()
-	case s.mu.draining:
+	case draining:
 		refusal = reject(wire.CodeDraining, "the server shuts down")
 	case s.isFull():
 		refusal = reject(wire.CodeQuota, "the server has %d sessions already", s.options.Sessions)
@@ -202,6 +201,9 @@ func (s *Server) refusal() (refusal *wire.Error) {
 	s.counts.refused.Add(1)
 	return refusal
 }
+
+// isDraining reports whether the server ends. mu is held.
+func (s *Server) isDraining() bool { return s.mu.draining || s.serving.Err() != nil }
 
 // isFull reports whether there is no place for one more session. Those that have ended, and have work on
 // the GPU still, take places of their own: they may wait for the compile of another one. mu is held.
@@ -240,24 +242,17 @@ func (s *Server) exitIdle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.mu.sessions) == 0 {
-		s.stopLocked(ErrIdle)
-	}
-}
-
-// stopLocked makes Serve return with err. Only the first call has an effect. mu is held.
-func (s *Server) stopLocked(err error) {
-	if s.mu.stopped == nil {
-		s.mu.stopped = err
-		s.mu.draining = true
-		close(s.mu.stop)
+		s.stop(ErrIdle)
 	}
 }
 
 // lose ends the server, because the context cannot be used any more.
-func (s *Server) lose(reason string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stopLocked(&LostError{reason})
+func (s *Server) lose(reason string) { s.stop(&LostError{reason}) }
+
+// lost returns the loss that ended the server, or nil.
+func (s *Server) lost() *LostError {
+	lost, _ := errors.AsType[*LostError](context.Cause(s.serving))
+	return lost
 }
 
 const drainTime = 30 * time.Second
@@ -271,12 +266,12 @@ func (s *Server) drain() {
 	for each := range s.mu.sessions {
 		sessions = append(sessions, each)
 	}
-	lost, isLost := errors.AsType[*LostError](s.mu.stopped)
 	s.mu.Unlock()
+	lost := s.lost()
 	s.lobby.Close()
 	ended := make(chan struct{})
 	for _, each := range sessions {
-		if isLost {
+		if lost != nil {
 			go each.abort(lost.reply())
 		} else {
 			go each.drain()
@@ -287,7 +282,7 @@ func (s *Server) drain() {
 		close(ended)
 	}()
 	limit := drainTime
-	if isLost {
+	if lost != nil {
 		limit = abortTime
 	}
 	select {

@@ -76,7 +76,7 @@ func (s *Server) Status() Status {
 		UptimeSeconds: time.Since(s.started).Seconds(),
 		Device:        s.options.Device.Number, Devices: s.options.Device.Count, UUID: s.options.Device.UUID,
 		GPU: info.GPU, Driver: info.Driver, ZeroCopy: s.zeroCopy, Sessions: []SessionStatus{},
-		Counters: s.counters(), Failures: s.failures.list(), Cache: s.cache.Stats(), Executor: s.executor.Stats(),
+		Counters: s.counters(), Failures: s.failures.list(), Cache: s.programs.Stats(), Executor: s.executor.Stats(),
 	}
 	var buffers, plans int64
 	status.NamedBuffers, buffers = s.buffers.Count()
@@ -84,7 +84,7 @@ func (s *Server) Status() Status {
 	status.NamedBytes = buffers + plans
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status.Draining = s.mu.draining
+	status.Draining = s.isDraining()
 	for each := range s.mu.sessions {
 		status.Sessions = append(status.Sessions, each.status())
 	}

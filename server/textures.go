@@ -12,17 +12,21 @@ import (
 )
 
 // openTexture is a texture of a session.
-type openTexture interface {
+type openTexture struct {
 	job.Texture
-	Wait(context.Context) error // for the jobs before that use it
+	waiter
+}
+
+func (openTexture) kind() wire.Kind { return wire.KindTexture }
+
+func (t openTexture) close(o *objects) {
+	o.device.give(roomOf(t.Shape()))
+	t.Release()
 }
 
 // texture makes a texture. What of the request reaches the driver is a shape that it has.
 func (s *session) texture(_ *task, m *wire.Texture) (wire.Message, error) {
 	o := s.objects
-	if err := admit(o, o.textures, wire.KindTexture, m.ID); err != nil {
-		return nil, err
-	}
 	shape, err := m.Shape.Check(s.server.context.Info().Textures)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", job.ErrInvalid, err)
@@ -41,8 +45,7 @@ func (s *session) texture(_ *task, m *wire.Texture) (wire.Message, error) {
 		o.device.give(size)
 		return nil, err
 	}
-	o.textures[m.ID] = t.(openTexture)
-	o.total.Add(1)
+	o.add(m.ID, openTexture{t, t.(waiter)})
 	return &wire.TextureReply{ByClass: isByClass(t)}, nil
 }
 
@@ -54,11 +57,6 @@ func roomOf(s texel.Shape) (bytes uint64) {
 		bytes += uint64((w*s.Format.Bytes() + 63) &^ 63 * ((h + 3) &^ 3) * d)
 	}
 	return bytes
-}
-
-func (o *objects) closeTexture(t openTexture) {
-	o.device.give(roomOf(t.Shape()))
-	t.Release()
 }
 
 // isByClass reports whether there are formats of the size of a texture's that its images cannot
@@ -79,7 +77,7 @@ func (s *session) copyTexels(t *task, m *wire.Copy) error {
 	if of == host {
 		host, writes = &m.To, false
 	}
-	texture, err := found(s.objects.textures, wire.KindTexture, of.ID)
+	texture, err := found[openTexture](s.objects, of.ID)
 	if err != nil {
 		return err
 	}

@@ -56,16 +56,16 @@ func (j *jobTimes) mark(step jobStep) {
 
 // report gives the tracer the events of a job that was answered. Steps that it has not
 // reached, as by an error, have none.
-func (j *jobTimes) report(t *task, bytes jobBytes) {
+func (j *jobTimes) report(r *running) {
 	if j == nil {
 		return
 	}
-	job := trace.NewTask()
+	t, job := r.task, trace.NewTask()
 	j.tracer.Event(trace.Event{
 		Lane: trace.Server, Task: job, Name: trace.Serve, Program: t.program, Begin: j.at[jobReceived], Took: j.at[jobReplied].Sub(j.at[jobReceived]),
 		Attrs: []trace.Attr{
 			trace.String("client", t.s.client), trace.Int("session", int64(t.s.id)), trace.Int("request", int64(t.header.Request)),
-			trace.Int("bytes_in", int64(bytes.in)), trace.Int("bytes_out", int64(bytes.out)), trace.Int("bytes_copied", int64(bytes.copied)),
+			trace.Int("bytes_in", int64(r.in+r.placed.in)), trace.Int("bytes_out", int64(r.out+r.placed.out)), trace.Int("bytes_copied", int64(r.in+r.out)),
 		},
 	})
 	begin := j.at[jobReceived]

@@ -130,16 +130,11 @@ type watched struct {
 	watch *watchdog
 }
 
-// Get gets a program.
+// Get gets a program. Where the GPU's thread has made it that is progress: that one does not compile may
+// be remembered.
 func (w watched) Get(ctx context.Context, source *shader.Source) (h *cache.Handle, err error) {
 	w.watch.begin(compiling)
 	h, err = w.Cache.Get(ctx, source)
-	w.watch.end(compiling, isMade(h, err))
+	w.watch.end(compiling, err == nil && h.Origin() != job.Resident)
 	return h, err
-}
-
-// isMade reports whether the GPU's thread has made a program. That one does not compile may be
-// remembered.
-func isMade(p job.Program, err error) bool {
-	return err == nil && p.Origin() != job.Resident
 }
