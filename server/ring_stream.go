@@ -31,18 +31,14 @@ func (s *session) openRing(t *task, m *wire.Ring) (wire.Message, error) {
 	if s.mu.ring != nil {
 		return nil, reject(wire.CodeExists, "the session has a ring already")
 	}
-	if m.Size < ring.MinSize || m.Size > ring.MaxSize {
-		return nil, reject(wire.CodeInvalid, "a ring of %d bytes: a power of 2 from %d to %d is needed", m.Size, ring.MinSize, ring.MaxSize)
+	if err := ring.Check(int(m.Size)); err != nil {
+		return nil, err
 	}
 	memory, err := socket.Map(t.files[0], uint64(ring.Bytes(int(m.Size))))
 	if err != nil {
 		return nil, err
 	}
-	made, err := ring.New(ring.Server, memory, int(m.Size), s.wakeClient)
-	if err != nil {
-		_ = socket.Unmap(memory)
-		return nil, err
-	}
+	made := ring.New(ring.Server, memory, int(m.Size), s.wakeClient)
 	unread := func(err error) { go s.abort(asReply(fmt.Errorf("the ring of replies: %w", err), wire.CodeQuota)) }
 	r := &ringStream{made, newOutbox(made, s.server.options.ReadTime, unread), memory}
 	s.mu.ring = r

@@ -253,15 +253,15 @@ func TestAFrameThatIsNotTaken(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	c.sending.held <- struct{}{} // what wrote the frame has ended
-	<-c.sending.held
+	c.sending <- struct{}{} // what wrote the frame has ended
+	<-c.sending
 }
 
 // TestWhatIsLeftForLaterComesFirst has releases while another frame is written: they are before what
 // is asked for next, which may need their place.
 func TestWhatIsLeftForLaterComesFirst(t *testing.T) {
 	c := silent(t, nil)
-	c.sending.held <- struct{}{}
+	c.sending <- struct{}{}
 	const releases = 10
 	for id := range uint32(releases) {
 		c.release(wire.KindBuffer, id, false)
@@ -269,7 +269,7 @@ func TestWhatIsLeftForLaterComesFirst(t *testing.T) {
 	done := make(chan struct{})
 	go func() { _, _ = c.NewBuffer(t.Context(), 4096); close(done) }()
 	time.Sleep(10 * time.Millisecond) // mostly it waits then
-	<-c.sending.held
+	<-c.sending
 	for asked := uint64(0); asked == 0; time.Sleep(time.Millisecond) {
 		c.mu.Lock()
 		for _, w := range c.mu.calls {
@@ -290,15 +290,7 @@ func TestWhatIsLeftForLaterComesFirst(t *testing.T) {
 func rings(t *testing.T) (mine, theirs *ring.Ring) {
 	t.Helper()
 	memory, nothing := make([]byte, ring.Bytes(ring.MinSize)), func() error { return nil }
-	mine, err := ring.New(ring.Client, memory, ring.MinSize, nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err = ring.New(ring.Server, memory, ring.MinSize, nothing)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mine, theirs
+	return ring.New(ring.Client, memory, ring.MinSize, nothing), ring.New(ring.Server, memory, ring.MinSize, nothing)
 }
 
 // TestALargeJobBehindTheRing waits until what is in the ring is answered: its context, its release
@@ -306,7 +298,7 @@ func rings(t *testing.T) (mine, theirs *ring.Ring) {
 func TestALargeJobBehindTheRing(t *testing.T) {
 	mine, _ := rings(t)
 	c := silent(t, nil)
-	c.sending.ring = &clientRing{Ring: mine}
+	c.ring.Store(&clientRing{Ring: mine})
 	of := func(outputs int) *job.Job {
 		return &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, outputs)}, {Binding: 1, To: make([]byte, 4)}}}
 	}
@@ -323,8 +315,8 @@ func TestALargeJobBehindTheRing(t *testing.T) {
 		}
 	})
 	soon(t, "Release", large.Release)
-	c.sending.held <- struct{}{} // what waited for its turn does not any more
-	<-c.sending.held
+	c.sending <- struct{}{} // what waited for its turn does not any more
+	<-c.sending
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.inRing != 1 || c.mu.inSocket != 0 {
@@ -337,7 +329,7 @@ func TestALargeJobBehindTheRing(t *testing.T) {
 func TestWhatIsMadeByTheSocketIsReleasedByIt(t *testing.T) {
 	mine, theirs := rings(t)
 	c := silent(t, nil)
-	c.sending.ring = &clientRing{Ring: mine}
+	c.ring.Store(&clientRing{Ring: mine})
 	for name, ask := range map[string]func(ctx context.Context) error{
 		"memory": func(ctx context.Context) error { _, err := c.NewMemory(ctx, 4096); return err },
 		"plan":   func(ctx context.Context) error { _, err := c.OpenPlan(ctx, "", false, "gemm:4x4x4"); return err },

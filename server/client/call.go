@@ -30,7 +30,7 @@ type call struct {
 	frame   *[]byte                 // until it is sent
 	weight  int64                   // of the client's backlog
 	backlog *semaphore.Weighted     // of the client, where the call takes some
-	slots   chan struct{}           // likewise, of a slot
+	slots   *semaphore.Weighted     // likewise, of a slot
 	limit   time.Duration           // for the reply
 	due     time.Time               // when it has come at the latest
 	seen    uint64                  // Client.mu.replies when it was sent
@@ -59,7 +59,7 @@ func (w *call) leave() {
 		w.backlog.Release(w.weight)
 	}
 	if w.slots != nil {
-		<-w.slots
+		w.slots.Release(1)
 	}
 }
 
@@ -83,7 +83,7 @@ func (c *Client) forget(w *call) bool {
 
 // wait waits for the reply.
 func (c *Client) wait(ctx context.Context, w *call) error {
-	if r := c.polled.Load(); r != nil {
+	if r := c.ring.Load(); r != nil && r.spins {
 		c.poll(r, w)
 	}
 	w.awaited.Store(true)

@@ -57,17 +57,13 @@ type Client struct {
 	conn     *socket.Conn
 	options  Options
 	welcome  Welcome
-	slots    chan struct{}       // one for each unanswered job that the server allows
+	slots    *semaphore.Weighted // unanswered jobs that the server allows
 	backlog  *semaphore.Weighted // bytes of unanswered requests, less than a server reads ahead: it reads all cancels
 	staging  staging
 	memories memories
 
-	polled atomic.Pointer[clientRing] // a goroutine that waits polls it first; nil: no ring, or few CPUs
-
-	sending struct {
-		held chan struct{} // has a token while a frame is written
-		ring *clientRing   // nil: none
-	}
+	ring    atomic.Pointer[clientRing] // nil: none. It goes while sending and ring.taking are held
+	sending chan struct{}              // has a token while a frame is written
 
 	mu struct {
 		sync.Mutex
@@ -76,7 +72,6 @@ type Client struct {
 		request  uint64
 		ids      [wire.KindTexture + 1]uint32 // the last one of each kind
 		ended    error                        // why the session ended; nil: it has not
-		ring     *clientRing                  // nil: none
 		inRing   int                          // unanswered requests by the ring that are ordered
 		inSocket int                          // and by the socket
 		replies  uint64                       // that have come, and wakes
@@ -148,8 +143,7 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{conn: conn, options: o, backlog: semaphore.NewWeighted(wire.MaxBacklog * 3 / 4), done: make(chan struct{})}
-	c.sending.held = make(chan struct{}, 1)
+	c := &Client{conn: conn, options: o, backlog: semaphore.NewWeighted(wire.MaxBacklog * 3 / 4), sending: make(chan struct{}, 1), done: make(chan struct{})}
 	c.mu.calls, c.mu.fewer = map[uint64]*call{}, sync.NewCond(&c.mu.Mutex)
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
 	err = c.hello(&o)
@@ -161,7 +155,7 @@ func dial(ctx context.Context, o Options) (*Client, error) {
 		conn.CloseFiles()
 		return nil, err
 	}
-	c.slots = make(chan struct{}, max(1, c.welcome.Limits.Jobs))
+	c.slots = semaphore.NewWeighted(int64(max(1, c.welcome.Limits.Jobs)))
 	go c.read()
 	if o.Ring != 0 {
 		if err := c.openRing(ctx, o.Ring); err != nil {
@@ -278,17 +272,14 @@ func (c *Client) end(err error) {
 	c.mu.ended = err
 	calls := c.mu.calls
 	c.mu.calls = map[uint64]*call{}
-	ring := c.mu.ring
 	if c.mu.check != nil {
 		c.mu.check.Stop()
 	}
-	if ring != nil {
-		c.mu.fewer.Broadcast()
-	}
+	c.mu.fewer.Broadcast()
 	c.mu.Unlock()
 	c.conn.Close()
-	if ring != nil {
-		_ = ring.Close()
+	if r := c.ring.Load(); r != nil {
+		_ = r.Close()
 	}
 	for _, each := range calls {
 		each.finish(nil, err)

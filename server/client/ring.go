@@ -19,49 +19,29 @@ import (
 type clientRing struct {
 	*ring.Ring
 	memory []byte
-
-	taking struct {
-		sync.Mutex      // held by the goroutine that takes replies
-		freed      bool // the memory is unmapped
-	}
+	spins  bool       // a goroutine that waits polls it first
+	taking sync.Mutex // held by the goroutine that takes replies
 }
 
 // openRing makes the ring and passes it to the server. Later requests go by it.
 func (c *Client) openRing(ctx context.Context, size int) error {
-	if size < ring.MinSize || size > ring.MaxSize {
-		return fmt.Errorf("%w: a ring of %d bytes", job.ErrInvalid, size)
+	if err := ring.Check(size); err != nil {
+		return fmt.Errorf("%w: %w", job.ErrInvalid, err)
 	}
 	file, memory, err := socket.NewMemory("shadercache ring", ring.Bytes(size))
 	if err != nil {
 		return err
 	}
-	wake, err := wire.AppendFrame(nil, wire.TypeWake, 0, &wire.Empty{})
-	if err != nil {
-		return errors.Join(err, file.Close(), socket.Unmap(memory))
-	}
-	made, err := ring.New(ring.Client, memory, size, func() error { return c.conn.Write(wake) })
-	if err != nil {
-		_ = file.Close()
-	} else {
-		err = c.do(ctx, wire.TypeRing, &wire.Ring{Size: uint32(size)}, &wire.Empty{}, file)
-	}
-	if err != nil {
+	wake, _ := wire.AppendFrame(nil, wire.TypeWake, 0, &wire.Empty{})
+	if err := c.do(ctx, wire.TypeRing, &wire.Ring{Size: uint32(size)}, &wire.Empty{}, file); err != nil {
 		return errors.Join(err, socket.Unmap(memory))
 	}
+	made := ring.New(ring.Client, memory, size, func() error { return c.conn.Write(wake) })
 	made.Arm()
-	r := &clientRing{Ring: made, memory: memory}
-	c.mu.Lock()
-	c.mu.ring = r
-	ended := c.mu.ended != nil
-	c.mu.Unlock()
-	if ended {
+	r := &clientRing{Ring: made, memory: memory, spins: ring.Spins()}
+	c.ring.Store(r)
+	if c.Err() != nil {
 		_ = r.Close()
-	}
-	c.sending.held <- struct{}{}
-	c.sending.ring = r
-	<-c.sending.held
-	if ring.Spins() {
-		c.polled.Store(r)
 	}
 	return nil
 }
@@ -69,9 +49,7 @@ func (c *Client) openRing(ctx context.Context, size int) error {
 // readRing passes replies to their calls, when the server wakes the client. It does not spin: a
 // goroutine that waits for a reply does, and takes replies itself.
 func (c *Client) readRing() {
-	c.mu.Lock()
-	r := c.mu.ring
-	c.mu.Unlock()
+	r := c.ring.Load()
 	if r == nil {
 		return
 	}
@@ -121,7 +99,7 @@ func (c *Client) poll(r *clientRing, w *call) {
 		return
 	}
 	defer r.taking.Unlock()
-	if r.taking.freed {
+	if c.ring.Load() == nil {
 		return
 	}
 	r.Disarm()
@@ -142,15 +120,14 @@ func (c *Client) poll(r *clientRing, w *call) {
 
 // closeRing frees the ring after the end of the session.
 func (c *Client) closeRing() {
-	c.sending.held <- struct{}{}
-	defer func() { <-c.sending.held }()
-	r := c.sending.ring
+	c.sending <- struct{}{}
+	defer func() { <-c.sending }()
+	r := c.ring.Load()
 	if r == nil {
 		return
 	}
-	c.sending.ring = nil
 	r.taking.Lock()
 	defer r.taking.Unlock()
-	r.taking.freed = true
+	c.ring.Store(nil)
 	_ = socket.Unmap(r.memory)
 }

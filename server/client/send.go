@@ -45,14 +45,10 @@ func (c *Client) take(ctx context.Context, w *call, weight int64) error {
 		return err
 	}
 	if w.sent.IsTimed() {
-		select {
-		case c.slots <- struct{}{}:
-			w.slots = c.slots
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-c.done:
-			return c.Err()
+		if err := c.slots.Acquire(ctx, 1); err != nil {
+			return err
 		}
+		w.slots = c.slots
 	}
 	err := c.backlog.Acquire(ctx, weight)
 	if err == nil {
@@ -71,9 +67,9 @@ func (c *Client) startLater(w *call, m wire.Message) {
 	first := len(c.mu.later) == 1
 	c.mu.Unlock()
 	if c.holdSending(over) {
-		<-c.sending.held
+		<-c.sending
 	} else if first {
-		go func() { c.holdSending(nil); <-c.sending.held }()
+		go func() { c.holdSending(nil); <-c.sending }()
 	}
 }
 
@@ -85,10 +81,10 @@ var over = func() <-chan struct{} { c := make(chan struct{}); close(c); return c
 func (c *Client) holdSending(done <-chan struct{}) bool {
 	for {
 		select {
-		case c.sending.held <- struct{}{}:
+		case c.sending <- struct{}{}:
 		default:
 			select {
-			case c.sending.held <- struct{}{}:
+			case c.sending <- struct{}{}:
 			case <-done:
 				return false
 			}
@@ -130,15 +126,15 @@ func (c *Client) startHeld(w *call, m wire.Message, files []*os.File) error {
 
 // send writes the frame. What there is no room for a goroutine writes.
 func (c *Client) send(w *call, m wire.Message, files []*os.File) (err error) {
-	waits, written, frame := false, 0, *w.frame
+	waits, written, frame, r := false, 0, *w.frame, c.ring.Load()
 	wire.SetRequest(frame, w.request)
-	if c.sending.ring != nil && len(files) == 0 {
-		w.byRing, waits = c.goesByRing(w, m, len(frame))
+	if r != nil && len(files) == 0 {
+		w.byRing, waits = c.goesByRing(r, w, m, len(frame))
 	}
 	switch {
 	case waits || len(files) > 0:
 	case w.byRing:
-		written, err = c.sending.ring.TryWrite(frame)
+		written, err = r.TryWrite(frame)
 	default:
 		written, err = c.conn.TryWrite(frame)
 	}
@@ -161,7 +157,7 @@ func (c *Client) sendRest(w *call, rest []byte, waits bool, files []*os.File) {
 	}
 	var err error
 	if w.byRing {
-		err = c.sending.ring.WriteAll(rest)
+		err = c.ring.Load().WriteAll(rest)
 	} else {
 		err = c.conn.Write(rest, files...)
 	}
@@ -176,7 +172,7 @@ func (c *Client) sendRest(w *call, rest []byte, waits bool, files []*os.File) {
 func (c *Client) sent(w *call, files []*os.File) {
 	closeFiles(files)
 	frames.Put(w.frame)
-	<-c.sending.held
+	<-c.sending
 }
 
 func closeFiles(files []*os.File) {
@@ -205,7 +201,7 @@ const readRest = time.Second
 // goesByRing reports whether a request goes by the ring, where it and its reply fit. Requests of
 // which the order counts are unanswered by one of ring and socket at a time: between the two there
 // is no order. It reports too whether a large one has to wait for others by the ring.
-func (c *Client) goesByRing(w *call, m wire.Message, size int) (byRing, waits bool) {
+func (c *Client) goesByRing(r *clientRing, w *call, m wire.Message, size int) (byRing, waits bool) {
 	const head = 64   // more than a reply has before its operands
 	bySocket := false // as what is made so, where no job is in the ring: else the two have no order
 	switch m := m.(type) {
@@ -218,7 +214,6 @@ func (c *Client) goesByRing(w *call, m wire.Message, size int) (byRing, waits bo
 	case *wire.Copy:
 		w.room = m.To.Inline()
 	}
-	r := c.sending.ring
 	fits := r.Fits(size) && r.Fits(head+w.room)
 	switch w.sent {
 	case wire.TypeProgram, wire.TypePlan, wire.TypeStatus: // whose replies may be large

@@ -64,22 +64,24 @@ type Ring struct {
 	frame   []byte // of Next, reused
 }
 
-// New returns the end of a side over zeroed memory of Bytes(size) bytes. wake has the other
-// side call Wake, or look at its ring.
-func New(side Side, memory []byte, size int, wake func() error) (*Ring, error) {
+// Check returns an error for a size that no ring has.
+func Check(size int) error {
 	if size < MinSize || size > MaxSize || bits.OnesCount(uint(size)) != 1 {
-		return nil, fmt.Errorf("a ring of %d bytes: a power of 2 from %d to %d is needed", size, MinSize, MaxSize)
+		return fmt.Errorf("a ring of %d bytes: a power of 2 from %d to %d is needed", size, MinSize, MaxSize)
 	}
-	if len(memory) < Bytes(size) {
-		return nil, fmt.Errorf("a ring of %d bytes in memory of %d", size, len(memory))
-	}
+	return nil
+}
+
+// New returns the end of a side over zeroed memory of Bytes(size) bytes; Check allows the size. wake
+// has the other side call Wake, or look at its ring.
+func New(side Side, memory []byte, size int, wake func() error) *Ring {
 	requests := newHalf(memory, 0, memory[headerBytes:headerBytes+size])
 	replies := newHalf(memory, halfBytes, memory[headerBytes+size:headerBytes+2*size])
 	r := &Ring{in: requests, out: replies, woken: make(chan struct{}, 1), wake: wake}
 	if side == Client {
 		r.in, r.out = replies, requests
 	}
-	return r, nil
+	return r
 }
 
 // newHalf returns the direction whose fields start at an offset. Memory that is mapped
