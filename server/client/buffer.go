@@ -126,7 +126,7 @@ func (c *Client) upload(ctx context.Context, data []byte, m *wire.Copy, released
 // download sends a copy to dst, from an object that may be released.
 func (c *Client) download(ctx context.Context, dst []byte, m *wire.Copy, released *atomic.Bool) (version uint64, err error) {
 	staging := &Pending{c: c}
-	if m.To, err = staging.output(ctx, dst); err == nil {
+	if m.To, err = staging.output(ctx, dst, nil); err == nil {
 		version, err = c.copy(ctx, m, staging, released)
 	}
 	if err == nil {

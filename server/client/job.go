@@ -65,10 +65,7 @@ func (p *Pending) operands(ctx context.Context, m *wire.Job) error {
 		if err != nil {
 			return err
 		}
-		if out.Read != nil {
-			p.reads = append(p.reads, readOutput{to, out.Read})
-		}
-		operand, err := p.output(ctx, to)
+		operand, err := p.output(ctx, to, out.Read)
 		if err != nil {
 			return err
 		}
@@ -103,10 +100,7 @@ func (p *Pending) texels(ctx context.Context, m *wire.Job) error {
 		if err != nil {
 			return err
 		}
-		if read != nil {
-			p.reads = append(p.reads, readOutput{to, read})
-		}
-		operand, err := p.output(ctx, to)
+		operand, err := p.output(ctx, to, read)
 		if err != nil {
 			return err
 		}

@@ -24,10 +24,8 @@ import (
 // a job that failed by its deadline, or was cancelled, may read its inputs and write its outputs until it ends,
 // and a kernel that writes the block of an input changes the input.
 type Memory struct {
-	c     *Client
-	id    uint32
+	object
 	bytes []byte
-	once  sync.Once
 }
 
 // NewMemory makes size bytes of shared memory, all zero. Release releases it.
@@ -85,11 +83,8 @@ func (c *Client) askForMemory(ctx context.Context, size int) (*Memory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("client: make shared memory of %d bytes: %w", size, err)
 	}
-	m := &Memory{c: c, id: c.newID(wire.KindMemory), bytes: bytes}
-	if err := c.do(ctx, wire.TypeMemory, &wire.Memory{ID: m.id, Size: uint64(size)}, &wire.Empty{}, f); err != nil {
-		if ctx.Err() != nil {
-			c.release(wire.KindMemory, m.id, true)
-		}
+	m := &Memory{c.newObject(wire.KindMemory), bytes}
+	if err := m.make(ctx, wire.TypeMemory, &wire.Memory{ID: m.id, Size: uint64(size)}, &wire.Empty{}, f); err != nil {
 		_ = socket.Unmap(bytes)
 		return nil, err
 	}
@@ -104,13 +99,14 @@ func (m *Memory) Floats() []float32 { return raw.Floats(m.bytes) }
 
 // Release ends the use of the memory. No job that uses it may be pending.
 func (m *Memory) Release() {
-	m.once.Do(func() {
-		m.c.memories.Lock()
-		m.c.memories.list = slices.DeleteFunc(m.c.memories.list, func(other *Memory) bool { return other == m })
-		m.c.memories.Unlock()
-		m.c.release(wire.KindMemory, m.id, true)
-		_ = socket.Unmap(m.bytes)
-	})
+	if m.released.Swap(true) {
+		return
+	}
+	m.c.memories.Lock()
+	m.c.memories.list = slices.DeleteFunc(m.c.memories.list, func(other *Memory) bool { return other == m })
+	m.c.memories.Unlock()
+	m.c.release(wire.KindMemory, m.id, true)
+	_ = socket.Unmap(m.bytes)
 }
 
 // inlineBytes is the size of an operand from which data goes through shared memory:

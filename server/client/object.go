@@ -4,6 +4,7 @@ package client
 
 import (
 	"context"
+	"os"
 	"sync/atomic"
 
 	"github.com/shadercache/shadercache/job"
@@ -21,9 +22,9 @@ type object struct {
 // newObject returns an object with the next number of its kind.
 func (c *Client) newObject(kind wire.Kind) object { return object{c: c, kind: kind, id: c.newID(kind)} }
 
-// make sends the request that makes the object.
-func (o *object) make(ctx context.Context, t wire.Type, m, reply wire.Message) error {
-	err := o.c.do(ctx, t, m, reply)
+// make sends the request that makes the object. It closes the files.
+func (o *object) make(ctx context.Context, t wire.Type, m, reply wire.Message, files ...*os.File) error {
+	err := o.c.do(ctx, t, m, reply, files...)
 	if err != nil && ctx.Err() != nil {
 		o.c.release(o.kind, o.id, true)
 	}

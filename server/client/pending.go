@@ -17,22 +17,16 @@ type Pending struct {
 	sent   wire.Type
 	call   call
 	inline [][]byte // destinations of the inline outputs, in order
-	staged []*Memory
-	copies []stagedCopy // outputs in staged memory
-	reads  []readOutput // not read yet
+	staged []stagedOperand
+	reads  []func() // by which the caller reads outputs that are copied; not called yet
 	over   bool
 	err    error
 }
 
-type stagedCopy struct {
-	to   []byte
-	from *Memory
-}
-
-// readOutput is an output that the caller reads when it is copied.
-type readOutput struct {
-	from []byte
-	read func([]byte)
+// stagedOperand is an operand in shared memory of its own.
+type stagedOperand struct {
+	*Memory
+	to []byte // where it is copied; nil: an input
 }
 
 // input returns the operand of an input.
@@ -43,16 +37,20 @@ func (p *Pending) input(ctx context.Context, data []byte) (wire.Operand, error) 
 	if len(data) <= inlineBytes {
 		return wire.Operand{Place: wire.PlaceInline, Data: data}, nil
 	}
-	staged, err := p.stage(ctx, len(data))
+	m, err := p.c.stage(ctx, len(data))
 	if err != nil {
 		return wire.Operand{}, err
 	}
-	copy(staged.bytes, data)
-	return staged.operand(0, len(data)), nil
+	p.staged = append(p.staged, stagedOperand{m, nil})
+	copy(m.bytes, data)
+	return m.operand(0, len(data)), nil
 }
 
-// output returns the operand of an output.
-func (p *Pending) output(ctx context.Context, to []byte) (wire.Operand, error) {
+// output returns the operand of an output, which the caller reads by a function unless that is nil.
+func (p *Pending) output(ctx context.Context, to []byte, read func([]byte)) (wire.Operand, error) {
+	if read != nil {
+		p.reads = append(p.reads, func() { read(to) })
+	}
 	if operand, ok := p.c.shared(to); ok {
 		return operand, nil
 	}
@@ -60,33 +58,25 @@ func (p *Pending) output(ctx context.Context, to []byte) (wire.Operand, error) {
 		p.inline = append(p.inline, to)
 		return wire.Operand{Place: wire.PlaceInline, Size: uint64(len(to))}, nil
 	}
-	staged, err := p.stage(ctx, len(to))
+	m, err := p.c.stage(ctx, len(to))
 	if err != nil {
 		return wire.Operand{}, err
 	}
-	p.copies = append(p.copies, stagedCopy{to, staged})
-	return staged.operand(0, len(to)), nil
-}
-
-func (p *Pending) stage(ctx context.Context, size int) (*Memory, error) {
-	m, err := p.c.stage(ctx, size)
-	if err == nil {
-		p.staged = append(p.staged, m)
-	}
-	return m, err
+	p.staged = append(p.staged, stagedOperand{m, to})
+	return m.operand(0, len(to)), nil
 }
 
 // unstage gives back staged memory: for reuse only where no job uses it. One that failed, as
 // by its deadline, may still run, and write it.
 func (p *Pending) unstage(unused bool) {
-	for _, m := range p.staged {
+	for _, s := range p.staged {
 		if unused {
-			p.c.unstage(m)
+			p.c.unstage(s.Memory)
 		} else {
-			m.Release()
+			s.Release()
 		}
 	}
-	p.staged, p.copies = nil, nil
+	p.staged = nil
 }
 
 // submit sends the request.
@@ -128,8 +118,8 @@ func (p *Pending) take(data []byte) error {
 
 // deliverStaged copies the outputs in staged memory.
 func (p *Pending) deliverStaged() {
-	for _, c := range p.copies {
-		copy(c.to, c.from.bytes)
+	for _, s := range p.staged {
+		copy(s.to, s.bytes)
 	}
 }
 
@@ -143,7 +133,7 @@ func (p *Pending) Wait(ctx context.Context) error {
 	for len(p.reads) > 0 {
 		next := p.reads[0]
 		p.reads = p.reads[1:] // even if it panics
-		next.read(next.from)
+		next()
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func (p *Plan) Submit(ctx context.Context, input, output []float32) (job.Pending
 	m := wire.Run{Plan: p.id, Deadline: deadlineOf(ctx)}
 	var err error
 	if m.Input, err = pending.input(ctx, raw.Bytes(input)); err == nil {
-		m.Output, err = pending.output(ctx, raw.Bytes(output))
+		m.Output, err = pending.output(ctx, raw.Bytes(output), nil)
 	}
 	if err != nil {
 		pending.unstage(true)

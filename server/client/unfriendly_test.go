@@ -154,7 +154,7 @@ func TestDescriptorsNobodyAskedFor(t *testing.T) {
 func TestOperandsInMemory(t *testing.T) {
 	around := make([]byte, 96)
 	c := &Client{}
-	m := &Memory{c: c, id: 7, bytes: around[16:80]}
+	m := &Memory{object: object{c: c, id: 7}, bytes: around[16:80]}
 	c.memories.list = []*Memory{m}
 	for _, of := range []struct {
 		from, to int
