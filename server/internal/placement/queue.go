@@ -3,27 +3,28 @@
 package placement
 
 import (
+	"io"
 	"net"
 	"sync"
 )
 
 // queue passes connections from one goroutine to another. It takes any number: putting never
 // waits, so that no client holds up the answers that other sessions wait for.
-type queue[T any] struct {
+type queue[T io.Closer] struct {
 	mu struct {
 		sync.Mutex
 		waiting []queued[T]
-		discard func(T) // not nil: the queue is closed
+		closed  bool
 	}
 	changed sync.Cond
 }
 
-type queued[T any] struct {
+type queued[T io.Closer] struct {
 	value T
 	err   error
 }
 
-func newQueue[T any]() *queue[T] {
+func newQueue[T io.Closer]() *queue[T] {
 	q := &queue[T]{}
 	q.changed.L = &q.mu
 	return q
@@ -33,11 +34,11 @@ func newQueue[T any]() *queue[T] {
 func (q *queue[T]) put(value T, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.mu.discard == nil {
+	if !q.mu.closed {
 		q.mu.waiting = append(q.mu.waiting, queued[T]{value, err})
 		q.changed.Signal()
 	} else if err == nil {
-		q.mu.discard(value)
+		value.Close()
 	}
 }
 
@@ -45,7 +46,7 @@ func (q *queue[T]) put(value T, err error) {
 func (q *queue[T]) take() (value T, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.mu.waiting) == 0 && q.mu.discard == nil {
+	for len(q.mu.waiting) == 0 && !q.mu.closed {
 		q.changed.Wait()
 	}
 	if len(q.mu.waiting) == 0 {
@@ -56,17 +57,14 @@ func (q *queue[T]) take() (value T, err error) {
 	return first.value, first.err
 }
 
-// close ends take, and discards connections that were not taken, now and later.
-func (q *queue[T]) close(discard func(T)) {
+// close ends take, and closes connections that were not taken, now and later.
+func (q *queue[T]) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.mu.discard != nil {
-		return
-	}
-	q.mu.discard = discard
+	q.mu.closed = true
 	for _, each := range q.mu.waiting {
 		if each.err == nil {
-			discard(each.value)
+			each.value.Close()
 		}
 	}
 	q.mu.waiting = nil

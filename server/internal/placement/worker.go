@@ -19,7 +19,7 @@ import (
 type Worker struct {
 	link     *supervisor.Link
 	sessions *queue[*socket.Conn]
-	pages    *queue[net.Conn]
+	pages    *queue[*net.UnixConn]
 	over     chan struct{} // closed when the placement has ended
 
 	asking  sync.Mutex // one question at a time
@@ -31,7 +31,7 @@ func NewWorker(l *supervisor.Link, uuid string) (*Worker, error) {
 	if err := l.Send(supervisor.Message{Word: wordDevice, Text: uuid}); err != nil {
 		return nil, err
 	}
-	w := &Worker{link: l, sessions: newQueue[*socket.Conn](), pages: newQueue[net.Conn](), over: make(chan struct{}), answers: make(chan int, 1)}
+	w := &Worker{link: l, sessions: newQueue[*socket.Conn](), pages: newQueue[*net.UnixConn](), over: make(chan struct{}), answers: make(chan int, 1)}
 	go w.receive()
 	return w, nil
 }
@@ -51,7 +51,7 @@ func (w *Worker) receive() {
 		case wordSession:
 			w.sessions.put(w.session(m))
 		case wordPage:
-			if conn, err := connOf(m); err == nil {
+			if conn, err := socket.ConnOf(m.File); err == nil {
 				w.pages.put(conn, nil)
 			}
 		case wordOwner:
@@ -64,32 +64,15 @@ func (w *Worker) receive() {
 
 // session returns the connection of a client that was placed here.
 func (w *Worker) session(m supervisor.Message) (*socket.Conn, error) {
-	conn, err := connOf(m)
+	conn, err := socket.ConnOf(m.File)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", socket.ErrRefused, err)
 	}
-	c, err := socket.NewConn(conn.(*net.UnixConn), []byte(m.Text))
+	c, err := socket.NewConn(conn, []byte(m.Text))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", socket.ErrRefused, err)
 	}
 	return c, nil
-}
-
-// connOf returns the unix connection of a message, whose file it closes.
-func connOf(m supervisor.Message) (net.Conn, error) {
-	if m.File == nil {
-		return nil, errors.New("a message without its connection")
-	}
-	defer m.File.Close()
-	conn, err := net.FileConn(m.File)
-	if err != nil {
-		return nil, err
-	}
-	if _, ok := conn.(*net.UnixConn); !ok {
-		conn.Close()
-		return nil, errors.New("the connection is no unix socket")
-	}
-	return conn, nil
 }
 
 // Accept waits for a client, as socket.Listener.Accept does.
@@ -97,7 +80,7 @@ func (w *Worker) Accept() (*socket.Conn, error) { return w.sessions.take() }
 
 // Close ends Accept. Connections of clients that are still placed here are closed.
 func (w *Worker) Close() error {
-	w.sessions.close(func(c *socket.Conn) { c.Close() })
+	w.sessions.close()
 	return nil
 }
 
@@ -130,11 +113,11 @@ func (w *Worker) ask(word, name string) (owner int, err error) {
 // Pages returns the listener of the connections for status pages.
 func (w *Worker) Pages() net.Listener { return pages{w.pages} }
 
-type pages struct{ queue *queue[net.Conn] }
+type pages struct{ queue *queue[*net.UnixConn] }
 
 func (p pages) Accept() (net.Conn, error) { return p.queue.take() }
 func (p pages) Addr() net.Addr            { return &net.UnixAddr{Name: "placement", Net: "unix"} }
 func (p pages) Close() error {
-	p.queue.close(func(c net.Conn) { c.Close() })
+	p.queue.close()
 	return nil
 }

@@ -80,22 +80,36 @@ func ReadHello(u *net.UnixConn) (frame []byte, hello wire.Hello, err error) {
 		return nil, hello, err
 	}
 	defer c.CloseFiles()
-	if err := c.fillHello(wire.HeaderSize); err != nil {
+	h, body, err := c.NextHello()
+	if err != nil && !errors.Is(err, wire.ErrMalformed) {
 		return nil, hello, err
-	}
-	h, err := wire.ParseHeader(c.in)
-	if err == nil && h.Type == wire.TypeHello && h.Size <= wire.MaxHello-wire.HeaderSize {
-		if err := c.fillHello(wire.HeaderSize + int(h.Size)); err != nil {
-			return nil, hello, err
-		}
-		if wire.Decode(c.in[wire.HeaderSize:], &hello) != nil {
-			hello = wire.Hello{}
-		}
 	}
 	if len(c.files) > 0 {
 		return nil, hello, fmt.Errorf("%w: a hello with descriptors", wire.ErrMalformed)
 	}
-	return c.in, hello, nil
+	if h.Type != wire.TypeHello || wire.Decode(body, &hello) != nil {
+		hello = wire.Hello{}
+	}
+	return c.in[:c.to], hello, nil
+}
+
+// ConnOf returns the unix connection of a descriptor, which it closes: the connection has a copy. For nil
+// it returns an error.
+func ConnOf(f *os.File) (*net.UnixConn, error) {
+	if f == nil {
+		return nil, errors.New("there is no connection")
+	}
+	defer f.Close()
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, err
+	}
+	u, ok := conn.(*net.UnixConn)
+	if !ok {
+		conn.Close()
+		return nil, errors.New("the connection is no unix socket")
+	}
+	return u, nil
 }
 
 // Dial connects to the server at path, whose directory must be private.
@@ -159,12 +173,13 @@ func (c *Conn) NextHello() (h wire.Header, body []byte, err error) {
 	if err := c.fillHello(wire.HeaderSize); err != nil {
 		return h, nil, err
 	}
-	if h, err = wire.ParseHeader(c.in[c.from:c.to]); err == nil && h.Size > wire.MaxHello-wire.HeaderSize {
-		return h, nil, fmt.Errorf("%w: a hello of %d bytes", wire.ErrMalformed, h.Size)
-	} else if err == nil {
-		err = c.fillHello(wire.HeaderSize + int(h.Size))
+	if h, err = wire.ParseHeader(c.in[c.from:c.to]); err != nil {
+		return h, nil, err
 	}
-	if err != nil {
+	if h.Size > wire.MaxHello-wire.HeaderSize {
+		return h, nil, fmt.Errorf("%w: a hello of %d bytes", wire.ErrMalformed, h.Size)
+	}
+	if err := c.fillHello(wire.HeaderSize + int(h.Size)); err != nil {
 		return h, nil, err
 	}
 	return c.Next()

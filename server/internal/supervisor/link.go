@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/shadercache/shadercache/server/internal/socket"
 )
 
 // The words of a worker that [Run] understands.
@@ -55,17 +57,11 @@ func OpenLink(fd uintptr) (*Link, error) { return linkOf(os.NewFile(fd, "link"))
 
 // linkOf returns the link over a socket, which it closes: the link has a copy.
 func linkOf(f *os.File) (*Link, error) {
-	defer f.Close()
-	conn, err := net.FileConn(f)
+	conn, err := socket.ConnOf(f)
 	if err != nil {
 		return nil, fmt.Errorf("the link with the supervisor: %w", err)
 	}
-	unix, ok := conn.(*net.UnixConn)
-	if !ok {
-		conn.Close()
-		return nil, errors.New("the link with the supervisor is no unix socket")
-	}
-	return &Link{unix}, nil
+	return &Link{conn}, nil
 }
 
 // Ready tells the supervisor that the worker serves.
