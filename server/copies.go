@@ -108,17 +108,17 @@ func (s *Server) awaitThread(ctx context.Context, always bool) error {
 	return nil
 }
 
-// copySide is what a copy reads or writes: a range of memory of the device, or bytes of the client.
-type copySide struct {
+// side is what a copy or a run reads or writes: a range of memory of the device, or bytes of the client.
+type side struct {
 	data   []byte
 	buffer *openBuffer      // nil: the client's
-	memory *executor.Memory // of the buffer, or pinned; nil: data
+	memory *executor.Memory // of the buffer, or pinned; nil: data alone
 	offset int              // in it
 	size   int
 }
 
-// side returns what an operand of a copy has; inline is its bytes where it is that.
-func (s *session) side(op *wire.Operand, inline []byte) (c copySide, err error) {
+// sideOf returns what an operand has; inline is its bytes where it is that.
+func (s *session) sideOf(op *wire.Operand, inline []byte) (c side, err error) {
 	if op.Place == wire.PlaceBuffer {
 		if c.buffer, c.offset, c.size, err = s.objects.bufferRange(op); err == nil {
 			c.memory = c.buffer.Memory
@@ -133,11 +133,11 @@ func (s *session) side(op *wire.Operand, inline []byte) (c copySide, err error) 
 // copyBuffers is a copy of which one side is a buffer, or both. An operand of a buffer without a
 // size goes to its end, or as far as the other operand.
 func (s *session) copyBuffers(t *task, m *wire.Copy) error {
-	from, err := s.side(&m.From, m.From.Data)
+	from, err := s.sideOf(&m.From, m.From.Data)
 	if err != nil {
 		return err
 	}
-	to, err := s.side(&m.To, make([]byte, m.To.Inline()))
+	to, err := s.sideOf(&m.To, make([]byte, m.To.Inline()))
 	if err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (s *session) copyBuffers(t *task, m *wire.Copy) error {
 }
 
 // move copies bytes: those of the client in pieces where no other session can find a part of them.
-func (s *session) move(to, from *copySide) error {
+func (s *session) move(to, from *side) error {
 	if to.memory != nil && from.memory != nil {
 		return to.memory.CopyFrom(s.ctx, to.offset, from.memory, from.offset, to.size)
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/conv2d"
-	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/executor/named"
 	"github.com/shadercache/shadercache/internal/raw"
 	"github.com/shadercache/shadercache/internal/rwlock"
@@ -271,7 +270,11 @@ func (s *session) submitRun(r *running) error {
 	if err := s.enter(r, inline); err != nil {
 		return err
 	}
-	makes := (m.Input.Place == wire.PlaceBuffer) != (m.Output.Place == wire.PlaceBuffer) && !s.canRunInPlace(&m)
+	in, out, err := s.runSides(r, &m)
+	if err != nil {
+		return err
+	}
+	makes := (in.memory == nil) != (out.memory == nil)
 	if makes && r.task.isQueued() {
 		if err := s.server.awaitThread(r.task.context(), false); err != nil { // likewise, and before the lock
 			return err
@@ -286,7 +289,7 @@ func (s *session) submitRun(r *running) error {
 		}
 	}
 	defer p.lock.RUnlock()
-	if err := s.prepareRun(r, &m, p); errors.Is(err, conv2d.ErrNoWeights) {
+	if err := s.prepareRun(r, &in, &out, p); errors.Is(err, conv2d.ErrNoWeights) {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan has no weights", Hint: "set them first"}
 	} else if err != nil {
 		return err
@@ -297,106 +300,64 @@ func (s *session) submitRun(r *running) error {
 	return s.submit(r)
 }
 
+// runSides returns the input and the output of a run. They are used in place where each is a buffer, or
+// begins where pinned memory does, and they have no byte in common; else those of the client are copied.
+func (s *session) runSides(r *running, m *wire.Run) (in, out side, err error) {
+	r.inline = slices.Grow(r.inline[:0], m.Output.Inline())[:m.Output.Inline()]
+	s.hold(r, &m.Output)
+	if in, err = s.sideOf(&m.Input, m.Input.Data); err != nil {
+		return in, out, err
+	}
+	if out, err = s.sideOf(&m.Output, r.inline); err != nil {
+		return in, out, err
+	}
+	switch {
+	case in.size == 0 || out.size == 0:
+		err = reject(wire.CodeInvalid, "a run needs an input and an output")
+	case in.buffer != nil && in.offset != 0 || out.buffer != nil && out.offset != 0:
+		err = reject(wire.CodeInvalid, "a plan uses a buffer from its first byte")
+	case in.memory != nil && in.offset == 0 && out.memory != nil && out.offset == 0 && !s.objects.overlap(&m.Input, &m.Output):
+		r.placed.in, r.placed.out = len(in.data), len(out.data)
+	default:
+		r.in, r.out = len(in.data), len(out.data)
+		for _, each := range []*side{&in, &out} {
+			if each.buffer == nil {
+				each.memory = nil
+			}
+		}
+	}
+	return in, out, err
+}
+
 // prepareRun makes the job of a run. p.lock is held.
-func (s *session) prepareRun(r *running, m *wire.Run, p *openPlan) error {
-	if p.KeepsOutput() && m.Output.Place != wire.PlaceBuffer {
+func (s *session) prepareRun(r *running, in, out *side, p *openPlan) (err error) {
+	if p.KeepsOutput() && out.buffer == nil {
 		return &wire.Error{Code: wire.CodeInvalid, Message: "the plan changes an output that is there", Hint: "let it write a buffer that has the values from before"}
 	}
-	output, err := s.runOutput(r, &m.Output)
-	if err != nil {
+	if in.memory == nil && out.memory == nil {
+		r.run, err = p.JobOfBytes(in.data, out.data)
 		return err
 	}
-	var input []byte
-	if m.Input.Place != wire.PlaceBuffer {
-		if input, err = s.bytesOf(&m.Input, m.Input.Data); err != nil {
-			return err
-		}
-	}
-	if s.canRunInPlace(m) {
-		r.placed.in, r.placed.out = len(input), len(output)
-		return s.prepareRunOnDevice(r, m, p, input, output, true)
-	}
-	r.in, r.out = len(input), len(output)
-	if input != nil && output != nil {
-		r.run, err = p.JobOfBytes(input, output)
-		return err
-	}
-	return s.prepareRunOnDevice(r, m, p, input, output, false)
-}
-
-// runOutput returns the bytes that a run writes, none for a buffer.
-func (s *session) runOutput(r *running, o *wire.Operand) ([]byte, error) {
-	if o.Place == wire.PlaceBuffer {
-		return nil, nil
-	}
-	r.inline = slices.Grow(r.inline[:0], o.Inline())[:o.Inline()]
-	s.hold(r, o)
-	return s.bytesOf(o, r.inline)
-}
-
-// canRunInPlace reports whether a run uses its input and output in place: each is a buffer
-// or begins where pinned memory does, and they have no byte in common.
-func (s *session) canRunInPlace(m *wire.Run) bool {
-	pinned := 0
-	for _, o := range []*wire.Operand{&m.Input, &m.Output} {
-		switch {
-		case o.Place == wire.PlaceBuffer:
-		case o.Offset == 0 && s.pinned(o) != nil:
-			pinned++
-		default:
-			return false
-		}
-	}
-	return pinned > 0 && !s.objects.overlap(&m.Input, &m.Output)
-}
-
-// prepareRunOnDevice makes the job of a run of which input or output is a buffer, or is used
-// in place. p.lock is held.
-func (s *session) prepareRunOnDevice(r *running, m *wire.Run, p *openPlan, input, output []byte, inPlace bool) error {
-	if input != nil && len(input) != 4*p.input || output != nil && len(output) != 4*p.output {
+	if in.data != nil && len(in.data) != 4*p.input || out.data != nil && len(out.data) != 4*p.output {
 		return reject(wire.CodeInvalid, "%d bytes in and %d out, the plan takes %d and makes %d",
-			len(input), len(output), 4*p.input, 4*p.output)
+			len(in.data), len(out.data), 4*p.input, 4*p.output)
 	}
-	from, err := s.runMemory(r, &m.Input, input, false, inPlace)
+	if in.memory == nil {
+		in.memory, err = r.pending.Spill.Upload(s.ctx, in.data, s.server.newMemory)
+	}
+	if err == nil && out.memory == nil {
+		out.memory, err = r.pending.Spill.Download(out.data, nil, s.server.newMemory)
+	}
 	if err != nil {
 		return err
 	}
-	to, err := s.runMemory(r, &m.Output, output, true, inPlace)
-	if err != nil {
-		return err
+	if out.buffer != nil {
+		r.pending.Writes = append(r.pending.Writes, out.buffer.Buffer)
 	}
-	dispatches, err := p.Dispatches(conv2d.Operands{Input: from, Output: to})
+	dispatches, err := p.Dispatches(conv2d.Operands{Input: in.memory, Output: out.memory})
 	if err != nil {
 		return err
 	}
 	r.run = conv2d.JobOf(dispatches...)
 	return nil
-}
-
-// runMemory returns the device memory of an operand: a whole buffer, pinned memory, or
-// memory for bytes.
-func (s *session) runMemory(r *running, o *wire.Operand, bytes []byte, written, inPlace bool) (*executor.Memory, error) {
-	if inPlace && o.Place == wire.PlaceMemory {
-		return s.pinned(o), nil
-	}
-	if o.Place != wire.PlaceBuffer {
-		if len(bytes) == 0 {
-			return nil, reject(wire.CodeInvalid, "a run needs an input and an output")
-		}
-		if written {
-			return r.pending.Spill.Download(bytes, nil, s.server.newMemory)
-		}
-		return r.pending.Spill.Upload(s.ctx, bytes, s.server.newMemory)
-	}
-	b, offset, _, err := s.objects.bufferRange(o)
-	if err != nil {
-		return nil, err
-	}
-	if offset != 0 {
-		return nil, reject(wire.CodeInvalid, "a plan uses a buffer from its first byte")
-	}
-	if written {
-		r.pending.Writes = append(r.pending.Writes, b.Buffer)
-	}
-	return b.Memory, nil
 }
