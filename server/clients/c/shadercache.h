@@ -769,8 +769,8 @@ static void shc__bindings(shc_client *c, const shc_binding *list, size_t n, int 
     }
 }
 
-/* Starts a frame; its size is set by shc__send. Returns the number of the request. */
-static uint64_t shc__begin(shc_client *c, int type) {
+/* Starts a frame; its size is set by shc__send. */
+static void shc__head(shc_client *c, int type) {
     c->out_size = 0;
     c->out_no_memory = 0;
     c->out_fault = NULL;
@@ -778,7 +778,25 @@ static uint64_t shc__begin(shc_client *c, int type) {
     shc__u16(c, (size_t)type);
     shc__u16(c, 0);
     shc__u64(c, ++c->last_request);
-    return c->last_request;
+}
+
+/* Starts a frame where the client can send, else returns why it cannot. */
+static int shc__begin(shc_client *c, int type) {
+    int code = shc__ready(c);
+    if (code == SHC_OK) {
+        shc__head(c, type);
+    }
+    return code;
+}
+
+/* Starts the frame of a request that makes an object, and sets its id. */
+static int shc__begin_object(shc_client *c, int type, uint32_t *id) {
+    int code = shc__begin(c, type);
+    if (code == SHC_OK) {
+        *id = ++c->last_id;
+        shc__u32(c, *id);
+    }
+    return code;
 }
 
 /* ---- Reading a body ---- */
@@ -896,8 +914,7 @@ static int shc__server_error(shc_client *c, const shc__frame *f) {
 
 /* ---- Requests that are submitted ---- */
 
-static void shc__forget(shc_client *c, size_t i) {
-    shc__pending *p = &c->pending[i];
+static void shc__forget(shc_client *c, shc__pending *p) {
     free(p->message);
     free(p->hint);
     free(p->targets);
@@ -1222,32 +1239,33 @@ static int shc__send(shc_client *c, int descriptor, uint64_t until) {
     return SHC_OK;
 }
 
-/* Sends the frame that is being written and waits for its reply, which f then has. */
-static int shc__call(shc_client *c, int descriptor, uint64_t until, shc__frame *f) {
+/* Sends the frame that is being written and waits for its reply, which r then reads. */
+static int shc__call(shc_client *c, int descriptor, uint64_t until, shc__reader *r) {
+    shc__frame f;
     uint64_t request = c->last_request;
     int type = c->out_fault == NULL ? c->out[4] : 0;
     int code = shc__send(c, descriptor, until);
     while (code == SHC_OK) {
-        code = shc__receive(c, until, f);
+        code = shc__receive(c, until, &f);
         if (code != SHC_OK) {
             return code;
         }
-        if (f->request == request && f->type == SHC__ERROR) {
-            return shc__server_error(c, f);
+        if (f.request == request && f.type == SHC__ERROR) {
+            return shc__server_error(c, &f);
         }
-        if (f->request == request) {
-            return f->type == (type | SHC__REPLY)
+        if (f.request == request) {
+            *r = shc__body(&f);
+            return f.type == (type | SHC__REPLY)
                        ? SHC_OK
                        : shc__bad_answer(c, "a reply of another type than its request");
         }
-        code = shc__complete(c, f);
+        code = shc__complete(c, &f);
     }
     return code;
 }
 
 /* Calls a request whose reply is empty. */
 static int shc__call_empty(shc_client *c, int descriptor, uint64_t timeout) {
-    shc__frame f;
     shc__reader r;
     uint64_t until = shc__later(timeout);
     size_t i;
@@ -1255,10 +1273,9 @@ static int shc__call_empty(shc_client *c, int descriptor, uint64_t timeout) {
     for (i = 0; i < c->pending_count; i++) { /* it may wait for the jobs before it */
         until = c->pending[i].until > until ? c->pending[i].until : until;
     }
-    if ((code = shc__call(c, descriptor, until, &f)) != SHC_OK) {
+    if ((code = shc__call(c, descriptor, until, &r)) != SHC_OK) {
         return code;
     }
-    r = shc__body(&f);
     return shc__read_all(c, &r);
 }
 
@@ -1340,47 +1357,46 @@ static int shc__connect(shc_client *c, const struct sockaddr_un *address) {
     return SHC_OK;
 }
 
-static int shc__read_welcome(shc_client *c, const shc__frame *f) {
-    shc__reader r = shc__body(f);
+static int shc__read_welcome(shc_client *c, shc__reader *r) {
     const unsigned char *fingerprint;
-    unsigned version = (unsigned)shc__get(&r, 2);
-    if (version != SHC_PROTOCOL_VERSION && !r.bad) {
+    unsigned version = (unsigned)shc__get(r, 2);
+    if (version != SHC_PROTOCOL_VERSION && !r->bad) {
         shc__fail(c, SHC_VERSION, "use a client and a server of the same release",
                   "the server speaks version %u of the protocol, this client %d", version,
                   SHC_PROTOCOL_VERSION);
         return shc__end(c, SHC_VERSION);
     }
-    c->info.session = shc__get(&r, 8);
-    c->info.generation = shc__get(&r, 8);
-    shc__get_text(&r, c->info.server);
-    shc__get_text(&r, c->info.device);
-    shc__get_text(&r, c->info.label);
-    fingerprint = shc__take(&r, 32);
+    c->info.session = shc__get(r, 8);
+    c->info.generation = shc__get(r, 8);
+    shc__get_text(r, c->info.server);
+    shc__get_text(r, c->info.device);
+    shc__get_text(r, c->info.label);
+    fingerprint = shc__take(r, 32);
     if (fingerprint != NULL) {
         memcpy(c->info.fingerprint, fingerprint, 32);
     }
-    c->info.jobs = shc__get32(&r);
-    c->info.objects = shc__get32(&r);
-    c->info.memory = shc__get(&r, 8);
-    c->info.buffers = shc__get(&r, 8);
-    c->info.named = shc__get(&r, 8);
-    c->info.deadline_ns = shc__get(&r, 8);
-    c->info.longest_ns = shc__get(&r, 8);
-    c->info.zero_copy = shc__get_flag(&r);
-    shc__get_text(&r, c->info.ended);
-    c->info.number = shc__get32(&r);
-    c->info.devices = shc__get32(&r);
-    shc__get_text(&r, c->info.uuid);
-    shc__take(&r, 60); /* what the GPU allows jobs: the server checks it */
-    return shc__read_all(c, &r);
+    c->info.jobs = shc__get32(r);
+    c->info.objects = shc__get32(r);
+    c->info.memory = shc__get(r, 8);
+    c->info.buffers = shc__get(r, 8);
+    c->info.named = shc__get(r, 8);
+    c->info.deadline_ns = shc__get(r, 8);
+    c->info.longest_ns = shc__get(r, 8);
+    c->info.zero_copy = shc__get_flag(r);
+    shc__get_text(r, c->info.ended);
+    c->info.number = shc__get32(r);
+    c->info.devices = shc__get32(r);
+    shc__get_text(r, c->info.uuid);
+    shc__take(r, 60); /* what the GPU allows jobs: the server checks it */
+    return shc__read_all(c, r);
 }
 
 static int shc__hello(shc_client *c, const shc_place *place) {
     const char *device = place != NULL && place->device != NULL ? place->device : "";
     const char *near_buffer = place != NULL && place->near_buffer != NULL ? place->near_buffer : "";
-    shc__frame f;
+    shc__reader r;
     int code;
-    shc__begin(c, SHC__HELLO);
+    shc__head(c, SHC__HELLO);
     shc__u32(c, SHC__MAGIC);
     shc__u16(c, SHC_PROTOCOL_VERSION);
     shc__u16(c, SHC_PROTOCOL_VERSION);
@@ -1389,10 +1405,10 @@ static int shc__hello(shc_client *c, const shc_place *place) {
         shc__text(c, device, SHC__MAX_NAME);
         shc__text(c, near_buffer, SHC__MAX_NAME);
     }
-    if ((code = shc__call(c, -1, shc__later(c->timeout), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__later(c->timeout), &r)) != SHC_OK) {
         return code;
     }
-    return shc__read_welcome(c, &f);
+    return shc__read_welcome(c, &r);
 }
 
 int shc_open(shc_client **client, const char *path) { return shc_open_at(client, path, NULL); }
@@ -1422,7 +1438,7 @@ void shc_close(shc_client *c) {
     }
     shc__hang_up(c);
     while (c->pending_count > 0) {
-        shc__forget(c, 0);
+        shc__forget(c, c->pending);
     }
     free(c->pending);
     free(c->out);
@@ -1441,19 +1457,16 @@ void shc_set_timeout(shc_client *c, uint64_t nanoseconds) {
 }
 
 int shc_status(shc_client *c, char **json) {
-    shc__frame f;
     shc__reader r;
     const unsigned char *bytes;
     size_t n;
-    int code = shc__ready(c);
+    int code = shc__begin(c, SHC__STATUS);
     if (code != SHC_OK) {
         return code;
     }
-    shc__begin(c, SHC__STATUS);
-    if ((code = shc__call(c, -1, shc__later(c->timeout), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__later(c->timeout), &r)) != SHC_OK) {
         return code;
     }
-    r = shc__body(&f);
     bytes = shc__get_data(&r, 4, &n);
     if ((code = shc__read_all(c, &r)) != SHC_OK) {
         return code;
@@ -1464,22 +1477,20 @@ int shc_status(shc_client *c, char **json) {
 
 /* Releases an object of a kind. */
 static int shc__release(shc_client *c, int kind, uint32_t id) {
-    int code = shc__ready(c);
+    int code = shc__begin(c, SHC__RELEASE);
     if (code != SHC_OK) {
         return code;
     }
-    shc__begin(c, SHC__RELEASE);
     shc__u8(c, kind);
     shc__u32(c, id);
     return shc__call_empty(c, -1, c->timeout);
 }
 
 static int shc__delete(shc_client *c, int kind, const char *name) {
-    int code = shc__ready(c);
+    int code = shc__begin(c, SHC__DELETE);
     if (code != SHC_OK) {
         return code;
     }
-    shc__begin(c, SHC__DELETE);
     shc__u8(c, kind);
     shc__text(c, name, SHC__MAX_NAME);
     return shc__call_empty(c, -1, c->timeout);
@@ -1500,18 +1511,14 @@ static void shc__skip_resources(shc__reader *r) {
 }
 
 int shc_load(shc_client *c, const shc_source *s, shc_program *program) {
-    shc__frame f;
     shc__reader r;
     shc_program loaded;
     const unsigned char *key;
     size_t i;
-    int code = shc__ready(c);
+    int code = shc__begin_object(c, SHC__PROGRAM, &loaded.id);
     if (code != SHC_OK) {
         return code;
     }
-    loaded.id = ++c->last_id;
-    shc__begin(c, SHC__PROGRAM);
-    shc__u32(c, loaded.id);
     shc__u8(c, s->text == NULL ? SHC__FORM_NAME : s->final ? SHC__FORM_FINAL : SHC__FORM_SOURCE);
     shc__text(c, s->name, SHC__MAX_NAME);
     shc__data(c, s->text, s->text == NULL ? 0 : strlen(s->text));
@@ -1520,10 +1527,9 @@ int shc_load(shc_client *c, const shc_source *s, shc_program *program) {
         shc__text(c, s->defines[i].name, SHC__MAX_DEFINE);
         shc__text(c, s->defines[i].value, SHC__MAX_DEFINE);
     }
-    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &r)) != SHC_OK) {
         return code;
     }
-    r = shc__body(&f);
     if ((key = shc__take(&r, 32)) != NULL) {
         memcpy(loaded.key, key, 32);
     }
@@ -1566,7 +1572,7 @@ static int shc__map(shc_client *c, size_t size, void **data) {
 
 int shc_memory_make(shc_client *c, size_t size, shc_memory *memory) {
     shc_memory made;
-    int fd, code = shc__ready(c);
+    int fd, code = shc__begin_object(c, SHC__MEMORY, &made.id);
     if (code != SHC_OK) {
         return code;
     }
@@ -1576,10 +1582,7 @@ int shc_memory_make(shc_client *c, size_t size, shc_memory *memory) {
     if ((fd = shc__map(c, size, &made.data)) < 0) {
         return SHC_SYSTEM;
     }
-    made.id = ++c->last_id;
     made.size = size;
-    shc__begin(c, SHC__MEMORY);
-    shc__u32(c, made.id);
     shc__u64(c, size);
     code = shc__call_empty(c, fd, c->compile_timeout);
     close(fd);
@@ -1600,23 +1603,18 @@ int shc_memory_release(shc_client *c, shc_memory *memory) {
 }
 
 int shc_buffer_open(shc_client *c, const char *name, uint64_t size, int flags, shc_buffer *buffer) {
-    shc__frame f;
     shc__reader r;
     shc_buffer opened;
-    int code = shc__ready(c);
+    int code = shc__begin_object(c, SHC__BUFFER, &opened.id);
     if (code != SHC_OK) {
         return code;
     }
-    opened.id = ++c->last_id;
-    shc__begin(c, SHC__BUFFER);
-    shc__u32(c, opened.id);
     shc__u8(c, flags);
     shc__u64(c, size);
     shc__text(c, name, SHC__MAX_NAME);
-    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &r)) != SHC_OK) {
         return code;
     }
-    r = shc__body(&f);
     opened.size = shc__get(&r, 8);
     opened.version = shc__get(&r, 8);
     opened.created = shc__get_flag(&r);
@@ -1640,26 +1638,21 @@ int shc_plan_delete(shc_client *c, const char *name) {
 }
 
 int shc_texture_create(shc_client *c, const shc_shape *shape, shc_texture *texture) {
-    shc__frame f;
     shc__reader r;
     uint32_t id;
-    int code = shc__ready(c);
+    int code = shc__begin_object(c, SHC__TEXTURE, &id);
     if (code != SHC_OK) {
         return code;
     }
-    id = ++c->last_id;
-    shc__begin(c, SHC__TEXTURE);
-    shc__u32(c, id);
     shc__u8(c, shape->kind == 0 ? SHC_2D : shape->kind);
     shc__u8(c, shape->format);
     shc__u64(c, shape->width);
     shc__u64(c, shape->height == 0 ? 1 : shape->height);
     shc__u64(c, shape->depth == 0 ? 1 : shape->depth);
     shc__u64(c, shape->levels == 0 ? 1 : shape->levels);
-    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &r)) != SHC_OK) {
         return code;
     }
-    r = shc__body(&f);
     shc__get_flag(&r);
     if ((code = shc__read_all(c, &r)) == SHC_OK) {
         texture->id = id;
@@ -1708,15 +1701,13 @@ shc_range shc_texels(const shc_texture *t) { return shc__range(SHC__TEXELS, t->i
 
 int shc_copy_bytes(shc_client *c, const shc_copy *copy, uint64_t *version) {
     int i;
-    shc__frame f;
     shc__reader r;
     shc__target target;
     uint64_t after;
-    int code = shc__ready(c);
+    int code = shc__begin(c, SHC__COPY);
     if (code != SHC_OK) {
         return code;
     }
-    shc__begin(c, SHC__COPY);
     shc__u64(c, copy->deadline_ns);
     shc__operand(c, &copy->from, 1);
     shc__operand(c, &copy->to, 0);
@@ -1728,12 +1719,11 @@ int shc_copy_bytes(shc_client *c, const shc_copy *copy, uint64_t *version) {
     shc__u64(c, copy->version);
     shc__u64(c, copy->expect);
     shc__u8(c, copy->check != 0);
-    if ((code = shc__call(c, -1, shc__until(c, copy->deadline_ns), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__until(c, copy->deadline_ns), &r)) != SHC_OK) {
         return code;
     }
     target.bytes = copy->to.out;
     target.size = copy->to.place == SHC__INLINE ? (size_t)copy->to.size : 0;
-    r = shc__body(&f);
     after = shc__get(&r, 8);
     if ((code = shc__scatter(c, &r, &target, 1)) == SHC_OK && version != NULL) {
         *version = after;
@@ -1798,17 +1788,12 @@ static void shc__add_target(shc__pending *p, const shc_range *r) {
 /* Sends the frame that is being written; the last pending entry is its own. */
 static int shc__submit(shc_client *c, uint64_t until, uint64_t *request) {
     uint64_t number = c->last_request;
-    size_t i;
     int code = shc__send(c, -1, until);
+    shc__pending *p = shc__find(c, number);
     if (code == SHC_OK) {
         *request = number;
-        return SHC_OK;
-    }
-    for (i = 0; i < c->pending_count; i++) {
-        if (c->pending[i].request == number) {
-            shc__forget(c, i);
-            break;
-        }
+    } else if (p != NULL) {
+        shc__forget(c, p);
     }
     return code;
 }
@@ -1970,11 +1955,10 @@ static const char *shc__wrong_job(const shc_job *job) {
 int shc_submit(shc_client *c, const shc_job *job, uint64_t *request) {
     shc__pending *p;
     size_t i;
-    int code = shc__ready(c);
+    int code = shc__begin(c, SHC__JOB);
     if (code != SHC_OK) {
         return code;
     }
-    shc__begin(c, SHC__JOB);
     c->out_fault = shc__wrong_job(job);
     shc__u64(c, job->deadline_ns);
     shc__bindings(c, job->inputs, job->input_count, 1);
@@ -2006,7 +1990,7 @@ static int shc__collect(shc_client *c, shc__pending *p) {
     int code = p->code;
     shc__set_error(c, code, p->message, p->hint);
     p->message = p->hint = NULL;
-    shc__forget(c, (size_t)(p - c->pending));
+    shc__forget(c, p);
     return code;
 }
 
@@ -2040,11 +2024,10 @@ int shc_run(shc_client *c, const shc_job *job) {
 }
 
 int shc_cancel(shc_client *c, uint64_t request) {
-    int code = shc__ready(c);
+    int code = shc__begin(c, SHC__CANCEL);
     if (code != SHC_OK) {
         return code;
     }
-    shc__begin(c, SHC__CANCEL);
     shc__u64(c, request);
     return shc__call_empty(c, -1, c->timeout);
 }
@@ -2052,24 +2035,19 @@ int shc_cancel(shc_client *c, uint64_t request) {
 /* ---- Plans ---- */
 
 int shc_plan_open(shc_client *c, const char *name, const char *spec, int flags, shc_plan *plan) {
-    shc__frame f;
     shc__reader r;
     shc_plan opened;
     size_t n;
-    int code = shc__ready(c);
+    int code = shc__begin_object(c, SHC__PLAN, &opened.id);
     if (code != SHC_OK) {
         return code;
     }
-    opened.id = ++c->last_id;
-    shc__begin(c, SHC__PLAN);
-    shc__u32(c, opened.id);
     shc__u8(c, flags);
     shc__text(c, name, SHC__MAX_NAME);
     shc__data(c, spec, spec == NULL ? 0 : strlen(spec));
-    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__later(c->compile_timeout), &r)) != SHC_OK) {
         return code;
     }
-    r = shc__body(&f);
     opened.created = shc__get_flag(&r);
     opened.has_weights = shc__get_flag(&r);
     opened.version = shc__get(&r, 8);
@@ -2091,22 +2069,19 @@ int shc_plan_release(shc_client *c, const shc_plan *p) {
 
 int shc_plan_weights(shc_client *c, shc_plan *plan, uint64_t version, shc_range weights,
                      shc_range bias) {
-    shc__frame f;
     shc__reader r;
-    int code = shc__ready(c);
+    int code = shc__begin(c, SHC__WEIGHTS);
     if (code != SHC_OK) {
         return code;
     }
-    shc__begin(c, SHC__WEIGHTS);
     shc__u32(c, plan->id);
     shc__u64(c, version);
     shc__u64(c, 0);
     shc__operand(c, &weights, 1);
     shc__operand(c, &bias, 1);
-    if ((code = shc__call(c, -1, shc__until(c, 0), &f)) != SHC_OK) {
+    if ((code = shc__call(c, -1, shc__until(c, 0), &r)) != SHC_OK) {
         return code;
     }
-    r = shc__body(&f);
     shc__get_flag(&r);
     if ((code = shc__read_all(c, &r)) == SHC_OK) {
         plan->version = version;
@@ -2118,11 +2093,10 @@ int shc_plan_weights(shc_client *c, shc_plan *plan, uint64_t version, shc_range 
 int shc_plan_submit(shc_client *c, const shc_plan *plan, uint64_t deadline_ns, shc_range input,
                     shc_range output, uint64_t *request) {
     shc__pending *p;
-    int code = shc__ready(c);
+    int code = shc__begin(c, SHC__RUN);
     if (code != SHC_OK) {
         return code;
     }
-    shc__begin(c, SHC__RUN);
     shc__u32(c, plan->id);
     shc__u64(c, deadline_ns);
     shc__operand(c, &input, 1);
