@@ -296,15 +296,19 @@ def _check_elements(what: str, data: "Data", programs: "list[Program]") -> None:
         )
 
 
-def _bytes_of(data: "Data") -> memoryview:
-    """Returns a view of data as bytes that can be assigned to."""
-    view = _view(data)
-    if view.readonly:
-        raise _usage("an output that is read-only", "give a bytearray or an array")
+def _flat(data: "Data") -> memoryview:
+    """Returns a view of data as bytes."""
     try:
-        return view.cast("B")
+        return _view(data).cast("B")
     except (TypeError, ValueError):  # a type of numpy's that memoryview does not have
         return memoryview(data.reshape(-1).view("u1"))
+
+
+def _bytes_of(data: "Data") -> memoryview:
+    """Returns a view of data as bytes that can be assigned to."""
+    if _view(data).readonly:
+        raise _usage("an output that is read-only", "give a bytearray or an array")
+    return _flat(data)
 
 
 class _Reader:
@@ -701,21 +705,13 @@ class Buffer(_Object):
         ``version`` sets that; 0 is 1 more than before. With ``expect``, Conflict is raised,
         and nothing written, where the buffer has another version.
         """
-        with _Staging(self.client) as s:
-            if isinstance(data, (Buffer, Memory)):
-                data = data.range()
-            size = data.size if isinstance(data, Range) else _view(data).nbytes
-            source = s.read(data)
-            s.fill()
-            tail = _packed("version and expect", "<QQ", version, expect or 0)
-            parts = [
-                pack("<Q", _nanoseconds(deadline)),
-                *source(),
-                self.range(offset, size).encoded,
-                tail,
-                pack("?", expect is not None),
-            ]
-            self.version, _ = self.client._call(_COPY, parts, deadline=deadline, decode=s.copied)
+        if isinstance(data, (Buffer, Memory)):
+            data = data.range()
+        size = data.size if isinstance(data, Range) else _view(data).nbytes
+        tail = _packed("version and expect", "<QQ", version, expect or 0)
+        tail += pack("?", expect is not None)
+        to = self.range(offset, size).encoded
+        self.version, _ = self.client._copy(data, to, tail, deadline, True)
         return self.version
 
     def read(
@@ -738,17 +734,10 @@ class Buffer(_Object):
                 if isinstance(into, Range)
                 else _view(into).nbytes
             )
-        with _Staging(self.client) as s:
-            parts = s.write(size if into is None else into)
-            s.fill()
-            head = [pack("<Q", _nanoseconds(deadline)), self.range(offset, size).encoded]
-            self.version, results = self.client._call(
-                _COPY,
-                [*head, *parts(), pack("<QQB", 0, 0, 0)],
-                deadline=deadline,
-                decode=s.copied,
-            )
-            return results[0]
+        of = self.range(offset, size).encoded
+        into = size if into is None else into
+        self.version, results = self.client._copy(into, of, bytes(17), deadline, False)
+        return results[0]
 
 
 class Bound:
@@ -809,12 +798,8 @@ class Texture(_Object):
     ) -> None:
         """Copies texels, row by row without padding, into the texture: into all of a level,
         or from ``at`` on, where a ``size`` of 0 is the rest. z counts layers."""
-        with _Staging(self.client) as s:
-            source = s.read(data)
-            s.fill()
-            region = _region(level, at, size)
-            parts = [pack("<Q", _nanoseconds(deadline)), *source(), self._encode(), region]
-            self.client._call(_COPY, [*parts, bytes(17)], deadline=deadline, decode=s.copied)
+        tail = _region(level, at, size) + bytes(17)
+        self.client._copy(data, self._encode(), tail, deadline, True)
 
     def read(
         self,
@@ -827,15 +812,8 @@ class Texture(_Object):
     ) -> "Any":
         """Fills ``into`` with the texels that write means, and returns it; for a number that
         many bytes."""
-        with _Staging(self.client) as s:
-            target = s.write(into)
-            s.fill()
-            parts = [pack("<Q", _nanoseconds(deadline)), self._encode(), *target()]
-            region = _region(level, at, size) + bytes(17)
-            _, results = self.client._call(
-                _COPY, [*parts, region], deadline=deadline, decode=s.copied
-            )
-            return results[0]
+        tail = _region(level, at, size) + bytes(17)
+        return self.client._copy(into, self._encode(), tail, deadline, False)[1][0]
 
     def image(
         self, level: int = 0, *, layer: int = 0, access: str = "", format: str = ""
@@ -1036,9 +1014,7 @@ class _Staging:
         self.memory = self.client._borrow(total)
         for data, size, offset in self.inputs:
             if offset is not None:
-                view = _view(data)
-                flat = view if view.format == "B" and view.ndim == 1 else _flat(data, view)
-                self.memory.view[offset : offset + size] = flat
+                self.memory.view[offset : offset + size] = _flat(data)
 
     def results(self, inline: bytes) -> list:
         """Returns the outputs, filled from the inline bytes of the reply and from memory."""
@@ -1094,13 +1070,6 @@ class _Staging:
         except BaseException as e:
             moved.__exit__(e.__class__)  # sent, perhaps, where a signal's exception came after it
             raise
-
-
-def _flat(data: "Data", view: memoryview) -> "Any":
-    try:
-        return view.cast("B")
-    except (TypeError, ValueError):
-        return data.reshape(-1).view("u1")
 
 
 class Future:
@@ -1485,6 +1454,18 @@ class Client:
             return s.submit(
                 _JOB, parts, deadline, lambda results: dict(zip(bindings, results)), keep
             )
+
+    def _copy(
+        self, data: "Data", device: bytes, tail: bytes, deadline: "float | None", writes: bool
+    ) -> "tuple[int, list]":
+        """Copies data to what is encoded of the device, or from there to data. Returns the version
+        of the buffer, and the outputs."""
+        with _Staging(self) as s:
+            host = s.read(data) if writes else s.write(data)
+            s.fill()
+            sides = [*host(), device] if writes else [device, *host()]
+            parts = [pack("<Q", _nanoseconds(deadline)), *sides, tail]
+            return self._call(_COPY, parts, deadline=deadline, decode=s.copied)
 
     def delete_buffer(self, name: str) -> None:
         """Removes the name of a buffer. Sessions that have it open keep it."""
