@@ -116,24 +116,15 @@ func (b *Buffer) Read(ctx context.Context, offset int, dst []byte) (version uint
 // upload sends a copy of data, to an object that may be released.
 func (c *Client) upload(ctx context.Context, data []byte, m *wire.Copy, released *atomic.Bool) (version uint64, err error) {
 	staging := &Pending{c: c}
-	if m.From, err = staging.input(ctx, data); err == nil {
-		version, err = c.copy(ctx, m, staging, released)
-	}
-	staging.unstage(err == nil) // else the server may still read it
-	return version, err
+	m.From, err = staging.input(ctx, data)
+	return c.copy(ctx, m, staging, released, err)
 }
 
 // download sends a copy to dst, from an object that may be released.
 func (c *Client) download(ctx context.Context, dst []byte, m *wire.Copy, released *atomic.Bool) (version uint64, err error) {
 	staging := &Pending{c: c}
-	if m.To, err = staging.output(ctx, dst, nil); err == nil {
-		version, err = c.copy(ctx, m, staging, released)
-	}
-	if err == nil {
-		staging.deliverStaged()
-	}
-	staging.unstage(err == nil) // else the server may still write it
-	return version, err
+	m.To, err = staging.output(ctx, dst, nil)
+	return c.copy(ctx, m, staging, released, err)
 }
 
 // CopyFrom copies n bytes on the GPU from other, of the same client, at from to offset.
@@ -147,22 +138,29 @@ func (b *Buffer) CopyFrom(ctx context.Context, offset int, other *Buffer, from, 
 	if other.released.Load() {
 		return 0, b.c.orEnded(job.ErrReleased)
 	}
-	return b.c.copy(ctx, &wire.Copy{From: other.operand(from, n), To: b.operand(offset, n)}, &Pending{}, &b.released)
+	return b.c.copy(ctx, &wire.Copy{From: other.operand(from, n), To: b.operand(offset, n)}, &Pending{}, &b.released, nil)
 }
 
 func (b *Buffer) operand(offset, n int) wire.Operand {
 	return wire.Operand{Place: wire.PlaceBuffer, ID: b.id, Offset: uint64(offset), Size: uint64(n)}
 }
 
-// copy sends a copy, and takes the inline outputs of its reply.
-func (c *Client) copy(ctx context.Context, m *wire.Copy, staging *Pending, released *atomic.Bool) (uint64, error) {
+// copy sends a copy, unless staging failed with err, and delivers its output.
+func (c *Client) copy(ctx context.Context, m *wire.Copy, staging *Pending, released *atomic.Bool, err error) (uint64, error) {
 	if released.Load() {
-		return 0, c.orEnded(job.ErrReleased)
+		err = c.orEnded(job.ErrReleased)
 	}
 	m.Deadline = deadlineOf(ctx)
 	var reply wire.CopyReply
-	if err := c.do(ctx, wire.TypeCopy, m, &reply); err != nil {
-		return 0, err
+	if err == nil {
+		err = c.do(ctx, wire.TypeCopy, m, &reply)
 	}
-	return reply.Version, staging.take(reply.Data)
+	if err == nil {
+		err = staging.take(reply.Data)
+	}
+	if err == nil {
+		staging.deliverStaged()
+	}
+	staging.unstage(err == nil) // else the server may still use it
+	return reply.Version, err
 }

@@ -18,20 +18,13 @@ import (
 // outputs that lie in a [Memory] of the client are used there. Every Pending, a *[Pending],
 // has to be waited for or released.
 func (c *Client) Submit(ctx context.Context, j *job.Job) (job.Pending, error) {
-	p := &Pending{c: c, sent: wire.TypeJob}
+	p := &Pending{c: c}
 	err := c.check(j)
 	m := wire.Job{Deadline: deadlineOf(ctx), Job: *j}
 	if err == nil {
 		err = p.operands(ctx, &m)
 	}
-	if err != nil {
-		p.unstage(true)
-		return nil, c.orEnded(err)
-	}
-	if err := p.submit(ctx, &m); err != nil {
-		return nil, err
-	}
-	return p, nil
+	return p.submit(ctx, wire.TypeJob, &m, c.orEnded(err))
 }
 
 // Run submits a job and waits for it.

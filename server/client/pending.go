@@ -14,7 +14,6 @@ import (
 // and has to be waited for or released.
 type Pending struct {
 	c      *Client
-	sent   wire.Type
 	call   call
 	inline [][]byte // destinations of the inline outputs, in order
 	staged []stagedOperand
@@ -79,17 +78,20 @@ func (p *Pending) unstage(unused bool) {
 	p.staged = nil
 }
 
-// submit sends the request.
-func (p *Pending) submit(ctx context.Context, m wire.Message) error {
+// submit sends the request, unless to make it failed with err.
+func (p *Pending) submit(ctx context.Context, sent wire.Type, m wire.Message, err error) (job.Pending, error) {
 	for _, to := range p.inline {
 		p.call.room += len(to)
 	}
-	p.call.sent, p.call.deliver = p.sent, p.deliver
-	err := p.c.start(ctx, &p.call, m)
+	p.call.sent, p.call.deliver = sent, p.deliver
+	if err == nil {
+		err = p.c.start(ctx, &p.call, m)
+	}
 	if err != nil {
 		p.unstage(true)
+		return nil, err
 	}
-	return err
+	return p, nil
 }
 
 // deliver copies the inline outputs. The reader calls it.

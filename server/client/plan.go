@@ -133,20 +133,13 @@ func (p *Plan) Submit(ctx context.Context, input, output []float32) (job.Pending
 	if p.released.Load() {
 		return nil, job.ErrReleased
 	}
-	pending := &Pending{c: p.c, sent: wire.TypeRun}
+	pending := &Pending{c: p.c}
 	m := wire.Run{Plan: p.id, Deadline: deadlineOf(ctx)}
 	var err error
 	if m.Input, err = pending.input(ctx, raw.Bytes(input)); err == nil {
 		m.Output, err = pending.output(ctx, raw.Bytes(output), nil)
 	}
-	if err != nil {
-		pending.unstage(true)
-		return nil, err
-	}
-	if err := pending.submit(ctx, &m); err != nil {
-		return nil, err
-	}
-	return pending, nil
+	return pending.submit(ctx, wire.TypeRun, &m, err)
 }
 
 // SubmitBuffers is Submit from a buffer to another one: data stays on the GPU. A matrix
@@ -164,10 +157,6 @@ func (p *Plan) SubmitBuffers(ctx context.Context, input, output job.Buffer) (job
 		return nil, fmt.Errorf("%w: buffers of %d bytes in and %d out, the plan takes %d and makes %d",
 			job.ErrInvalid, input.Size(), output.Size(), 4*p.info.Input, 4*p.info.Output)
 	}
-	pending := &Pending{c: p.c, sent: wire.TypeRun}
 	m := wire.Run{Plan: p.id, Deadline: deadlineOf(ctx), Input: from.operand(0, 0), Output: to.operand(0, 0)}
-	if err := pending.submit(ctx, &m); err != nil {
-		return nil, err
-	}
-	return pending, nil
+	return (&Pending{c: p.c}).submit(ctx, wire.TypeRun, &m, nil)
 }
