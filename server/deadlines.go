@@ -16,13 +16,7 @@ type deadlines struct {
 	at    time.Time // when it fires; zero: it does not
 }
 
-// add returns the time after d, and has the timer fire then at the latest.
-func (d *deadlines) add(after time.Duration) time.Time {
-	t := time.Now().Add(after)
-	d.cover(t)
-	return t
-}
-
+// cover has the timer fire at t at the latest.
 func (d *deadlines) cover(t time.Time) {
 	if d.at.IsZero() || t.Before(d.at) {
 		d.at = t

@@ -50,8 +50,9 @@ func (s *session) perform(t *task) bool {
 	if t.isQueued() {
 		s.flush() // replies before do not wait for the device
 	}
+	var err error
 	if t.header.Type.IsTimed() {
-		err := s.start(t)
+		err = s.start(t)
 		if !t.isQueued() && errors.Is(err, context.Canceled) {
 			return false
 		}
@@ -59,10 +60,11 @@ func (s *session) perform(t *task) bool {
 			t.fail(err, wire.CodeInvalid)
 			t.out.flush()
 		}
-		return true
+	} else if t.out.expect(0, s.context) { // waits while the client does not read
+		err = s.answerInOrder(t)
 	}
-	if t.out.expect(0, s.context) { // waits while the client does not read
-		s.answerInOrder(t)
+	if errors.Is(err, wire.ErrMalformed) {
+		s.abort(asReply(err, wire.CodeMalformed))
 	}
 	return true
 }
@@ -78,11 +80,11 @@ var made = map[wire.Type]wire.Kind{
 func (t *task) makes() uint32 { return binary.LittleEndian.Uint32(t.body) }
 
 // answerInOrder performs a request that is answered in order, and answers it. What is not
-// answered with its reply, as it was cancelled meanwhile, changes nothing.
-func (s *session) answerInOrder(t *task) {
+// answered with its reply, as it was cancelled meanwhile, changes nothing. It returns why it failed.
+func (s *session) answerInOrder(t *task) error {
 	kind, makes := made[t.header.Type]
 	if !makes && !t.claim() {
-		return
+		return nil
 	}
 	reply, err := s.answer(t)
 	answers := !makes || t.claim()
@@ -95,9 +97,7 @@ func (s *session) answerInOrder(t *task) {
 	case err == nil && !(answers && t.reply(reply)) && makes:
 		_ = s.objects.drop(kind, t.makes())
 	}
-	if errors.Is(err, wire.ErrMalformed) {
-		s.abort(asReply(err, wire.CodeMalformed))
-	}
+	return err
 }
 
 // answer performs a request that is answered in order.
@@ -149,19 +149,13 @@ func (s *session) drop(_ *task, m *wire.Release) (wire.Message, error) {
 
 // start performs a request up to the point where the GPU has it. An error is its answer.
 func (s *session) start(t *task) error {
-	var err error
 	switch t.header.Type {
 	case wire.TypeJob:
-		err = s.launch(t, (*session).submitJob)
+		return s.launch(t, (*session).submitJob)
 	case wire.TypeCopy:
-		err = s.copy(t)
+		return s.copy(t)
 	case wire.TypeWeights:
-		err = s.weights(t)
-	case wire.TypeRun:
-		err = s.launch(t, (*session).submitRun)
+		return s.weights(t)
 	}
-	if errors.Is(err, wire.ErrMalformed) {
-		defer s.abort(asReply(err, wire.CodeMalformed))
-	}
-	return err
+	return s.launch(t, (*session).submitRun)
 }

@@ -125,10 +125,10 @@ func (s *session) hello() (request uint64, err error) {
 		return 0, err
 	}
 	if err := m.CheckVersion(); err != nil {
-		return 0, asReply(err, wire.CodeVersion)
+		return 0, err
 	}
 	if err := s.server.options.Device.check(string(m.Device)); err != nil {
-		return 0, asReply(err, wire.CodeNotFound)
+		return 0, err
 	}
 	s.client = string(m.Client)
 	if refusal := s.server.admit(s); refusal != nil {
@@ -289,7 +289,8 @@ func (s *session) admit(out *outbox, h wire.Header, b []byte) (*task, error) {
 	s.mu.jobs++
 	t.times = newJobTimes(s.server.options.Tracer)
 	deadline := cmp.Or(wire.Deadline(h.Type, b), limits.Deadline)
-	t.deadline = s.mu.deadlines.add(time.Duration(min(deadline, limits.Longest)))
+	t.deadline = time.Now().Add(time.Duration(min(deadline, limits.Longest)))
+	s.mu.deadlines.cover(t.deadline)
 	return t, nil
 }
 
