@@ -52,6 +52,13 @@ type Follower interface {
 	Ended(reason string) // the worker has ended, or is about to: it may be called twice
 }
 
+// nobody is who follows where nothing does.
+type nobody struct{}
+
+func (nobody) Serves(*Link)     {}
+func (nobody) Received(Message) {}
+func (nobody) Ended(string)     {}
+
 // ErrWorker is returned by Run, wrapped, when workers end before they serve.
 var ErrWorker = errors.New("the worker process ends before it serves")
 
@@ -72,6 +79,7 @@ func Run(ctx context.Context, o Options) error {
 		o.StopTime = 40 * time.Second
 	}
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	o.Follower = cmp.Or[Follower](o.Follower, nobody{})
 	ended, failures, delay := "", 0, firstDelay
 	for generation := uint64(1); ; generation++ {
 		w, err := o.start(generation, ended)
@@ -81,9 +89,7 @@ func Run(ctx context.Context, o Options) error {
 		started := time.Now()
 		done := o.watch(ctx, w)
 		ended = w.reason()
-		if o.Follower != nil {
-			o.Follower.Ended(ended)
-		}
+		o.Follower.Ended(ended)
 		if done {
 			return nil
 		}
@@ -180,22 +186,15 @@ func (o *Options) receive(w *worker, m Message) {
 	switch m.Word {
 	case wordReady:
 		w.served = true
-		if o.Follower != nil {
-			o.Follower.Serves(w.link)
-		}
+		o.Follower.Serves(w.link)
 		if o.Ready != nil {
 			o.Ready(m.Text)
 			o.Ready = nil
 		}
-		return
 	case wordLost:
 		w.lost = m.Text
-		if o.Follower != nil {
-			o.Follower.Ended(m.Text)
-		}
-		return
-	}
-	if o.Follower != nil {
+		o.Follower.Ended(m.Text)
+	default:
 		o.Follower.Received(m)
 	}
 }
