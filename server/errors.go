@@ -75,8 +75,3 @@ var kinds = []struct {
 	{job.ErrOtherDevice, wire.CodeOtherDevice, "open a session for that device, or one near the buffer"},
 	{job.ErrClosed, wire.CodeDraining, "the server shuts down"},
 }
-
-// isLost reports whether an error means that the context cannot be used any more.
-func isLost(err error) bool {
-	return errors.Is(err, shader.ErrContextLost) || errors.Is(err, executor.ErrTimeout)
-}

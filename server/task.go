@@ -106,7 +106,7 @@ func (t *task) reply(m wire.Message) bool { return t.s.settle(t, t.header.Type|w
 func (t *task) fail(err error, otherwise wire.Code) {
 	reply := asReply(err, otherwise)
 	t.s.failed(t.header.Type, reply)
-	if isLost(err) {
+	if reply.Code == wire.CodeLost {
 		t.s.server.lose(err.Error())
 	}
 	t.s.settle(t, wire.TypeError, reply)

@@ -105,7 +105,7 @@ func Spins() bool { return runtime.GOMAXPROCS(0) >= 4 }
 // Next waits for the next frame and returns it: it spins, where there are CPUs for that, and
 // then sleeps. It returns what Sleep and Take return.
 func (r *Ring) Next() (h wire.Header, body []byte, err error) {
-	if r.closed.Load() || !r.spin() {
+	if r.closed.Load() || !r.Ready() && !(Spins() && Spin(r.Ready)) {
 		if err := r.Sleep(); err != nil {
 			return h, nil, err
 		}
@@ -168,14 +168,6 @@ func (r *Ring) Arm() bool {
 // Disarm begins a time in which a goroutine polls Ready: the other side need not wake any.
 // Arm ends it.
 func (r *Ring) Disarm() { r.in.waiting.Store(0) }
-
-// spin waits for a while without sleeping, and reports whether there is something to read.
-func (r *Ring) spin() bool {
-	if r.Ready() || !Spins() {
-		return r.Ready()
-	}
-	return Spin(r.Ready)
-}
 
 // Spin calls done until it reports true, for at most SpinTime, and reports whether it did. A
 // goroutine that has made others runnable yields before: they wait in its processor's queue.

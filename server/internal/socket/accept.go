@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -51,10 +52,6 @@ func (l *Listener) AcceptSocket() (*net.UnixConn, error) {
 
 // isTransient reports whether an error of accept may pass.
 func isTransient(err error) bool {
-	for _, passing := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED, unix.EINTR} {
-		if errors.Is(err, passing) {
-			return true
-		}
-	}
-	return false
+	errno, _ := errors.AsType[unix.Errno](err)
+	return slices.Contains([]unix.Errno{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM, unix.ECONNABORTED, unix.EINTR}, errno)
 }
