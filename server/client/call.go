@@ -8,8 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
@@ -29,8 +27,7 @@ type call struct {
 	deliver func(body []byte) error // called by the reader instead of a copy to reply
 	frame   *[]byte                 // until it is sent
 	weight  int64                   // of the client's backlog
-	backlog *semaphore.Weighted     // of the client, where the call takes some
-	slots   *semaphore.Weighted     // likewise, of a slot
+	slots   int64                   // of the client's, 1 at most
 	limit   time.Duration           // for the reply
 	due     time.Time               // when it has come at the latest
 	seen    uint64                  // Client.mu.replies when it was sent
@@ -38,9 +35,9 @@ type call struct {
 	waits   bool                    // nothing of it is written: see awaitTurn
 }
 
-// finish ends the call. body is valid until it returns.
-func (w *call) finish(body []byte, err error) {
-	w.leave()
+// finish ends a call. body is valid until it returns.
+func (c *Client) finish(w *call, body []byte, err error) {
+	c.leave(w)
 	switch {
 	case err != nil:
 		w.err = err
@@ -53,14 +50,10 @@ func (w *call) finish(body []byte, err error) {
 	close(w.done)
 }
 
-// leave gives back what the call takes of the client's slots and backlog.
-func (w *call) leave() {
-	if w.backlog != nil {
-		w.backlog.Release(w.weight)
-	}
-	if w.slots != nil {
-		w.slots.Release(1)
-	}
+// leave gives back what a call takes of the client's slots and backlog.
+func (c *Client) leave(w *call) {
+	c.backlog.Release(w.weight)
+	c.slots.Release(w.slots)
 }
 
 // answered removes a call from the unanswered ones, and returns it. mu is held.
@@ -128,7 +121,7 @@ func (c *Client) cancel(w *call) {
 		w.waits = false
 		c.mu.fewer.Broadcast()
 		c.mu.Unlock()
-		w.finish(nil, &Error{Code: wire.CodeCancelled, Message: "it was not sent yet"})
+		c.finish(w, nil, &Error{Code: wire.CodeCancelled, Message: "it was not sent yet"})
 		return
 	}
 	if now := time.Now(); w.due.After(now) {

@@ -282,7 +282,7 @@ func (c *Client) end(err error) {
 		_ = r.Close()
 	}
 	for _, each := range calls {
-		each.finish(nil, err)
+		c.finish(each, nil, err)
 	}
 }
 
@@ -321,11 +321,11 @@ func (c *Client) answer(h wire.Header, body []byte) (woke bool) {
 	case waiting == nil:
 		c.end(fmt.Errorf("%w: %w: a reply to no request", ErrServerGone, ErrMalformed))
 	case h.Type == wire.TypeError:
-		waiting.finish(nil, decodeError(body))
+		c.finish(waiting, nil, decodeError(body))
 	case h.Type != waiting.sent|wire.ReplyBit:
-		waiting.finish(nil, fmt.Errorf("%w: a %v to a %v", ErrMalformed, h.Type, waiting.sent))
+		c.finish(waiting, nil, fmt.Errorf("%w: a %v to a %v", ErrMalformed, h.Type, waiting.sent))
 	default:
-		waiting.finish(body, nil)
+		c.finish(waiting, body, nil)
 	}
 	return waiting != nil && waiting.awaited.Load()
 }

@@ -35,7 +35,7 @@ func (c *Client) start(ctx context.Context, w *call, m wire.Message, files ...*o
 	}
 	closeFiles(files)
 	frames.Put(w.frame)
-	w.leave()
+	c.leave(w)
 	return err
 }
 
@@ -48,11 +48,11 @@ func (c *Client) take(ctx context.Context, w *call, weight int64) error {
 		if err := c.slots.Acquire(ctx, 1); err != nil {
 			return err
 		}
-		w.slots = c.slots
+		w.slots = 1
 	}
 	err := c.backlog.Acquire(ctx, weight)
 	if err == nil {
-		w.backlog, w.weight = c.backlog, weight
+		w.weight = weight
 	}
 	return err
 }
@@ -109,7 +109,7 @@ func (c *Client) startHeld(w *call, m wire.Message, files []*os.File) error {
 	if err := c.mu.ended; err != nil {
 		c.mu.Unlock()
 		c.sent(w, files)
-		w.leave()
+		c.leave(w)
 		return err
 	}
 	c.mu.request++
@@ -119,7 +119,7 @@ func (c *Client) startHeld(w *call, m wire.Message, files []*os.File) error {
 	c.mu.Unlock()
 	err := c.send(w, m, files)
 	if err != nil && c.forget(w) { // else the end of the session has finished it
-		w.leave()
+		c.leave(w)
 	}
 	return err
 }
