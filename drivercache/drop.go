@@ -40,7 +40,7 @@ func Drop(dir string, entries []string) error {
 		return err
 	})
 	if errors.Is(err, ErrInUse) {
-		err = cmp.Or(changeDropList(dir, func(listed []string) []string { return append(listed, entries...) }), err)
+		err = cmp.Or(changeDropList(dir, func(listed []string) ([]string, error) { return append(listed, entries...), nil }), err)
 	}
 	if err != nil {
 		return fmt.Errorf("drivercache: drop: %w", err)
@@ -48,11 +48,11 @@ func Drop(dir string, entries []string) error {
 	return nil
 }
 
-// Keep takes the records of a table of contents off the list of those that [Drop] could not
+// keep takes the records of a table of contents off the list of those that [Drop] could not
 // delete yet. Whoever adds a slot calls it before: the list has names only, so that the
 // deletion would take records with them that came after it.
-func Keep(dir string, toc []byte) error {
-	if _, err := os.Lstat(filepath.Clean(dir) + dropExt); errors.Is(err, fs.ErrNotExist) {
+func keep(dir string, toc []byte) error {
+	if !hasDropList(dir) {
 		return nil
 	}
 	added := map[string]bool{}
@@ -61,8 +61,8 @@ func Keep(dir string, toc []byte) error {
 		added[id.Name()] = true
 	}
 	if err == nil {
-		err = changeDropList(dir, func(listed []string) []string {
-			return slices.DeleteFunc(listed, func(name string) bool { return added[name] })
+		err = changeDropList(dir, func(listed []string) ([]string, error) {
+			return slices.DeleteFunc(listed, func(name string) bool { return added[name] }), nil
 		})
 	}
 	if err != nil {
@@ -74,51 +74,38 @@ func Keep(dir string, toc []byte) error {
 // dropListed deletes the records of the list, if there is one. The caller holds the
 // directory's lock.
 func dropListed(dir string) error {
-	if _, err := os.Lstat(filepath.Clean(dir) + dropExt); errors.Is(err, fs.ErrNotExist) {
+	if !hasDropList(dir) {
 		return nil
 	}
-	lock, err := lockDropList(dir)
+	return changeDropList(dir, func(listed []string) ([]string, error) { return nil, nvidia.Drop(dir, nameSet(listed)) })
+}
+
+func hasDropList(dir string) bool { return exists(filepath.Clean(dir) + dropExt) }
+
+// changeDropList changes the names of the list, and deletes one without names. It holds the lock
+// of the list meanwhile, so that no names are lost which one process adds while another adds its
+// own, or deletes the list. It waits up to two seconds for it.
+func changeDropList(dir string, change func(listed []string) ([]string, error)) error {
+	path := filepath.Clean(dir) + dropExt
+	lock, err := open(path, true, mergeWait)
 	if err != nil {
 		return err
 	}
 	defer lock.Release() // it only closes a file
-	entries, err := readLines(filepath.Clean(dir)+dropExt, maxDropBytes)
-	if err == nil && len(entries) > 0 {
-		err = nvidia.Drop(dir, nameSet(entries))
+	listed, err := readLines(path, maxDropBytes)
+	if err == nil {
+		listed, err = change(listed)
 	}
 	if err != nil {
 		return err
 	}
-	if err := os.Remove(filepath.Clean(dir) + dropExt); !errors.Is(err, fs.ErrNotExist) {
+	if len(listed) > 0 {
+		return writeLines(path, slices.Compact(slices.Sorted(slices.Values(listed))))
+	}
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil // another process did it, between the look and the lock
-}
-
-// lockDropList takes the lock of the list, so that no names are lost which one process adds
-// while another adds its own, or deletes the list. It waits up to two seconds.
-func lockDropList(dir string) (*Lock, error) {
-	return open(filepath.Clean(dir)+dropExt, true, mergeWait)
-}
-
-// changeDropList changes the names of the list.
-func changeDropList(dir string, change func(listed []string) []string) error {
-	lock, err := lockDropList(dir)
-	if err != nil {
-		return err
-	}
-	defer lock.Release() // it only closes a file
-	listed, err := readLines(filepath.Clean(dir)+dropExt, maxDropBytes)
-	if err != nil {
-		return err
-	}
-	all := slices.Compact(slices.Sorted(slices.Values(change(listed))))
-	return osfile.WriteUnsynced(filepath.Clean(dir)+dropExt, func(w *bufio.Writer) error {
-		for _, name := range all {
-			_, _ = w.WriteString(name + "\n") // the writer keeps its error
-		}
-		return nil
-	})
 }
 
 // readLines returns the lines of a file of at most limit bytes, and none where there is no file.
@@ -135,6 +122,14 @@ func readLines(path string, limit int64) ([]string, error) {
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit))
 	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' }), err
+}
+
+// writeLines writes a file that readLines reads.
+func writeLines(path string, lines []string) error {
+	return osfile.WriteUnsynced(path, func(w *bufio.Writer) error {
+		_, err := w.WriteString(strings.Join(lines, "\n") + "\n")
+		return err
+	})
 }
 
 func nameSet(names []string) map[string]bool {

@@ -70,7 +70,7 @@ func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
 	if err := Drop(dir, []string{Items(dir)[0].Entry}); !errors.Is(err, ErrInUse) {
 		t.Errorf("while in use: %v", err)
 	}
-	if err := Keep(dir, toc); err != nil {
+	if err := keep(dir, toc); err != nil {
 		t.Fatal(err)
 	}
 	copySlot(t, dir, "shadercache1")

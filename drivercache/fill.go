@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache/mesa"
@@ -110,17 +112,22 @@ func fillOnce(from, dir, folder, id string) (r FillReport, err error) {
 	return r, err
 }
 
-// filling is one copy of a driver's folder.
+// filling is one copy of a driver's folder, by several goroutines.
 type filling struct {
 	from    string // the directory that is read
 	dir     string // the managed directory
 	staging string
-	left    int64 // bytes that may still be copied
-	report  *FillReport
+	temps   atomic.Int64 // files in staging
+
+	mu     sync.Mutex
+	left   int64 // bytes that may still be copied
+	report *FillReport
 }
 
 // take reports whether there is space for a file, and counts it.
 func (f *filling) take(bytes int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if bytes > f.left {
 		f.report.LeftOut += bytes
 		return false
@@ -130,6 +137,8 @@ func (f *filling) take(bytes int64) bool {
 }
 
 func (f *filling) count(files int, bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.report.Files += files
 	f.report.Bytes += bytes
 }

@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,33 +26,23 @@ func (f *filling) mesa() error {
 	if err := checkFolders(filepath.Dir(from), from); err != nil {
 		return err
 	}
-	c := mesaCopy{filling: f, from: from, to: filepath.Join(f.dir, mesa.Folder, mesa.ItemsFolder)}
-	if err := errors.Join(os.MkdirAll(f.staging, 0o700), os.MkdirAll(c.to, 0o700)); err != nil {
+	to := filepath.Join(f.dir, mesa.Folder, mesa.ItemsFolder)
+	if err := errors.Join(os.MkdirAll(f.staging, 0o700), os.MkdirAll(to, 0o700)); err != nil {
 		return err
 	}
 	var folders errgroup.Group
 	folders.SetLimit(fillWorkers)
 	for _, e := range osfile.List(from) {
 		if mesa.IsEntryFolder(e.Name()) && e.IsDir() {
-			folders.Go(func() error { return c.copyFolder(e.Name()) })
+			folders.Go(func() error { return f.copyFolder(filepath.Join(from, e.Name()), filepath.Join(to, e.Name())) })
 		}
 	}
 	return folders.Wait()
 }
 
-// mesaCopy is the copy of Mesa's files by several goroutines.
-type mesaCopy struct {
-	*filling
-	from, to string
-	temps    atomic.Int64
-
-	mu sync.Mutex // of filling's counters
-}
-
 // copyFolder copies the entries of one folder that are missing: also after an error, the first of
 // which it returns.
-func (c *mesaCopy) copyFolder(folder string) (failed error) {
-	from, to := filepath.Join(c.from, folder), filepath.Join(c.to, folder)
+func (f *filling) copyFolder(from, to string) (failed error) {
 	if err := checkFolders(from); err != nil {
 		return err
 	}
@@ -73,7 +61,7 @@ func (c *mesaCopy) copyFolder(folder string) (failed error) {
 				return err
 			}
 		}
-		err := c.copyEntry(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()))
+		err := f.copyEntry(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()))
 		if failed == nil && !errors.Is(err, fs.ErrNotExist) { // it was deleted meanwhile
 			failed = err
 		}
@@ -82,7 +70,7 @@ func (c *mesaCopy) copyFolder(folder string) (failed error) {
 }
 
 // copyEntry copies a file.
-func (c *mesaCopy) copyEntry(from, to string) error {
+func (f *filling) copyEntry(from, to string) error {
 	source, err := os.Open(from)
 	if err != nil {
 		return err
@@ -92,25 +80,17 @@ func (c *mesaCopy) copyEntry(from, to string) error {
 	if err == nil {
 		err = checkOwner(from, info)
 	}
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil || !info.Mode().IsRegular() || !f.take(info.Size()) {
 		return err
 	}
-	c.mu.Lock()
-	fits := c.take(info.Size())
-	c.mu.Unlock()
-	if !fits {
-		return nil
-	}
-	temp := filepath.Join(c.staging, fmt.Sprint(c.temps.Add(1)))
+	temp := filepath.Join(f.staging, fmt.Sprint(f.temps.Add(1)))
 	if err := writeCopy(temp, source, info.Size()); err != nil {
 		return err
 	}
 	if err := os.Rename(temp, to); err != nil {
 		return err
 	}
-	c.mu.Lock()
-	c.count(1, info.Size())
-	c.mu.Unlock()
+	f.count(1, info.Size())
 	return nil
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
-// maxFillSlots limits the search for a free number.
-const maxFillSlots = 1000
+// maxSlots limits the search for a free number.
+const maxSlots = 1000
 
 // nvidia adds the slots that have records which are missing, and merges them; while another
 // process uses the directory, a later start merges. The folders of other drivers and GPUs
@@ -59,10 +59,7 @@ func (f *filling) addSlots() error {
 		if !missing[s.Path] || !f.take(size) {
 			return nil
 		}
-		err := Keep(f.dir, s.Toc)
-		if err == nil {
-			err = f.addSlot(s)
-		}
+		err := f.addSlot(s)
 		if err == nil {
 			f.count(2, size)
 		}
@@ -92,47 +89,68 @@ func (f *filling) checkSlotFolders() error {
 	return nil
 }
 
-// addSlot adds a slot with the lowest free number. Its .toc comes last: drivers ignore a
-// .bin without one. The staged .bin stays beside it until both are in place, so that
-// removeLeftovers finds a lone one after a kill.
+// addSlot stages a slot and adds it. The staged .bin stays beside it until both are in place, so
+// that removeLeftovers finds a lone one after a kill.
 func (f *filling) addSlot(s nvidia.Snapshot) error {
 	staged := filepath.Join(f.staging, filepath.FromSlash(s.Path))
-	folder := filepath.Join(f.dir, filepath.FromSlash(path.Dir(s.Path)))
-	err := errors.Join(os.MkdirAll(filepath.Dir(staged), 0o700), os.MkdirAll(folder, 0o700))
-	if err == nil {
-		err = writeCopy(staged+".bin", s.Bin, s.Bin.Size())
+	err := errors.Join(os.MkdirAll(filepath.Dir(staged), 0o700),
+		writeCopy(staged+".bin", s.Bin, s.Bin.Size()),
+		writeCopy(staged+".toc", bytes.NewReader(s.Toc), int64(len(s.Toc))))
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = writeCopy(staged+".toc", bytes.NewReader(s.Toc), int64(len(s.Toc)))
+	return AddSlot(f.dir, path.Join(filepath.Base(f.staging), s.Path), path.Join(filepath.Base(f.dir), path.Dir(s.Path)))
+}
+
+// AddSlot moves the two files of a staged slot into a folder of dir, with the lowest free number, or
+// with that of a call that was killed. Its .toc comes last: drivers ignore a .bin without one. staged,
+// which has no extension, and folder are paths with slashes below the directory that dir is in. Where
+// the file system has links the staged files stay, and no file is replaced. The records are not
+// deleted by a [Drop] that came before.
+func AddSlot(dir, staged, folder string) error {
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	bin, err := root.Lstat(staged + ".bin")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the killed call renamed it, on a file system without links
+	}
+	toc, tocErr := nvidia.ReadToc(root, staged)
+	if err = errors.Join(err, tocErr); err == nil {
+		err = errors.Join(keep(dir, toc), root.MkdirAll(folder, 0o700))
 	}
 	if err != nil {
 		return err
 	}
-	for n := range maxFillSlots {
-		to := filepath.Join(folder, nvidia.App+fmt.Sprint(n))
-		if exists(to+".bin") || exists(to+".toc") {
+	for n := range maxSlots {
+		to := fmt.Sprintf("%s/%s%d", folder, nvidia.App, n)
+		placed, binErr := root.Lstat(to + ".bin")
+		_, tocErr := root.Lstat(to + ".toc")
+		if binErr != nil && tocErr != nil {
+			if err = linkOrRename(root, staged+".bin", to+".bin"); errors.Is(err, fs.ErrExist) {
+				continue // a driver that started just now took it
+			}
+		} else if binErr != nil || !os.SameFile(placed, bin) {
 			continue
 		}
-		err := linkOrRename(staged+".bin", to+".bin")
-		if errors.Is(err, fs.ErrExist) {
-			continue // a driver that started just now took it
-		}
-		if err == nil {
-			err = linkOrRename(staged+".toc", to+".toc")
+		if err == nil && tocErr != nil {
+			err = linkOrRename(root, staged+".toc", to+".toc")
 		}
 		return err
 	}
-	return fmt.Errorf("%s has %d slots: delete them", folder, maxFillSlots)
+	return fmt.Errorf("%s has %d slots: merge or delete them", folder, maxSlots)
 }
 
 // linkOrRename gives a file a second name, or another one where the file system has no
 // links. It replaces nothing where there are links.
-func linkOrRename(from, to string) error {
-	err := os.Link(from, to)
+func linkOrRename(root *os.Root, from, to string) error {
+	err := root.Link(from, to)
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return os.Rename(from, to)
+	return root.Rename(from, to)
 }
 
 func exists(path string) bool {

@@ -1,7 +1,6 @@
 package drivercache
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -85,9 +84,5 @@ func addFilled(dir, folder, id string) error {
 	line := folder + " " + id
 	lines, _ := readLines(dir+filledExt, maxFilledBytes)
 	lines = slices.DeleteFunc(lines, func(l string) bool { return l == line })
-	lines = append([]string{line}, lines[:min(len(lines), maxFilled-1)]...)
-	return osfile.WriteUnsynced(dir+filledExt, func(w *bufio.Writer) error {
-		_, err := w.WriteString(strings.Join(lines, "\n") + "\n")
-		return err
-	})
+	return writeLines(dir+filledExt, append([]string{line}, lines[:min(len(lines), maxFilled-1)]...))
 }

@@ -3,8 +3,6 @@ package drivercache
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 
 	"github.com/shadercache/shadercache/drivercache/nvidia"
 )
@@ -16,7 +14,7 @@ import (
 // its first program. Without slots it does nothing.
 func Merge(dir string) (nvidia.Report, error) {
 	// Directories of other drivers have the folder of the slots too.
-	if _, err := os.Lstat(filepath.Clean(dir) + dropExt); err != nil && len(nvidia.SlotFiles(dir)) == 0 {
+	if !hasDropList(dir) && len(nvidia.SlotFiles(dir)) == 0 {
 		return nvidia.Report{}, nil
 	}
 	var r nvidia.Report

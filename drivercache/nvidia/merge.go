@@ -217,7 +217,7 @@ func (m *folderMerge) hasAll(n int) bool {
 	if m.known == nil {
 		return false
 	}
-	toc, err := readToc(m.root, path.Join(m.folder, stem(n)))
+	toc, err := ReadToc(m.root, path.Join(m.folder, stem(n)))
 	if err != nil || !bytes.HasPrefix(toc, m.merged.header[:]) {
 		return false
 	}

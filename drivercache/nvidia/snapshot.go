@@ -60,7 +60,7 @@ func SlotFiles(driverDir string) (paths []string) {
 // it with its .bin file, which the caller closes. The .toc is read first: files only
 // grow, so its records are in the .bin even while a driver appends to both.
 func openSlot(root *os.Root, name string) (*slot, *os.File, error) {
-	list, err := readToc(root, name)
+	list, err := ReadToc(root, name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,8 +76,8 @@ func openSlot(root *os.Root, name string) (*slot, *os.File, error) {
 	return s, bin, nil
 }
 
-// readToc reads the table of contents of a slot, as it is.
-func readToc(root *os.Root, name string) ([]byte, error) {
+// ReadToc reads the table of contents of a slot, as it is.
+func ReadToc(root *os.Root, name string) ([]byte, error) {
 	toc, err := openRegular(root, name+".toc")
 	if err != nil {
 		return nil, err

@@ -185,7 +185,7 @@ func (i *installer) nvidia(m *Manifest) error {
 		if f.Kind != NVIDIA || !isBin {
 			continue
 		}
-		if err := i.addSlot(stem); err != nil {
+		if err := drivercache.AddSlot(i.dir.DriverDir(), path.Join(stagingReady, stem), path.Dir(stem)); err != nil {
 			return err
 		}
 		slots++
@@ -207,44 +207,6 @@ func (i *installer) nvidia(m *Manifest) error {
 	return err
 }
 
-// addSlot adds the two files of a slot with the lowest free number, or with that of a
-// killed import.
-func (i *installer) addSlot(stem string) error {
-	staged, err := i.root.Lstat(path.Join(stagingReady, stem+".bin"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // a killed import renamed it, on a file system without links
-	}
-	var toc []byte
-	if err == nil {
-		toc, err = i.readRegular(path.Join(stagingReady, stem+".toc"))
-	}
-	if err == nil {
-		err = drivercache.Keep(i.dir.DriverDir(), toc)
-	}
-	if err != nil {
-		return err
-	}
-	folder := path.Dir(stem)
-	for n := range maxSlots {
-		to := fmt.Sprintf("%s/%s%d", folder, nvidia.App, n)
-		bin, binErr := i.root.Lstat(to + ".bin")
-		_, tocErr := i.root.Lstat(to + ".toc")
-		linked := binErr == nil && os.SameFile(bin, staged)
-		if !linked && (binErr == nil || tocErr == nil) {
-			continue
-		}
-		if _, err := i.linkIfMissing(stem+".bin", to+".bin"); err != nil {
-			return err
-		}
-		_, err := i.linkIfMissing(stem+".toc", to+".toc")
-		return err
-	}
-	return fmt.Errorf("%s has %d slots: merge or delete them", folder, maxSlots)
-}
-
-// maxSlots limits the search for a free number.
-const maxSlots = 1000
-
 // count counts a file that was added, or was there before.
 func (i *installer) count(f File, added bool) {
 	if !added {
@@ -256,8 +218,7 @@ func (i *installer) count(f File, added bool) {
 }
 
 // linkIfMissing links a staged file into the directory, and reports false if the name
-// exists. The staged file remains, so that addSlot finds the number again after a
-// kill.
+// exists.
 func (i *installer) linkIfMissing(from, to string) (bool, error) {
 	if err := i.root.MkdirAll(path.Dir(to), 0o700); err != nil {
 		return false, err
