@@ -3,10 +3,8 @@ package binary
 import (
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/internal/osfile"
@@ -38,54 +36,67 @@ var (
 //
 // A temporary file has the name of the file that it becomes, between a dot and a number.
 var (
-	dirForm    = newForm(alternatives(slices.Concat(dirFiles, []string{"README.md", "CACHEDIR.TAG"})...))
-	sourceForm = newForm(digits + regexp.QuoteMeta(sourceExt))
-	storeForm  = newForm(alternatives(storeFiles...))
-	blobForm   = newForm(digits + regexp.QuoteMeta(blobExt))
-	noteForm   = newForm(digits + `\.json`)
+	dirForm    = oneOf(slices.Concat(dirFiles, []string{"README.md", "CACHEDIR.TAG"}))
+	sourceForm = digitsThen(64, sourceExt)
+	storeForm  = oneOf(storeFiles)
+	shardForm  = digitsThen(2, "")
+	blobForm   = digitsThen(64, blobExt)
+	noteForm   = digitsThen(64, ".json")
 
-	storeDirForms = map[string]*form{
-		rejectedName: newForm(`(` + digits + regexp.QuoteMeta(blobExt) + `|[0-9a-f]{2}|` +
-			alternatives(slices.Concat(storeFiles, storeDirs)...) + `)(` + regexp.QuoteMeta(reasonExt) + `)?`),
-		inFlightName:   newForm(`[0-9]+-[0-9]+`),
+	storeDirForms = map[string]form{
+		blobsName: oneOf(nil), // it has directories only
+		rejectedName: func(name string) bool {
+			name = strings.TrimSuffix(name, reasonExt)
+			return blobForm(name) || shardForm(name) || storeForm(name) || slices.Contains(storeDirs, name)
+		},
+		inFlightName: func(name string) bool {
+			process, number, _ := strings.Cut(name, "-")
+			return isOf(process, decimals) && isOf(number, decimals)
+		},
 		quarantineName: noteForm,
 		failedName:     noteForm,
 		tuningName:     noteForm,
-		checkedName:    newForm(digits),
-		pendingName:    newForm(`[0-9a-f]{32}` + regexp.QuoteMeta(pendingExt)),
+		checkedName:    digitsThen(64, ""),
+		pendingName:    digitsThen(32, pendingExt),
 	}
-	shardForm = regexp.MustCompile(`^[0-9a-f]{2}$`)
 )
 
-const digits = `[0-9a-f]{64}`
+// form reports whether a name is that of a file.
+type form func(name string) bool
 
-// form is the form of the names of files, and of the temporary files that become them.
-type form struct{ file, temporary pattern }
-
-func newForm(name string) *form {
-	return &form{newPattern(`^(` + name + `)$`), newPattern(`^\.(` + name + `)[0-9]+$`)}
-}
-
-// pattern is an expression that is compiled at its first use: a start that only reads
-// programs needs none of them, and all together take 0.5 ms.
-type pattern func() *regexp.Regexp
-
-func newPattern(text string) pattern {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
-}
-
-func alternatives(names ...string) string {
-	quoted := make([]string, len(names))
-	for i, name := range names {
-		quoted[i] = regexp.QuoteMeta(name)
+// temporary reports whether a name is that of a temporary file that becomes one of the form.
+func (is form) temporary(name string) bool {
+	file, hidden := strings.CutPrefix(name, ".")
+	for end := len(file); hidden && end > 0 && isOf(file[end-1:], decimals); end-- {
+		if is(file[:end-1]) {
+			return true
+		}
 	}
-	return strings.Join(quoted, "|")
+	return false
 }
+
+func oneOf(names []string) form {
+	return func(name string) bool { return slices.Contains(names, name) }
+}
+
+// digitsThen is the form of a number of hexadecimal digits and what follows them.
+func digitsThen(number int, ext string) form {
+	return func(name string) bool {
+		digits, ok := strings.CutSuffix(name, ext)
+		return ok && len(digits) == number && isOf(digits, decimals+"abcdef")
+	}
+}
+
+const decimals = "0123456789"
+
+// isOf reports whether a text has characters of a set, and no others.
+func isOf(text, set string) bool { return text != "" && strings.Trim(text, set) == "" }
 
 // storeDir is a directory of a store, and the form of the names of its files.
 type storeDir struct {
-	path string
-	form *form // nil: it has directories only
+	path  string
+	form  form
+	blobs bool
 }
 
 // dirs lists the directories in the directory of the store, each before the one that it
@@ -94,17 +105,17 @@ func (s *Store) dirs() []storeDir {
 	var dirs []storeDir
 	blobs := filepath.Join(s.path, blobsName)
 	for _, shard := range shards(blobs) {
-		dirs = append(dirs, storeDir{filepath.Join(blobs, shard.Name()), blobForm})
+		dirs = append(dirs, storeDir{filepath.Join(blobs, shard.Name()), blobForm, true})
 	}
 	for _, name := range storeDirs {
-		dirs = append(dirs, storeDir{filepath.Join(s.path, name), storeDirForms[name]})
+		dirs = append(dirs, storeDir{filepath.Join(s.path, name), storeDirForms[name], false})
 	}
-	return append(dirs, storeDir{s.path, storeForm})
+	return append(dirs, storeDir{s.path, storeForm, false})
 }
 
 // shards lists the directories of two digits in a directory.
 func shards(dir string) []fs.DirEntry {
 	return slices.DeleteFunc(osfile.List(dir), func(e fs.DirEntry) bool {
-		return !e.IsDir() || !shardForm.MatchString(e.Name())
+		return !e.IsDir() || !shardForm(e.Name())
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
@@ -44,10 +45,7 @@ func (v *verifying) misplaced(path string, wantDir bool, clear func(path, reason
 	if wantDir {
 		reason = dirReason
 	}
-	v.damaged(path, reason)
-	if v.repair {
-		v.fixed(clear(path, reason))
-	}
+	v.damaged(path, reason, func() error { return clear(path, reason) })
 }
 
 // Repair makes room for driver/, sources/ and remote/ in the directory, without which Open
@@ -87,32 +85,46 @@ func (p Place) Repair() (fixed []Problem, err error) {
 	return fixed, nil
 }
 
-// misplacedInStore checks the names in the directory of a store, except those that other
-// checks read: fingerprint.json, blobs and tunings.
-func (v *verifying) misplacedInStore(s *Store) {
-	check := func(path string, wantDir bool) { v.misplaced(path, wantDir, s.rejectFile) }
-	for _, name := range storeFiles {
-		if name != fingerprintName {
-			check(filepath.Join(s.path, name), false)
+// names checks the names in the directory of a store, except those that other checks read:
+// fingerprint.json, blobs and tunings. Files that this package did not make are unknown; those
+// whose names start with a dot are temporary.
+func (v *verifying) names(s *Store) {
+	check := func(dir string, e fs.DirEntry, known, wantDir bool) {
+		switch path := filepath.Join(dir, e.Name()); {
+		case !known:
+			v.countUnknown(dir, e)
+		case e.Type()&fs.ModeSymlink != 0:
+			v.link(path)
+		case e.Name() != fingerprintName:
+			v.misplaced(path, wantDir, s.rejectFile)
 		}
 	}
-	for _, name := range storeDirs {
-		check(filepath.Join(s.path, name), true)
+	for _, e := range osfile.List(s.path) {
+		isDir := slices.Contains(storeDirs, e.Name())
+		check(s.path, e, isDir || storeForm(e.Name()), isDir)
 	}
-	for _, e := range osfile.List(filepath.Join(s.path, blobsName)) {
-		if shardForm.MatchString(e.Name()) {
-			check(filepath.Join(s.path, blobsName, e.Name()), true)
-		}
-	}
-	for _, dir := range s.dirs() {
-		if !slices.Contains([]string{quarantineName, failedName, checkedName}, filepath.Base(dir.path)) {
-			continue
-		}
-		for _, e := range osfile.List(dir.path) {
-			if dir.form.file().MatchString(e.Name()) {
-				check(filepath.Join(dir.path, e.Name()), false)
+	blobs := filepath.Join(s.path, blobsName)
+	for _, shard := range osfile.List(blobs) {
+		check(blobs, shard, shardForm(shard.Name()), true)
+		for _, file := range osfile.List(filepath.Join(blobs, shard.Name())) {
+			if _, known := blobsOf(s.digest).key(shard.Name(), file.Name()); !known {
+				v.countUnknown(filepath.Join(blobs, shard.Name()), file)
 			}
 		}
+	}
+	for _, name := range []string{quarantineName, failedName, checkedName} {
+		for _, e := range osfile.List(s.file(name)) {
+			if storeDirForms[name](e.Name()) {
+				v.misplaced(filepath.Join(s.path, name, e.Name()), false, s.rejectFile)
+			}
+		}
+	}
+}
+
+func (v *verifying) countUnknown(dir string, e fs.DirEntry) {
+	if !strings.HasPrefix(e.Name(), ".") {
+		v.Unknown++
+		v.problem(filepath.Join(dir, e.Name()), "is not a file of the cache")
 	}
 }
 
@@ -142,7 +154,7 @@ func (v *verifying) misplacedInDir(d *Dir) {
 	}
 	sources := filepath.Join(d.path, sourcesName)
 	for _, e := range osfile.List(sources) {
-		if shardForm.MatchString(e.Name()) {
+		if shardForm(e.Name()) {
 			check(filepath.Join(sources, e.Name()), true)
 		}
 	}

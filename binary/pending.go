@@ -61,7 +61,7 @@ func (s *Store) putPending(r pendingRecord) error {
 // pendingNames lists the files, the oldest first.
 func (s *Store) pendingNames() (names []string) {
 	for _, e := range osfile.List(s.file(pendingName)) {
-		if storeDirForms[pendingName].file().MatchString(e.Name()) {
+		if storeDirForms[pendingName](e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

@@ -192,10 +192,13 @@ func (p *pruning) deleteStore(s *Store) {
 		for _, e := range osfile.List(dir.path) {
 			path := filepath.Join(dir.path, e.Name())
 			isDir := slices.ContainsFunc(dirs, func(d storeDir) bool { return d.path == path })
-			switch {
-			case dir.form != nil && (dir.form.file().MatchString(e.Name()) || dir.form.temporary().MatchString(e.Name())) && e.Type().IsRegular():
-				p.deleteFile(dir, e)
-			case !isDir:
+			switch isFile := e.Type().IsRegular(); {
+			case isDir:
+			case isFile && dir.blobs && blobForm(e.Name()):
+				p.deleteBlob(path)
+			case isFile && (dir.form(e.Name()) || dir.form.temporary(e.Name())):
+				p.delete(path)
+			default:
 				unknown++
 			}
 		}
@@ -208,26 +211,22 @@ func (p *pruning) deleteStore(s *Store) {
 	}
 }
 
-// deleteFile deletes a file of a store, and counts it if it is a blob.
-func (p *pruning) deleteFile(dir storeDir, e fs.DirEntry) {
-	info, err := e.Info()
-	if err != nil || !p.delete(filepath.Join(dir.path, e.Name())) {
-		return
+// deleteBlob deletes the file of a program and counts it.
+func (p *pruning) deleteBlob(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !p.delete(path) {
+		return false
 	}
-	if dir.form == blobForm && blobForm.file().MatchString(e.Name()) {
-		p.report.Programs++
-		p.report.Bytes += info.Size()
-	}
+	p.report.Programs++
+	p.report.Bytes += info.Size()
+	return true
 }
 
 // deleteItem deletes one item and counts its files.
 func (p *pruning) deleteItem(it pruneItem) {
 	if it.store != nil {
 		p.touched[it.store] = true
-		path := it.store.blobPath(it.key)
-		if info, err := os.Lstat(path); err == nil && p.delete(path) {
-			p.report.Programs++
-			p.report.Bytes += info.Size()
+		if p.deleteBlob(it.store.blobPath(it.key)) {
 			p.deleteCheck(it.store, it.key)
 		}
 	}
@@ -384,13 +383,10 @@ func (p *pruning) sweepNotes(s *Store) {
 }
 
 // sweepTemporary deletes the old temporary files of a directory whose files have this
-// form of name; nil = none.
-func (p *pruning) sweepTemporary(dir string, form *form) {
-	if form == nil {
-		return
-	}
+// form of name.
+func (p *pruning) sweepTemporary(dir string, form form) {
 	for _, e := range osfile.List(dir) {
-		if form.temporary().MatchString(e.Name()) && e.Type().IsRegular() && p.Now.Sub(fileTime(e)) >= temporaryAge {
+		if form.temporary(e.Name()) && e.Type().IsRegular() && p.Now.Sub(fileTime(e)) >= temporaryAge {
 			p.deleteLeftover(filepath.Join(dir, e.Name()))
 		}
 	}

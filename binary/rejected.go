@@ -85,7 +85,7 @@ func (s *Store) rejectedFiles() []rejectedFile {
 	rejected := filepath.Join(s.path, rejectedName)
 	for _, e := range osfile.List(rejected) {
 		path := filepath.Join(rejected, e.Name())
-		if strings.HasSuffix(e.Name(), reasonExt) || !storeDirForms[rejectedName].file().MatchString(e.Name()) {
+		if strings.HasSuffix(e.Name(), reasonExt) || !storeDirForms[rejectedName](e.Name()) {
 			continue
 		}
 		info, err := os.Lstat(path + reasonExt)

@@ -7,12 +7,9 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/shadercache/shadercache/binary/internal/index"
 	"github.com/shadercache/shadercache/drivercache"
-	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -70,7 +67,7 @@ func (d *Dir) Verify(repair bool, progress func(VerifyReport)) (VerifyReport, er
 		v.store(s)
 	}
 	for _, path := range d.unproven() {
-		v.damaged(path, "holds programs of a driver that no file in it proves; they stay")
+		v.damaged(path, "holds programs of a driver that no file in it proves; they stay", nil)
 	}
 	v.misplacedInDir(d)
 	v.Sources = countGood(v, filepath.Join(d.path, sourcesName), d.Sources())
@@ -80,14 +77,13 @@ func (d *Dir) Verify(repair bool, progress func(VerifyReport)) (VerifyReport, er
 
 func (v *verifying) store(s *Store) {
 	v.fingerprint(s)
-	v.misplacedInStore(s)
+	v.names(s)
 	for key := range s.blobFiles() {
 		v.blob(s, key)
 	}
 	v.Tunings += countGood(v, filepath.Join(s.path, tuningName), s.Tunings())
 	v.index(s)
 	v.quarantine(s)
-	v.unknownFiles(s)
 }
 
 // fingerprint checks fingerprint.json. A repair writes it again where the fingerprint is
@@ -104,13 +100,12 @@ func (v *verifying) fingerprint(s *Store) {
 	if errors.Is(err, fs.ErrNotExist) {
 		reason = "is missing"
 	}
+	mend := func() error { return s.repairFingerprint(reason) }
 	if !s.isIdentified() {
 		reason += ", and no other file names the driver; the programs stay, and the driver writes it when it runs here"
+		mend = nil
 	}
-	v.damaged(s.file(fingerprintName), reason)
-	if v.repair && s.isIdentified() {
-		v.fixed(s.repairFingerprint(reason))
-	}
+	v.damaged(s.file(fingerprintName), reason, mend)
 }
 
 // repairFingerprint rejects the file in the place of fingerprint.json and writes it again.
@@ -129,12 +124,9 @@ func (v *verifying) blob(s *Store, key shader.Key) {
 		return // deleted meanwhile
 	case errors.Is(err, ErrDamaged):
 		bad, _ := errors.AsType[*damagedError](err)
-		v.damaged(path, bad.Reason)
-		if v.repair {
-			v.fixed(s.rejectDamaged(key, info, bad.Reason))
-		}
+		v.damaged(path, bad.Reason, func() error { return s.rejectDamaged(key, info, bad.Reason) })
 	case err != nil:
-		v.damaged(path, err.Error())
+		v.damaged(path, err.Error(), nil)
 	default:
 		v.Good++
 		v.Bytes += info.Size()
@@ -153,12 +145,9 @@ func countGood[T any](v *verifying, folder string, records iter.Seq2[T, error]) 
 		case err == nil:
 			good++
 		case isBad:
-			v.damaged(bad.Path, bad.Reason)
-			if v.repair {
-				v.fixed(os.RemoveAll(bad.Path))
-			}
+			v.damaged(bad.Path, bad.Reason, func() error { return os.RemoveAll(bad.Path) })
 		default:
-			v.damaged(folder, err.Error())
+			v.damaged(folder, err.Error(), nil)
 		}
 	}
 	return good
@@ -172,10 +161,11 @@ func (v *verifying) index(s *Store) {
 	if !errors.Is(err, ErrDamaged) {
 		return
 	}
-	v.damaged(filepath.Join(s.path, index.Name), err.Error())
-	if v.repair && s.isIdentified() {
-		v.fixed(s.record(pendingRecord{}, true))
+	mend := func() error { return s.record(pendingRecord{}, true) }
+	if !s.isIdentified() {
+		mend = nil
 	}
+	v.damaged(filepath.Join(s.path, index.Name), err.Error(), mend)
 }
 
 func (v *verifying) quarantine(s *Store) {
@@ -211,45 +201,10 @@ func (s *Store) release(q Quarantined) error {
 	return s.Refuse(q)
 }
 
-// unknownFiles counts the files that this package did not make. Files whose names start
-// with a dot are temporary.
-func (v *verifying) unknownFiles(s *Store) {
-	for _, e := range osfile.List(s.path) {
-		known := slices.Contains(storeFiles, e.Name()) || slices.Contains(storeDirs, e.Name())
-		if known && e.Type()&fs.ModeSymlink != 0 {
-			v.link(filepath.Join(s.path, e.Name()))
-			continue
-		}
-		v.countUnknown(known, s.path, e)
-	}
-	blobs := filepath.Join(s.path, blobsName)
-	for _, shard := range osfile.List(blobs) {
-		if shard.Type()&fs.ModeSymlink != 0 && len(shard.Name()) == 2 {
-			v.link(filepath.Join(blobs, shard.Name()))
-			continue
-		}
-		v.countUnknown(shardForm.MatchString(shard.Name()), blobs, shard)
-		for _, file := range osfile.List(filepath.Join(blobs, shard.Name())) {
-			_, known := blobsOf(s.digest).key(shard.Name(), file.Name())
-			v.countUnknown(known, filepath.Join(blobs, shard.Name()), file)
-		}
-	}
-}
-
 // link reports a link in the place of a file or directory of the store. A repair removes
 // the link, and nothing behind it.
 func (v *verifying) link(path string) {
-	v.damaged(path, "is a symbolic link")
-	if v.repair {
-		v.fixed(os.Remove(path))
-	}
-}
-
-func (v *verifying) countUnknown(known bool, dir string, e fs.DirEntry) {
-	if !known && !strings.HasPrefix(e.Name(), ".") {
-		v.Unknown++
-		v.problem(filepath.Join(dir, e.Name()), "is not a file of the cache")
-	}
+	v.damaged(path, "is a symbolic link", func() error { return os.Remove(path) })
 }
 
 func (v *verifying) leftovers(d *Dir, stores []*Store) {
@@ -259,9 +214,13 @@ func (v *verifying) leftovers(d *Dir, stores []*Store) {
 	v.errs = append(v.errs, p.errs...)
 }
 
-func (v *verifying) damaged(path, reason string) {
+// damaged counts what is damaged. A repair calls mend, unless it is nil.
+func (v *verifying) damaged(path, reason string, mend func() error) {
 	v.Damaged++
 	v.problem(path, reason)
+	if v.repair && mend != nil {
+		v.fixed(mend())
+	}
 }
 
 func (v *verifying) problem(path, reason string) {
