@@ -121,8 +121,8 @@ func share(part, rest uint64) float64 {
 	return float64(part) / float64(part+rest)
 }
 
-// less returns c without what o counted. A field that is smaller than in o becomes 0.
-func (c Counters) less(o Counters) Counters {
+// Less returns c without what o counted. A field that is smaller than in o becomes 0.
+func (c Counters) Less(o Counters) Counters {
 	c.combine(o, func(a, b uint64) uint64 { return a - min(a, b) }, func(a, b int64) int64 { return max(a-b, 0) })
 	return c
 }
@@ -154,7 +154,7 @@ func (d *Dir) Lifetime() (Counters, error) {
 	all, err := d.counters()
 	zero, _ := zeros.read(d.path)
 	for name, c := range all {
-		all[name] = c.less(zero.Fingerprints[name])
+		all[name] = c.Less(zero.Fingerprints[name])
 	}
 	return sum(all), err
 }
@@ -177,9 +177,7 @@ func (d *Dir) counters() (map[string]Counters, error) {
 		}
 		_, pending := s.readPending(known.merged)
 		x.Close() // a merge deletes what is pending
-		for _, r := range pending {
-			known.lifetime.Add(r.Counters)
-		}
+		known.apply(pending, nil)
 		if known.lifetime != (Counters{}) {
 			all[s.name] = known.lifetime
 		}

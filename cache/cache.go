@@ -116,8 +116,8 @@ func New(dev Device, o Options) (*Cache, error) {
 	if opened.warning != nil {
 		c.log.Warn("a directory of programs cannot be used", "error", opened.warning)
 	}
-	if opened.private != "" {
-		c.log.Warn("a private place is used as the cache directory", "directory", opened.private, "reason", opened.privateReason)
+	if opened.Private() {
+		c.log.Warn("a private place is used as the cache directory", "directory", opened.Dir.Path(), "reason", opened.Err)
 	}
 	if c.guard = o.CrashGuard; c.guard == nil {
 		c.guard = newCrashGuard(c, o.Trier)
@@ -141,7 +141,7 @@ func New(dev Device, o Options) (*Cache, error) {
 		c.log.Warn("programs are cached in memory only", "reason", c.memoryOnly)
 	}
 	c.startHistory()
-	c.startFilling(opened.upstream)
+	c.startFilling(opened.Upstream)
 	return c, nil
 }
 
@@ -174,7 +174,7 @@ func (c *Cache) setLost(err error) {
 	}
 }
 
-// count adds n to a field of mu.counters.pending.
+// count adds n to a field of mu.counters.total.
 func (c *Cache) count(counter *uint64, n int) {
 	c.mu.Lock()
 	*counter += uint64(n)
@@ -191,7 +191,7 @@ func (c *Cache) retire(evicted []*entry) {
 		}
 		e.blob = nil
 	}
-	c.mu.counters.pending.Evictions += uint64(len(evicted))
+	c.mu.counters.total.Evictions += uint64(len(evicted))
 	c.traceEvicted(evicted)
 }
 

@@ -155,7 +155,7 @@ func (c *Cache) RejectWrong(key shader.Key, reason string) bool {
 	}
 	if e != nil {
 		if from := cmp.Or(e.blob, e.unchecked); from != nil && from.Upstream {
-			c.mu.counters.pending.UpstreamRejected++
+			c.mu.counters.total.UpstreamRejected++
 		}
 		e.blob = nil // also while it is in use: it is not loaded again after its eviction
 	}
@@ -164,7 +164,7 @@ func (c *Cache) RejectWrong(key shader.Key, reason string) bool {
 		dropped = append(dropped, e)
 		c.retire(dropped)
 	}
-	c.mu.counters.pending.WrongAnswers++
+	c.mu.counters.total.WrongAnswers++
 	c.mu.wrong[key] = false
 	c.mu.Unlock()
 	c.dropAll(dropped)

@@ -117,7 +117,8 @@ func (c *Cache) record() (compiled []*shader.Source, err error) {
 		c.mu.counters.collect(e)
 	}
 	c.mu.counters.addMachineCode(true)
-	uses, counters := c.mu.counters.take()
+	uses, total := c.mu.counters.takeUses(), c.mu.counters.total
+	counters := total.Less(c.mu.counters.recorded)
 	c.mu.Unlock()
 	if len(uses) == 0 && counters == (binary.Counters{}) {
 		return nil, nil
@@ -126,10 +127,12 @@ func (c *Cache) record() (compiled []*shader.Source, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		c.mu.counters.rollback(uses)
+		c.mu.counters.giveBack(uses)
 		return nil, err
 	}
-	return c.mu.counters.commit(), nil
+	c.mu.counters.recorded = total
+	compiled, c.mu.counters.compiled = c.mu.counters.compiled, nil
+	return compiled, nil
 }
 
 // trim enforces the limits on the disk.

@@ -10,14 +10,13 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
-// pendingCounters holds counters and uses until the store has recorded them:
-// take, then commit or rollback. Its owner guards it with Cache.mu.
+// pendingCounters holds counters, and uses until the store has recorded them. Its owner
+// guards it with Cache.mu.
 type pendingCounters struct {
-	pending  binary.Counters // not taken yet
-	taken    binary.Counters // the store is recording them
-	recorded binary.Counters
+	total    binary.Counters // since New
+	recorded binary.Counters // of them, what the store has recorded
 
-	uses map[shader.Key]binary.Use // not taken yet; nil: there is no store
+	uses map[shader.Key]binary.Use // not recorded yet; nil: there is no store
 
 	fillOnly bool             // Options.FillOnly
 	started  bool             // a start was counted
@@ -44,7 +43,7 @@ func (p *pendingCounters) addMachineCode(settled bool) {
 		entries, made := m.machineCode()
 		if made && m.loaded && !m.counted {
 			m.counted = true
-			p.pending.MachineCodeMisses++
+			p.total.MachineCodeMisses++
 		}
 		if settled && len(entries) > 0 {
 			m.use.DriverEntries = entries
@@ -59,13 +58,6 @@ func (p *pendingCounters) addMachineCode(settled bool) {
 // maxCompiled bounds the sources in pendingCounters.compiled.
 const maxCompiled = 64
 
-func (p *pendingCounters) total() binary.Counters {
-	sum := p.recorded
-	sum.Add(p.taken)
-	sum.Add(p.pending)
-	return sum
-}
-
 // collect adds what handles of e have counted since the last call for e.
 func (p *pendingCounters) collect(e *entry) {
 	hits := e.hits()
@@ -79,7 +71,7 @@ func (p *pendingCounters) collect(e *entry) {
 	use := e.use()
 	use.Hits = hits - e.countedHits
 	use.LastUse = e.clock.at(last)
-	p.pending.ResidentHits += use.Hits
+	p.total.ResidentHits += use.Hits
 	p.addUse(use)
 	e.countedHits, e.countedUse = hits, last
 }
@@ -91,35 +83,35 @@ func (p *pendingCounters) addLoad(src *shader.Source, e *entry, blob *binary.Blo
 	storeOnly = storeOnly || p.fillOnly
 	if !storeOnly && !p.started {
 		p.started = true
-		p.pending.Starts++
-		p.pending.FirstNanos += e.clock.elapsed()
+		p.total.Starts++
+		p.total.FirstNanos += e.clock.elapsed()
 	}
 	switch e.origin {
 	case job.Compiled:
-		p.pending.Compiles++
-		p.pending.CompileNanos += e.measured.CompileNanos
+		p.total.Compiles++
+		p.total.CompileNanos += e.measured.CompileNanos
 		if storeOnly {
-			p.pending.StoreOnly++
+			p.total.StoreOnly++
 		} else if p.uses != nil {
 			p.compiled = append(p.compiled[max(0, len(p.compiled)+1-maxCompiled):], src)
 		}
 	case job.Disk:
-		p.pending.DiskHits++
-		p.pending.LoadedBytes += int64(len(blob.Payload))
+		p.total.DiskHits++
+		p.total.LoadedBytes += int64(len(blob.Payload))
 		if blob.Upstream {
-			p.pending.UpstreamHits++
-			p.pending.UpstreamNanos += e.measured.LoadNanos
-			p.pending.UpstreamBytes += int64(len(blob.Payload))
+			p.total.UpstreamHits++
+			p.total.UpstreamNanos += e.measured.LoadNanos
+			p.total.UpstreamBytes += int64(len(blob.Payload))
 		}
 	case job.Memory:
-		p.pending.MemoryHits++
-		p.pending.MemoryNanos += e.measured.LoadNanos
+		p.total.MemoryHits++
+		p.total.MemoryNanos += e.measured.LoadNanos
 	}
 	if blob != nil {
 		use.Hits = 1
-		p.pending.LoadNanos += e.measured.LoadNanos
+		p.total.LoadNanos += e.measured.LoadNanos
 		if blob.CompileNanos > 0 {
-			p.pending.SavedNanos += max(0, blob.CompileNanos-e.measured.LoadNanos)
+			p.total.SavedNanos += max(0, blob.CompileNanos-e.measured.LoadNanos)
 		}
 	}
 	p.addUse(use)
@@ -158,34 +150,17 @@ func (p *pendingCounters) addUse(use binary.Use) {
 	p.uses[use.Key] = old
 }
 
-// take returns everything that is not recorded. commit or rollback must follow.
-func (p *pendingCounters) take() ([]binary.Use, binary.Counters) {
+// takeUses returns the uses that are not recorded, and forgets them.
+func (p *pendingCounters) takeUses() []binary.Use {
 	uses := slices.Collect(maps.Values(p.uses))
 	clear(p.uses)
-	p.taken, p.pending = p.pending, binary.Counters{}
-	return uses, p.taken
+	return uses
 }
 
-// commit counts as recorded what take returned. It returns the sources for
-// Store.PutCompiled and forgets them.
-func (p *pendingCounters) commit() (compiled []*shader.Source) {
-	p.recorded.Add(p.taken)
-	p.taken = binary.Counters{}
-	compiled, p.compiled = p.compiled, nil
-	return compiled
-}
-
-// rollback takes back what the store did not record. Uses that were added
-// meanwhile are newer.
-func (p *pendingCounters) rollback(uses []binary.Use) {
-	p.pending.Add(p.taken)
-	p.taken = binary.Counters{}
-	newer := p.uses
-	p.uses = make(map[shader.Key]binary.Use, len(uses)+len(newer))
-	for _, use := range uses {
-		p.addUse(use)
-	}
-	for _, use := range newer {
+// giveBack takes back uses that the store did not record. Those that were added meanwhile
+// are newer.
+func (p *pendingCounters) giveBack(uses []binary.Use) {
+	for _, use := range slices.Concat(uses, p.takeUses()) {
 		p.addUse(use)
 	}
 }

@@ -153,7 +153,7 @@ func (c *Cache) complete(r result) error {
 	case isCompileError(err):
 		c.addFailure(r.flight, err)
 	case errors.Is(err, binary.ErrQuarantined):
-		c.mu.counters.pending.Refusals++
+		c.mu.counters.total.Refusals++
 	}
 	if err != nil {
 		c.setLost(err)
@@ -175,7 +175,7 @@ func (c *Cache) complete(r result) error {
 func (c *Cache) publish(f *flight, err error) {
 	f.err = err
 	if f.tally != (binary.Counters{}) {
-		c.mu.counters.pending.Add(f.tally)
+		c.mu.counters.total.Add(f.tally)
 	}
 	delete(c.mu.flights, f.src.Key())
 	close(f.done)
@@ -203,7 +203,7 @@ func (c *Cache) accept(r result) (dropped []*entry, err error) {
 	}
 	if c.options.Backfill && e.origin == job.Disk && r.blob.Upstream {
 		blob := r.blob
-		c.addTask(task{what: "copying a program from upstream", do: func() error { return c.store.Put(blob) }, done: &c.mu.counters.pending.Backfilled})
+		c.addTask(task{what: "copying a program from upstream", do: func() error { return c.store.Put(blob) }, done: &c.mu.counters.total.Backfilled})
 	}
 	if e.readBack {
 		e.owners.Add(1)
@@ -228,7 +228,7 @@ func (c *Cache) admit(e *entry, blob *binary.Blob) (dropped []*entry) {
 		c.retire(dropped)
 	}
 	if !resident.fits(size) {
-		c.mu.counters.pending.OverCapacity++
+		c.mu.counters.total.OverCapacity++
 	}
 	c.mu.evicted.remove(e.key)
 	if c.mu.evicted.accepts(blob) {

@@ -20,9 +20,7 @@ type opened struct {
 	memoryOnly string // why store is nothing; "" when it is not
 	warning    error  // a directory cannot be used, but there is a store
 
-	upstream      []*binary.Dir // directories that are only read
-	private       string        // the private place that is used, or ""
-	privateReason error         // why it is
+	binary.Location // without its Dir where that is not used
 }
 
 // openStore opens the store of o. It returns ErrApart, wrapped, where the driver's own
@@ -47,12 +45,12 @@ func openStore(o Options, fingerprint binary.Fingerprint, driver drivercache.Sta
 
 func openDirStore(o Options, fingerprint binary.Fingerprint, driver drivercache.State) (opened, error) {
 	l := binary.Place{Dir: o.Dir, Upstream: o.Upstream, Filled: o.Filled}.Open()
-	r := opened{store: nothing{}, warning: l.UpstreamErr, upstream: l.Upstream}
+	r := opened{store: nothing{}, warning: l.UpstreamErr, Location: l}
 	var store *binary.Store
 	err := l.Err
 	if l.Dir != nil {
-		if store, err = openOwnStore(l.Dir, fingerprint, driver); err == nil && l.Private() {
-			r.private, r.privateReason = l.Dir.Path(), l.Err
+		if store, err = openOwnStore(l.Dir, fingerprint, driver); err != nil {
+			r.Dir = nil
 		}
 	}
 	if errors.Is(err, ErrApart) {

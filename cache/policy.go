@@ -105,7 +105,7 @@ func (c *Cache) noteAnswer(src *shader.Source, n note, tried bool) answer {
 // compile before in this process, or nil. The caller holds mu.
 func (c *Cache) knownFailure(src *shader.Source) error {
 	if err, failed := c.mu.failures.Get(src.Key()); failed {
-		c.mu.counters.pending.NegativeHits++
+		c.mu.counters.total.NegativeHits++
 		return err.For(src)
 	}
 	return nil
@@ -136,9 +136,9 @@ const maxFailures = 256
 func (c *Cache) addFailure(f *flight, err error) {
 	stored := f.answer.source == keptError
 	if stored {
-		c.mu.counters.pending.NegativeHits++
+		c.mu.counters.total.NegativeHits++
 	} else {
-		c.mu.counters.pending.CompileErrors++
+		c.mu.counters.total.CompileErrors++
 	}
 	compileError, _ := errors.AsType[*shader.CompileError](err)
 	if !stored && !compileError.BlamesSource() {

@@ -38,6 +38,6 @@ func (c *Cache) Stats() Stats {
 		}
 	}
 	c.mu.counters.addMachineCode(false)
-	s.Counters = c.mu.counters.total()
+	s.Counters = c.mu.counters.total
 	return s
 }

@@ -32,7 +32,7 @@ func (c *Cache) writeBlob(e *entry, blob *binary.Blob) {
 		c.finishTask()
 		return
 	}
-	c.enqueue(task{what: "writing", done: &c.mu.counters.pending.Stored, do: func() error {
+	c.enqueue(task{what: "writing", done: &c.mu.counters.total.Stored, do: func() error {
 		defer e.claim.end()
 		return c.store.Put(blob)
 	}})
@@ -43,7 +43,7 @@ type task struct {
 	what string // for the log, when it fails
 	do   func() error
 
-	done *uint64 // the counter of what was done, of pendingCounters.pending; nil: none
+	done *uint64 // the counter of what was done, of pendingCounters.total; nil: none
 }
 
 // addTask counts and queues a task, unless nothing is saved. The caller holds mu.
@@ -113,7 +113,7 @@ func (c *Cache) checkStore(what string, err error) {
 		return // an upstream directory alone: expected
 	}
 	c.mu.Lock()
-	c.mu.counters.pending.StoreFailures++
+	c.mu.counters.total.StoreFailures++
 	first := !c.mu.warned[what]
 	c.mu.warned[what] = true
 	c.mu.Unlock()
