@@ -80,7 +80,13 @@ func (s *Store) statisticsOf(known *index.File) *statistics {
 	var c contents
 	_ = known.Load(c.decode, nil)
 	_, pending := s.readPending(c.merged)
-	return &statistics{known, pendingUses(pending)}
+	st := &statistics{known, map[shader.Key][]Use{}}
+	for _, r := range pending {
+		for _, u := range r.Uses {
+			st.pending[u.Key] = append(st.pending[u.Key], u)
+		}
+	}
+	return st
 }
 
 func (st *statistics) Close() { st.known.Close() }

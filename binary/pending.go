@@ -79,14 +79,3 @@ func (s *Store) readPending(merged []string) (names []string, list []pendingReco
 	}
 	return names, list
 }
-
-// pendingUses returns the uses of the files by program.
-func pendingUses(list []pendingRecord) map[shader.Key][]Use {
-	uses := map[shader.Key][]Use{}
-	for _, r := range list {
-		for _, u := range r.Uses {
-			uses[u.Key] = append(uses[u.Key], u)
-		}
-	}
-	return uses
-}

@@ -3,6 +3,7 @@ package binary
 import (
 	"errors"
 	"io/fs"
+	"iter"
 	"maps"
 	"os"
 	"path/filepath"
@@ -90,13 +91,11 @@ func (s *Store) merge(own pendingRecord, whole bool) error {
 			rewritten[key] = struct{}{}
 		}
 	}
-	var changed map[shader.Key]Entry
-	var gone []shader.Key
-	if whole {
-		changed, gone = s.reconcile(known, rewritten)
-	} else {
-		changed, gone = s.find(x, known, records, rewritten)
+	blobs := s.blobFiles()
+	if !whole {
+		blobs = s.find(x, known, records, rewritten)
 	}
+	changed, gone := s.reconcile(known, blobs, rewritten)
 	known.apply(records, changed)
 	known.merged = names
 	// Views before the index: if one fails, nothing is recorded. Views that are newer
@@ -132,35 +131,26 @@ func (c *contents) apply(records []pendingRecord, changed map[shader.Key]Entry) 
 	}
 }
 
-// find makes known the programs of records. It returns those that are new or were
-// written again, and those that are gone.
-func (s *Store) find(x *index.File, known *contents, records []pendingRecord, rewritten map[shader.Key]struct{}) (changed map[shader.Key]Entry, gone []shader.Key) {
-	changed = map[shader.Key]Entry{}
+// find makes known the programs of records and those that were written again, and yields their
+// blobs, as blobFiles does.
+func (s *Store) find(x *index.File, known *contents, records []pendingRecord, rewritten map[shader.Key]struct{}) iter.Seq2[shader.Key, fs.DirEntry] {
 	keys := maps.Clone(rewritten)
 	for _, r := range records {
 		for _, u := range r.Uses {
 			keys[u.Key] = struct{}{}
 		}
 	}
-	for key := range keys {
-		e, ok := findEntry(x, key)
-		info, err := os.Lstat(s.blobPath(key))
-		if errors.Is(err, fs.ErrNotExist) && ok {
-			gone = append(gone, key)
-		}
-		if err != nil {
-			continue
-		}
-		if _, again := rewritten[key]; !ok || again {
-			if s.describeEntry(&e, key) != nil {
-				continue
+	return func(yield func(shader.Key, fs.DirEntry) bool) {
+		for key := range keys {
+			if e, ok := findEntry(x, key); ok {
+				known.programs[key] = e
 			}
-			e.usedBy(info.ModTime())
-			changed[key] = e
+			info, err := os.Lstat(s.blobPath(key))
+			if err == nil && !yield(key, fs.FileInfoToDirEntry(info)) {
+				return
+			}
 		}
-		known.programs[key] = e
 	}
-	return changed, gone
 }
 
 // openIndex opens the index for writing and reads it; without whole, all but the programs. It
@@ -192,13 +182,13 @@ func (s *Store) openIndex(whole bool) (x *index.File, known *contents, err error
 	return x, known, err
 }
 
-// reconcile makes known agree with the blobs on disk. It returns the programs that are
-// new or were written again, and those that are gone. It leaves out a blob whose header
+// reconcile makes known agree with the blobs on disk, of the programs that are known. It returns
+// those that are new or were written again, and those that are gone. It leaves out a blob whose header
 // cannot be read, which the next Get rejects.
-func (s *Store) reconcile(known *contents, rewritten map[shader.Key]struct{}) (changed map[shader.Key]Entry, gone []shader.Key) {
+func (s *Store) reconcile(known *contents, blobs iter.Seq2[shader.Key, fs.DirEntry], rewritten map[shader.Key]struct{}) (changed map[shader.Key]Entry, gone []shader.Key) {
 	changed = map[shader.Key]Entry{}
 	there := make(map[shader.Key]struct{}, len(known.programs))
-	for key, file := range s.blobFiles() {
+	for key, file := range blobs {
 		there[key] = struct{}{}
 		e, ok := known.programs[key]
 		if _, again := rewritten[key]; ok && !again {
