@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/shadercache/shadercache/drivercache/mesa"
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 )
 
 // Effective returns the state as it is for one driver, by its GL_VENDOR and GL_VERSION.
@@ -40,6 +43,7 @@ func (s State) Effective(vendor, version string) State {
 // driver has the variables that decide where a driver's cache is. The zero value is a
 // driver that this package does not know.
 type driver struct {
+	folder string   // of its cache below a directory of drivers' caches
 	prefix string   // of all its variables
 	place  string   // the variable with the directory
 	off    []string // variables that turn the cache off
@@ -50,7 +54,7 @@ type driver struct {
 func driverOf(vendor, version string) driver {
 	if strings.HasPrefix(vendor, "NVIDIA") {
 		return driver{
-			prefix: "__GL_", place: "__GL_SHADER_DISK_CACHE_PATH",
+			folder: nvidia.Folder, prefix: "__GL_", place: "__GL_SHADER_DISK_CACHE_PATH",
 			off: []string{"__GL_SHADER_DISK_CACHE"}, isOff: func(v string) bool { return v == "0" },
 		}
 	}
@@ -59,7 +63,7 @@ func driverOf(vendor, version string) driver {
 		return driver{}
 	}
 	d := driver{
-		prefix: "MESA_", place: "MESA_SHADER_CACHE_DIR",
+		folder: mesa.Folder, prefix: "MESA_", place: "MESA_SHADER_CACHE_DIR",
 		off: []string{"MESA_SHADER_CACHE_DISABLE", "MESA_GLSL_CACHE_DISABLE"}, isOff: mesaBool,
 	}
 	major, _, _ := strings.Cut(release, ".")

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/shadercache/shadercache/drivercache/mesa"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/internal/osfile"
 )
@@ -74,15 +73,7 @@ func Fill(from, folder string) (FillReport, error) {
 
 // FolderOf returns the folder of a driver's cache below a directory of drivers' caches, by
 // GL_VENDOR and GL_VERSION, and "" for a driver that this package does not know.
-func FolderOf(vendor, version string) string {
-	switch driverOf(vendor, version).prefix {
-	case "__GL_":
-		return nvidia.Folder
-	case "MESA_":
-		return mesa.Folder
-	}
-	return ""
-}
+func FolderOf(vendor, version string) string { return driverOf(vendor, version).folder }
 
 // fillOnce copies as the only process that does, unless another one did so just now.
 func fillOnce(from, dir, folder, id string) (r FillReport, err error) {

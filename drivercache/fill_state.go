@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,19 +65,9 @@ func hasEntries(dir, folder string) bool {
 		return len(nvidia.SlotFiles(dir)) > 0
 	}
 	items := filepath.Join(dir, folder, mesa.ItemsFolder)
-	for _, shard := range osfile.List(items) {
-		if !shard.IsDir() {
-			continue
-		}
-		if names, err := os.Open(filepath.Join(items, shard.Name())); err == nil {
-			_, err = names.Readdirnames(1)
-			_ = names.Close()
-			if err == nil {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(osfile.List(items), func(shard fs.DirEntry) bool {
+		return shard.IsDir() && len(osfile.List(filepath.Join(items, shard.Name()))) > 0
+	})
 }
 
 // addFilled records that a folder was copied. The caller holds the lock.
