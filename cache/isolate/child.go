@@ -144,7 +144,7 @@ func answerOne(o Opened, request string, negativeHits *uint64) *programMessage {
 
 // newReply returns the message of a result, with its error.
 func newReply(r Result) *programMessage {
-	m := &programMessage{PreloadResult: r.PreloadResult, Detail: r.Detail}
+	m := &programMessage{Result: r}
 	if r.Err != nil {
 		m.Error, m.Log = cmp.Or(r.Err.Error(), "unknown error"), compileLog(r.Err)
 		m.Quarantined, m.NotStored = errors.Is(r.Err, binary.ErrQuarantined), errors.Is(r.Err, ErrNotStored)
@@ -170,7 +170,7 @@ func loadBatch(programs *cache.Cache, requests []string) []*programMessage {
 	programs.WaitStored()
 	for i, r := range results {
 		if r = Stored(programs, r); r.Err == nil {
-			messages[indices[i]] = &programMessage{PreloadResult: r}
+			messages[indices[i]] = newReply(Result{PreloadResult: r})
 		}
 	}
 	return messages

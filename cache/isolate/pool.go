@@ -66,7 +66,7 @@ type Pool struct {
 
 // Result is what became of one request.
 type Result struct {
-	Index int // of the request
+	Index int `json:"-"` // of the request
 
 	// PreloadResult has the name and the key where the child found the program. Err is
 	// a *ProgramError from the child, or a *LostError; from Compile, a
@@ -75,18 +75,18 @@ type Result struct {
 
 	// Quarantined reports that the program is in quarantine: the driver crashed with it,
 	// now or before.
-	Quarantined bool
+	Quarantined bool `json:"quarantined,omitempty"`
 
 	// BadDriverCache reports that the driver crashed of its own cache and not of the
 	// program, which a child with an empty one made. It is set aside.
-	BadDriverCache bool
+	BadDriverCache bool `json:"-"`
 
 	// Recorded reports that Err is the compile error of an earlier process: see
 	// cache.Options.KeepCompileErrors.
-	Recorded bool
+	Recorded bool `json:"recorded,omitempty"`
 
 	// Detail is what Opened.Compile adds, for the caller of Run.
-	Detail string
+	Detail string `json:"detail,omitempty"`
 }
 
 // Report holds when each part of a run ended.
@@ -147,7 +147,6 @@ func (p *Pool) Compile(ctx context.Context, sources []*shader.Source, done func(
 	}}
 	r.sources = sources
 	r.request = func(i int) string { return encodeSource(sources[i]) }
-	r.stored = func(i int) bool { return r.isKnown(sources[i]) }
 	return r.all(ctx, len(sources))
 }
 
@@ -159,7 +158,6 @@ func (p *Pool) Compile(ctx context.Context, sources []*shader.Source, done func(
 func (p *Pool) Run(ctx context.Context, requests []string, done func(Result)) (Report, error) {
 	r := &run{Pool: p.withDefaults(), done: done}
 	r.request = func(i int) string { return requests[i] }
-	r.stored = func(int) bool { return false }
 	return r.all(ctx, len(requests))
 }
 

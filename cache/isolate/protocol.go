@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/binary"
-	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -71,17 +70,15 @@ type message struct {
 
 // programMessage is a Result on its way to the parent.
 type programMessage struct {
-	cache.PreloadResult        // without its error
-	Error               string `json:"error,omitempty"`
-	Log                 string `json:"log,omitempty"` // see ProgramError
-	Quarantined         bool   `json:"quarantined,omitempty"`
-	Recorded            bool   `json:"recorded,omitempty"`
-	NotStored           bool   `json:"not_stored,omitempty"`
-	Detail              string `json:"detail,omitempty"`
+	Result           // without its error
+	Error     string `json:"error,omitempty"`
+	Log       string `json:"log,omitempty"` // see ProgramError
+	NotStored bool   `json:"not_stored,omitempty"`
 }
 
 func (m *programMessage) result(index int) Result {
-	r := Result{Index: index, Quarantined: m.Quarantined, Recorded: m.Recorded, Detail: m.Detail, PreloadResult: m.PreloadResult}
+	r := m.Result
+	r.Index = index
 	if m.Error != "" {
 		failure := &ProgramError{Message: m.Error, Log: m.Log}
 		switch {

@@ -20,7 +20,6 @@ import (
 type run struct {
 	Pool
 	request func(index int) string // encodes one when it is sent
-	stored  func(index int) bool   // or known to fail, so that it is probably not compiled
 	done    func(Result)
 
 	sources    []*shader.Source // that request encodes; nil: other requests
@@ -48,7 +47,7 @@ func (r *run) all(ctx context.Context, count int) (Report, error) {
 	compiles := 0
 	for i := range count {
 		r.mu.waiting = append(r.mu.waiting, i)
-		if r.stored(i) {
+		if len(r.sources) > 0 && r.isKnown(r.sources[i]) { // so that it is probably not compiled
 			r.mu.batched[i] = true
 		} else {
 			compiles++
