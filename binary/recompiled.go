@@ -58,8 +58,8 @@ func (s *Store) PutCompiled(sources []*shader.Source) error {
 	all, now, changed := s.dir.readCompiled(), s.dir.now().UTC(), false
 	for _, src := range sources {
 		name := cutName(src.Name())
-		if !s.firstCompile(name) {
-			continue
+		if _, before := s.compiled.LoadOrStore(name, true); before {
+			continue // a start may compile several programs of one name
 		}
 		changed = true
 		i := slices.IndexFunc(all, func(c compiledLine) bool { return c.Name == name })
@@ -73,21 +73,6 @@ func (s *Store) PutCompiled(sources []*shader.Source) error {
 	}
 	slices.SortStableFunc(all, func(a, b compiledLine) int { return b.Last.Compare(a.Last) })
 	return compiledKind.write(s.dir.path, all[:min(len(all), maxCompiled)])
-}
-
-// firstCompile reports whether the name was not passed before: a start may compile
-// several programs of one name.
-func (s *Store) firstCompile(name string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.mu.compiled[name] {
-		return false
-	}
-	if s.mu.compiled == nil {
-		s.mu.compiled = map[string]bool{}
-	}
-	s.mu.compiled[name] = true
-	return true
 }
 
 // next returns the line of a name after another start compiled src.

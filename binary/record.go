@@ -39,7 +39,8 @@ func (s *Store) record(own pendingRecord, whole bool) error {
 	s.recording.Lock()
 	defer s.recording.Unlock()
 	s.mu.Lock()
-	own.Written, s.mu.rewritten = slices.Collect(maps.Keys(s.mu.rewritten)), nil
+	own.Written = slices.Collect(maps.Keys(s.mu.rewritten))
+	clear(s.mu.rewritten)
 	s.mu.Unlock()
 	info, err := os.Lstat(s.file(index.Name))
 	isGood := err == nil && info.Mode().IsRegular()
@@ -213,9 +214,6 @@ func (s *Store) reconcile(known *contents, blobs iter.Seq2[shader.Key, fs.DirEnt
 func (s *Store) addRewritten(keys ...shader.Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.rewritten == nil {
-		s.mu.rewritten = map[shader.Key]struct{}{}
-	}
 	for _, key := range keys {
 		s.mu.rewritten[key] = struct{}{}
 	}

@@ -44,13 +44,10 @@ func (d *Dir) Starts(since time.Time) []Starts {
 }
 
 // recordStarts appends what a store with a start did. Failures are ignored: these
-// figures are for people.
+// figures are for people. The caller holds recording.
 func (s *Store) recordStarts(counters Counters) {
-	s.mu.Lock()
-	s.mu.started = s.mu.started || counters.Starts > 0
-	started := s.mu.started
-	s.mu.Unlock()
-	if started && counters != (Counters{}) {
+	s.started = s.started || counters.Starts > 0
+	if s.started && counters != (Counters{}) {
 		_ = starts.add(s.dir, Starts{s.dir.now().UTC(), s.name, counters})
 	}
 }

@@ -51,11 +51,11 @@ type Store struct {
 	names     nameSync
 	claims    claims
 	recording sync.Mutex // held while the index is written
+	started   bool       // see recordStarts
+	compiled  sync.Map   // names that were passed to PutCompiled
 	mu        struct {
 		sync.Mutex
-		rewritten map[shader.Key]struct{} // keys of Put since the last record; nil = none
-		started   bool                    // see recordStarts
-		compiled  map[string]bool         // see firstCompile
+		rewritten map[shader.Key]struct{} // keys of Put since the last record
 	}
 }
 
@@ -82,6 +82,7 @@ func (d *Dir) Store(fingerprint Fingerprint) (*Store, error) {
 func (d *Dir) storeNamed(name string) *Store {
 	s := &Store{dir: d, name: name, path: filepath.Join(d.path, name)}
 	s.marks.Dir, s.marks.Make = s.file(inFlightName), s.create
+	s.mu.rewritten = map[shader.Key]struct{}{}
 	if d.readOnly {
 		s.marks.ClearMarks()
 	}

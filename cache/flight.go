@@ -243,12 +243,11 @@ func (c *Cache) admit(e *entry, blob *binary.Blob) (dropped []*entry) {
 // same. Make it with [NewSingleFlight], and give it to all of them in
 // Options.SingleFlight. Its methods may be called from any goroutine.
 type SingleFlight struct {
-	mu     sync.Mutex
-	claims map[sharedKey]*claim
+	claims sync.Map // sharedKey to *claim
 }
 
 // NewSingleFlight returns one for caches that are still to be made.
-func NewSingleFlight() *SingleFlight { return &SingleFlight{claims: map[sharedKey]*claim{}} }
+func NewSingleFlight() *SingleFlight { return &SingleFlight{} }
 
 // sharedKey is a program of a driver.
 type sharedKey struct {
@@ -274,23 +273,13 @@ type claim struct {
 // add adds a claim, unless there is another on the program, and returns the one that is
 // there then.
 func (s *SingleFlight) add(k *claim) *claim {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if other := s.claims[k.key]; other != nil {
-		return other
-	}
-	k.among, s.claims[k.key] = s, k
-	return k
+	k.among = s
+	first, _ := s.claims.LoadOrStore(k.key, k)
+	return first.(*claim)
 }
 
 // remove removes a claim.
-func (s *SingleFlight) remove(k *claim) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.claims[k.key] == k {
-		delete(s.claims, k.key)
-	}
-}
+func (s *SingleFlight) remove(k *claim) { s.claims.CompareAndDelete(k.key, k) }
 
 // hasBlob reports whether another cache has made the program.
 func (k *claim) hasBlob() bool { return k != nil && isClosed(k.made) && k.blob != nil }

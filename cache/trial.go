@@ -46,10 +46,9 @@ const (
 
 // trial is a suspect on its way to a verdict.
 type trial struct {
-	src   *shader.Source
-	note  binary.Quarantined
-	done  chan struct{}
-	ended bool // of the goroutine that runs the trials
+	src  *shader.Source
+	note binary.Quarantined
+	done chan struct{}
 }
 
 // startTrial queues the trial of a suspect. Trials run in batches, one process at a time.
@@ -89,14 +88,13 @@ func (g *CrashGuard) runBatch(batch []*trial) {
 	}
 	g.owner.log.Info("programs that were in the driver when a process ended are tried in a process of their own", "programs", len(batch))
 	g.trier.Try(context.Background(), sources, limit, func(i int, result Trial) {
-		if t := batch[i]; !t.ended {
-			t.ended = true
+		if t := batch[i]; !isClosed(t.done) {
 			g.conclude(t, result)
 			close(t.done)
 		}
 	})
 	for _, t := range batch {
-		if !t.ended {
+		if !isClosed(t.done) {
 			close(t.done) // not tried: this process does it alone
 		}
 	}

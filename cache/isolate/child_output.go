@@ -16,7 +16,7 @@ const (
 // child's runtime reports a crash: that is for developers, and is kept for the log.
 type childOutput struct {
 	to   io.Writer
-	seen *seenLines
+	seen *sync.Map // the lines of all children of a run: what each of them prints is passed on once
 
 	mu struct {
 		sync.Mutex
@@ -24,21 +24,6 @@ type childOutput struct {
 		bytes int    // passed on
 		trace []byte // of a crash, cut to maxPrinted
 	}
-}
-
-// seenLines holds the lines of all children of a run: what each of them prints is
-// passed on once.
-type seenLines struct {
-	sync.Mutex
-	lines map[string]bool
-}
-
-func (s *seenLines) add(line string) (first bool) {
-	s.Lock()
-	defer s.Unlock()
-	first = !s.lines[line]
-	s.lines[line] = true
-	return first
 }
 
 // Write takes what the child prints.
@@ -70,7 +55,10 @@ func (o *childOutput) endLine() {
 	switch {
 	case len(o.mu.trace) > 0 || traceLine.Match(line):
 		o.mu.trace = append(o.mu.trace, line[:min(len(line), maxPrinted-len(o.mu.trace))]...)
-	case o.mu.bytes < maxPrinted && o.seen.add(string(line)):
+	case o.mu.bytes < maxPrinted:
+		if _, again := o.seen.LoadOrStore(string(line), true); again {
+			return
+		}
 		if o.mu.bytes += len(line); o.mu.bytes >= maxPrinted {
 			line = append(line, "(what else this child prints is left out)\n"...)
 		}

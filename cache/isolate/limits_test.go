@@ -199,7 +199,6 @@ func TestChildrenOutliveAThread(t *testing.T) {
 		command.Env = append(command.Env, fakeDir+"="+dir.Path())
 		return command, err
 	}}.withDefaults()}
-	r.seen.lines = map[string]bool{}
 	type started struct {
 		child  *childProcess
 		thread int

@@ -24,7 +24,7 @@ type run struct {
 
 	sources    []*shader.Source // that request encodes; nil: other requests
 	stores     []*binary.Store  // of all drivers, as the run started
-	seen       seenLines
+	seen       sync.Map         // see childOutput
 	recovering sync.Mutex
 	workers    errgroup.Group
 
@@ -41,7 +41,6 @@ type run struct {
 // all compiles count requests.
 func (r *run) all(ctx context.Context, count int) (Report, error) {
 	r.mu.batched, r.mu.lost = map[int]bool{}, map[int]bool{}
-	r.seen.lines = map[string]bool{}
 	r.openStores()
 	defer r.claim(ctx)()
 	compiles := 0

@@ -23,7 +23,6 @@ type Watch struct {
 // watchedFolder is a folder of slots with the state of its last look.
 type watchedFolder struct {
 	path    string
-	app     string
 	changed time.Time        // of the folder
 	slots   map[string]int64 // bytes of each .toc that were seen
 }
@@ -40,19 +39,18 @@ func NewWatch(driverDir, app string) *Watch {
 // makes the folders at its first program; most often it is another one, which makes none.
 func (w *Watch) Changes() (added []string) {
 	if _, err := os.Lstat(filepath.Join(w.driverDir, Folder, "GLCache")); err == nil && len(w.folders) == 0 {
-		w.folders = watchFolders(w.driverDir, w.app)
+		w.folders = watchFolders(w.driverDir)
 	}
 	for _, f := range w.folders {
-		added = append(added, f.changes()...)
+		added = append(added, f.changes(w.app)...)
 	}
 	return added
 }
 
-func watchFolders(driverDir, app string) (folders []*watchedFolder) {
+func watchFolders(driverDir string) (folders []*watchedFolder) {
 	_ = eachFolder(driverDir, func(root *os.Root, folder string) error {
 		folders = append(folders, &watchedFolder{
 			path:  filepath.Join(root.Name(), filepath.FromSlash(folder)),
-			app:   app,
 			slots: map[string]int64{},
 		})
 		return nil
@@ -60,13 +58,13 @@ func watchFolders(driverDir, app string) (folders []*watchedFolder) {
 	return folders
 }
 
-func (f *watchedFolder) changes() (added []string) {
+func (f *watchedFolder) changes(app string) (added []string) {
 	if info, err := os.Stat(f.path); err == nil && !info.ModTime().Equal(f.changed) {
 		f.changed = info.ModTime()
 		files, _ := os.ReadDir(f.path)
 		for _, file := range files {
 			name := file.Name()
-			if _, known := f.slots[name]; !known && isOwnToc(name, f.app) {
+			if _, known := f.slots[name]; !known && isOwnToc(name, app) {
 				f.slots[name] = headerBytes
 			}
 		}
