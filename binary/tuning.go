@@ -1,17 +1,16 @@
 package binary
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"math"
 	"time"
 
+	"github.com/shadercache/shadercache/internal/strict"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -116,7 +115,7 @@ func (s *Store) encodeTuning(t Tuning) ([]byte, error) {
 // checked.
 func decodeTuning(fingerprint shader.Digest, key shader.Key, data []byte) (Tuning, error) {
 	var file tuningFile
-	if err := decodeStrictly(data, &file); err != nil {
+	if err := strict.Unmarshal(data, &file); err != nil {
 		return Tuning{}, damaged("%v", err)
 	}
 	if file.Schema != tuningSchema {
@@ -126,7 +125,7 @@ func decodeTuning(fingerprint shader.Digest, key shader.Key, data []byte) (Tunin
 		return Tuning{}, damaged("the sum is wrong, or another driver made it")
 	}
 	var t Tuning
-	if err := decodeStrictly(file.Tuning, &t); err != nil {
+	if err := strict.Unmarshal(file.Tuning, &t); err != nil {
 		return Tuning{}, damaged("%v", err)
 	}
 	if err := t.validate(); err != nil {
@@ -144,20 +143,6 @@ func tuningSum(fingerprint shader.Digest, tuning []byte) shader.Digest {
 	h.Write(fingerprint[:])
 	h.Write(tuning)
 	return shader.Digest(h.Sum(nil))
-}
-
-// decodeStrictly decodes one JSON value. It refuses unknown fields, and anything after
-// the value.
-func decodeStrictly(data []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something follows the value")
-	}
-	return nil
 }
 
 func (t Tuning) validate() error {

@@ -3,7 +3,6 @@
 package conv2d
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -13,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/shadercache/shadercache/internal/strict"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -112,9 +112,7 @@ func decodersOf(products []algorithm[GEMMProblem], convolutions []algorithm[Prob
 // decodeParams fails for parameters that T does not have.
 func decodeParams[T Params](data []byte) (Params, error) {
 	var p T
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
+	if err := strict.Unmarshal(data, &p); err != nil {
 		return nil, err
 	}
 	return p, nil

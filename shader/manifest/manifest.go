@@ -21,8 +21,6 @@
 package manifest
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -36,6 +34,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/shadercache/shadercache/internal/osfile"
+	"github.com/shadercache/shadercache/internal/strict"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -287,13 +286,8 @@ func decode(data []byte) (file, error) {
 	if !utf8.Valid(data) {
 		return m, errors.New("it is not UTF-8: use text_file for a text with other bytes")
 	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&m); err != nil {
+	if err := strict.Unmarshal(data, &m); err != nil {
 		return file{}, err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return file{}, errors.New("text follows the manifest")
 	}
 	return m, nil
 }

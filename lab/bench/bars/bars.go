@@ -7,7 +7,6 @@
 package bars
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/shadercache/shadercache/internal/strict"
 )
 
 // Bar is a bound of one figure, or of several. Without at_least and at_most a bar of a row is
@@ -44,9 +45,7 @@ func Read(path string) ([]Bar, error) {
 		return nil, err
 	}
 	var list []Bar
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&list); err != nil {
+	if err := strict.Unmarshal(data, &list); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(list) == 0 {
