@@ -67,11 +67,7 @@ func (c *claims) open(create func(string) error, folder string) (*os.File, error
 	if err := create(folder); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(folder, claimsName)
-	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, damaged("is not a regular file") // opening a FIFO might block
-	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := openOrCreate(filepath.Join(folder, claimsName), 0)
 	if err != nil {
 		return nil, err
 	}

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
-	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -89,20 +89,22 @@ func (s *Store) describe(count bool) FingerprintInfo {
 // is a directory whose name has the form of a fingerprint's and that identify accepts.
 // Other directories may belong to other programs.
 func (d *Dir) stores() ([]*Store, error) {
-	list, err := os.ReadDir(d.path)
+	stores, err := d.folders()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, wrap("list cache directory", err)
 	}
-	var stores []*Store
-	for _, e := range list {
-		if !e.IsDir() || !fingerprintDir.MatchString(e.Name()) {
-			continue
-		}
-		if s := d.storeNamed(e.Name()); s.identify() {
-			stores = append(stores, s)
+	return slices.DeleteFunc(stores, func(s *Store) bool { return !s.identify() }), nil
+}
+
+// folders lists the directories whose names have the form of a fingerprint's, sorted by name.
+func (d *Dir) folders() (list []*Store, err error) {
+	entries, err := os.ReadDir(d.path)
+	for _, e := range entries {
+		if e.IsDir() && fingerprintDir.MatchString(e.Name()) {
+			list = append(list, d.storeNamed(e.Name()))
 		}
 	}
-	return stores, nil
+	return list, err
 }
 
 // identify sets the store's fingerprint, or its digest alone, from what is in its
@@ -163,11 +165,8 @@ func (s *Store) isIdentified() bool { return s.fingerprint.Digest() == s.digest 
 // unproven lists the directories with the form of a store and without a proof of their
 // driver: their programs cannot be used.
 func (d *Dir) unproven() (paths []string) {
-	for _, e := range osfile.List(d.path) {
-		if !e.IsDir() || !fingerprintDir.MatchString(e.Name()) {
-			continue
-		}
-		s := d.storeNamed(e.Name())
+	folders, _ := d.folders()
+	for _, s := range folders {
 		_, err := os.Lstat(s.file(fingerprintName))
 		looks := err == nil
 		for range s.blobFiles() {

@@ -78,6 +78,15 @@ func openRegular(path string) (*os.File, fs.FileInfo, error) {
 	return f, info, err
 }
 
+// openOrCreate opens a file to read and write it, and makes it where it is missing. Of anything
+// else than a file, such as a FIFO, which might block, it returns an error that matches ErrDamaged.
+func openOrCreate(path string, flags int) (*os.File, error) {
+	if info, err := os.Lstat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, damaged("is not a regular file")
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|flags, 0o600)
+}
+
 // readRegular reads what openRegular opens, of at most limit bytes. It returns an error that
 // matches ErrDamaged for a larger file.
 func readRegular(path string, limit int64) ([]byte, fs.FileInfo, error) {

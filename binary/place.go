@@ -164,7 +164,8 @@ func findDir(path string) (*Dir, error) {
 
 // holdsPrograms reports whether there is the directory of a driver.
 func (d *Dir) holdsPrograms() bool {
-	return slices.ContainsFunc(osfile.List(d.path), func(e fs.DirEntry) bool { return e.IsDir() && fingerprintDir.MatchString(e.Name()) })
+	folders, _ := d.folders()
+	return len(folders) > 0
 }
 
 // asUpstream returns the directory as one that is only read.

@@ -166,7 +166,7 @@ func (s *Store) openIndex(whole bool) (x *index.File, known *contents, err error
 		return known.load(x, whole)
 	}
 	if err = open(); errors.Is(err, ErrDamaged) {
-		if err := s.rejectFile(s.file(index.Name), err.Error()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.rejectFile(s.file(index.Name), err.Error()); err != nil {
 			return nil, nil, err
 		}
 		// No file can be renamed to the name of a directory.

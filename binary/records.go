@@ -157,14 +157,11 @@ func (a appended[T]) path(d *Dir) string { return filepath.Join(d.path, a.name) 
 // add appends a record in one write, so that processes that end together lose nothing. Where a
 // process that was killed, or a full volume, cut the last line, add ends it before.
 func (a appended[T]) add(d *Dir, v T) error {
-	if info, err := os.Lstat(a.path(d)); err == nil && !info.Mode().IsRegular() {
-		return damaged("is not a regular file") // opening a FIFO might block
-	}
 	line, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(a.path(d), os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
+	f, err := openOrCreate(a.path(d), os.O_APPEND)
 	if err != nil {
 		return err
 	}

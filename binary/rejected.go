@@ -30,11 +30,7 @@ const (
 // writes the reason to a file beside it. A blob that cannot be moved is removed. Without
 // a blob Reject does nothing.
 func (s *Store) Reject(key shader.Key, reason string) error {
-	err := s.rejectFile(s.blobPath(key), reason)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return wrap("reject "+key.Short(), err)
+	return wrap("reject "+key.Short(), s.rejectFile(s.blobPath(key), reason))
 }
 
 // rejectDamaged rejects the blob of key, unless another process has replaced the
@@ -48,10 +44,10 @@ func (s *Store) rejectDamaged(key shader.Key, bad fs.FileInfo, reason string) er
 }
 
 // rejectFile moves a file of the store to rejected/, or removes it where it cannot be
-// moved. It returns fs.ErrNotExist, wrapped, where there is no file.
+// moved. It returns nil where there is no file.
 func (s *Store) rejectFile(path, reason string) error {
-	if _, err := os.Lstat(path); err != nil {
-		return err
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	if s.dir.readOnly {
 		return ErrReadOnly

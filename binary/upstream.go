@@ -34,10 +34,10 @@ func OpenUpstream(path string) (*Dir, error) {
 // be read. Without this check a directory that root made for root alone would count as
 // empty.
 func (d *Dir) checkReadable() error {
-	list, err := os.ReadDir(d.path)
-	for _, e := range list {
-		if err == nil && e.IsDir() && fingerprintDir.MatchString(e.Name()) {
-			_, err = os.ReadDir(filepath.Join(d.path, e.Name()))
+	folders, err := d.folders()
+	for _, s := range folders {
+		if err == nil {
+			_, err = os.ReadDir(s.path)
 		}
 	}
 	if errors.Is(err, fs.ErrPermission) {

@@ -110,7 +110,7 @@ func (v *verifying) fingerprint(s *Store) {
 
 // repairFingerprint rejects the file in the place of fingerprint.json and writes it again.
 func (s *Store) repairFingerprint(reason string) error {
-	if err := s.rejectFile(s.file(fingerprintName), reason); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.rejectFile(s.file(fingerprintName), reason); err != nil {
 		return err
 	}
 	return s.writeFingerprint(fingerprints)
