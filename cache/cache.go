@@ -125,20 +125,18 @@ func New(dev Device, o Options) (*Cache, error) {
 	}
 	c.stopWatching = func() {}
 	if c.hasStore() {
+		c.mu.counters.uses = map[shader.Key]binary.Use{}
 		stopFirst, stopTimes := dev.WatchFirstDispatch(c.watchFirstDispatch), dev.WatchTimes(c.addTime)
 		c.stopWatching = func() {
 			stopFirst()
 			stopTimes()
 		}
-	}
-	if o.RecordCrashes {
-		c.recordCrashes()
-	}
-	if c.hasStore() {
-		c.mu.counters.uses = map[shader.Key]binary.Use{}
 		c.warnUnmanaged(dev.DriverCache())
 	} else if c.memoryOnly != memoryOnlyRequested {
 		c.log.Warn("programs are cached in memory only", "reason", c.memoryOnly)
+	}
+	if o.RecordCrashes {
+		c.recordCrashes()
 	}
 	c.startHistory()
 	c.startFilling(opened.Upstream)
@@ -174,10 +172,10 @@ func (c *Cache) setLost(err error) {
 	}
 }
 
-// count adds n to a field of mu.counters.total.
-func (c *Cache) count(counter *uint64, n int) {
+// count adds 1 to a field of mu.counters.total.
+func (c *Cache) count(counter *uint64) {
 	c.mu.Lock()
-	*counter += uint64(n)
+	*counter++
 	c.mu.Unlock()
 }
 

@@ -104,7 +104,7 @@ func (g *CrashGuard) readNotes() {
 	}
 	for _, q := range r.Found {
 		if q.Refused() {
-			g.owner.count(&g.owner.mu.counters.total.Quarantined, 1)
+			g.owner.count(&g.owner.mu.counters.total.Quarantined)
 			g.logRefusal(q)
 		}
 	}

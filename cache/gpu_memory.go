@@ -36,7 +36,7 @@ func (c *Cache) watchMemory() {
 	if m == (GPUMemory{}) || m.Free >= c.options.MinFreeGPUBytes {
 		return
 	}
-	c.count(&c.mu.counters.total.LowMemory, 1)
+	c.count(&c.mu.counters.total.LowMemory)
 	c.evict(c.mu.resident.evictOlder)
 }
 

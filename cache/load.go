@@ -68,23 +68,16 @@ func (c *Cache) load(ctx context.Context, f *flight, b found) result {
 }
 
 // loadRetrying loads again when the first attempt ran out of memory.
-func (c *Cache) loadRetrying(ctx context.Context, f *flight, blob *binary.Blob) (shader.Program, error) {
-	program, err := c.loadOnce(ctx, f, blob)
-	if !errors.Is(err, shader.ErrOutOfMemory) {
-		return program, err
-	}
-	c.freeMemory(f)
-	program, err = c.loadOnce(ctx, f, blob)
-	if errors.Is(err, shader.ErrOutOfMemory) {
+func (c *Cache) loadRetrying(ctx context.Context, f *flight, blob *binary.Blob) (program shader.Program, err error) {
+	for range 2 {
+		c.guard.during(binary.ActionLoad, f.src.Key(), f.src.Name(), f.answer.alone, func() {
+			program, err = c.dev.Load(ctx, blob.Format, blob.Payload)
+		})
+		if !errors.Is(err, shader.ErrOutOfMemory) {
+			break
+		}
 		c.freeMemory(f)
 	}
-	return program, err
-}
-
-func (c *Cache) loadOnce(ctx context.Context, f *flight, blob *binary.Blob) (program shader.Program, err error) {
-	c.guard.during(binary.ActionLoad, f.src.Key(), f.src.Name(), f.answer.alone, func() {
-		program, err = c.dev.Load(ctx, blob.Format, blob.Payload)
-	})
 	if err == nil && f.answer.alone {
 		c.guard.clearSuspect(f.src.Key())
 	}

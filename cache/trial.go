@@ -103,7 +103,7 @@ func (g *CrashGuard) runBatch(batch []*trial) {
 
 // conclude records the verdict on a suspect.
 func (g *CrashGuard) conclude(t *trial, result Trial) {
-	g.owner.count(&g.owner.mu.counters.total.Trials, 1)
+	g.owner.count(&g.owner.mu.counters.total.Trials)
 	q := t.note
 	q.Key, q.Name, q.Suspect = t.src.Key(), t.src.Name(), false
 	switch result.Verdict {
@@ -130,7 +130,7 @@ func (g *CrashGuard) conclude(t *trial, result Trial) {
 		return
 	}
 	q.Time = g.owner.clock.wall()
-	g.owner.count(&g.owner.mu.counters.total.Quarantined, 1)
+	g.owner.count(&g.owner.mu.counters.total.Quarantined)
 	if noted, ok := g.owner.store.Note(q.Key); ok && noted.Refused() && noted.Hangs >= q.Hangs {
 		g.refuseHere(noted) // the trier wrote it, with the reason
 		return
