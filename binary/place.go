@@ -77,8 +77,10 @@ func (p Place) Find() Location { return p.open(findDir) }
 func (p Place) open(openDir func(path string) (*Dir, error)) Location {
 	l := Location{}
 	p, noDir := p.FromEnvironment()
-	upstream, err := p.openUpstream()
-	l.UpstreamErr = err
+	var upstream *Dir
+	if p.Upstream != "" {
+		upstream, l.UpstreamErr = OpenUpstream(p.Upstream)
+	}
 	if upstream != nil {
 		l.Upstream = []*Dir{upstream}
 	}
@@ -110,14 +112,6 @@ func (l Location) join() Location {
 		l.Dir = l.Dir.WithUpstream(behind)
 	}
 	return l
-}
-
-// openUpstream returns nil without an error where none is chosen.
-func (p Place) openUpstream() (*Dir, error) {
-	if p.Upstream == "" {
-		return nil, nil
-	}
-	return OpenUpstream(p.Upstream)
 }
 
 // errNotWritable is returned with a directory that can be read alone.

@@ -90,16 +90,14 @@ func readDecoded[T any](path string, limit int64, decode func(data []byte) (T, e
 // is missing, or that is deleted meanwhile, counts as empty.
 func (k perKey[T]) files(root string) iter.Seq2[shader.Key, fs.DirEntry] {
 	return func(yield func(shader.Key, fs.DirEntry) bool) {
-		top, shards := filepath.Join(root, k.folder), []string{""}
+		top, folders := filepath.Join(root, k.folder), []string{""}
 		if k.sharded {
-			shards = nil
-			for _, e := range osfile.List(top) {
-				if e.IsDir() {
-					shards = append(shards, e.Name())
-				}
+			folders = nil
+			for _, e := range shards(top) {
+				folders = append(folders, e.Name())
 			}
 		}
-		for _, shard := range shards {
+		for _, shard := range folders {
 			for _, file := range osfile.List(filepath.Join(top, shard)) {
 				if key, ok := k.key(shard, file.Name()); ok && !yield(key, file) {
 					return

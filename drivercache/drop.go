@@ -55,20 +55,17 @@ func keep(dir string, toc []byte) error {
 	if !hasDropList(dir) {
 		return nil
 	}
-	added := map[string]bool{}
 	ids, err := nvidia.RecordIDs(toc)
+	if err != nil {
+		return err
+	}
+	added := map[string]bool{}
 	for _, id := range ids {
 		added[id.Name()] = true
 	}
-	if err == nil {
-		err = changeDropList(dir, func(listed []string) ([]string, error) {
-			return slices.DeleteFunc(listed, func(name string) bool { return added[name] }), nil
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("drivercache: keep: %w", err)
-	}
-	return nil
+	return changeDropList(dir, func(listed []string) ([]string, error) {
+		return slices.DeleteFunc(listed, func(name string) bool { return added[name] }), nil
+	})
 }
 
 // dropListed deletes the records of the list, if there is one. The caller holds the

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strings"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/shader"
@@ -163,20 +165,21 @@ type FieldDiff struct {
 // same digest.
 func diffDrivers(f, other binary.Fingerprint) []FieldDiff {
 	var list []FieldDiff
-	differ := func(field string, ours, theirs any) {
-		if a, b := fmt.Sprint(ours), fmt.Sprint(theirs); a != b {
-			list = append(list, FieldDiff{field, a, b})
+	ours, theirs := reflect.ValueOf(f), reflect.ValueOf(other)
+	for i := range ours.NumField() {
+		name, _, _ := strings.Cut(ours.Type().Field(i).Tag.Get("json"), ",")
+		if a, b := show(ours.Field(i).Interface()), show(theirs.Field(i).Interface()); a != b {
+			list = append(list, FieldDiff{name, a, b})
 		}
 	}
-	differ("vendor", f.Vendor, other.Vendor)
-	differ("renderer", f.Renderer, other.Renderer)
-	differ("version", f.Version, other.Version)
-	differ("glsl", f.GLSL, other.GLSL)
-	differ("driver_uuid", f.DriverUUID, other.DriverUUID)
-	differ("driver_build", f.DriverBuild, other.DriverBuild)
-	differ("profile", fmt.Sprintf("%#x", f.Profile), fmt.Sprintf("%#x", other.Profile))
-	differ("flags", fmt.Sprintf("%#x", f.Flags), fmt.Sprintf("%#x", other.Flags))
-	differ("formats", fmt.Sprintf("%#x", f.Formats), fmt.Sprintf("%#x", other.Formats))
-	differ("pointer_bits", f.PointerBits, other.PointerBits)
 	return list
+}
+
+// show returns a field of a fingerprint as text: masks and formats are hexadecimal.
+func show(field any) string {
+	switch field.(type) {
+	case uint32, []uint32:
+		return fmt.Sprintf("%#x", field)
+	}
+	return fmt.Sprint(field)
 }

@@ -168,7 +168,7 @@ func (i *installer) mesa(m *Manifest) error {
 		if data, err := i.readRegular(f.Path); err == nil && isLostEntry(f.Path, data) {
 			_ = i.root.Remove(f.Path)
 		}
-		added, err := i.linkIfMissing(f.Path, f.Path)
+		added, err := i.linkIfMissing(f.Path)
 		if err != nil {
 			return err
 		}
@@ -219,14 +219,14 @@ func (i *installer) count(f File, added bool) {
 
 // linkIfMissing links a staged file into the directory, and reports false if the name
 // exists.
-func (i *installer) linkIfMissing(from, to string) (bool, error) {
+func (i *installer) linkIfMissing(to string) (bool, error) {
 	if err := i.root.MkdirAll(path.Dir(to), 0o700); err != nil {
 		return false, err
 	}
 	if _, err := i.root.Lstat(to); err == nil {
 		return false, nil
 	}
-	from = path.Join(stagingReady, from)
+	from := path.Join(stagingReady, to)
 	err := i.root.Link(from, to)
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil

@@ -190,7 +190,7 @@ func installFile(t *testing.T, to *binary.Dir, f File) {
 		if f.Kind == Program || f.Kind == Source {
 			return i.replaceFile(f)
 		}
-		_, err := i.linkIfMissing(f.Path, f.Path)
+		_, err := i.linkIfMissing(f.Path)
 		return err
 	}))
 }
