@@ -77,7 +77,10 @@ func dropListed(dir string) error {
 	return changeDropList(dir, func(listed []string) ([]string, error) { return nil, nvidia.Drop(dir, nameSet(listed)) })
 }
 
-func hasDropList(dir string) bool { return exists(filepath.Clean(dir) + dropExt) }
+func hasDropList(dir string) bool {
+	_, err := os.Lstat(filepath.Clean(dir) + dropExt)
+	return err == nil
+}
 
 // changeDropList changes the names of the list, and deletes one without names. It holds the lock
 // of the list meanwhile, so that no names are lost which one process adds while another adds its
