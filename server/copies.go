@@ -117,6 +117,10 @@ type side struct {
 	size   int
 }
 
+// holds reports whether a run can use the side for a tensor of n bytes: those of the client are that,
+// and a buffer begins with it.
+func (c *side) holds(n int) bool { return c.size == n || c.buffer != nil && c.size > n }
+
 // sideOf returns what an operand has; inline is its bytes where it is that.
 func (s *session) sideOf(op *wire.Operand, inline []byte) (c side, err error) {
 	if op.Place == wire.PlaceBuffer {

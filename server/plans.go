@@ -338,9 +338,8 @@ func (s *session) prepareRun(r *running, in, out *side, p *openPlan) (err error)
 		r.run, err = p.JobOfBytes(in.data, out.data)
 		return err
 	}
-	if in.data != nil && len(in.data) != 4*p.input || out.data != nil && len(out.data) != 4*p.output {
-		return reject(wire.CodeInvalid, "%d bytes in and %d out, the plan takes %d and makes %d",
-			len(in.data), len(out.data), 4*p.input, 4*p.output)
+	if !in.holds(4*p.input) || !out.holds(4*p.output) {
+		return reject(wire.CodeInvalid, "%d bytes in and %d out, the plan takes %d and makes %d", in.size, out.size, 4*p.input, 4*p.output)
 	}
 	if in.memory == nil {
 		in.memory, err = r.pending.Spill.Upload(s.ctx, in.data, s.server.newMemory)

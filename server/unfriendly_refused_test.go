@@ -85,7 +85,9 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"0 bytes at 64 of buffer 1 of 64":       {rawRequest(wire.TypeCopy, &wire.Copy{From: wire.Operand{Place: wire.PlaceInline}, To: at(64)}), wire.CodeInvalid},
 		"input at binding 0: has neither":       {nothing(func(m *wire.Job) { m.In[0].Operand = wire.Operand{} }), wire.CodeInvalid},
 		"output at binding 1: has neither":      {nothing(func(m *wire.Job) { m.Out[0].Operand = wire.Operand{} }), wire.CodeInvalid},
-		"8 bytes in and 0 out":                  {run(wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 8)}, at(0)), wire.CodeInvalid},
+		"8 bytes in and 64 out":                 {run(wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 8)}, at(0)), wire.CodeInvalid},
+		"16 bytes in and 12 out":                {run(inline, bufferOperand(1, 12)), wire.CodeInvalid},
+		"4 bytes in and 16 out":                 {run(bufferOperand(1, 4), wire.Operand{Place: wire.PlaceInline, Size: 16}), wire.CodeInvalid},
 		"16 bytes of weights and 16 of bias":    {rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: 2, Weights: inline, Bias: inline}), wire.CodeInvalid},
 		"offset -4 is not a multiple": {nothing(func(m *wire.Job) {
 			m.Buffers = []job.Bound{{Binding: 1, Buffer: numbered{id: 1}, Offset: -4, Size: 64}}
