@@ -140,6 +140,15 @@ func (r *Remote) compactPacks(ctx context.Context, old *fetched, parts []Pack, r
 	return nil
 }
 
+// retireAll lists no pack any more: a prune leaves them for a day, as far as a head can say so.
+func (h *Head) retireAll(now time.Time) {
+	retired := slices.Clone(h.Retired)
+	for _, p := range h.Packs {
+		retired = append(retired, Retired{p.SHA256, now.UTC().Truncate(time.Second)})
+	}
+	h.Packs, h.Retired = []Pack{}, retired[max(0, len(retired)-maxPacks):]
+}
+
 // replace puts a pack in the place of those that it replaces.
 func (h *Head) replace(made Pack, now time.Time) {
 	gone := map[shader.Digest]bool{}

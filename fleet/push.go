@@ -249,7 +249,7 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 		return empty, nil
 	case err == nil && !p.options.Refresh && p.r.mayBePutBack(old):
 		p.r.warn("what a head lists that this machine does not know is left out", old.checkEnd(p.r.now()))
-		old.Packs = []Pack{}
+		old.retireAll(p.r.now())
 	}
 	return old, err
 }

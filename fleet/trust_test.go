@@ -238,7 +238,7 @@ func TestPushOnAHeadThatWasPutBack(t *testing.T) {
 		o := writer(s.url)
 		o.MinSequence = least
 		push(t, runner(3), o)
-		if h := s.head(); h.Sequence <= ended.Sequence || len(h.Packs) != 1 {
+		if h := s.head(); h.Sequence <= ended.Sequence || len(h.Packs) != 1 || len(h.Retired) != len(ended.Packs) {
 			t.Errorf("least %d: %+v", least, h)
 		}
 	}
