@@ -141,7 +141,7 @@ func Settle() {
 		}
 		enough = now.Sub(awake) > settleTime && polls >= settlePolls
 		if enough && !looked {
-			a.mesa.LookAgain()
+			a.mesa.ForgetWriters()
 			looked, enough = true, false
 		}
 		return enough || now.Sub(began) > maxSettleTime

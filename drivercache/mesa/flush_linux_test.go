@@ -45,7 +45,7 @@ func TestFlushIgnoresSleepingWriters(t *testing.T) {
 		t.Errorf("it is a writer %v, running %v: %s, %v", writer, atWork, text, err)
 	}
 	var w writerThreads
-	defer w.LookAgain()
+	defer w.ForgetWriters()
 	if !w.Asleep() || len(w.stats) == 0 {
 		t.Errorf("%d writer threads are asleep", len(w.stats))
 	}

@@ -68,7 +68,7 @@ func NewWatch(driverDir string) (*Watch, error) {
 // Close ends the watch.
 func (w *Watch) Close() {
 	_ = unix.Close(w.fd)
-	w.LookAgain()
+	w.ForgetWriters()
 }
 
 // add watches a folder of entries, or with "" the folder above them.
@@ -157,7 +157,7 @@ const (
 // twice, since the thread also sleeps while it waits for a lock.
 func Flush() {
 	var w writerThreads
-	defer w.LookAgain()
+	defer w.ForgetWriters()
 	deadline := time.Now().Add(flushTime)
 	for asleep := 0; ; time.Sleep(flushPoll) {
 		if asleep++; !w.Asleep() {
@@ -167,7 +167,7 @@ func Flush() {
 			return
 		}
 		if asleep == 1 {
-			w.LookAgain()
+			w.ForgetWriters()
 		}
 	}
 }
@@ -213,7 +213,7 @@ func (w *writerThreads) Asleep() bool {
 }
 
 func (w *writerThreads) find() {
-	w.LookAgain()
+	w.ForgetWriters()
 	files, _ := filepath.Glob("/proc/self/task/*/stat")
 	for _, name := range files {
 		f, err := os.Open(name)
@@ -229,9 +229,10 @@ func (w *writerThreads) find() {
 	}
 }
 
-// LookAgain has the next Asleep look for the threads. Mesa starts more while much waits to be
-// written, and one has its name only once it runs, on a busy machine long after it was counted.
-func (w *writerThreads) LookAgain() {
+// ForgetWriters closes their files, so that the next Asleep looks for the threads. Mesa starts more
+// while much waits to be written, and one has its name only once it runs, on a busy machine long
+// after it was counted.
+func (w *writerThreads) ForgetWriters() {
 	for _, f := range w.stats {
 		_ = f.Close()
 	}

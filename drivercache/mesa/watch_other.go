@@ -16,8 +16,8 @@ func (*Watch) Close() {}
 // Asleep returns true.
 func (*Watch) Asleep() bool { return true }
 
-// LookAgain does nothing.
-func (*Watch) LookAgain() {}
+// ForgetWriters does nothing.
+func (*Watch) ForgetWriters() {}
 
 // Changes returns nothing.
 func (*Watch) Changes() (added, read []string) { return nil, nil }
