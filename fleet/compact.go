@@ -140,31 +140,24 @@ func (r *Remote) compactPacks(ctx context.Context, old *fetched, parts []Pack, r
 	return nil
 }
 
-// retireAll lists no pack any more: a prune leaves them for a day, as far as a head can say so.
-func (h *Head) retireAll(now time.Time) {
-	retired := slices.Clone(h.Retired)
+// retire takes packs out of the list. A prune leaves them for a day.
+func (h *Head) retire(now time.Time, gone func(Pack) bool) {
+	packs, retired := []Pack{}, slices.Clone(h.Retired)
 	for _, p := range h.Packs {
-		retired = append(retired, Retired{p.SHA256, now.UTC().Truncate(time.Second)})
-	}
-	h.Packs, h.Retired = []Pack{}, retired[max(0, len(retired)-maxPacks):]
-}
-
-// replace puts a pack in the place of those that it replaces.
-func (h *Head) replace(made Pack, now time.Time) {
-	gone := map[shader.Digest]bool{}
-	for _, d := range made.Replaces {
-		gone[d] = d != made.SHA256
-	}
-	packs, retired := []Pack{made}, slices.Clone(h.Retired)
-	for _, p := range h.Packs {
-		switch {
-		case gone[p.SHA256]:
+		if gone(p) {
 			retired = append(retired, Retired{p.SHA256, now.UTC().Truncate(time.Second)})
-		case p.SHA256 != made.SHA256:
+		} else {
 			packs = append(packs, p)
 		}
 	}
 	h.Packs, h.Retired = packs, retired
+}
+
+// replace puts a pack in the place of those that it replaces.
+func (h *Head) replace(made Pack, now time.Time) {
+	isMade := func(p Pack) bool { return p.SHA256 == made.SHA256 }
+	h.retire(now, func(p Pack) bool { return !isMade(p) && slices.Contains(made.Replaces, p.SHA256) })
+	h.Packs = append([]Pack{made}, slices.DeleteFunc(h.Packs, isMade)...)
 }
 
 // dropRetired forgets packs that were taken out long ago: no head lists them, and Prune

@@ -249,7 +249,8 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 		return empty, nil
 	case err == nil && !p.options.Refresh && p.r.mayBePutBack(old):
 		p.r.warn("what a head lists that this machine does not know is left out", old.checkEnd(p.r.now()))
-		old.retireAll(p.r.now())
+		old.retire(p.r.now(), func(Pack) bool { return true })
+		old.Retired = old.Retired[max(0, len(old.Retired)-maxPacks):] // as far as a head can say so
 	}
 	return old, err
 }

@@ -182,9 +182,10 @@ func (r *Remote) mayBePutBack(f *fetched) bool {
 	return f.signed() && !r.now().Before(f.Expires) && f.content != r.state.driver(f.Fingerprint).Head
 }
 
-// pin stores the sequence of a head, so that no older one is accepted.
+// pin stores the sequence of a head, so that no older one is accepted; not of one that has ended, see
+// mayBePutBack.
 func (r *Remote) pin(f *fetched) {
-	if seen := r.state.driver(f.Fingerprint); f.signed() && seen.numberIsBefore(f) && !r.mayBePutBack(f) {
+	if seen := r.state.driver(f.Fingerprint); f.signed() && seen.numberIsBefore(f) && r.now().Before(f.Expires) {
 		r.note(r.state.updateDriver(f.Fingerprint, func(s *driverState) { s.see(f) }))
 	}
 }

@@ -188,14 +188,19 @@ func (s *scene) seeBy(o fleet.Options) {
 	}
 }
 
+// endHead puts a head that has ended in the place of the present one, with the next number.
+func (s *scene) endHead() {
+	s.signedHead(1, func(h *fleet.Head) {
+		h.Expires, h.Sequence = time.Now().UTC().Add(-time.Hour).Truncate(time.Second), h.Sequence+1
+	})
+}
+
 // push --refresh lets a head live longer, also one that has ended; without it nothing is
 // written where nothing is new.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.signedHead(1, func(h *fleet.Head) {
-		h.Expires, h.Sequence = time.Now().UTC().Add(-time.Hour).Truncate(time.Second), h.Sequence+1
-	})
+	s.endHead()
 	before := s.head()
 	earlier := open(t, s.writer, writer(s.url))
 	fleet.SetClock(earlier, func() time.Time { return time.Now().Add(-2 * time.Hour) })
@@ -217,9 +222,7 @@ func TestRefresh(t *testing.T) {
 func TestPushOnAHeadThatWasPutBack(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.signedHead(1, func(h *fleet.Head) {
-		h.Expires, h.Sequence = time.Now().UTC().Add(-time.Hour).Truncate(time.Second), h.Sequence+1
-	})
+	s.endHead()
 	ended := s.head()
 	runner := func(programs ...int) *binary.Dir {
 		d := openDir(t)
