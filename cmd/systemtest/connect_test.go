@@ -432,20 +432,13 @@ func TestFirstClientStartsTheServer(t *testing.T) {
 			}
 		}
 	})
-	started, _ := os.ReadFile(count)
-	if n := strings.Count(string(started), "\n"); n != 1 {
-		t.Errorf("%d servers were started", n)
-	}
-	if file, err := os.Readlink("/proc/" + strings.TrimSpace(string(started)) + "/fd/9"); err == nil && filepath.Base(file) == "inherited" {
+	server := startedServer(t, count, 1)
+	if file, err := os.Readlink("/proc/" + server + "/fd/9"); err == nil && filepath.Base(file) == "inherited" {
 		t.Error("the server has what it inherited")
 	}
-	for begin := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
-			break
-		}
-		if time.Since(begin) > 30*time.Second {
-			t.Fatal("the server did not end when it was idle")
-		}
+	awaitServerEnd(t, server)
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the server has left its socket: %v", err)
 	}
 	// Another client starts another one.
 	t.Run("again", func(t *testing.T) {
@@ -453,6 +446,30 @@ func TestFirstClientStartsTheServer(t *testing.T) {
 			t.Error(line)
 		}
 	})
+	awaitServerEnd(t, startedServer(t, count, 2)) // it writes into the directory until then
+}
+
+// startedServer returns the process number of the n-th server, the last that was started.
+func startedServer(t *testing.T, count string, n int) string {
+	t.Helper()
+	started, err := os.ReadFile(count)
+	servers := strings.Fields(string(started))
+	if len(servers) != n {
+		t.Fatalf("%d servers were started, want %d: %v", len(servers), n, err)
+	}
+	return servers[n-1]
+}
+
+// awaitServerEnd waits until a server that is idle has ended.
+func awaitServerEnd(t *testing.T, server string) {
+	t.Helper()
+	for begin := time.Now(); time.Since(begin) < 30*time.Second; time.Sleep(20 * time.Millisecond) {
+		// What has ended and was not waited for has no command line.
+		if line, err := os.ReadFile("/proc/" + server + "/cmdline"); err != nil || len(line) == 0 {
+			return
+		}
+	}
+	t.Fatal("the server did not end when it was idle")
 }
 
 // Where no server can be started, a client uses a context of its own.
