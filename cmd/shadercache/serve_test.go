@@ -256,10 +256,16 @@ func TestServeRestartsItsWorker(t *testing.T) {
 	}
 }
 
-// TestWorkerKilledWhileJobsRun kills the worker with SIGKILL while clients have jobs in
-// flight: each job has its result or an error, and the clients that connect again go on.
-func TestWorkerKilledWhileJobsRun(t *testing.T) {
+// TestWorkerEndsWhileJobsRun ends the worker by a signal while clients have jobs in flight: each job
+// has its result or an error, and the clients that connect again go on with another worker.
+func TestWorkerEndsWhileJobsRun(t *testing.T) {
 	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) { endWorkerWhileJobsRun(t, signal) })
+	}
+}
+
+func endWorkerWhileJobsRun(t *testing.T, signal syscall.Signal) {
 	s := serveProcess(t, nil)
 	var all sync.WaitGroup
 	var done, lost atomic.Int64
@@ -286,7 +292,7 @@ func TestWorkerKilledWhileJobsRun(t *testing.T) {
 	}
 	clitest.Eventually(t, "jobs run", func() bool { return done.Load() > 10 })
 	for _, worker := range clitest.ChildrenOf(t, s.cmd.Process.Pid) {
-		_ = syscall.Kill(worker, syscall.SIGKILL)
+		_ = syscall.Kill(worker, signal)
 	}
 	all.Wait()
 	if n := lost.Load(); n != 3 {

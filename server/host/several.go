@@ -79,9 +79,6 @@ func (w *workers) supervise(ctx context.Context, number int) error {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if err == nil {
-		err = errors.New("the worker was ended by a signal")
-	}
 	logger.Error("the device is not served any more", "error", err)
 	w.placing.Device(number).Failed(err.Error())
 	w.settle(number, "", err.Error())

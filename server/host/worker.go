@@ -69,7 +69,8 @@ func Work(ctx context.Context, w Worker, gpu string, o server.Options, start fun
 	if lost, ok := errors.AsType[*server.LostError](err); ok {
 		e.link.Lost(lost.Reason)
 	}
-	if errors.Is(err, server.ErrIdle) || errors.Is(err, context.Canceled) {
+	if errors.Is(err, server.ErrIdle) {
+		e.link.Idle()
 		return nil
 	}
 	return err

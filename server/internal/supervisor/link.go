@@ -20,6 +20,7 @@ import (
 const (
 	wordReady = "ready" // it serves
 	wordLost  = "lost"  // its context is lost: it ends
+	wordIdle  = "idle"  // it had nothing to do for its time of idle exit: it ends
 )
 
 // Message is what one end of a link sends to the other.
@@ -69,6 +70,9 @@ func (l *Link) Ready(text string) { l.say(wordReady, text) }
 
 // Lost tells the supervisor why the worker will end.
 func (l *Link) Lost(reason string) { l.say(wordLost, reason) }
+
+// Idle tells the supervisor that the worker ends as it has nothing to do.
+func (l *Link) Idle() { l.say(wordIdle, "") }
 
 func (l *Link) say(word, text string) {
 	// Without a supervisor there is no reader, and nothing to do about it.

@@ -87,10 +87,10 @@ func Run(ctx context.Context, o Options) error {
 			return fmt.Errorf("start a worker: %w", err)
 		}
 		started := time.Now()
-		done := o.watch(ctx, w)
+		o.watch(ctx, w)
 		ended = w.reason()
 		o.Follower.Ended(ended)
-		if done {
+		if w.idle || ctx.Err() != nil {
 			return nil
 		}
 		o.Logger.Warn("the worker ended; another one starts", "generation", generation, "reason", ended)
@@ -120,6 +120,7 @@ type worker struct {
 	exited   chan error   // its end
 	err      error        // of its end
 	served   bool
+	idle     bool   // it ended as it had nothing to do
 	lost     string // the loss that it reported
 }
 
@@ -146,9 +147,9 @@ func (o *Options) start(generation uint64, ended string) (*worker, error) {
 	return w, nil
 }
 
-// watch waits for the end of a worker and reports whether the supervisor is done.
-func (o *Options) watch(ctx context.Context, w *worker) (done bool) {
-	stop, stopping := ctx.Done(), false
+// watch waits for the end of a worker.
+func (o *Options) watch(ctx context.Context, w *worker) {
+	stop := ctx.Done()
 	var kill <-chan time.Time
 	messages := w.messages
 	for {
@@ -162,7 +163,7 @@ func (o *Options) watch(ctx context.Context, w *worker) (done bool) {
 				kill = time.After(lostGrace)
 			}
 		case <-stop:
-			stop, stopping = nil, true
+			stop = nil
 			for _, f := range o.Files { // no worker follows: clients do not wait for one
 				f.Close()
 			}
@@ -176,7 +177,7 @@ func (o *Options) watch(ctx context.Context, w *worker) (done bool) {
 					o.receive(w, m)
 				}
 			}
-			return stopping || w.err == nil
+			return
 		}
 	}
 }
@@ -194,6 +195,8 @@ func (o *Options) receive(w *worker, m Message) {
 	case wordLost:
 		w.lost = m.Text
 		o.Follower.Ended(m.Text)
+	case wordIdle:
+		w.idle = true
 	default:
 		o.Follower.Received(m)
 	}
@@ -208,6 +211,8 @@ func (w *worker) reason() string {
 	switch {
 	case ok && status.Signaled():
 		return fmt.Sprintf("the worker was ended by signal %d (%v)", status.Signal(), status.Signal())
+	case w.err == nil:
+		return "the worker was asked to end by a signal"
 	case !w.served:
 		return fmt.Sprintf("the worker did not start: %v", w.err)
 	}

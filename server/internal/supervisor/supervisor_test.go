@@ -44,6 +44,8 @@ func work(script []string) {
 			link.Ready("GPU of\na test")
 		case "lost":
 			link.Lost("the context\nis lost")
+		case "idle":
+			link.Idle()
 		case "linger", "term":
 			stop := make(chan os.Signal, 1)
 			if word == "term" {
@@ -142,11 +144,12 @@ func run(ctx context.Context, t *testing.T, o supervisor.Options, scripts ...str
 func TestWorkersFollowEachOther(t *testing.T) {
 	t.Parallel()
 	s, err := run(t.Context(), t, supervisor.Options{},
-		"ready write lost 1", "ready kill", "ready 3", "4", "ready lost linger", "ready write 0")
+		"ready write lost 1", "ready kill", "ready 3", "4", "ready 0", "ready lost linger", "ready write idle 0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"", "the context is lost", "the worker was ended by signal 9 (killed)", "the worker ended: exit status 3", "the worker did not start: exit status 4", "the context is lost"}
+	want := []string{"", "the context is lost", "the worker was ended by signal 9 (killed)", "the worker ended: exit status 3", "the worker did not start: exit status 4",
+		"the worker was asked to end by a signal", "the context is lost"}
 	if fmt.Sprintf("%q", s.ended) != fmt.Sprintf("%q", want) {
 		t.Errorf("ended: %q, want %q", s.ended, want)
 	}
@@ -191,10 +194,10 @@ func (f *follower) Ended(reason string)           { f.events = append(f.events, 
 func TestFollower(t *testing.T) {
 	t.Parallel()
 	f := &follower{}
-	if _, err := run(t.Context(), t, supervisor.Options{Follower: f}, "ready answer lost 1", "0"); err != nil {
+	if _, err := run(t.Context(), t, supervisor.Options{Follower: f}, "ready answer lost 1", "idle 0"); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"serves <nil>", "got file 4096 true", "ended the context is lost", "ended the context is lost", "ended the worker did not start: <nil>"}
+	want := []string{"serves <nil>", "got file 4096 true", "ended the context is lost", "ended the context is lost", "ended the worker was asked to end by a signal"}
 	if strings.Join(f.events, "; ") != strings.Join(want, "; ") {
 		t.Errorf("%q, want %q", f.events, want)
 	}
