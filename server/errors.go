@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/socket"
@@ -63,6 +65,7 @@ var kinds = []struct {
 	{shader.ErrContextLost, wire.CodeLost, lostHint},
 	{executor.ErrTimeout, wire.CodeLost, lostHint},
 	{shader.ErrOutOfMemory, wire.CodeOutOfMemory, "release buffers, or delete named ones"},
+	{unix.ENOMEM, wire.CodeOutOfMemory, "share less memory, or pass the bytes inline"},
 	{context.Canceled, wire.CodeCancelled, ""},
 	{context.DeadlineExceeded, wire.CodeDeadline, ""},
 	{socket.ErrMappings, wire.CodeQuota, "share one large memory in place of many"},

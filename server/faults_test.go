@@ -301,6 +301,26 @@ func TestForeignDescriptorsAreRefused(t *testing.T) {
 	}
 }
 
+// TestMemoryWithoutRoom shares more memory than an address space has: that is no fault of the client's.
+func TestMemoryWithoutRoom(t *testing.T) {
+	const size = 1 << 50
+	r := serve(t, server.Options{CopyMemory: true, Limits: wire.Limits{Memory: 2 * size}}).rawSession()
+	fd, err := unix.MemfdCreate("test", unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := os.NewFile(uintptr(fd), "memfd")
+	defer file.Close()
+	if err := file.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Write(frame(wire.TypeMemory, 2, &wire.Memory{ID: 1, Size: size}), file)
+	r.wantError(2, wire.CodeOutOfMemory)
+}
+
 // TestMemoryThatTheClientEmpties punches holes into memory that is mapped, after it tried
 // to truncate it.
 func TestMemoryThatTheClientEmpties(t *testing.T) {
