@@ -153,6 +153,12 @@ func (h *Head) retire(now time.Time, gone func(Pack) bool) {
 	h.Packs, h.Retired = packs, retired
 }
 
+// retireAll takes all packs out of the list: as many as a head can say so of.
+func (h *Head) retireAll(now time.Time) {
+	h.retire(now, func(Pack) bool { return true })
+	h.Retired = h.Retired[max(0, len(h.Retired)-maxPacks):]
+}
+
 // replace puts a pack in the place of those that it replaces.
 func (h *Head) replace(made Pack, now time.Time) {
 	isMade := func(p Pack) bool { return p.SHA256 == made.SHA256 }

@@ -239,6 +239,8 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 			h := p.r.claimedHead(object, p.of)
 			if p.had = 1; h != nil { // what cannot be read may have programs
 				empty.Epoch, empty.Sequence, p.had = h.Epoch, h.Sequence, h.Programs()
+				empty.Packs, empty.Retired = h.Packs, h.Retired
+				empty.retireAll(p.r.now())
 			}
 		}
 		return empty, ignoreMissing(err)
@@ -249,8 +251,7 @@ func (p *pusher) oldHead(ctx context.Context) (*fetched, error) {
 		return empty, nil
 	case err == nil && !p.options.Refresh && p.r.mayBePutBack(old):
 		p.r.warn("what a head lists that this machine does not know is left out", old.checkEnd(p.r.now()))
-		old.retire(p.r.now(), func(Pack) bool { return true })
-		old.Retired = old.Retired[max(0, len(old.Retired)-maxPacks):] // as far as a head can say so
+		old.retireAll(p.r.now())
 	}
 	return old, err
 }
