@@ -66,20 +66,6 @@ func pagePrograms(t *testing.T, work string) {
 	}
 }
 
-// untilNothingIsAdded runs a command again, as its page says, until its program's last run
-// adds nothing: on a busy machine Mesa drops entries when a process ends.
-func untilNothingIsAdded(cmd *exec.Cmd, out []byte, err error) error {
-	for range 10 {
-		if err != nil || strings.HasSuffix(strings.TrimSpace(string(out)), "added 0") {
-			return err
-		}
-		again := exec.Command(cmd.Path, cmd.Args[1:]...)
-		again.Dir, again.Env = cmd.Dir, cmd.Env
-		out, err = again.CombinedOutput()
-	}
-	return fmt.Errorf("each run adds entries: %s", out)
-}
-
 // The commands of docs/programs.md are run as they are printed there, each on the machine
 // that its block names, which has a home of its own. Machines that did not record start
 // warm: the driver adds nothing to its cache.
@@ -113,9 +99,6 @@ func TestProgramsPage(t *testing.T) {
 			cmd.Dir = work
 			cmd.Env = append(commandEnvironment(), "HOME="+home, "XDG_RUNTIME_DIR="+home)
 			out, err := cmd.CombinedOutput()
-			if b.machine == "builder" && strings.Contains(command, "--report") && isMesa {
-				err = untilNothingIsAdded(cmd, out, err)
-			}
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", name, err, out)
 			}
