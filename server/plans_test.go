@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -165,8 +166,8 @@ func TestInvalidPlans(t *testing.T) {
 // winograd is an algorithm of several programs, as a choice in a layer.
 const winograd = ` {"algorithm":"winograd2","params":{"bk":8,"bm":32,"bn":32,"buffers":1,"clamp":1,"slices":4,"split":1,"taps_first":1,"tm":4,"tn":4,"unroll":0}}`
 
-// TestPlansCountTheirWorkspace makes plans whose algorithms take far more memory than their weights
-// and outputs: it counts against the quotas.
+// TestPlansCountTheirWorkspace makes plans whose algorithms, or many small layers, take far more memory
+// than their weights and outputs: it counts against the quotas.
 func TestPlansCountTheirWorkspace(t *testing.T) {
 	f := serve(t, server.Options{Limits: wire.Limits{Buffers: 8 << 20, Named: 8 << 20}})
 	c := f.dial()
@@ -175,14 +176,16 @@ func TestPlansCountTheirWorkspace(t *testing.T) {
 		"its own": func(spec string) (job.Plan, error) { return c.OpenPlan(t.Context(), "", false, spec) },
 		"named":   func(spec string) (job.Plan, error) { return c.OpenPlan(t.Context(), "plan", false, spec) },
 	} {
-		if _, err := plan(large); !errors.Is(err, job.ErrQuota) {
-			t.Errorf("%s: %v", name, err)
+		for _, spec := range []string{large, strings.Repeat("gemm:1x1x1\n", 1024)} {
+			if _, err := plan(spec); !errors.Is(err, job.ErrQuota) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 		if _, err := plan(small); err != nil {
 			t.Errorf("%s, after that: %v", name, err)
 		}
 	}
-	if s := f.Status(); s.NamedBytes <= 0 || s.NamedBytes > 1<<10 || s.Sessions[0].Bytes != s.NamedBytes {
+	if s := f.Status(); s.NamedBytes <= 0 || s.NamedBytes > 1<<16 || s.Sessions[0].Bytes != s.NamedBytes {
 		t.Errorf("%d bytes of the session, %d of names", s.Sessions[0].Bytes, s.NamedBytes)
 	}
 }
