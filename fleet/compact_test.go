@@ -285,7 +285,6 @@ func TestPrune(t *testing.T) {
 	push(t, s.writer, writer(s.url))
 	_, err := open(t, s.writer, writer(s.url)).Compact(context.Background(), mesaDriver.Digest())
 	must(t, err)
-	before := s.store.copyObjects()
 	prune := func(o fleet.PruneOptions) fleet.PruneReport {
 		t.Helper()
 		r := open(t, s.writer, writer(s.url))
@@ -301,6 +300,7 @@ func TestPrune(t *testing.T) {
 		s.store.objects[name] = o
 	}
 	s.store.mu.Unlock()
+	before := s.store.copyObjects()
 	if r := prune(fleet.PruneOptions{Age: time.Hour}); len(r.Names) != 0 || len(r.Heads) != 0 {
 		t.Errorf("pruned at once: %+v", r)
 	}

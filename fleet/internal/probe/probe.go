@@ -12,6 +12,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/shadercache/shadercache/fleet"
 )
@@ -29,6 +30,13 @@ type Store interface {
 
 // Folder has the objects that probes write and delete.
 const Folder = "v1/probe/"
+
+// What a probe left that was killed, or may not delete, the others delete after a day: not all at once,
+// as somebody waits.
+const (
+	leftAfter = 24 * time.Hour
+	maxLeft   = 100
+)
 
 // backend asks its store until that has answered once.
 type backend struct {
@@ -87,6 +95,11 @@ func ask(ctx context.Context, s Store) (fleet.Abilities, error) {
 	}
 	can.List = slices.ContainsFunc(found, func(o fleet.Info) bool { return o.Name == name })
 	can.Delete = s.Delete(ctx, name) == nil
+	for _, o := range found[:min(len(found), maxLeft)] {
+		if can.Delete && !o.Changed.IsZero() && time.Since(o.Changed) > leftAfter {
+			_ = s.Delete(ctx, o.Name)
+		}
+	}
 	return can, nil
 }
 
