@@ -157,6 +157,21 @@ func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err
 	return cmp.Or(list, &KeyList{Schema: keysSchema, Name: r.name}), object, nil
 }
 
+// putKeysBack writes the newest list over an older one of the remote, which a late request has put
+// there: only by compare-and-swap, as it may undo another change otherwise.
+func (r *Remote) putKeysBack(ctx context.Context, newest *KeyList, object small) {
+	if len(object.data) == 0 || bytes.Equal(object.data, newest.line) {
+		return
+	}
+	can, err := r.backend.Abilities(ctx)
+	if err == nil && can.CompareAndSwap && object.tag != "" {
+		err = r.putSmall(ctx, keysName, newest.line, PutOptions{IfTag: object.tag})
+	}
+	if err != nil {
+		r.warn("an old list of keys stays in the store", err)
+	}
+}
+
 // keysToWrite returns the newest list for a head after old. It returns ErrChanged where
 // old was judged by another list, which another process has replaced since: it may have packs of a
 // key that was revoked. It returns an error for a key that readers would refuse.

@@ -156,10 +156,11 @@ func pause(ctx context.Context, d time.Duration) error {
 // writer changed the head meanwhile.
 func (p *pusher) attempt(ctx context.Context) error {
 	forgotten := p.r.state.driver(p.of).Forgotten
-	_, _, err := p.r.readKeys(ctx)
+	list, object, err := p.r.readKeys(ctx)
 	if err != nil {
 		return err
 	}
+	p.r.putKeysBack(ctx, list, object)
 	old, err := p.oldHead(ctx)
 	if err != nil {
 		return err

@@ -775,6 +775,22 @@ func TestPullOfAllDriversLeavesOutRefusedHeads(t *testing.T) {
 	wantPrograms(t, d, nvidiaDriver)
 }
 
+// TestListThatALateRequestPutBack: a push writes the newest list that its machine has seen over it.
+func TestListThatALateRequestPutBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	f.change(func(l *fleet.KeyList) { add(1)(l); add(2)(l) })
+	old := f.object(fleet.KeysName)
+	must(t, f.pushNew(2, fleet.PushOptions{}))
+	f.change(revoke(1))
+	must(t, f.pulls(f.writer))
+	f.setObject(fleet.KeysName, old)
+	must(t, f.pushNew(2, fleet.PushOptions{}))
+	if err := f.pushNew(1, fleet.PushOptions{Replace: true}); bytes.Equal(f.object(fleet.KeysName), old) || err == nil {
+		t.Errorf("it stays: %v", err)
+	}
+}
+
 // TestPushUnderAListThatHasEnded is told so: all readers would refuse its head.
 func TestPushUnderAListThatHasEnded(t *testing.T) {
 	t.Parallel()
