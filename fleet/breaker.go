@@ -40,7 +40,7 @@ func backOff(failures int, err error) time.Duration {
 
 // breaker returns the state of the breaker.
 func (d stateDir) breaker() (b breaker) {
-	d.read(breakerName, &b)
+	_ = d.read(breakerName, &b)
 	return b
 }
 

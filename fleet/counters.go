@@ -82,7 +82,8 @@ func (d stateDir) foldCounters() error {
 // counters returns the sum of all lines. One that is damaged does not count.
 func (d stateDir) counters() Counters {
 	c := Counters{Errors: map[string]int64{}}
-	for line := range bytes.Lines(d.content(countersName, maxStateBytes)) {
+	data, _ := d.content(countersName, maxStateBytes)
+	for line := range bytes.Lines(data) {
 		var one Counters
 		if json.Unmarshal(line, &one) == nil {
 			c.add(one)

@@ -177,9 +177,11 @@ func (r *Remote) putKeysBack(ctx context.Context, newest *KeyList, object small)
 // key that was revoked. It returns an error for a key that readers would refuse.
 func (r *Remote) keysToWrite(old *fetched) (*KeyList, error) {
 	line, _ := cutKeys(old.object)
-	list := r.seenKeys()
+	list, err := r.seenKeys()
 	seen := r.state.driver(old.Fingerprint).Epoch
 	switch id := signerID(r.options.SignKey); {
+	case err != nil:
+		return nil, err
 	case len(line) > 0 && len(r.options.Roots) == 0:
 		return nil, errNoRoot
 	case list == nil:

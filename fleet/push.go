@@ -271,7 +271,8 @@ func (r *Remote) claimedHead(object small, of shader.Digest) *Head {
 	if err != nil {
 		return nil
 	}
-	h.Epoch = min(h.Epoch, max(cmp.Or(r.seenKeys(), &KeyList{}).Epoch, seen.Epoch))
+	list, _ := r.seenKeys()
+	h.Epoch = min(h.Epoch, max(cmp.Or(list, &KeyList{}).Epoch, seen.Epoch))
 	if h.Sequence > uint64(r.now().Add(maxClockError).UnixMilli()) {
 		h.Epoch, h.Sequence = 0, 0
 	}

@@ -72,6 +72,8 @@ type driverState struct {
 	Checked   time.Time       `json:"checked"`             // the last answer of the remote
 	Missing   bool            `json:"missing"`             // that answer: there is no head
 	Saves     time.Duration   `json:"saves_ns"`            // what the packs of that head save: see Pack
+
+	unread error // why it is not known, though there is a file
 }
 
 // has reports whether a pack is installed, or all packs that it replaces.
@@ -87,24 +89,30 @@ func (s *driverState) hasDigest(d shader.Digest) bool { return slices.Contains(s
 
 func (s *driverState) forgetPacks() { s.Packs, s.Forgotten = nil, s.Forgotten+1 }
 
-// content returns what a file has: nothing where there is none that can be read, or that has more
-// bytes than limit.
-func (d stateDir) content(name string, limit int64) []byte {
+// content returns what a file has: nothing where there is none, or that has more bytes than limit.
+func (d stateDir) content(name string, limit int64) ([]byte, error) {
 	f, info, err := osfile.OpenRegular(filepath.Join(d.path, name), os.Lstat, os.OpenFile)
-	if err != nil || f == nil {
-		return nil
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || err == nil && f == nil {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, limit))
 	if err != nil || info.Size() > limit {
-		return nil
+		return nil, err
 	}
-	return data
+	return data, nil
 }
 
-// read decodes a JSON file, and leaves v as it is where there is none that can be read.
-func (d stateDir) read(name string, v any) {
-	_ = json.Unmarshal(d.content(name, maxStateBytes), v)
+// read decodes a JSON file, and leaves v as it is where there is none, or one that is damaged.
+func (d stateDir) read(name string, v any) error {
+	data, err := d.content(name, maxStateBytes)
+	if err == nil {
+		_ = json.Unmarshal(data, v)
+	}
+	return err
 }
 
 // write replaces a file.
@@ -124,7 +132,9 @@ func (d stateDir) write(name string, data []byte) error {
 // processes follow each other: it waits for them, no longer than wait.
 func (d stateDir) update(wait time.Duration, name string, v any, change func()) error {
 	return d.locked(wait, lockName, true, func() error {
-		d.read(name, v)
+		if err := d.read(name, v); err != nil {
+			return err // what was seen is not written over
+		}
 		change()
 		data, err := json.MarshalIndent(v, "", " ")
 		if err != nil {
@@ -169,7 +179,7 @@ func (d stateDir) lock(ctx context.Context, name string, alone bool) (unlock fun
 
 // driver returns what is known of a driver's head.
 func (d stateDir) driver(of shader.Digest) (s driverState) {
-	d.read(filepath.Join(of.String(), stateName), &s)
+	s.unread = d.read(filepath.Join(of.String(), stateName), &s)
 	return s
 }
 
@@ -190,7 +200,7 @@ func (d stateDir) putItems(of, id shader.Digest, items []pack.Item) {
 
 // items returns the items of a pack, and false where they are not known.
 func (d stateDir) items(of, id shader.Digest) ([]pack.Item, bool) {
-	data := d.content(filepath.Join(of.String(), id.String()+itemsExt), maxItemsBytes)
+	data, _ := d.content(filepath.Join(of.String(), id.String()+itemsExt), maxItemsBytes)
 	const size = len(pack.Item{})
 	if len(data)%size != 0 || len(data) == 0 {
 		return nil, false

@@ -59,9 +59,9 @@ func (r *Remote) trusted(line []byte) (list *KeyList, keys []ed25519.PublicKey, 
 // nil for none. So no revocation is taken back by who puts old objects into the store, and a change
 // of keys that has not reached each head holds up nobody.
 func (r *Remote) newestKeys(line []byte) (*KeyList, error) {
-	seen := r.seenKeys()
-	if len(line) == 0 || seen != nil && bytes.Equal(line, seen.line) {
-		return seen, nil
+	seen, err := r.seenKeys()
+	if err != nil || len(line) == 0 || seen != nil && bytes.Equal(line, seen.line) {
+		return seen, err
 	}
 	list, err := r.verifyKeys(line)
 	if err != nil || !list.isAfter(seen) {
@@ -73,9 +73,9 @@ func (r *Remote) newestKeys(line []byte) (*KeyList, error) {
 
 // seenKeys returns the newest list that this machine saw, also with the head of another driver; nil
 // for none.
-func (r *Remote) seenKeys() (newest *KeyList) {
+func (r *Remote) seenKeys() (newest *KeyList, err error) {
 	var kept string
-	r.state.read(keysState, &kept)
+	err = r.state.read(keysState, &kept)
 	r.mu.Lock()
 	lines := [][]byte{[]byte(kept), r.mu.keys} // the first lacks it where the cache cannot be written
 	r.mu.Unlock()
@@ -84,7 +84,7 @@ func (r *Remote) seenKeys() (newest *KeyList) {
 			newest = list
 		}
 	}
-	return newest
+	return newest, err
 }
 
 // keepKeys remembers a list, unless there is a later one.
@@ -156,6 +156,8 @@ func (f *fetched) checkSequence(seen driverState, least uint64) error {
 	switch {
 	case !f.signed():
 		return nil
+	case seen.unread != nil:
+		return seen.unread
 	case f.Sequence < least:
 		return refuse(classRollback, "the head has number %d, and %s is %d", f.Sequence, sequenceVariable, least)
 	case seen.numberIsBefore(f), f.Epoch == seen.Epoch && seen.Before != nil && f.Sequence > *seen.Before:

@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -773,6 +776,24 @@ func TestPullOfAllDriversLeavesOutRefusedHeads(t *testing.T) {
 	must(t, err)
 	wantPrograms(t, d, mesaDriver, 1, 2)
 	wantPrograms(t, d, nvidiaDriver)
+}
+
+// TestStateThatCannotBeRead: what a machine saw of a head counts, or the head is refused.
+func TestStateThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	f := newFleet(inMemory(t))
+	f.change(add(1))
+	must(t, f.pushNew(1, fleet.PushOptions{}))
+	node := openDir(t)
+	must(t, f.pulls(node))
+	seen, err := filepath.Glob(filepath.Join(node.Path(), fleet.Folder, "*", mesaDriver.Digest().String()))
+	if err != nil || len(seen) != 1 {
+		t.Fatal(seen, err)
+	}
+	must(t, errors.Join(os.RemoveAll(seen[0]), os.Symlink(seen[0], seen[0]))) // a way without an end
+	if st := open(t, node, rooted(reader(f.url))).Status(t.Context(), &mesaDriver); !errors.Is(st.Err, syscall.ELOOP) {
+		t.Errorf("%+v", st)
+	}
 }
 
 // TestListThatALateRequestPutBack: a push writes the newest list that its machine has seen over it.
