@@ -47,6 +47,10 @@ func TestManyPushesAreCompacted(t *testing.T) {
 			t.Fatalf("heads: %d packs, %v", len(heads[0].Packs), err)
 		}
 		wantPrograms(t, follower, driver, numbers...)
+		kept, err := filepath.Glob(filepath.Join(follower.Path(), fleet.Folder, "*", "*", "*.items"))
+		if err != nil || len(kept) == 0 || len(kept) > len(heads[0].Packs) {
+			t.Errorf("the follower has the items of %d packs of %d: %v", len(kept), len(heads[0].Packs), err)
+		}
 		fresh := openDir(t)
 		pull(t, fresh, reader(url), driver)
 		wantPrograms(t, fresh, driver, numbers...)

@@ -303,7 +303,7 @@ func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (
 		}
 		return nil
 	})
-	r.state.dropUnlisted(h, partExt)
+	r.state.dropUnlisted(h)
 	return report, cmp.Or(err, lost, unread, large)
 }
 

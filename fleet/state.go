@@ -212,14 +212,14 @@ func (d stateDir) items(of, id shader.Digest) ([]pack.Item, bool) {
 	return items, true
 }
 
-// dropUnlisted deletes the files with an extension, of packs that a head does not list.
-func (d stateDir) dropUnlisted(h *Head, ext string) {
+// dropUnlisted deletes the items and parts of packs that a head does not list.
+func (d stateDir) dropUnlisted(h *Head) {
 	listed := h.digests()
 	folder := filepath.Join(d.path, h.Fingerprint.String())
 	for _, e := range osfile.List(folder) {
-		digits, found := strings.CutSuffix(e.Name(), ext)
+		digits := strings.TrimSuffix(strings.TrimSuffix(e.Name(), itemsExt), partExt)
 		var id shader.Digest
-		if found && id.UnmarshalText([]byte(digits)) == nil && !listed[id] {
+		if digits != e.Name() && id.UnmarshalText([]byte(digits)) == nil && !listed[id] {
 			_ = os.Remove(filepath.Join(folder, e.Name()))
 		}
 	}

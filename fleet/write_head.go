@@ -88,7 +88,7 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 			return err
 		}
 	}
-	r.state.dropUnlisted(h, itemsExt)
+	r.state.dropUnlisted(h)
 	written := &fetched{Head: h, signer: signerID(r.options.SignKey), keys: list, content: contentDigest(content)}
 	r.note(r.rememberOwn(written, old, swaps))
 	return nil
