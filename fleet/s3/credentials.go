@@ -92,12 +92,25 @@ const (
 	tokenTimeout = 5 * time.Second
 )
 
+// short cuts bodies that are longer than any credentials, which the library would read to their end.
+type short struct{ http.RoundTripper }
+
+const maxRoleBytes = 1 << 20
+
+func (s short) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := s.RoundTripper.RoundTrip(r)
+	if err == nil {
+		response.Body = http.MaxBytesReader(nil, response.Body, maxRoleBytes)
+	}
+	return response, err
+}
+
 // role asks who the environment names, which the library reads itself, else the metadata service.
 // A token is exchanged by the transport of stores, with its proxy and certificates.
 func role(getenv func(string) string, transport http.RoundTripper) *credentials.IAM {
 	iam := &credentials.IAM{Client: &http.Client{
 		Timeout:       roleTimeout,
-		Transport:     &http.Transport{DialContext: (&net.Dialer{Timeout: roleTimeout / 4}).DialContext},
+		Transport:     short{&http.Transport{DialContext: (&net.Dialer{Timeout: roleTimeout / 4}).DialContext}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token is not for others
 	}}
 	if getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "" {

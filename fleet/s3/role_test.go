@@ -135,6 +135,24 @@ func TestRoleThatDoesNotWork(t *testing.T) {
 	}
 }
 
+// A service that answers without an end is not read to it.
+func TestServiceWithoutAnEnd(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for _, err := w.Write(make([]byte, 1<<16)); err == nil; _, err = w.Write(make([]byte, 1<<16)) {
+		}
+	}))
+	defer server.Close()
+	response, err := role(func(string) string { return "" }, nil).Client.Get(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if n, err := io.Copy(io.Discard, response.Body); n != maxRoleBytes || err == nil {
+		t.Errorf("%d bytes were read, %v", n, err)
+	}
+}
+
 // silent is a provider that has nothing until it is asked often enough.
 type silent struct{ asked, answers int }
 
