@@ -88,8 +88,9 @@ func (e *Executor) checkDispatch(c *job.Checker, i int, h *cache.Handle, l *layo
 		return err
 	}
 	l.bindUses(c)
-	added := l.addCommand(command{program: h.Program(), groups: d.Groups, size: d.GroupSize, chained: i > 0, operations: d.Operations})
-	added.barriers = l.barriersOf(c.Job, added)
+	added := l.addCommand(command{
+		program: h.Program(), groups: d.Groups, size: d.GroupSize, chained: i > 0, operations: d.Operations, barriers: l.barriers(c.Job),
+	})
 	if d.Indirect != nil {
 		added.indirect, added.offset = memoryOf(d.Indirect.Buffer), d.Indirect.Offset
 	}
@@ -203,9 +204,19 @@ func (l *layout) bindStorage(d *job.Dispatch, u *job.Use) {
 	default:
 		of := &d.Buffers[u.Index]
 		b.from, b.readOnly, b.memory, b.span = deviceMemory, of.ReadOnly, memoryOf(of.Buffer), span{of.Offset, of.Len()}
-		b.zero = of.Zero && !slices.ContainsFunc(l.binds, func(o bind) bool { return o.memory == b.memory && o.span == b.span }) // by an earlier dispatch
+		b.zero = of.Zero && !slices.ContainsFunc(l.earlierBinds(), func(o bind) bool {
+			return o.from == deviceMemory && o.memory == b.memory && o.span == b.span
+		})
 	}
 	l.binds = append(l.binds, b)
+}
+
+// earlierBinds returns what the dispatches bind that have a command: those before the one that is checked.
+func (l *layout) earlierBinds() []bind {
+	if n := len(l.commands); n > 0 {
+		return l.binds[:l.commands[n-1].binds]
+	}
+	return nil
 }
 
 func (l *layout) bindBlock(c *job.Checker, d *job.Dispatch, u *job.Use) {

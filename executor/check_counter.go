@@ -41,16 +41,13 @@ func counterBytes(resources []shader.Resource, binding uint32) int {
 	return 0
 }
 
-// barriersOf returns the kinds of barrier that a command adds to those for storage.
-func (l *layout) barriersOf(j *job.Job, c *command) (kinds uint32) {
+// barriers returns the kinds of barrier that the dispatch that is checked adds to those for storage. The
+// recorder has those of the dispatches before.
+func (l *layout) barriers(j *job.Job) (kinds uint32) {
 	if len(l.images)+len(l.textures)+len(j.TextureInputs)+len(j.TextureOutputs) > 0 {
 		kinds = glctx.BarrierImage | glctx.BarrierTexture | glctx.BarrierTextureUpdate
 	}
-	binds := l.binds[:c.binds]
-	if n := len(l.commands); n > 1 { // the recorder has those of the commands before
-		binds = binds[l.commands[n-2].binds:]
-	}
-	for _, bound := range binds {
+	for _, bound := range l.binds[len(l.earlierBinds()):] {
 		if bound.zero {
 			kinds |= glctx.BarrierUpdate
 		}

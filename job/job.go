@@ -96,8 +96,8 @@ type Bound struct {
 	ReadOnly bool // the program only reads it: no barrier is needed between readers
 
 	// Zero sets the range to zero before the dispatch, after the jobs submitted before, unless an
-	// earlier dispatch of the job binds the same range. It is an error beside ReadOnly, and for a
-	// range that is not whole words.
+	// earlier dispatch of the job binds the same range to a storage block. It is an error beside
+	// ReadOnly, and for a range that is not whole words.
 	Zero bool
 }
 

@@ -96,5 +96,21 @@ void main() { if (gl_LocalInvocationIndex == 0u) y[0] = gl_LocalGroupSizeARB.x *
 			r.contents(b, 248, 16)
 			r.contents(b, 760, 16)
 		}},
+		{name: "a buffer that is zeroed and used otherwise", do: func(r *run) {
+			b := r.buffer(128, slices.Repeat([]uint32{100}, 128)...)
+			j, got := r.job(1, "layout(std140, binding = 3) uniform Block { uvec4 x; };", "y[0] = x.w;")
+			j.Blocks = []job.Block{{Binding: 3, Buffer: b}}
+			j.Then = []job.Dispatch{r.increase(job.Bound{Buffer: b, Zero: true}).Dispatch}
+			r.do(j)
+			now := poisoned(128)
+			_, err := b.Read(r.Context(), 0, bytesOf(now))
+			r.ok(err)
+			r.same(slices.Concat(got, now), append([]uint32{100}, slices.Repeat([]uint32{1}, 128)...))
+			j, got = r.job(1, "layout(std430, binding = 0) readonly buffer A { uint a[]; }; layout(std430, binding = 2) readonly buffer C { uint c[]; };",
+				"y[0] = a[0] + c[0];")
+			j.Buffers = []job.Bound{{Binding: 0, Buffer: b}, {Binding: 2, Buffer: b, Zero: true}}
+			r.do(j)
+			r.same(got, []uint32{0})
+		}},
 	}
 }
