@@ -31,11 +31,14 @@ type batch struct {
 	slot        *slot
 	sequence    uint64 // number of the batch
 	state       batchState
-	large       bool // runs in stages
-	removed     bool // from the slot
-	zeroes      bool // its outputs are set to zero before its kernels
-	short       bool // its jobs are known to be short
-	movedOwners int  // jobs whose results were moved and not yet waited for or released
+	large       bool          // runs in stages
+	removed     bool          // from the slot
+	zeroes      bool          // its outputs are set to zero before its kernels
+	short       bool          // its jobs were known to be short when they came
+	slowed      uint64        // Executor.mu.slowed, when it was opened
+	marked      bool          // its jobs have fences: they may be long
+	marks       []glctx.Fence // behind each of them, but for those that the GPU has finished
+	movedOwners int           // jobs whose results were moved and not yet waited for or released
 
 	upFrom, upTo, downFrom, downTo int // byte ranges of the slot
 
@@ -194,6 +197,7 @@ func (b *batch) downBytes() int { return b.downTo - b.downFrom }
 
 // open makes a spare batch accept jobs, at the end of s. Executor.mu is held.
 func (b *batch) open(s *slot, sequence uint64, short bool) {
+	b.slowed = b.e.mu.slowed
 	b.slot, b.sequence, b.state = s, sequence, openBatch
 	b.upFrom, b.upTo = s.upUsed, s.upUsed
 	b.downFrom, b.downTo = s.downUsed, s.downUsed

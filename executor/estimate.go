@@ -29,14 +29,18 @@ const (
 // work is what the kernels of a job are known by.
 type work struct {
 	class, commands int
-	program         uint32 // of the first command
-	size            int    // of it: the number of work groups, to a power of 2
+	kernels         uint64 // a hash of the programs, and of the numbers of work groups, to a power of 2
 }
 
 // workOf returns what the commands of a job are known by, in all classes.
 func workOf(commands []command) work {
-	groups := commands[0].groups
-	return work{commands: len(commands), program: commands[0].program, size: bits.Len64(uint64(groups[0]) * uint64(groups[1]) * uint64(groups[2]))}
+	w := work{commands: len(commands)}
+	for i := range commands {
+		c := &commands[i]
+		size := bits.Len64(uint64(c.groups[0]) * uint64(c.groups[1]) * uint64(c.groups[2]))
+		w.kernels = (w.kernels ^ uint64(c.program)<<8 ^ uint64(size)) * 1099511628211 // as FNV-1a does
+	}
+	return w
 }
 
 // of returns the estimate for stages like s. A stage keeps its estimate.

@@ -66,7 +66,8 @@ type Executor struct {
 		failure   error      // set once the context is gone
 		wakePump  bool       // unlock wakes the pump
 
-		short map[work]bool // whether jobs took less than shortTime
+		short  map[work]bool // whether jobs took less than shortTime
+		slowed uint64        // how often such jobs took longer then
 	}
 
 	shutDownOnce func() error

@@ -66,7 +66,7 @@ func TestBatchesShareAFence(t *testing.T) {
 	k.pending = f.submit(k.job)
 	f.finish(k)
 	f.mu.Lock()
-	f.mu.short[work{commands: 1, program: h.Program(), size: 1}] = true // also on a busy machine
+	f.mu.short[workOf([]command{{program: h.Program(), groups: [3]uint32{1, 1, 1}}})] = true // also on a busy machine
 	f.mu.Unlock()
 	before := f.Stats()
 	busy.Store(true)
@@ -82,6 +82,66 @@ func TestBatchesShareAFence(t *testing.T) {
 	}
 	if s := f.Stats(); s.Batches-before.Batches > 20 || s.Stages != s.Batches {
 		t.Errorf("200 jobs on a busy GPU took %d batches, %d stages", s.Batches-before.Batches, s.Stages)
+	}
+}
+
+// TestJobsThatTurnLong has jobs, of which one turns out to be long, in one batch with each other: what
+// the GPU has finished of them is seen before all are.
+func TestJobsThatTurnLong(t *testing.T) {
+	var busy atomic.Bool
+	f := newFixture(t, Options{test: testOptions{pollFence: func(gl *glctx.GL, fence glctx.Fence) (bool, error) {
+		if busy.Load() {
+			return false, nil
+		}
+		return gl.WaitFence(fence, 0)
+	}}})
+	h := f.affine()
+	f.mu.Lock()
+	f.mu.short[workOf([]command{{program: h.Program(), groups: [3]uint32{1, 1, 1}}})] = true
+	f.mu.Unlock()
+	before, stages := f.Progress(), f.Stats().Stages
+	busy.Store(true)
+	var tasks []*task
+	for i := range 20 {
+		k := newTask(h, uint32(i), 64)
+		k.pending = f.submit(k.job)
+		tasks = append(tasks, k)
+		for i < maxStages && f.Stats().Stages == stages+uint64(i) { // the others wait, and come together
+			time.Sleep(time.Millisecond)
+		}
+	}
+	time.Sleep(shortTime)
+	busy.Store(false)
+	for _, k := range tasks {
+		f.finish(k)
+	}
+	passed := f.Progress() - before
+	if f.info.Software() {
+		passed -= 20 // those that it has run
+	}
+	if passed < 10 || passed > 20 {
+		t.Errorf("%d of 20 jobs were seen before those that end with them", passed)
+	}
+}
+
+// What jobs are known by is all of their kernels.
+func TestWorkOf(t *testing.T) {
+	one, four, five, many := [3]uint32{1, 1, 1}, [3]uint32{4, 1, 1}, [3]uint32{1, 5, 1}, [3]uint32{64, 1, 1}
+	of := workOf([]command{{program: 1, groups: one}, {program: 2, groups: four}})
+	for name, c := range map[string]struct {
+		commands []command
+		same     bool
+	}{
+		"the same":            {[]command{{program: 1, groups: one}, {program: 2, groups: five}}, true},
+		"another program":     {[]command{{program: 1, groups: one}, {program: 3, groups: four}}, false},
+		"more groups":         {[]command{{program: 1, groups: one}, {program: 2, groups: many}}, false},
+		"another order":       {[]command{{program: 2, groups: four}, {program: 1, groups: one}}, false},
+		"one dispatch":        {[]command{{program: 1, groups: one}}, false},
+		"groups of the other": {[]command{{program: 1, groups: four}, {program: 2, groups: one}}, false},
+	} {
+		if got := workOf(c.commands); (got == of) != c.same {
+			t.Errorf("%s: %+v and %+v", name, got, of)
+		}
 	}
 }
 

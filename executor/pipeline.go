@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -75,6 +76,11 @@ func (p *pipeline) free(gl *glctx.GL) {
 func (p *pipeline) deleteStages(gl *glctx.GL) {
 	for i := range p.stages {
 		gl.DeleteFence(p.stages[i].fence)
+		if b := cmp.Or(p.stages[i].whole, p.stages[i].run); b != nil {
+			for _, mark := range b.marks {
+				gl.DeleteFence(mark)
+			}
+		}
 		if p.e.options.Timing {
 			gl.DeleteQuery(p.stages[i].begin)
 			gl.DeleteQuery(p.stages[i].end)
@@ -117,8 +123,9 @@ func (p *pipeline) completeStages(gl *glctx.GL) bool {
 func (p *pipeline) countSignalled(gl *glctx.GL) (n int, err error) {
 	for ; n < len(p.stages); n++ {
 		s := &p.stages[n]
-		signalled, err := p.pollFence(gl, s.fence)
-		if err != nil {
+		err := p.passMarks(gl, s)
+		signalled, failed := p.pollFence(gl, s.fence)
+		if err = cmp.Or(err, failed); err != nil {
 			return 0, err
 		}
 		if !signalled {
@@ -130,6 +137,21 @@ func (p *pipeline) countSignalled(gl *glctx.GL) (n int, err error) {
 		err = gl.CheckLost() // fences of a lost context are signalled, too
 	}
 	return n, err
+}
+
+// passMarks deletes the fences behind jobs that the GPU has finished, of a batch that has some.
+func (p *pipeline) passMarks(gl *glctx.GL, s *stage) error {
+	b := cmp.Or(s.whole, s.run)
+	for b != nil && len(b.marks) > 0 {
+		passed, err := p.pollFence(gl, b.marks[0])
+		if err != nil || !passed {
+			return err
+		}
+		gl.DeleteFence(b.marks[0])
+		b.marks = slices.Delete(b.marks, 0, 1)
+		p.e.counts.passed.Add(1)
+	}
+	return nil
 }
 
 // updateEstimate adjusts the estimate for the oldest stage when n stages were found
@@ -177,7 +199,12 @@ func (e *Executor) completeBatch(b *batch, short bool) {
 		clear(e.mu.short)
 	}
 	for i := range b.jobs {
-		e.mu.short[b.jobs[i].work] = short
+		if was, known := e.mu.short[b.jobs[i].work]; !known || was != short {
+			e.mu.short[b.jobs[i].work] = short
+			if was {
+				e.mu.slowed++
+			}
+		}
 	}
 	e.counts.completed.Add(uint64(len(b.jobs)))
 	e.mu.completed = b.sequence
@@ -321,9 +348,11 @@ func (e *Executor) readyBatch(onGPU int) *batch {
 	return e.mu.queue[0]
 }
 
-// dequeue removes the first batch from the queue. mu is held.
+// dequeue removes the first batch from the queue. Where jobs have turned long since it was opened, its
+// own may be long, too: so many of them that their end alone would look like a hang. mu is held.
 func (e *Executor) dequeue() *batch {
 	b := e.mu.queue[0]
+	b.marked = len(b.jobs) > 1 && b.slowed != e.mu.slowed
 	e.mu.queue = slices.Delete(e.mu.queue, 0, 1)
 	return b
 }

@@ -147,8 +147,21 @@ func (r *recorder) commands(gl *glctx.GL, b *batch, inputs, outputs glctx.Buffer
 			*err = errors.Join(before, r.command(gl, b, c, last), r.errorOfJob(gl))
 		}
 		last = c
+		if i+1 == len(b.commands) || b.commands[i+1].job != c.job {
+			r.endJob(gl, b)
+		}
 	}
 	r.unbindSamplers(gl)
+}
+
+// endJob is called behind the commands of a job: a software driver has run them.
+func (r *recorder) endJob(gl *glctx.GL, b *batch) {
+	if r.e.info.Software() {
+		r.e.counts.passed.Add(1)
+	}
+	if b.marked {
+		b.marks = append(b.marks, gl.NewFence())
+	}
 }
 
 // errorOfJob returns what the driver refused since the last call, with Options.ErrorOfJob.

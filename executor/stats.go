@@ -20,7 +20,7 @@ type Stats struct {
 }
 
 type counts struct {
-	jobs, completed, blocked, moved, stages, barriers, polls, sleeps, timeouts atomic.Uint64
+	jobs, completed, passed, blocked, moved, stages, barriers, polls, sleeps, timeouts atomic.Uint64
 
 	gpuNanos atomic.Int64
 }
@@ -31,6 +31,10 @@ func (e *Executor) Queued() int {
 	completed := e.counts.completed.Load() // first: no job completes before it is counted
 	return int(max(0, int64(e.counts.jobs.Load()-completed)))
 }
+
+// Progress returns a number that grows, beside the jobs that complete, with each that a software
+// driver has run, and that the GPU has finished, of several that complete together.
+func (e *Executor) Progress() uint64 { return e.counts.passed.Load() }
 
 // Stats returns the counts so far. It may be called at any time.
 func (e *Executor) Stats() Stats {

@@ -668,8 +668,8 @@ func TestAGreedyClientLeavesTurns(t *testing.T) {
 }
 
 // TestJobsThatTakeLongTogether gives a server jobs that take longer than its hang time together,
-// and each a small part of that: many of one client, also after short ones, and one each of many
-// clients.
+// and each a small part of that: many of one client, also after short ones, and after short ones of the
+// same program, and one each of many clients.
 func TestJobsThatTakeLongTogether(t *testing.T) {
 	const hang = 2 * time.Second // a job takes it where others have 39 of 40 parts of the machine
 	f := serve(t, server.Options{HangTime: hang})
@@ -694,7 +694,15 @@ func TestJobsThatTakeLongTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, clients := range [][]*client.Client{{quick}, several} {
+	once := f.dial() // whose jobs were short at first: another value of a uniform makes them long
+	for range 100 {
+		j := f.slowJob(program(t, once, slow), groups/2)
+		j.Uniforms = []job.Uniform{job.Uint("turns", 1)}
+		if err := once.Run(t.Context(), j); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, clients := range [][]*client.Client{{once}, {quick}, several} {
 		var pending []job.Pending
 		for i := range n {
 			c := clients[i%len(clients)]

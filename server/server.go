@@ -102,7 +102,7 @@ func New(c *glctx.Context, programs *cache.Cache, e *executor.Executor, o Option
 	s.device = local.New(e, programs, s.buffers, nil)
 	s.device.NewMemory = s.newMemory
 	s.plans = named.NewRegistry[*plan]("plan", int64(o.Limits.Named), o.NamedTime, nil)
-	s.watch = newWatchdog(o.HangTime, o.CompileTime, c.Compiling, s.lose)
+	s.watch = newWatchdog(o.HangTime, o.CompileTime, c.Compiling, e.Progress, s.lose)
 	s.programs = watched{programs, s.watch}
 	s.mu.sessions = map[*session]struct{}{}
 	s.serving, s.stop = context.WithCancelCause(context.Background())

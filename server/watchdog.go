@@ -20,12 +20,14 @@ import (
 type watchdog struct {
 	hang, compile time.Duration
 	lost          func(reason string)
-	isCompiling   func() bool // also for a request that has ended
+	isCompiling   func() bool   // also for a request that has ended
+	passed        func() uint64 // grows with progress within what ends together
 
 	mu struct {
 		sync.Mutex
 		working  [kindsOfWork]int
 		progress time.Time     // the last, or the begin after idleness
+		passed   uint64        // then
 		compiled time.Duration // of the time since, in which checks saw that it may be a compile's
 		checked  time.Time     // the last check, or the progress after it
 		timer    *time.Timer
@@ -51,8 +53,8 @@ const looks = 16
 // what the GPU did meanwhile was not seen.
 const pauseTime = time.Second
 
-func newWatchdog(hang, compile time.Duration, isCompiling func() bool, lost func(string)) *watchdog {
-	return &watchdog{hang: hang, compile: compile, isCompiling: isCompiling, lost: lost}
+func newWatchdog(hang, compile time.Duration, isCompiling func() bool, passed func() uint64, lost func(string)) *watchdog {
+	return &watchdog{hang: hang, compile: compile, isCompiling: isCompiling, passed: passed, lost: lost}
 }
 
 // begin starts a piece of work.
@@ -80,7 +82,7 @@ func (w *watchdog) end(kind work, done bool) {
 
 // advance counts progress. mu is held.
 func (w *watchdog) advance() {
-	w.mu.progress, w.mu.compiled = time.Now(), 0
+	w.mu.progress, w.mu.compiled, w.mu.passed = time.Now(), 0, w.passed()
 	w.mu.checked = w.mu.progress
 }
 
@@ -92,7 +94,7 @@ func (w *watchdog) check() {
 	if w.mu.stopped || w.mu.working == [kindsOfWork]int{} {
 		return
 	}
-	if time.Since(w.mu.due) > pauseTime {
+	if w.passed() != w.mu.passed || time.Since(w.mu.due) > pauseTime {
 		w.advance()
 	}
 	// Beside other work, a program that is not compiled waits for the GPU's thread as that does.

@@ -15,6 +15,7 @@ func TestWhatIsProgress(t *testing.T) {
 	// every begins and ends work of a kind again and again, each after a pause. A program that is
 	// done is compiled meanwhile.
 	var compiles atomic.Bool
+	var passed atomic.Uint64
 	every := func(w *watchdog, n int, pause, takes time.Duration, kind work, done bool) {
 		for range n {
 			time.Sleep(pause)
@@ -57,12 +58,20 @@ func TestWhatIsProgress(t *testing.T) {
 		"a kernel, and a small program now and then":        {hang + time.Second, func(w *watchdog) { w.begin(onGPU); every(w, 9, 5100*time.Millisecond, time.Second, compiling, true) }},
 		"a call does not end, and a program waits for it":   {hang, func(w *watchdog) { w.begin(onThread); every(w, 1, time.Second, time.Hour, compiling, false) }},
 		"a kernel after a program of another process":       {time.Minute + hang, func(w *watchdog) { w.begin(compiling); time.Sleep(time.Minute + 300*time.Millisecond); w.begin(onGPU) }},
+		"jobs that end together, and are done one by one": {0, func(w *watchdog) {
+			w.begin(onGPU)
+			for range 5 {
+				time.Sleep(hang - time.Second)
+				passed.Add(1)
+			}
+			w.end(onGPU, true)
+		}},
 		"nothing": {0, func(w *watchdog) { every(w, 9, time.Hour, time.Second, onGPU, true) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start, after := time.Now(), atomic.Int64{}
-				w := newWatchdog(hang, compile, compiles.Load, func(string) { after.Store(int64(time.Since(start))) })
+				w := newWatchdog(hang, compile, compiles.Load, passed.Load, func(string) { after.Store(int64(time.Since(start))) })
 				c.do(w)
 				time.Sleep(2 * compile)
 				w.stop()
@@ -82,7 +91,7 @@ func TestProgramsOfRequestsThatEnded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start, after := time.Now(), atomic.Int64{}
 			isCompiling := func() bool { return time.Since(start) < compiles }
-			w := newWatchdog(hang, compile, isCompiling, func(string) { after.Store(int64(time.Since(start))) })
+			w := newWatchdog(hang, compile, isCompiling, func() uint64 { return 0 }, func(string) { after.Store(int64(time.Since(start))) })
 			w.begin(onGPU)
 			time.Sleep(2 * compile)
 			w.stop()
