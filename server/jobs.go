@@ -87,6 +87,9 @@ func (s *session) submitJob(r *running) error {
 	if err := s.enter(r, len(r.inline)); err != nil {
 		return err
 	}
+	if err := s.takeLarge(r); err != nil {
+		return err
+	}
 	if err := s.moveLarge(r, &r.request.Job); err != nil {
 		return err
 	}
@@ -261,28 +264,39 @@ func (s *session) prepare(r *running) error {
 	return r.bindInPlace(&s.server.limits)
 }
 
-// moveLarge gives the large operands of a job that does not fit into a slot memory of its own. It
-// waits until all sessions together have no more of it than the device has room for.
-func (s *session) moveLarge(r *running, j *job.Job) error {
+// takeLarge waits until all sessions together have no more large operands than the device has room
+// for. It comes before locks, and before there is memory for them.
+func (s *session) takeLarge(r *running) error {
+	n := r.in + r.out
 	// More has only a job whose operands are the same bytes many times.
-	if limit := max(s.server.options.Limits.Memory, 2*wire.MaxBody); uint64(r.in)+uint64(r.out) > limit {
+	if limit := max(s.server.options.Limits.Memory, 2*wire.MaxBody); uint64(n) > limit {
 		return reject(wire.CodeQuota, "a job that copies %d bytes in and %d out: %d are possible together", r.in, r.out, limit)
 	}
-	n, fits := r.in+r.out, s.server.executor.HasRoom(j)
-	if (n > 2*wire.MaxBody || !fits) && !r.task.isQueued() {
+	if n <= 2*wire.MaxBody {
+		return nil
+	}
+	if !r.task.isQueued() {
 		return errBusy
 	}
-	if !fits { // those behind it wait no longer than it
+	if err := s.server.awaitThread(r.task.context(), false); err != nil { // those behind it wait no longer than it
+		return err
+	}
+	large, err := s.server.large.acquire(r.task.context(), n, 0)
+	if err == nil {
+		r.large = large
+	}
+	return err
+}
+
+// moveLarge gives the large operands of a job that does not fit into a slot memory of its own.
+func (s *session) moveLarge(r *running, j *job.Job) error {
+	if !s.server.executor.HasRoom(j) {
+		if !r.task.isQueued() {
+			return errBusy
+		}
 		if err := s.server.awaitThread(r.task.context(), false); err != nil {
 			return err
 		}
-	}
-	if n > 2*wire.MaxBody {
-		large, err := s.server.large.acquire(r.task.context(), n, 0)
-		if err != nil {
-			return err
-		}
-		r.large = large
 	}
 	return s.server.device.Prepare(s.ctx, j, &r.pending)
 }

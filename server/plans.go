@@ -206,6 +206,14 @@ func (s *session) weights(t *task) error {
 	if err := s.server.awaitThread(t.context(), false); err != nil {
 		return err
 	}
+	info := p.Info()
+	if n := int(p.bytes) + 4*(info.Weights+info.Bias); n > 2*wire.MaxBody { // a second set on the device, and a copy
+		large, err := s.server.large.acquire(t.context(), n, 0)
+		if err != nil {
+			return err
+		}
+		defer s.server.large.release(large)
+	}
 	if err := p.lock.Lock(t.context()); err != nil {
 		return err
 	}
@@ -275,6 +283,9 @@ func (s *session) submitRun(r *running) error {
 		return err
 	}
 	in, out, err := s.runSides(r, &m)
+	if err == nil {
+		err = s.takeLarge(r)
+	}
 	if err != nil {
 		return err
 	}

@@ -81,6 +81,47 @@ func TestLargeOperandsTogether(t *testing.T) {
 	again()
 }
 
+// TestLargeRunsAndWeights has a run whose input is copied beside a buffer, and large weights, wait for
+// memory as a job does: the run has none before, and other weights of its plan do not wait for it.
+func TestLargeRunsAndWeights(t *testing.T) {
+	const side = 1024
+	f := serve(t, server.Options{CopyMemory: true})
+	open := func(spec string) *raw {
+		r := f.rawSession()
+		r.share(2, 1, 4*side*side)
+		r.pipeline(3, rawRequest(wire.TypePlan, &wire.Plan{ID: 1, Flags: wire.Create, Name: []byte(spec), Spec: []byte(spec)}),
+			rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Flags: wire.Create, Size: 4 * side}))
+		r.want(wire.TypePlan|wire.ReplyBit, 3)
+		r.want(wire.TypeBuffer|wire.ReplyBit, 4)
+		return r
+	}
+	weights := func(version uint64, bytes uint64) request {
+		return rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: version, Weights: wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: bytes}})
+	}
+	const small, large = "gemm:1024x1x1024", "gemm:1x1024x1024" // their weights
+	runs, changes, uploads := open(small), open(small), open(large)
+	runs.pipeline(5, weights(1, 4*side))
+	runs.want(wire.TypeWeights|wire.ReplyBit, 5)
+	release, err := f.TakeLarge(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := f.gpu.Context.Counters().Buffers
+	runs.pipeline(6, rawRequest(wire.TypeRun, &wire.Run{
+		Plan: 1, Input: wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: 4 * side * side}, Output: wire.Operand{Place: wire.PlaceBuffer, ID: 1},
+	}))
+	uploads.pipeline(6, weights(1, 4*side*side))
+	time.Sleep(100 * time.Millisecond) // until they wait, where they do
+	if after := f.gpu.Context.Counters().Buffers; after != before || f.Status().Counters.Weights != 1 {
+		t.Errorf("%d buffers were made before there was room, %d weights were set", after-before, f.Status().Counters.Weights-1)
+	}
+	changes.pipeline(6, weights(2, 4*side))
+	changes.want(wire.TypeWeights|wire.ReplyBit, 6)
+	release()
+	runs.want(wire.TypeRun|wire.ReplyBit, 6)
+	uploads.want(wire.TypeWeights|wire.ReplyBit, 6)
+}
+
 // TestManyDescriptorsAtOnce sends as many as a message may have, where none and where one is
 // expected, before and after the hello: all are closed.
 func TestManyDescriptorsAtOnce(t *testing.T) {
