@@ -121,8 +121,12 @@ func (p *Plan) add(ctx context.Context, programs executor.Programs, i int, o Pla
 	return err
 }
 
-// PlanBytes returns the device memory that NewPlan would take for layers, with their weights
-// in two layouts.
+// layerBytes and stepBytes are what a layer and each of its dispatches take of the process, in Go and in
+// the driver, beside tensors.
+const layerBytes, stepBytes = 48 << 10, 2 << 10
+
+// PlanBytes returns the memory that NewPlan would take for layers: on the device, with their weights
+// in two layouts, and of the process.
 func PlanBytes(ctx context.Context, e *executor.Executor, programs executor.Programs, layers []Layer, o PlanOptions) (total int64, err error) {
 	for _, l := range layers {
 		p, err := choosePart(ctx, e.Context(), programs, l, o)
@@ -130,6 +134,7 @@ func PlanBytes(ctx context.Context, e *executor.Executor, programs executor.Prog
 			return 0, l.err(err)
 		}
 		total += 4 * int64(p.weights+p.bias+p.output+p.sequence.PackedLen+p.sequence.WorkspaceLen+p.sequence.SemaphoreCount)
+		total += layerBytes + stepBytes*int64(len(p.sequence.Steps)+len(p.sequence.Prepare))
 	}
 	return total, nil
 }

@@ -37,12 +37,8 @@ type openPlan struct {
 	named *named.Object[*plan] // nil: the session's own
 }
 
-// maxLayers is the most layers of a plan. layerBytes is what each takes of the process, in Go and in
-// the driver, beside its tensors.
-const (
-	maxLayers  = 1024
-	layerBytes = 48 << 10
-)
+// maxLayers is the most layers of a plan.
+const maxLayers = 1024
 
 // parseSpec reads the layers of a plan, one a line, as conv2d.ParseLayer does.
 func parseSpec(spec string) ([]conv2d.Layer, error) {
@@ -77,7 +73,7 @@ func specOf(layers []conv2d.Layer) string {
 func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool, take func(int64) error) (*plan, error) {
 	o := conv2d.PlanOptions{Exact: exact}
 	bytes, err := conv2d.PlanBytes(ctx, s.executor, s.programs, layers, o)
-	if bytes += layerBytes * int64(len(layers)); err == nil {
+	if err == nil {
 		err = take(bytes)
 	}
 	if err != nil {

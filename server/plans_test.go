@@ -153,9 +153,15 @@ func testPlans(t *testing.T, f *fixture) {
 }
 
 func TestInvalidPlans(t *testing.T) {
-	c := serve(t, server.Options{}).dial()
+	f := serve(t, server.Options{})
+	c := f.dial()
+	many := "conv2d:1x5x1x1-1,1021x32766,p510x16383" // 5,105 dispatches, for the sum
+	if f.gpu.Context.Info().Software() {
+		many = "conv2d:1x1x1x1-1,1021x32766,p510x160000" // likewise, for a grid of 65,535 groups at most
+	}
 	for _, layers := range [][]string{
 		nil, {"nonsense"}, {"gemm:0x1x1"}, {"gemm:99999999999x1x1"}, {"gemm:4x4x4", "gemm:5x5x5"}, {"gemm:4x4x4,beta1", "gemm:4x4x4"}, {"conv2d:1x1x4x4-1,9x9"},
+		{many + ` {"algorithm":"direct","params":{"local":1}}`},
 	} {
 		if _, err := c.OpenPlan(t.Context(), "", false, layers...); !errors.Is(err, job.ErrInvalid) {
 			t.Errorf("%q: %v", layers, err)
