@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -121,6 +122,22 @@ func TestJobsThatTurnLong(t *testing.T) {
 	}
 	if passed < 10 || passed > 20 {
 		t.Errorf("%d of 20 jobs were seen before those that end with them", passed)
+	}
+}
+
+// The memory that a long job took is not kept for others.
+func TestLongJobsLeaveNothing(t *testing.T) {
+	f := newFixture(t, Options{})
+	k := newTask(f.affine(), 0, 64)
+	k.job.Then = slices.Repeat([]Dispatch{k.job.Dispatch}, maxSpareItems/2)
+	k.pending = f.submit(k.job)
+	f.finish(k)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, b := range f.mu.spare {
+		if cap(b.commands) >= maxSpareItems/2 {
+			t.Errorf("a batch is kept with room for %d dispatches", cap(b.commands))
+		}
 	}
 }
 

@@ -59,6 +59,9 @@ func (s *slot) completed() bool {
 	return !slices.ContainsFunc(s.batches, func(b *batch) bool { return b.state != completedBatch })
 }
 
+// maxSpareItems is the length of lists that are reused: that of a slot full of jobs.
+const maxSpareItems = 1 << 15
+
 // recycle removes a completed batch from its slot once no job has data there, and
 // makes it spare once no owner of a moved result refers to it. mu is held.
 func (e *Executor) recycle(b *batch) {
@@ -77,7 +80,9 @@ func (e *Executor) recycle(b *batch) {
 	clear(b.outputs)
 	b.reset()
 	clear(b.copies)
-	e.mu.spare = append(e.mu.spare, b)
+	if cap(b.binds)+cap(b.commands)+cap(b.values) <= maxSpareItems { // else it would keep the memory of its largest job for good
+		e.mu.spare = append(e.mu.spare, b)
+	}
 }
 
 // removeFromSlot removes a batch from its slot and resets the slot after the last
