@@ -74,7 +74,8 @@ type Options struct {
 	//	import _ "github.com/shadercache/shadercache/fleet/http"
 	//
 	// Zero fields are taken from the environment: SHADERCACHE_REMOTE and others, see
-	// fleet.Options. Default: none.
+	// fleet.Options. A process that has more rights than its user (setuid) has no remote.
+	// Default: none.
 	Remote fleet.Options
 
 	// Server chooses the server that [Connect] uses:

@@ -68,21 +68,17 @@ func (o Options) hasRemote() bool {
 	return err != nil || settings.URL != "" && settings.Mode != fleet.Off
 }
 
-// remoteSettings returns Options.Remote with what the environment adds. A process that has
-// more rights than its user takes nothing from there: packs are executable code.
+// remoteSettings returns Options.Remote with what the environment adds. A process that has more
+// rights than its user has no remote: packs are executable code, and backends find credentials, the
+// programs that tell them, and proxies in the environment.
 func (o Options) remoteSettings() (fleet.Options, error) {
 	settings := o.Remote
-	if settings.Mode == fleet.Off {
-		return settings, nil // whatever the environment has
+	if settings.Mode == fleet.Off || isPrivileged() {
+		settings.Mode = fleet.Off // whatever the environment has
+		return settings, nil
 	}
 	settings.Logger = cmp.Or(settings.Logger, o.Cache.Logger)
-	if !isPrivileged() {
-		return fleet.FromEnvironment(settings)
-	}
-	if len(settings.Keys) == 0 && !settings.Unsigned {
-		settings.URL = ""
-	}
-	return settings, nil
+	return fleet.FromEnvironment(settings)
 }
 
 // start begins to bring both layers into the directory, and makes the cache's first request
