@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -304,15 +305,18 @@ func TestPrune(t *testing.T) {
 		s.store.objects[name] = o
 	}
 	s.store.mu.Unlock()
+	left, ageless := fleet.ProbeFolder+"LEFT", fleet.ProbeFolder+"AGELESS"
+	s.store.objects[left] = memoryObject{data: []byte("by a writer that was killed"), changed: c.time()}
+	s.store.objects[ageless] = memoryObject{data: []byte("of a store without times")}
 	before := s.store.copyObjects()
 	if r := prune(fleet.PruneOptions{Age: time.Hour}); len(r.Names) != 0 || len(r.Heads) != 0 {
 		t.Errorf("pruned at once: %+v", r)
 	}
 	c.advance(25 * time.Hour)
-	if r := prune(fleet.PruneOptions{DryRun: true}); len(r.Names) != 2 || len(s.store.copyObjects()) != len(before) {
+	if r := prune(fleet.PruneOptions{DryRun: true}); len(r.Names) != 3 || len(s.store.copyObjects()) != len(before) {
 		t.Errorf("dry run: %+v", r)
 	}
-	if r := prune(fleet.PruneOptions{}); len(r.Names) != 2 || r.Bytes == 0 {
+	if r := prune(fleet.PruneOptions{}); len(r.Names) != 3 || !slices.Contains(r.Names, left) || r.Bytes == 0 {
 		t.Errorf("after a day: %+v", r)
 	}
 	pull(t, s.victim, reader(s.url), mesaDriver)

@@ -75,9 +75,13 @@ func parseName(name string) (of shader.Digest, rest string, ok bool) {
 	return of, rest, found && cut && of.UnmarshalText([]byte(digits)) == nil
 }
 
+// ProbeFolder has the objects by which writers find out what a store can do. Those that are killed, or
+// may not delete, leave theirs.
+const ProbeFolder = "v1/probe/"
+
 // Prune deletes the heads that are older than age, but for those of Keep, with their packs,
-// and packs that no head has listed for a day. A head that cannot be read, or is refused,
-// stays with its packs.
+// packs that no head has listed for a day, and what probes have left for a day. A head that cannot be
+// read, or is refused, stays with its packs.
 func (r *Remote) Prune(ctx context.Context, o PruneOptions) (report PruneReport, err error) {
 	ctx, end := r.begin(ctx, "prune", &err)
 	defer end()
@@ -98,6 +102,7 @@ func (r *Remote) Prune(ctx context.Context, o PruneOptions) (report PruneReport,
 	for of, list := range objects {
 		err = errors.Join(err, r.pruneDriver(ctx, of, list, o, &report))
 	}
+	err = errors.Join(err, r.pruneProbes(ctx, infos, o, &report))
 	if err == nil {
 		r.succeed()
 	}
@@ -130,7 +135,7 @@ func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info,
 		if !isPack || pack.UnmarshalText([]byte(digits)) != nil || r.isUsed(head, pack) {
 			continue
 		}
-		if !expired[pack] && (info.Changed.IsZero() || r.now().Sub(info.Changed) < grace) {
+		if !expired[pack] && !r.isLeft(info) {
 			continue
 		}
 		if !o.DryRun {
@@ -146,6 +151,24 @@ func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info,
 		}
 	}
 	return nil
+}
+
+// pruneProbes deletes what probes have left. It ends at the first error, as there may be many.
+func (r *Remote) pruneProbes(ctx context.Context, listed []Info, o PruneOptions, report *PruneReport) error {
+	for _, info := range listed {
+		if !strings.HasPrefix(info.Name, ProbeFolder) || !r.isLeft(info) {
+			continue
+		}
+		if err := r.deleteObject(ctx, info, o, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isLeft reports whether an object was written so long ago that its writer uses it no more.
+func (r *Remote) isLeft(info Info) bool {
+	return !info.Changed.IsZero() && r.now().Sub(info.Changed) >= grace
 }
 
 // isUsed reports whether a head lists a pack, or did so less than a day ago.

@@ -12,7 +12,6 @@ import (
 	"io"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/shadercache/shadercache/fleet"
 )
@@ -27,16 +26,6 @@ type Store interface {
 	List(ctx context.Context, folder string) ([]fleet.Info, error)
 	Close() error
 }
-
-// Folder has the objects that probes write and delete.
-const Folder = "v1/probe/"
-
-// What a probe left that was killed, or may not delete, the others delete after a day: not all at once,
-// as somebody waits.
-const (
-	leftAfter = 24 * time.Hour
-	maxLeft   = 100
-)
 
 // backend asks its store until that has answered once.
 type backend struct {
@@ -83,23 +72,18 @@ func (b *backend) Put(ctx context.Context, name string, data io.ReadSeeker, o fl
 // registry that deletes for another writer, keeps a few bytes: no push fails for that.
 func ask(ctx context.Context, s Store) (fleet.Abilities, error) {
 	var can fleet.Abilities
-	name := Folder + rand.Text()
+	name := fleet.ProbeFolder + rand.Text()
 	swaps, err := comparesAndSwaps(ctx, s, name)
 	if err != nil {
 		return can, err
 	}
 	can.CompareAndSwap = swaps
-	found, err := s.List(ctx, Folder)
+	found, err := s.List(ctx, fleet.ProbeFolder)
 	if can.List, err = able(err); err != nil {
 		return can, err
 	}
 	can.List = slices.ContainsFunc(found, func(o fleet.Info) bool { return o.Name == name })
 	can.Delete = s.Delete(ctx, name) == nil
-	for _, o := range found[:min(len(found), maxLeft)] {
-		if can.Delete && !o.Changed.IsZero() && time.Since(o.Changed) > leftAfter {
-			_ = s.Delete(ctx, o.Name)
-		}
-	}
 	return can, nil
 }
 

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"testing"
-	"time"
 
 	"github.com/shadercache/shadercache/fleet"
 )
@@ -23,7 +21,6 @@ type fake struct {
 	fails                       error
 
 	objects map[string]int
-	changed map[string]time.Time
 	puts    int
 }
 
@@ -51,7 +48,7 @@ func (f *fake) List(_ context.Context, folder string) (found []fleet.Info, err e
 		return nil, nil
 	}
 	for name := range f.objects {
-		found = append(found, fleet.Info{Name: name, Changed: f.changed[name]})
+		found = append(found, fleet.Info{Name: name})
 	}
 	return found, nil
 }
@@ -99,20 +96,6 @@ func TestAbilitiesAreNotAssumed(t *testing.T) {
 		if !c.store.noDelete && !c.store.deleteFails && len(c.store.objects) != 0 {
 			t.Errorf("%s: left behind: %v", c.name, c.store.objects)
 		}
-	}
-}
-
-// What other probes left goes after a day: they may be under way before.
-func TestWhatProbesLeft(t *testing.T) {
-	old, young, ageless := Folder+"OLD", Folder+"YOUNG", Folder+"AGELESS"
-	store := fake{ifAbsent: true, ifTag: true, objects: map[string]int{old: 1, young: 1, ageless: 1}, changed: map[string]time.Time{
-		old: time.Now().Add(-25 * time.Hour), young: time.Now().Add(-23 * time.Hour),
-	}}
-	if _, err := Backend(&store).Abilities(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if want := (map[string]int{young: 1, ageless: 1}); !maps.Equal(store.objects, want) {
-		t.Errorf("left: %v, want %v", store.objects, want)
 	}
 }
 
