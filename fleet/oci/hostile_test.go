@@ -260,6 +260,14 @@ func TestTagsThatAreOdd(t *testing.T) {
 	if _, err := b.List(t.Context(), "v1/"); !errors.Is(err, fleet.ErrProtocol) {
 		t.Errorf("a link to the same page: %v", err)
 	}
+	for more, want := range map[int]error{0: nil, 1: fleet.ErrProtocol} { // short ones, so that a page has room for them
+		_, b = hostile(t, func(r *http.Request) reply {
+			return reply{header: http.Header{"Content-Type": {"application/json"}}, body: fmt.Appendf(nil, `{"tags":["v1"%s]}`, strings.Repeat(`,"v1-00"`, maxObjects+more))}
+		})
+		if _, err := b.List(t.Context(), "v1/"); !errors.Is(err, want) {
+			t.Errorf("%d objects: %v", maxObjects+more, err)
+		}
+	}
 }
 
 // Only a blob that is read is followed to another host: by HTTPS unless the registry has none,

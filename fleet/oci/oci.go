@@ -284,6 +284,9 @@ func (b *backend) Delete(ctx context.Context, name string) error {
 	return err
 }
 
+// maxObjects bounds a listing: a fleet has tens of drivers.
+const maxObjects = 100_000
+
 // List returns the heads and the like below a folder, by their tags. Packs are no objects
 // of their own: the registry deletes those that no manifest refers to. Sizes and times are
 // unknown.
@@ -298,6 +301,9 @@ func (b *backend) List(ctx context.Context, folder string) ([]fleet.Info, error)
 			for _, tag := range tags {
 				if name, ok := b.name(tag); ok && strings.HasPrefix(name, folder) {
 					found = append(found, fleet.Info{Name: name, Size: -1})
+				}
+				if len(found) > maxObjects {
+					return fmt.Errorf("%w: a listing of more than %d objects", fleet.ErrProtocol, maxObjects)
 				}
 			}
 			return nil
