@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +116,8 @@ func TestHostileBundles(t *testing.T) {
 	bomb.Size = 1 << 40
 	large := fileOf(mesaFile, Mesa, code)
 	large.Size = 900 << 20
+	largeToc := fileOf(slotFolder+"/shadercache0.toc", NVIDIA, toc)
+	largeToc.Size = 24<<20 + 1
 
 	for _, test := range []struct {
 		name   string
@@ -157,6 +161,9 @@ func TestHostileBundles(t *testing.T) {
 		{"unknown kind", handmade(t, manifestOf(fileOf(mesaFile, "script", code)), plain(mesaFile, code)), "no kind"},
 		{"a kind in another's place", handmade(t, manifestOf(fileOf(mesaFile, Program, code)), plain(mesaFile, code)), "cannot be there"},
 		{"half a slot", handmade(t, manifestOf(fileOf(slotFolder+"/shadercache0.toc", NVIDIA, toc)), plain(slotFolder+"/shadercache0.toc", toc)), "other file"},
+		{"a table that no driver reads", handmade(t, manifestOf(fileOf(slotFolder+"/shadercache0.bin", NVIDIA, toc), largeToc)), "at most 25165824"},
+		{"a table with half an entry", handmade(t, manifestOf(fileOf(slotFolder+"/shadercache0.bin", NVIDIA, toc), fileOf(slotFolder+"/shadercache0.toc", NVIDIA, toc[:40])),
+			plain(slotFolder+"/shadercache0.bin", toc), plain(slotFolder+"/shadercache0.toc", toc[:40])), ".toc has 40 bytes"},
 		{"another application's slot", at(slotFolder + "/chrome0.toc"), "cannot be there"},
 		{"larger than can be", handmade(t, manifestOf(bomb)), "at most"},
 		{"larger than allowed", handmade(t, manifestOf(large)), "unpacks to"},
@@ -220,6 +227,29 @@ func TestLinksInTheDirectory(t *testing.T) {
 		}
 		if err == nil && name != stagingName {
 			t.Errorf("%s is a link: no error", name)
+		}
+	}
+}
+
+// What a bundle has in the place of a folder is no error of the imports that follow.
+func TestFileInThePlaceOfAFolder(t *testing.T) {
+	code := []byte("machine code")
+	for _, place := range []string{mesaFolder + "/mesa_shader_cache", filepath.Dir(mesaFile)} {
+		to := openDir(t)
+		writeFile(t, to, "driver/mesa/mesa_shader_cache/marker", nil) // else the folder is moved as a whole
+		if place != filepath.Dir(mesaFile) {
+			must(t, os.RemoveAll(filepath.Join(to.Path(), place)))
+		}
+		for _, bundle := range [][]byte{
+			handmade(t, manifestOf(fileOf(place, Mesa, code)), plain(place, code)), exported(t, filledDir(t), ExportOptions{}),
+		} {
+			if _, err := Import(bytes.NewReader(bundle), to, ImportOptions{Trust: true, AnyDriver: true}); err != nil {
+				t.Errorf("%s: %v", place, err)
+			}
+		}
+		files := tree(t, to.Path())
+		if own := testSource(1).Key().String(); files[place] != string(code) || files[mesaFingerprint.DirName()+"/blobs/"+own[:2]+"/"+own+".bin"] == "" {
+			t.Errorf("%s: %q", place, slices.Sorted(maps.Keys(files)))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"syscall"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
@@ -218,16 +219,20 @@ func (i *installer) count(f File, added bool) {
 }
 
 // linkIfMissing links a staged file into the directory, and reports false if the name
-// exists.
+// exists, or a file of another bundle has the place of its folder, which would fail each later import.
 func (i *installer) linkIfMissing(to string) (bool, error) {
-	if err := i.root.MkdirAll(path.Dir(to), 0o700); err != nil {
+	err := i.root.MkdirAll(path.Dir(to), 0o700)
+	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
+		return false, nil
+	}
+	if err != nil {
 		return false, err
 	}
 	if _, err := i.root.Lstat(to); err == nil {
 		return false, nil
 	}
 	from := path.Join(stagingReady, to)
-	err := i.root.Link(from, to)
+	err = i.root.Link(from, to)
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil
 	}

@@ -40,7 +40,7 @@ func (m *Manifest) items(read func(File) ([]byte, error)) ([]Item, error) {
 			}
 			ids, err := nvidia.RecordIDs(toc)
 			if err != nil {
-				continue // the driver does not read such a slot, and no merge does
+				return nil, refused(f.Path, "%v", err)
 			}
 			for _, id := range ids {
 				items = append(items, recordItem(f.Path, id))

@@ -53,6 +53,9 @@ var kindLimits = map[Kind]int64{
 	Mesa:    1 << 30, // the size that drivercache sets
 }
 
+// maxTocBytes is what package nvidia reads of a slot's table of contents: no directory could take a larger one.
+const maxTocBytes = 24 << 20
+
 // kindPaths are the forms of the paths. Names consist of letters, digits and ". _ -" and
 // do not start with a dot: no "..", no hidden file, no separator of any system. They are
 // compiled at their first use, since that takes 0.5 ms.
@@ -83,8 +86,12 @@ func (f File) validate() error {
 	if f.mesaDatabase() != "" {
 		return refused(f.Path, "databases of Mesa cannot be added to others")
 	}
-	if f.Size < 0 || f.Size > kindLimits[f.Kind] {
-		return refused(f.Path, "it has %d bytes, and a %s file has at most %d", f.Size, f.Kind, kindLimits[f.Kind])
+	limit := kindLimits[f.Kind]
+	if f.Kind == NVIDIA && strings.HasSuffix(f.Path, ".toc") {
+		limit = maxTocBytes
+	}
+	if f.Size < 0 || f.Size > limit {
+		return refused(f.Path, "it has %d bytes, and a %s file has at most %d", f.Size, f.Kind, limit)
 	}
 	return nil
 }
