@@ -158,18 +158,20 @@ func (r *Remote) readKeys(ctx context.Context) (list *KeyList, object small, err
 }
 
 // putKeysBack writes the newest list over an older one of the remote, which a late request has put
-// there: only by compare-and-swap, as it may undo another change otherwise.
+// there: only by compare-and-swap, as it may undo another change otherwise. It warns of one that stays.
 func (r *Remote) putKeysBack(ctx context.Context, newest *KeyList, object small) {
 	if len(object.data) == 0 || bytes.Equal(object.data, newest.line) {
 		return
 	}
 	can, err := r.backend.Abilities(ctx)
-	if err == nil && can.CompareAndSwap && object.tag != "" {
+	switch {
+	case err != nil:
+	case can.CompareAndSwap && object.tag != "":
 		err = r.putSmall(ctx, keysName, newest.line, PutOptions{IfTag: object.tag})
+	default:
+		err = errors.New("it has no compare and swap: shadercache remote keys renew writes the newest list")
 	}
-	if err != nil {
-		r.warn("an old list of keys stays in the store", err)
-	}
+	r.warn("an old list of keys stays in the store", err)
 }
 
 // keysToWrite returns the newest list for a head after old. It returns ErrChanged where

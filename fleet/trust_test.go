@@ -7,6 +7,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/url"
 	"os"
@@ -796,19 +797,29 @@ func TestStateThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestListThatALateRequestPutBack: a push writes the newest list that its machine has seen over it.
+// TestListThatALateRequestPutBack: a push writes the newest list that its machine has seen over it,
+// and warns where it might undo another change so.
 func TestListThatALateRequestPutBack(t *testing.T) {
 	t.Parallel()
-	f := newFleet(inMemory(t))
-	f.change(func(l *fleet.KeyList) { add(1)(l); add(2)(l) })
-	old := f.object(fleet.KeysName)
-	must(t, f.pushNew(2, fleet.PushOptions{}))
-	f.change(revoke(1))
-	must(t, f.pulls(f.writer))
-	f.setObject(fleet.KeysName, old)
-	must(t, f.pushNew(2, fleet.PushOptions{}))
-	if err := f.pushNew(1, fleet.PushOptions{Replace: true}); bytes.Equal(f.object(fleet.KeysName), old) || err == nil {
-		t.Errorf("it stays: %v", err)
+	for _, swaps := range []bool{true, false} {
+		f, log := newFleet(inMemory(t)), &bytes.Buffer{}
+		f.store.abilities.CompareAndSwap = swaps
+		f.change(func(l *fleet.KeyList) { add(1)(l); add(2)(l) })
+		old := f.object(fleet.KeysName)
+		must(t, f.pushNew(2, fleet.PushOptions{}))
+		f.change(revoke(1))
+		must(t, f.pulls(f.writer))
+		f.setObject(fleet.KeysName, old)
+		o := f.signer(2)
+		o.Logger = slog.New(slog.NewTextHandler(log, nil))
+		_, err := open(t, f.writer, o).Push(t.Context(), fleet.PushOptions{})
+		must(t, err)
+		if stays := bytes.Equal(f.object(fleet.KeysName), old); stays == swaps || stays != strings.Contains(log.String(), "remote keys renew") {
+			t.Errorf("compare and swap %v: it stays %v, and the log has %s", swaps, stays, log)
+		}
+		if err := f.pushNew(1, fleet.PushOptions{Replace: true}); err == nil {
+			t.Errorf("compare and swap %v: a key that was revoked pushes", swaps)
+		}
 	}
 }
 
