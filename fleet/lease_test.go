@@ -1,6 +1,8 @@
 package fleet_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -59,6 +61,43 @@ func TestLeaseThatWasTakenOver(t *testing.T) {
 		must(t, r.Close())
 		if got := string(m.copyObjects()[name]); got != `{"holder":"another"}` {
 			t.Errorf("after a failed renewal %v: the lease is %q", failing, got)
+		}
+	}
+}
+
+// A store that fails while a start asks for the lease is an error by its class, and no miss. Who has
+// the lease then compiles and pushes for all others.
+func TestStoreThatFailsBesideTheLease(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		failing int // request for it
+		want    fleet.Outcome
+	}{
+		{fleet.HeadName(mesaDriver.Digest()), 2, fleet.Leased},
+		{fleet.LeaseName(mesaDriver.Digest()), 1, fleet.Failed},
+	} {
+		m, url := newMemory(t)
+		requests := 0
+		m.get = func(_ context.Context, name string, _ *fleet.Object) (*fleet.Object, error) {
+			if name == c.name {
+				requests++
+			}
+			if name == c.name && requests == c.failing {
+				return nil, fleet.ErrUnreachable
+			}
+			return nil, nil
+		}
+		d, o := openDir(t), writer(url)
+		put(t, d, mesaDriver, 1)
+		if r := begin(t, d, o, nil); r.Outcome != c.want || !errors.Is(r.Err, fleet.ErrUnreachable) {
+			t.Errorf("%s fails: %+v", c.name, r)
+		}
+		if _, pushed := m.copyObjects()[fleet.HeadName(mesaDriver.Digest())]; !pushed && c.want == fleet.Leased {
+			t.Errorf("%s fails: the holder of the lease has not pushed", c.name)
+		}
+		if got := counters(t, d, o); got.Errors["unreachable"] != 1 || len(got.Errors) != 1 || got.Misses != 0 {
+			t.Errorf("%s fails: counters %+v", c.name, got)
 		}
 	}
 }

@@ -256,16 +256,21 @@ func (j *startJob) pull(background context.Context) {
 	pull, err := j.pullOnce(background)
 	leased := false
 	if errors.Is(err, ErrNotFound) && j.wait != nil && r.canLease(j.wait) {
-		if leased, err = r.awaitHead(j.wait, j.of); err == nil && !leased {
+		leased, err = r.awaitHead(j.wait, j.of)
+		switch {
+		case err == nil && !leased:
 			pull, err = j.pullOnce(background)
-		} else if err != nil && j.wait.Err() != nil {
+		case err != nil && j.wait.Err() != nil:
 			err = ErrNotFound // another process compiles, and this one waited its budget
+		case err != nil:
+			class := classify(err)
+			j.counts = append(j.counts, func() { r.countPull(PullReport{}, class) })
 		}
 	}
 	j.report = StartReport{Pull: pull}
 	switch {
 	case leased:
-		j.report.Outcome = Leased
+		j.report.Outcome, j.report.Err = Leased, ignoreMissing(err)
 	case err == nil && pull.Packs > 0:
 		j.report.Outcome = Pulled
 	case err == nil:
@@ -298,6 +303,9 @@ func (j *startJob) finish(background context.Context) {
 		}
 		r.count(c)
 		return
+	}
+	if j.report.Outcome == Leased {
+		return // an open breaker would keep Close from pushing what all others wait for
 	}
 	if background.Err() != nil && (j.hurried || !j.isUnanswered()) {
 		return // Close ended it: it was slow, and did not fail
