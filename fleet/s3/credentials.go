@@ -114,7 +114,7 @@ func role(getenv func(string) string, transport http.RoundTripper) *credentials.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // the token is not for others
 	}}
 	if getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "" {
-		iam.Client.Transport, iam.Client.Timeout = transport, tokenTimeout
+		iam.Client.Transport, iam.Client.Timeout = short{transport}, tokenTimeout
 	}
 	if !namesRole(getenv) {
 		iam.Endpoint = getenv("AWS_EC2_METADATA_SERVICE_ENDPOINT")

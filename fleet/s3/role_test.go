@@ -143,13 +143,16 @@ func TestServiceWithoutAnEnd(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	response, err := role(func(string) string { return "" }, nil).Client.Get(server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if n, err := io.Copy(io.Discard, response.Body); n != maxRoleBytes || err == nil {
-		t.Errorf("%d bytes were read, %v", n, err)
+	for of, tokenFile := range map[string]string{"a metadata service": "", "an exchange of tokens": "token"} {
+		getenv := func(name string) string { return map[string]string{"AWS_WEB_IDENTITY_TOKEN_FILE": tokenFile}[name] }
+		response, err := role(getenv, &http.Transport{DisableKeepAlives: true}).Client.Get(server.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, response.Body)
+		if response.Body.Close(); n != maxRoleBytes || err == nil {
+			t.Errorf("%s: %d bytes were read, %v", of, n, err)
+		}
 	}
 }
 
@@ -225,7 +228,7 @@ func TestTokenIsExchangedAsStoresAreAsked(t *testing.T) {
 	if value, err := r.RetrieveWithCredContext(nil); err != nil || value.AccessKeyID != "key" || !slices.Equal(e.hosts, []string{"sts.eu-central-1.amazonaws.com"}) {
 		t.Errorf("%+v, %v, by the proxy: %q", value, err, e.hosts)
 	}
-	if r := role(func(string) string { return "" }, e); r.Client.Transport == e {
+	if r := role(func(string) string { return "" }, e); r.Client.Transport == (short{e}) {
 		t.Error("a metadata service is asked by a proxy")
 	}
 }
