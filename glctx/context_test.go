@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"strings"
@@ -413,6 +414,28 @@ void main() { x = `+long+`1 - 2.0 * `+long+`2 + float(b[0].list[0].x + b[1].list
 	if blocks != 2 || uniforms != 2 {
 		t.Errorf("%d blocks and %d uniforms: %+v", blocks, uniforms, p.Interface.Resources)
 	}
+}
+
+// A program whose list of variables is longer than what is read of it has no interface in part: what is
+// not listed, such as its images, would not be checked.
+func TestInterfaceOfTooManyVariables(t *testing.T) {
+	c := gltest.Open(t)
+	blocks, sum := "", ""
+	for i := range 5 {
+		blocks += fmt.Sprintf("layout(std140, binding = %d) uniform B%d { S s%d[4096]; };\n", i, i, i)
+		sum += fmt.Sprintf(" + s%d[i].a", i)
+	}
+	many := shader.MustSource("many", `layout(local_size_x = 1) in;
+struct S { float a, b, c, d; };
+layout(std430, binding = 0) buffer Out { float x; };
+`+blocks+`
+void main() { uint i = gl_WorkGroupID.x; x = 0.0`+sum+`; }
+`, nil)
+	c.Compile(t.Context(), []*shader.Source{many}, func(_ int, p shader.Program, err error) {
+		if err == nil || !strings.Contains(err.Error(), "at most 65536 are possible") {
+			t.Errorf("%d resources, %v", len(p.Interface.Resources), err)
+		}
+	})
 }
 
 func TestCompileErrorCostsOneSource(t *testing.T) {

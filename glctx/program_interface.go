@@ -23,6 +23,13 @@ func (gl *GL) readBytes(p *shader.Program) {
 
 // readInterface reads the interface of a program.
 func (gl *GL) readInterface(p *shader.Program) error {
+	for _, list := range [...]uint32{gl45.UNIFORM, gl45.BUFFER_VARIABLE} {
+		var count int32
+		gl45.GetProgramInterfaceiv(p.ID, list, gl45.ACTIVE_RESOURCES, &count)
+		if count > longestList { // what is not listed is not checked
+			return fmt.Errorf("glctx: the program has %d variables in its blocks and outside, at most %d are possible", count, longestList)
+		}
+	}
 	p.Interface.WorkGroup = gl.workGroup(p.ID)
 	for _, k := range resourceKinds {
 		p.Interface.Resources = gl.resources(p.Interface.Resources, p.ID, k)
