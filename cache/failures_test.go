@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
@@ -77,6 +78,18 @@ func TestFailuresAreBounded(t *testing.T) {
 	f.compileError(source("299"))
 	f.compileError(source("0"))
 	f.wantCounts(binary.Counters{CompileErrors: 301, NegativeHits: 1})
+}
+
+// A log, or a text, of a MiB is not kept: 256 of them would be.
+func TestLargeFailuresAreNotKept(t *testing.T) {
+	f := newFixture(t, cache.Options{MemoryOnly: true})
+	f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {
+		return &shader.CompileError{Name: src.Name(), Log: strings.Repeat("0:1: no\n", 1<<17), Source: src}
+	}
+	for range 2 {
+		f.compileError(source("large"))
+	}
+	f.wantCounts(binary.Counters{CompileErrors: 2})
 }
 
 func TestFailuresOnDisk(t *testing.T) {

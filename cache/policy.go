@@ -129,7 +129,10 @@ func (c *Cache) isAlwaysWrong(key shader.Key) bool {
 
 // maxFailures bounds the compile errors in memory. Each holds its source and
 // the driver's log, some 10 KB.
-const maxFailures = 256
+const (
+	maxFailures     = 256
+	maxFailureBytes = 256 << 10 // of its source and its log; larger ones are compiled again
+)
 
 // addFailure counts and keeps the compile error of a flight, unless its reason may be another
 // next time. The caller holds mu.
@@ -141,7 +144,7 @@ func (c *Cache) addFailure(f *flight, err error) {
 		c.mu.counters.total.CompileErrors++
 	}
 	compileError, _ := errors.AsType[*shader.CompileError](err)
-	if !stored && !compileError.BlamesSource() {
+	if n := len(compileError.Log) + len(f.src.Text()); n > maxFailureBytes || !stored && !compileError.BlamesSource() {
 		return
 	}
 	src := f.src
