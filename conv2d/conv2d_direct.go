@@ -44,9 +44,6 @@ func directCandidates(p Problem, on device) []DirectParams {
 	return list
 }
 
-// maxDirectSteps is the most dispatches of one problem: each takes some KiB of the process.
-const maxDirectSteps = 4096
-
 // directSequence cuts the grid where it exceeds the device's limits, and the sum
 // where it is too long for one dispatch.
 func directSequence(p Problem, params DirectParams, on device) (kernel.Sequence, error) {
@@ -54,10 +51,9 @@ func directSequence(p Problem, params DirectParams, on device) (kernel.Sequence,
 	if local < 1 || local > on.maxInvocations {
 		return kernel.Sequence{}, fmt.Errorf("conv2d: direct: %d invocations in a group, the device allows 1 to %d", local, on.maxInvocations)
 	}
-	steps := ceilDiv(p.N, int(on.maxGroups[2])) * ceilDiv(p.K, int(on.maxGroups[1])) * ceilDiv(ceilDiv(p.P()*p.Q(), local), int(on.maxGroups[0])) *
-		ceilDiv(p.reduction().length, p.reduction().step)
-	if steps > maxDirectSteps {
-		return kernel.Sequence{}, fmt.Errorf("conv2d: direct: %d dispatches are needed, %d are possible: split the problem", steps, maxDirectSteps)
+	pieces := ceilDiv(p.N, int(on.maxGroups[2])) * ceilDiv(p.K, int(on.maxGroups[1])) * ceilDiv(ceilDiv(p.P()*p.Q(), local), int(on.maxGroups[0]))
+	if err := p.reduction().check(pieces); err != nil {
+		return kernel.Sequence{}, err
 	}
 	source := directSource(p, local)
 	bias := kernel.Weights // something has to be bound

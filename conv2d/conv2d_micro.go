@@ -101,6 +101,9 @@ func convMicroSequence(p Problem, params MicroParams, on device) (kernel.Sequenc
 		return gemmMicroSequence(p.asProduct(), params, on, productOfConv)
 	}
 	t, err := microTileOf(params, on)
+	if err == nil {
+		err = p.microReduction().check(1)
+	}
 	if err != nil {
 		return kernel.Sequence{}, err
 	}

@@ -139,7 +139,11 @@ func gemmMicroSequence(p GEMMProblem, params MicroParams, on device, roles produ
 		}
 	}
 	// A step of the loop takes two elements of K.
-	spans := reduction{length: p.depth(), step: 2 * (maxLoopIterations - 1)}.spans()
+	sum := reduction{length: p.depth(), step: 2 * (maxLoopIterations - 1)}
+	if err := sum.check(1); err != nil {
+		return made, err
+	}
+	spans := sum.spans()
 	for i, s := range spans {
 		part := p.ofDispatch(i, len(spans))
 		made.Steps = append(made.Steps, kernel.Step{

@@ -109,10 +109,15 @@ func gemmTiledSequence(p GEMMProblem, t TiledParams, on device) (kernel.Sequence
 	if !p.takesTiles() {
 		return kernel.Sequence{}, fmt.Errorf("conv2d: gemm_tiled computes C = act(alpha * A*B) without gaps, once, and not %v", p)
 	}
+	sum := t.reduction(p.depth())
+	if err := sum.check(1); err != nil {
+		return kernel.Sequence{}, err
+	}
 	var r kernel.Sequence
-	for _, part := range t.reduction(p.depth()).spans() {
+	source := t.source(p.alpha(), p.Activation)
+	for _, part := range sum.spans() {
 		r.Steps = append(r.Steps, kernel.Step{
-			Source:   t.source(p.alpha(), p.Activation),
+			Source:   source,
 			Groups:   [3]int{ceilDiv(p.N, t.Tile), ceilDiv(p.M, t.Tile), 1},
 			Uniforms: kernel.Ints{{"M", p.M}, {"N", p.N}, {"K", p.depth()}, {"firstK", part.first}, {"lastK", part.last}}.Uniforms(),
 			Bindings: []kernel.Binding{kernel.Input.At(0), kernel.Weights.At(1), kernel.Output.At(2)},

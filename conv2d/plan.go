@@ -123,7 +123,7 @@ func (p *Plan) add(ctx context.Context, programs executor.Programs, i int, o Pla
 
 // layerBytes and stepBytes are what a layer and each of its dispatches take of the process, in Go and in
 // the driver, beside tensors.
-const layerBytes, stepBytes = 48 << 10, 2 << 10
+const layerBytes, stepBytes = 48 << 10, 12 << 10
 
 // PlanBytes returns the memory that NewPlan would take for layers: on the device, with their weights
 // in two layouts, and of the process.

@@ -1,5 +1,7 @@
 package conv2d
 
+import "fmt"
+
 // maxLoopIterations is the most loop iterations of one invocation in one dispatch.
 // Mesa's llvmpipe silently ends all loops of an invocation after 65,535 iterations
 // taken together, so that a longer reduction would be wrong without any error; half
@@ -12,6 +14,17 @@ type span struct{ first, last int }
 // reduction is a long sum, cut into spans of at most step. Each dispatch adds its
 // span to the output of the one before.
 type reduction struct{ length, step int }
+
+// maxSteps is the most dispatches of a layer: each takes some KiB of the process.
+const maxSteps = 4096
+
+// check returns an error for a sum of too many spans, before they are made. Each is cut pieces times.
+func (r reduction) check(pieces int) error {
+	if steps := pieces * ceilDiv(r.length, r.step); steps > maxSteps {
+		return fmt.Errorf("conv2d: %d dispatches are needed, %d are possible: split the problem", steps, maxSteps)
+	}
+	return nil
+}
 
 // spans returns the spans. An empty sum has one, which is empty.
 func (r reduction) spans() []span { return spansOf(r.length, r.step) }

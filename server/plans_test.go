@@ -161,7 +161,7 @@ func TestInvalidPlans(t *testing.T) {
 	}
 	for _, layers := range [][]string{
 		nil, {"nonsense"}, {"gemm:0x1x1"}, {"gemm:99999999999x1x1"}, {"gemm:4x4x4", "gemm:5x5x5"}, {"gemm:4x4x4,beta1", "gemm:4x4x4"}, {"conv2d:1x1x4x4-1,9x9"},
-		{many + ` {"algorithm":"direct","params":{"local":1}}`},
+		{many + ` {"algorithm":"direct","params":{"local":1}}`}, {`gemm:1x1x33554368 {"algorithm":"gemm_tiled","params":{"depth":1,"local_y":1,"tile":4}}`},
 	} {
 		if _, err := c.OpenPlan(t.Context(), "", false, layers...); !errors.Is(err, job.ErrInvalid) {
 			t.Errorf("%q: %v", layers, err)
@@ -191,7 +191,7 @@ func TestPlansCountTheirWorkspace(t *testing.T) {
 			t.Errorf("%s, after that: %v", name, err)
 		}
 	}
-	if s := f.Status(); s.NamedBytes <= 0 || s.NamedBytes > 1<<16 || s.Sessions[0].Bytes != s.NamedBytes {
+	if s := f.Status(); s.NamedBytes <= 0 || s.NamedBytes > 1<<17 || s.Sessions[0].Bytes != s.NamedBytes {
 		t.Errorf("%d bytes of the session, %d of names", s.Sessions[0].Bytes, s.NamedBytes)
 	}
 }
