@@ -3,7 +3,6 @@ package executor
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
@@ -204,9 +203,7 @@ func (l *layout) bindStorage(d *job.Dispatch, u *job.Use) {
 	default:
 		of := &d.Buffers[u.Index]
 		b.from, b.readOnly, b.memory, b.span = deviceMemory, of.ReadOnly, memoryOf(of.Buffer), span{of.Offset, of.Len()}
-		b.zero = of.Zero && !slices.ContainsFunc(l.earlierBinds(), func(o bind) bool {
-			return o.from == deviceMemory && o.memory == b.memory && o.span == b.span
-		})
+		b.zero = of.Zero && !l.isBefore(&b)
 	}
 	l.binds = append(l.binds, b)
 }
@@ -217,6 +214,22 @@ func (l *layout) earlierBinds() []bind {
 		return l.binds[:l.commands[n-1].binds]
 	}
 	return nil
+}
+
+// isBefore reports whether an earlier dispatch binds the range of b to a storage block. It looks at each
+// bind once, however many ask.
+func (l *layout) isBefore(b *bind) bool {
+	if l.stored == nil {
+		l.stored = map[region]struct{}{}
+	}
+	earlier := l.earlierBinds()
+	for ; l.known < len(earlier); l.known++ {
+		if o := &earlier[l.known]; o.from == deviceMemory {
+			l.stored[region{o.memory, o.span}] = struct{}{}
+		}
+	}
+	_, is := l.stored[region{b.memory, b.span}]
+	return is
 }
 
 func (l *layout) bindBlock(c *job.Checker, d *job.Dispatch, u *job.Use) {

@@ -8,9 +8,15 @@ import (
 	"github.com/shadercache/shadercache/shader"
 )
 
+// maxCounters is more than any driver has: each is looked for in each program.
+const maxCounters = 64
+
 // placeCounters gives the atomic counters of a job their places. The size of a buffer in
 // a slot is the largest that a program of the job needs.
 func (e *Executor) placeCounters(j *job.Job, l *layout) error {
+	if n := len(j.Counters); n > maxCounters {
+		return fmt.Errorf("executor: %w: %d atomic counter buffers, at most %d can be", job.ErrInvalid, n, maxCounters)
+	}
 	for i := range j.Counters {
 		c := &j.Counters[i]
 		if c.Buffer != nil {

@@ -4,10 +4,12 @@ package executor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job"
 )
 
 // forms are the ways in which an executor copies data.
@@ -86,42 +89,45 @@ func TestBatchesShareAFence(t *testing.T) {
 	}
 }
 
-// TestJobsThatTurnLong has jobs, of which one turns out to be long, in one batch with each other: what
-// the GPU has finished of them is seen before all are.
+// TestJobsThatTurnLong has jobs, of which one turns out to be long, or not yet, in one batch with each
+// other: what the GPU has finished of them is seen before all are.
 func TestJobsThatTurnLong(t *testing.T) {
-	var busy atomic.Bool
-	f := newFixture(t, Options{test: testOptions{pollFence: func(gl *glctx.GL, fence glctx.Fence) (bool, error) {
-		if busy.Load() {
-			return false, nil
+	const jobs = 40
+	for takes, least := range map[time.Duration]int{shortTime: jobs - 2*maxStages, 0: (jobs - 2*maxStages) / jobsOfMark} {
+		var busy atomic.Bool
+		f := newFixture(t, Options{test: testOptions{pollFence: func(gl *glctx.GL, fence glctx.Fence) (bool, error) {
+			if busy.Load() {
+				return false, nil
+			}
+			return gl.WaitFence(fence, 0)
+		}}})
+		h := f.affine()
+		f.mu.Lock()
+		f.mu.short[workOf([]command{{program: h.Program(), groups: [3]uint32{1, 1, 1}}})] = true
+		f.mu.Unlock()
+		before, stages := f.Progress(), f.Stats().Stages
+		busy.Store(true)
+		var tasks []*task
+		for i := range jobs {
+			k := newTask(h, uint32(i), 64)
+			k.pending = f.submit(k.job)
+			tasks = append(tasks, k)
+			for i < maxStages && f.Stats().Stages == stages+uint64(i) { // the others wait, and come together
+				time.Sleep(time.Millisecond)
+			}
 		}
-		return gl.WaitFence(fence, 0)
-	}}})
-	h := f.affine()
-	f.mu.Lock()
-	f.mu.short[workOf([]command{{program: h.Program(), groups: [3]uint32{1, 1, 1}}})] = true
-	f.mu.Unlock()
-	before, stages := f.Progress(), f.Stats().Stages
-	busy.Store(true)
-	var tasks []*task
-	for i := range 20 {
-		k := newTask(h, uint32(i), 64)
-		k.pending = f.submit(k.job)
-		tasks = append(tasks, k)
-		for i < maxStages && f.Stats().Stages == stages+uint64(i) { // the others wait, and come together
-			time.Sleep(time.Millisecond)
+		time.Sleep(takes)
+		busy.Store(false)
+		for _, k := range tasks {
+			f.finish(k)
 		}
-	}
-	time.Sleep(shortTime)
-	busy.Store(false)
-	for _, k := range tasks {
-		f.finish(k)
-	}
-	passed := f.Progress() - before
-	if f.info.Software() {
-		passed -= 20 // those that it has run
-	}
-	if passed < 10 || passed > 20 {
-		t.Errorf("%d of 20 jobs were seen before those that end with them", passed)
+		passed := int(f.Progress() - before)
+		if f.info.Software() {
+			passed -= jobs // those that it has run
+		}
+		if passed < least || passed > jobs {
+			t.Errorf("%d of %d jobs were seen before those that end with them, at least %d should be", passed, jobs, least)
+		}
 	}
 }
 
@@ -138,6 +144,16 @@ func TestLongJobsLeaveNothing(t *testing.T) {
 		if cap(b.commands) >= maxSpareItems/2 {
 			t.Errorf("a batch is kept with room for %d dispatches", cap(b.commands))
 		}
+	}
+}
+
+// Each atomic counter buffer is looked for in each program of a job.
+func TestManyCounters(t *testing.T) {
+	f := newFixture(t, Options{})
+	k := newTask(f.affine(), 0, 64)
+	k.job.Counters = make([]job.Counter, maxCounters+1)
+	if _, err := f.Submit(t.Context(), k.job); !errors.Is(err, job.ErrInvalid) || !strings.Contains(err.Error(), "at most 64 can be") {
+		t.Error(err)
 	}
 }
 

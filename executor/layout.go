@@ -30,6 +30,15 @@ type layout struct {
 	objects      []*object // that the job uses
 
 	uses []job.Use // of the dispatch that is checked
+
+	stored map[region]struct{} // of the first known binds: see isBefore
+	known  int
+}
+
+// region is a range of memory.
+type region struct {
+	memory *Memory
+	span
 }
 
 // span is a range of bytes.
@@ -52,7 +61,9 @@ func (l *layout) release() {
 	clear(l.textureInputs) // they refer to Memory
 	clear(l.textureOutputs)
 	clear(l.objects)
+	clear(l.stored)
 	*l = layout{
+		stored: l.stored,
 		inputs: l.inputs[:0], params: l.params[:0], blocks: l.blocks[:0], outputs: l.outputs[:0],
 		textureInputs: l.textureInputs[:0], textureOutputs: l.textureOutputs[:0], counters: l.counters[:0],
 		commandLists: l.commandLists, objects: l.objects[:0], uses: l.uses[:0],

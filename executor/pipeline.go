@@ -123,9 +123,8 @@ func (p *pipeline) completeStages(gl *glctx.GL) bool {
 func (p *pipeline) countSignalled(gl *glctx.GL) (n int, err error) {
 	for ; n < len(p.stages); n++ {
 		s := &p.stages[n]
-		err := p.passMarks(gl, s)
-		signalled, failed := p.pollFence(gl, s.fence)
-		if err = cmp.Or(err, failed); err != nil {
+		signalled, err := p.pollFence(gl, s.fence)
+		if err = cmp.Or(err, p.passMarks(gl, s, signalled)); err != nil {
 			return 0, err
 		}
 		if !signalled {
@@ -139,13 +138,16 @@ func (p *pipeline) countSignalled(gl *glctx.GL) (n int, err error) {
 	return n, err
 }
 
-// passMarks deletes the fences behind jobs that the GPU has finished, of a batch that has some.
-func (p *pipeline) passMarks(gl *glctx.GL, s *stage) error {
+// passMarks deletes the fences behind jobs that the GPU has finished, of a batch that has some: all of
+// them where the stage is complete.
+func (p *pipeline) passMarks(gl *glctx.GL, s *stage, complete bool) error {
 	b := cmp.Or(s.whole, s.run)
 	for b != nil && len(b.marks) > 0 {
-		passed, err := p.pollFence(gl, b.marks[0])
-		if err != nil || !passed {
-			return err
+		if !complete {
+			passed, err := p.pollFence(gl, b.marks[0])
+			if err != nil || !passed {
+				return err
+			}
 		}
 		gl.DeleteFence(b.marks[0])
 		b.marks = slices.Delete(b.marks, 0, 1)

@@ -87,7 +87,7 @@ func (s *session) submitJob(r *running) error {
 	if err := s.enter(r, len(r.inline)); err != nil {
 		return err
 	}
-	if err := s.takeLarge(r); err != nil {
+	if err := s.takeLarge(r, r.request.Count()*dispatchBytes); err != nil {
 		return err
 	}
 	if err := s.moveLarge(r, &r.request.Job); err != nil {
@@ -156,10 +156,9 @@ func (s *session) submitLocked(ctx context.Context, r *running) error {
 	if r.task.answered.Load() {
 		return context.Canceled
 	}
-	s.server.watch.begin(onGPU)
 	err := r.pending.Start(ctx)
-	if err != nil {
-		s.server.watch.end(onGPU, false)
+	if err == nil { // the check of a job is no work of the GPU
+		s.server.watch.begin(onGPU)
 	}
 	return err
 }
@@ -264,15 +263,18 @@ func (s *session) prepare(r *running) error {
 	return r.bindInPlace(&s.server.limits)
 }
 
-// takeLarge waits until all sessions together have no more large operands than the device has room
-// for. It comes before locks, and before there is memory for them.
-func (s *session) takeLarge(r *running) error {
+// dispatchBytes is what a dispatch of a job takes of the process until that is done.
+const dispatchBytes = 1 << 10
+
+// takeLarge waits until all sessions together have no more large operands, and lists of dispatches, than
+// there is room for. It comes before locks, and before there is memory for them.
+func (s *session) takeLarge(r *running, lists int) error {
 	n := r.in + r.out
 	// More has only a job whose operands are the same bytes many times.
 	if limit := max(s.server.options.Limits.Memory, 2*wire.MaxBody); uint64(n) > limit {
 		return reject(wire.CodeQuota, "a job that copies %d bytes in and %d out: %d are possible together", r.in, r.out, limit)
 	}
-	if n <= 2*wire.MaxBody {
+	if n += lists; n <= 2*wire.MaxBody {
 		return nil
 	}
 	if !r.task.isQueued() {

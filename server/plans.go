@@ -280,7 +280,7 @@ func (s *session) submitRun(r *running) error {
 	}
 	in, out, err := s.runSides(r, &m)
 	if err == nil {
-		err = s.takeLarge(r)
+		err = s.takeLarge(r, 0)
 	}
 	if err != nil {
 		return err
