@@ -336,6 +336,9 @@ func init() {
 	_ = os.Unsetenv(trialVariable) // not for the processes that this one starts
 	var t trialProcess
 	if json.Unmarshal([]byte(value), &t) != nil || t.Parent != os.Getppid() || isPrivileged() {
+		if len(os.Args) > 0 && os.Args[len(os.Args)-1] == trialVariable {
+			os.Exit(1) // its parent has ended
+		}
 		return // inherited, or set by a user
 	}
 	if err := (isolate.Child{Open: t.open}).Serve(); err != nil {
@@ -402,7 +405,7 @@ func (t trialProcess) command() (*exec.Cmd, error) {
 		}
 		command.Path = executable
 	}
-	command.Args = []string{os.Args[0]}
+	command.Args = []string{os.Args[0], trialVariable}
 	command.Env = append(os.Environ(), trialVariable+"="+string(value))
 	return command, nil
 }

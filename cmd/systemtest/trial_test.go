@@ -435,6 +435,16 @@ func TestTrialVariableIsOfOneParent(t *testing.T) {
 	}
 }
 
+// A child whose parent has ended before it began ends, too: its main does not run.
+func TestTrialWhoseParentHasEnded(t *testing.T) {
+	t.Parallel()
+	child := exec.Command("/proc/self/exe", "-test.run=^$", "SHADERCACHE_TRIAL")
+	child.Env = append(os.Environ(), `SHADERCACHE_TRIAL={"parent":1,"dir":"/nonexistent"}`)
+	if out, err := child.CombinedOutput(); err == nil || child.ProcessState.ExitCode() != 1 || len(out) > 0 {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // The variable of the child is of no use to other processes.
 func TestTrialVariableIsNotInherited(t *testing.T) {
 	gltest.Open(t)

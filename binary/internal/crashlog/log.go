@@ -141,6 +141,9 @@ const processNumbers = 1000
 
 var ownNumbers = processNumbers * rand.IntN(1<<30)
 
+// tryLock is changed by tests.
+var tryLock = osfile.TryLock
+
 // create creates and locks the file. The caller holds the lock.
 func (l *Log) create() error {
 	for number := range processNumbers {
@@ -163,7 +166,8 @@ func (l *Log) create() error {
 		}
 		// Another process may have locked the new file first, as that of a process
 		// that has ended, and removed it.
-		if osfile.TryLock(f, true) == nil && osfile.IsNamed(f, path) {
+		err = tryLock(f, true)
+		if err == nil && osfile.IsNamed(f, path) {
 			l.mu.file, l.mu.path = f, path
 			if l.mu.created != nil {
 				l.mu.created(f)
@@ -171,6 +175,9 @@ func (l *Log) create() error {
 			return nil
 		}
 		_ = f.Close()
+		if err != nil && !errors.Is(err, osfile.ErrLocked) { // a volume without locks
+			return errors.Join(err, os.Remove(path))
+		}
 	}
 	return errors.New("crashlog: every file name is taken")
 }

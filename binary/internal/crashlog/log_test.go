@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -85,6 +86,17 @@ func TestLogWithoutADirectory(t *testing.T) {
 		}
 	}()
 	l.Unmark(Mark{Load, testKey(1)})
+}
+
+// A volume whose locks fail has no marks, and keeps no file of them.
+func TestMarkOnAVolumeWithoutLocks(t *testing.T) {
+	defer func() { tryLock = osfile.TryLock }()
+	tryLock = func(*os.File, bool) error { return syscall.ENOSYS }
+	l := newLog(t)
+	l.Mark(Mark{Load, testKey(1)}, "of this process")
+	if files, err := os.ReadDir(l.Dir); err != nil || len(files) > 0 {
+		t.Errorf("%d files, %v", len(files), err)
+	}
 }
 
 // Files of processes that run are neither read nor changed; those of processes that have
