@@ -217,7 +217,7 @@ func (b *batch) addJob(j *job.Job, l *layout) (index, up int) {
 	index, up = len(b.jobs), s.upUsed
 	first := len(b.outputs)
 	b.addOutputs(j, l, s.downUsed)
-	b.jobs = append(b.jobs, jobResult{firstOutput: first, outputs: len(b.outputs) - first, work: workOf(l.commands)})
+	b.jobs = append(b.jobs, jobResult{firstOutput: first, outputs: len(b.outputs) - first, work: l.work})
 	b.addCommands(j, l, index)
 	b.addCopies(l, up, s.downUsed)
 	b.addBinds(l, up, s.downUsed)

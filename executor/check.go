@@ -37,6 +37,7 @@ func (e *Executor) checkJob(j *job.Job, l *layout) error {
 	if err := c.End(); err != nil {
 		return fmt.Errorf("executor: %w", err)
 	}
+	l.work = workOf(l.commands)
 	return nil
 }
 

@@ -59,7 +59,7 @@ func (x *estimates) find(s *stage) *estimate {
 	if b == nil || len(b.jobs) != 1 || len(b.commands) == 0 {
 		return &x.classes[s.class()]
 	}
-	class, key := s.class(), workOf(b.commands)
+	class, key := s.class(), b.jobs[0].work
 	key.class = class
 	e := x.works[key]
 	if e == nil {

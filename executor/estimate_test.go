@@ -92,7 +92,8 @@ func TestEstimateIsLimitedByDelayedPolls(t *testing.T) {
 // their number.
 func TestEstimatesAreOfWhatRuns(t *testing.T) {
 	one := func(program, groups uint32) *stage {
-		return &stage{whole: &batch{jobs: make([]jobResult, 1), commandLists: commandLists{commands: []command{{program: program, groups: [3]uint32{groups, 1, 1}}}}}}
+		commands := []command{{program: program, groups: [3]uint32{groups, 1, 1}}}
+		return &stage{whole: &batch{jobs: []jobResult{{work: workOf(commands)}}, commandLists: commandLists{commands: commands}}}
 	}
 	var x estimates
 	x.of(one(1, 8)).duration = ms

@@ -27,6 +27,7 @@ type layout struct {
 	upBytes, downBytes int // with padding
 
 	commandLists           // one command for each dispatch
+	work         work      // what they are known by
 	objects      []*object // that the job uses
 
 	uses []job.Use // of the dispatch that is checked

@@ -76,11 +76,7 @@ func (p *pipeline) free(gl *glctx.GL) {
 func (p *pipeline) deleteStages(gl *glctx.GL) {
 	for i := range p.stages {
 		gl.DeleteFence(p.stages[i].fence)
-		if b := cmp.Or(p.stages[i].whole, p.stages[i].run); b != nil {
-			for _, mark := range b.marks {
-				gl.DeleteFence(mark)
-			}
-		}
+		_ = p.passMarks(gl, &p.stages[i], true) // it polls none
 		if p.e.options.Timing {
 			gl.DeleteQuery(p.stages[i].begin)
 			gl.DeleteQuery(p.stages[i].end)
@@ -139,11 +135,11 @@ func (p *pipeline) countSignalled(gl *glctx.GL) (n int, err error) {
 }
 
 // passMarks deletes the fences behind jobs that the GPU has finished, of a batch that has some: all of
-// them where the stage is complete.
-func (p *pipeline) passMarks(gl *glctx.GL, s *stage, complete bool) error {
+// them where the stage is over.
+func (p *pipeline) passMarks(gl *glctx.GL, s *stage, over bool) error {
 	b := cmp.Or(s.whole, s.run)
 	for b != nil && len(b.marks) > 0 {
-		if !complete {
+		if !over {
 			passed, err := p.pollFence(gl, b.marks[0])
 			if err != nil || !passed {
 				return err

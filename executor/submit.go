@@ -141,7 +141,7 @@ func (e *Executor) openBatchFor(l *layout) *batch {
 		e.mu.slot = e.mu.free[last]
 		e.mu.free = e.mu.free[:last]
 	}
-	short := e.mu.short[workOf(l.commands)]
+	short := e.mu.short[l.work]
 	if b := e.mu.open; b != nil && !(short && b.short) {
 		e.sealOpen()
 	}
