@@ -28,6 +28,7 @@ type Memory struct {
 func (e *Executor) NewMemory(size int) (*Memory, error) {
 	m := &Memory{object: object{e: e}}
 	err := e.context.Do(func(gl *glctx.GL) (err error) {
+		defer e.ran()
 		if m.buffer, err = gl.NewBuffer(padded(size, 4), nil); err != nil {
 			return err
 		}

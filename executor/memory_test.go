@@ -13,6 +13,7 @@ import (
 
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
 // mix makes every word depend on all earlier jobs, to detect a missing barrier.
@@ -35,6 +36,32 @@ func mixed(from []uint32, key uint32) []uint32 {
 		to[i] = from[(i*7+13)%len(from)]*2654435761 + key
 	}
 	return to
+}
+
+// What a software driver has done on the GL thread is progress: no kernel holds that.
+func TestProgressWithoutJobs(t *testing.T) {
+	f := newFixture(t, Options{})
+	shape := texel.Shape{Format: "r32f", Width: 4, Height: 4}
+	for name, do := range map[string]func() error{
+		"memory": func() error {
+			m, err := f.NewMemory(64)
+			defer m.Release()
+			return errors.Join(err, m.Fill(t.Context(), 1), m.Upload(t.Context(), 0, make([]byte, 64)))
+		},
+		"a texture": func() error {
+			x, err := f.NewTexture(shape)
+			defer x.Release()
+			return errors.Join(err, x.Write(t.Context(), texel.Region{}, make([]byte, 64)), x.Read(t.Context(), texel.Region{}, make([]byte, 64)))
+		},
+	} {
+		before, steps := f.Progress(), uint64(0)
+		if f.info.Software() {
+			steps = 3
+		}
+		if err := do(); err != nil || f.Progress() != before+steps {
+			t.Errorf("%s: %d of %d, %v", name, f.Progress()-before, steps, err)
+		}
+	}
 }
 
 // TestJobsOnTheSameMemoryAreOrdered passes data back and forth between two

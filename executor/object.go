@@ -60,6 +60,7 @@ func (o *object) do(ctx context.Context, fn func(gl *glctx.GL) error) error {
 		return err
 	}
 	return o.e.context.Do(func(gl *glctx.GL) error {
+		defer o.e.ran()
 		gl.MemoryBarrier(glctx.BarrierUpdate | glctx.BarrierTextureUpdate)
 		return errors.Join(fn(gl), gl.Err())
 	})

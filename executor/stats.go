@@ -32,9 +32,17 @@ func (e *Executor) Queued() int {
 	return int(max(0, int64(e.counts.jobs.Load()-completed)))
 }
 
-// Progress returns a number that grows, beside the jobs that complete, with each that a software
-// driver has run, and that the GPU has finished, of several that complete together.
+// Progress returns a number that grows, beside the jobs that complete, with each that the GPU has
+// finished of several that complete together, and with all that a software driver has done: jobs,
+// memory and copies.
 func (e *Executor) Progress() uint64 { return e.counts.passed.Load() }
+
+// ran counts what has just been done on the GL thread, which a kernel of a software driver would hold.
+func (e *Executor) ran() {
+	if e.info.Software() {
+		e.counts.passed.Add(1)
+	}
+}
 
 // Stats returns the counts so far. It may be called at any time.
 func (e *Executor) Stats() Stats {

@@ -29,6 +29,7 @@ type Texture struct {
 func (e *Executor) NewTexture(shape texel.Shape) (*Texture, error) {
 	t := &Texture{object: object{e: e}}
 	err := e.context.Do(func(gl *glctx.GL) (err error) {
+		defer e.ran()
 		if t.texture, err = gl.NewTexture(shape); err != nil {
 			return err
 		}
