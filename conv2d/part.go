@@ -112,6 +112,9 @@ func (p *part) release() {
 // newMemory makes memory for n elements, rounded up to whole vectors of 4.
 func (p *part) newMemory(n int) (*executor.Memory, error) { return p.e.NewMemory(4 * roundUp(n, 4)) }
 
+// stepCount is the number of dispatches of one run and its preparation.
+func (p *part) stepCount() int { return len(p.sequence.Prepare) + len(p.sequence.Steps) }
+
 // steps returns the dispatches of one run after its preparation. One that does all of it
 // performs the operations of the problem; of several, the share of each is not known.
 func (p *part) steps(o Operands) []job.Dispatch {

@@ -134,7 +134,7 @@ func PlanBytes(ctx context.Context, e *executor.Executor, programs executor.Prog
 			return 0, l.err(err)
 		}
 		total += 4 * int64(p.weights+p.bias+p.output+p.sequence.PackedLen+p.sequence.WorkspaceLen+p.sequence.SemaphoreCount)
-		total += layerBytes + stepBytes*int64(len(p.sequence.Steps)+len(p.sequence.Prepare))
+		total += layerBytes + stepBytes*int64(p.stepCount())
 	}
 	return total, nil
 }
@@ -169,6 +169,14 @@ func release[T interface {
 			each.Release()
 		}
 	}
+}
+
+// Steps returns how many dispatches a run has at most: with those that prepare other weights.
+func (p *Plan) Steps() (n int) {
+	for _, part := range p.parts {
+		n += part.stepCount()
+	}
+	return n
 }
 
 func (p *Plan) first() *part { return p.parts[0] }

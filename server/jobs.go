@@ -263,7 +263,7 @@ func (s *session) prepare(r *running) error {
 	return r.bindInPlace(&s.server.limits)
 }
 
-// dispatchBytes is what a dispatch of a job takes of the process until that is done.
+// dispatchBytes is what a dispatch of a job or run takes of the process until that is done.
 const dispatchBytes = 1 << 10
 
 // takeLarge waits until all sessions together have no more large operands, and lists of dispatches, than

@@ -244,10 +244,11 @@ func (s *session) setWeights(p *plan, m *wire.Weights) error {
 	if info := p.Info(); len(weights) != 4*info.Weights || len(bias) != 4*info.Bias {
 		return reject(wire.CodeInvalid, "%d bytes of weights and %d of bias, the plan takes %d and %d", len(weights), len(bias), 4*info.Weights, 4*info.Bias)
 	}
+	s.server.counts.bytesIn.Add(uint64(len(weights) + len(bias)))
+	weightValues, biasValues := floats(weights), floats(bias) // takes seconds of GiB, and no GPU
 	s.server.watch.begin(onThread)
 	defer s.server.watch.end(onThread, true)
-	s.server.counts.bytesIn.Add(uint64(len(weights) + len(bias)))
-	if _, err := p.SetWeights(s.ctx, m.Version, floats(weights), floats(bias)); err != nil {
+	if _, err := p.SetWeights(s.ctx, m.Version, weightValues, biasValues); err != nil {
 		return err
 	}
 	s.server.counts.weights.Add(1)
@@ -280,7 +281,7 @@ func (s *session) submitRun(r *running) error {
 	}
 	in, out, err := s.runSides(r, &m)
 	if err == nil {
-		err = s.takeLarge(r, 0)
+		err = s.takeLarge(r, p.Steps()*dispatchBytes)
 	}
 	if err != nil {
 		return err

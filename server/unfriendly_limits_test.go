@@ -87,8 +87,9 @@ func TestLargeOperandsTogether(t *testing.T) {
 	again()
 }
 
-// TestLargeRunsAndWeights has a run whose input is copied beside a buffer, and large weights, wait for
-// memory as a job does: the run has none before, and other weights of its plan do not wait for it.
+// TestLargeRunsAndWeights has a run whose input is copied beside a buffer, a run of many dispatches, and
+// large weights, wait for memory as a job does: the run has none before, and other weights of its plan do
+// not wait for it.
 func TestLargeRunsAndWeights(t *testing.T) {
 	const side = 1024
 	f := serve(t, server.Options{CopyMemory: true})
@@ -105,7 +106,10 @@ func TestLargeRunsAndWeights(t *testing.T) {
 		return rawRequest(wire.TypeWeights, &wire.Weights{Plan: 1, Version: version, Weights: wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: bytes}})
 	}
 	const small, large = "gemm:1024x1x1024", "gemm:1x1024x1024" // their weights
-	runs, changes, uploads := open(small), open(small), open(large)
+	const steps = `gemm:1x1x6900000 {"algorithm":"gemm_tiled","params":{"depth":1,"local_y":1,"tile":4}}`
+	runs, changes, uploads, many := open(small), open(small), open(large), open(steps)
+	many.pipeline(5, rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 2, Flags: wire.Create, Size: 4 * 6900000}))
+	many.want(wire.TypeBuffer|wire.ReplyBit, 5)
 	runs.pipeline(5, weights(1, 4*side))
 	runs.want(wire.TypeWeights|wire.ReplyBit, 5)
 	release, err := f.TakeLarge(t.Context())
@@ -117,10 +121,15 @@ func TestLargeRunsAndWeights(t *testing.T) {
 		Plan: 1, Input: wire.Operand{Place: wire.PlaceMemory, ID: 1, Size: 4 * side * side}, Output: wire.Operand{Place: wire.PlaceBuffer, ID: 1},
 	}))
 	uploads.pipeline(6, weights(1, 4*side*side))
+	many.pipeline(6, rawRequest(wire.TypeRun, &wire.Run{
+		Plan: 1, Input: wire.Operand{Place: wire.PlaceBuffer, ID: 2}, Output: wire.Operand{Place: wire.PlaceBuffer, ID: 1},
+	}))
 	time.Sleep(100 * time.Millisecond) // until they wait, where they do
 	if after := f.gpu.Context.Counters().Buffers; after != before || f.Status().Counters.Weights != 1 {
 		t.Errorf("%d buffers were made before there was room, %d weights were set", after-before, f.Status().Counters.Weights-1)
 	}
+	many.pipeline(7, request{wire.TypeCancel, &wire.Cancel{Request: 6}, nil})
+	many.wantError(6, wire.CodeCancelled)
 	changes.pipeline(6, weights(2, 4*side))
 	changes.want(wire.TypeWeights|wire.ReplyBit, 6)
 	release()
