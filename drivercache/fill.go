@@ -97,6 +97,9 @@ func fillOnce(from, dir, folder, id string) (r FillReport, err error) {
 		copyFolder = f.nvidia
 	}
 	err = errors.Join(copyFolder(), os.RemoveAll(f.staging))
+	if err == nil && r.Files > 0 {
+		err = osfile.SyncVolume(dir) // or a power cut leaves empty files that are never filled again
+	}
 	if err == nil {
 		err = addFilled(dir, folder, id)
 	}

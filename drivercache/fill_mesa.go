@@ -48,7 +48,8 @@ func (f *filling) copyFolder(from, to string) (failed error) {
 	}
 	have := map[string]bool{}
 	for _, e := range osfile.List(to) {
-		have[e.Name()] = true
+		info, err := e.Info()
+		have[e.Name()] = err == nil && info.Size() > 0 // a power cut leaves empty files
 	}
 	made := len(have) > 0
 	for _, e := range osfile.List(from) {

@@ -118,6 +118,13 @@ func TestFillMesa(t *testing.T) {
 	if r := fill(t, from, mesa.Folder); r.Files != 2 {
 		t.Errorf("after a change: %+v", r)
 	}
+	// What a power cut emptied is not there, where its record is lost too.
+	if err := errors.Join(os.Truncate(mesaEntry(dir, 5), 0), os.Remove(dir+filledExt)); err != nil {
+		t.Fatal(err)
+	}
+	if r := fill(t, from, mesa.Folder); r.Files != 1 || content(t, dir)[strings.TrimPrefix(mesaEntry(dir, 5), dir+"/")] != "entry 5" {
+		t.Errorf("after a cut: %+v", r)
+	}
 	// A cache that was deleted is filled again, and one that crashed a driver is not.
 	if err := os.RemoveAll(filepath.Join(dir, mesa.Folder)); err != nil {
 		t.Fatal(err)

@@ -114,7 +114,7 @@ type folderMerge struct {
 	number int // of the slot that is written; 0 for a merge
 
 	mayDelete func(slot int) bool // once its records are in that slot
-	unsynced  bool                // nothing is deleted, so that a power cut loses nothing
+	unsynced  bool                // nothing is deleted or replaced, so that a power cut loses nothing
 	torn      bool                // see isTorn
 	drop      map[string]bool     // names of records that are left out
 
@@ -281,7 +281,7 @@ func (m *folderMerge) planCopy(n int, s *slot) {
 
 // write replaces the slot and deletes the others.
 func (m *folderMerge) write(kept int64) error {
-	m.unsynced = len(m.obsolete) == 0
+	m.unsynced = len(m.obsolete) == 0 && kept == 0
 	if len(m.pieces) > 0 || m.torn || kept == 0 && !m.unsynced && m.known != nil {
 		if err := m.replace(kept); err != nil {
 			return err

@@ -12,11 +12,13 @@ import (
 	"github.com/shadercache/shadercache/internal/powercut"
 )
 
-// mergeVariable is the driver folder that a process merges in place of the tests. With the
-// second variable it drops program 10 instead.
+// mergeVariable is the driver folder that a process merges in place of the tests, beside a living
+// process or alone, or in which it drops program 10, as the second variable says.
 const (
 	mergeVariable = "NVIDIA_TEST_MERGE"
-	dropVariable  = "NVIDIA_TEST_DROP"
+	howVariable   = "NVIDIA_TEST_HOW"
+	beside        = "beside"
+	drop          = "drop"
 )
 
 func init() {
@@ -27,9 +29,12 @@ func init() {
 	// Calls are counted for each thread, so the child has one.
 	runtime.LockOSThread()
 	var err error
-	if os.Getenv(dropVariable) != "" {
+	switch os.Getenv(howVariable) {
+	case drop:
 		err = Drop(driver, droppedNames())
-	} else {
+	case beside:
+		_, err = MergeInto(driver, 0, func(int) bool { return false })
+	default:
 		_, err = Merge(driver)
 	}
 	if err != nil {
@@ -72,28 +77,28 @@ func TestPowerCut(t *testing.T) {
 		step = 1
 	}
 	for _, loss := range []powercut.Loss{powercut.Everything, powercut.Data} {
-		for _, drop := range []string{"", "1"} {
+		for _, how := range []string{"alone", beside, drop} {
 			killed, n := true, 1
 			for ; killed && !t.Failed(); n += step {
 				v.Restore(saved)
 				child := exec.Command(os.Args[0])
-				child.Env = append(os.Environ(), mergeVariable+"="+driver, dropVariable+"="+drop)
+				child.Env = append(os.Environ(), mergeVariable+"="+driver, howVariable+"="+how)
 				killed = powercut.RunUntil(t, n, child)
 				v.Cut(loss)
-				wantAfterCut(t, driver, drop != "", before.records(), kept.records())
+				wantAfterCut(t, driver, how == drop, before.records(), kept.records())
 				if t.Failed() {
-					t.Logf("loss %d, drop %q, before call %d", loss, drop, n)
+					t.Logf("loss %d, %s, before call %d", loss, how, n)
 				}
 			}
-			t.Logf("loss %d, drop %q: cuts before each %d of %d calls", loss, drop, step, n)
+			t.Logf("loss %d, %s: cuts before each %d of %d calls", loss, how, step, n)
 		}
 	}
 }
 
-func wantAfterCut(t *testing.T, driver string, drop bool, before, kept map[RecordID]string) {
+func wantAfterCut(t *testing.T, driver string, dropped bool, before, kept map[RecordID]string) {
 	t.Helper()
 	f := readFiles(t, driver)
-	if _, there := f["shadercache0.toc"]; !drop && !f.valid(0) || there && !f.valid(0) {
+	if _, there := f["shadercache0.toc"]; !dropped && !f.valid(0) || there && !f.valid(0) {
 		t.Error("slot 0 is not sound")
 	}
 	wantRecords(t, "after the cut", f.records(), before, kept)
