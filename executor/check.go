@@ -241,7 +241,10 @@ func (l *layout) bindBlock(c *job.Checker, d *job.Dispatch, u *job.Use) {
 		bound := job.Bound{Buffer: of.Buffer, Offset: of.Offset, Size: of.Size}
 		b.from, b.readOnly, b.memory, b.span = deviceBlock, true, memoryOf(of.Buffer), span{of.Offset, bound.Len()}
 	} else {
-		b.span = l.blocks[firstBlock(c.Job, u.Dispatch)+u.Index]
+		for ; l.passed < u.Dispatch; l.passed++ {
+			l.firstBlock += len(c.Job.At(l.passed).Blocks)
+		}
+		b.span = l.blocks[l.firstBlock+u.Index]
 	}
 	b.size = min(b.size, int(max(c.Limits.MaxUniform, int64(u.Resource.Bytes))))
 	l.binds = append(l.binds, b)
@@ -262,12 +265,4 @@ func (l *layout) bindImage(im *job.Image, u *job.Use) {
 		b.layer = texel.AllLayers
 	}
 	l.images = append(l.images, b)
-}
-
-// firstBlock returns the place of a dispatch's first block in layout.blocks.
-func firstBlock(j *job.Job, dispatch int) (n int) {
-	for i := range dispatch {
-		n += len(j.At(i).Blocks)
-	}
-	return n
 }

@@ -40,7 +40,10 @@ func (e *Executor) placeCounters(j *job.Job, l *layout) error {
 // counterBytes returns the size of the atomic counter buffer at a binding, 0 for none.
 func counterBytes(resources []shader.Resource, binding uint32) int {
 	for i := range resources {
-		if r := &resources[i]; r.Kind == shader.AtomicCounter && r.Binding == int32(binding) {
+		switch r := &resources[i]; {
+		case r.Kind > shader.AtomicCounter: // they are sorted
+			return 0
+		case r.Kind == shader.AtomicCounter && r.Binding == int32(binding):
 			return int(r.Bytes)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
+	"github.com/shadercache/shadercache/job/texel"
 )
 
 // forms are the ways in which an executor copies data.
@@ -93,7 +94,7 @@ func TestBatchesShareAFence(t *testing.T) {
 // other: what the GPU has finished of them is seen before all are.
 func TestJobsThatTurnLong(t *testing.T) {
 	const jobs = 40
-	for takes, least := range map[time.Duration]int{shortTime: jobs - 2*maxStages, 0: (jobs - 2*maxStages) / jobsOfMark} {
+	for takes, least := range map[time.Duration]int{shortTime: jobs - 2*maxStages, 0: 4} {
 		var busy atomic.Bool
 		f := newFixture(t, Options{test: testOptions{pollFence: func(gl *glctx.GL, fence glctx.Fence) (bool, error) {
 			if busy.Load() {
@@ -131,6 +132,16 @@ func TestJobsThatTurnLong(t *testing.T) {
 	}
 }
 
+// sampled reads 16 textures.
+const sampled = `
+layout(local_size_x = 1) in;
+layout(binding = 0) uniform sampler2D t[16];
+layout(binding = 0) buffer O { float sum; };
+void main() {
+    sum = 0.0;
+    for (int i = 0; i < 16; i++) sum += texelFetch(t[i], ivec2(0), 0).r;
+}`
+
 // The memory that a long job took is not kept for others.
 func TestLongJobsLeaveNothing(t *testing.T) {
 	f := newFixture(t, Options{})
@@ -138,11 +149,23 @@ func TestLongJobsLeaveNothing(t *testing.T) {
 	k.job.Then = slices.Repeat([]Dispatch{k.job.Dispatch}, maxSpareItems/2)
 	k.pending = f.submit(k.job)
 	f.finish(k)
+	of, sum := Dispatch{Program: f.program("sampled", sampled, nil), Groups: [3]uint32{1, 1, 1}}, make([]float32, 1)
+	for unit := range uint32(16) {
+		x := f.texture(texel.Shape{Format: "r32f", Width: 1, Height: 1})
+		if err := x.Write(t.Context(), texel.Region{}, glctx.Bytes([]float32{float32(unit)})); err != nil {
+			t.Fatal(err)
+		}
+		of.Textures = append(of.Textures, job.Sampled{Binding: unit, Texture: x})
+	}
+	f.wait(f.submit(Job{Dispatch: of, Then: slices.Repeat([]Dispatch{of}, maxSpareItems/16), Outputs: []Output{{To: glctx.Bytes(sum)}}}))
+	if sum[0] != 120 {
+		t.Errorf("the sum is %v", sum[0])
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, b := range f.mu.spare {
-		if cap(b.commands) >= maxSpareItems/2 {
-			t.Errorf("a batch is kept with room for %d dispatches", cap(b.commands))
+		if cap(b.commands) >= maxSpareItems/2 || cap(b.textures) > maxSpareItems {
+			t.Errorf("a batch is kept with room for %d dispatches and %d textures", cap(b.commands), cap(b.textures))
 		}
 	}
 }

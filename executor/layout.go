@@ -30,7 +30,9 @@ type layout struct {
 	work         work      // what they are known by
 	objects      []*object // that the job uses
 
-	uses []job.Use // of the dispatch that is checked
+	uses       []job.Use // of the dispatch that is checked
+	firstBlock int       // of blocks: where those of the dispatch passed begin
+	passed     int
 
 	stored map[region]struct{} // of the first known binds: see isBefore
 	known  int

@@ -39,8 +39,8 @@ const (
 	maxSingleStages = 4
 )
 
-// shortTime is the time below which jobs share batches, whose completion is all the progress that
-// is seen: even SlotJobs of them take less than a kernel may.
+// shortTime is the time below which jobs share batches, in which progress is seen behind some of them
+// alone: even SlotJobs of them take less than a kernel may.
 const shortTime = 10 * time.Millisecond
 
 // stageLimit returns the number of stages on the GPU.
@@ -195,6 +195,7 @@ func (e *Executor) completeBatch(b *batch, short bool) {
 	b.state = completedBatch
 	if len(e.mu.short) > mostWorks {
 		clear(e.mu.short)
+		e.mu.slowed++ // jobs that turn long are not seen to
 	}
 	for i := range b.jobs {
 		if was, known := e.mu.short[b.jobs[i].work]; !known || was != short {

@@ -155,7 +155,7 @@ func (r *recorder) commands(gl *glctx.GL, b *batch, inputs, outputs glctx.Buffer
 }
 
 // jobsOfMark are those of a batch behind which there is a fence where they are thought to be short.
-const jobsOfMark = 32
+const jobsOfMark = 8
 
 // endJob is called behind the commands of a job: a software driver has run them.
 func (r *recorder) endJob(gl *glctx.GL, b *batch, job int) {

@@ -59,8 +59,12 @@ func (s *slot) completed() bool {
 	return !slices.ContainsFunc(s.batches, func(b *batch) bool { return b.state != completedBatch })
 }
 
-// maxSpareItems is the length of lists that are reused: that of a slot full of jobs.
-const maxSpareItems = 1 << 15
+// maxSpareItems is the length of lists that are reused: that of a slot full of jobs. An item is as long
+// as so many bytes of values.
+const (
+	maxSpareItems = 1 << 15
+	wordsOfItem   = 32
+)
 
 // recycle removes a completed batch from its slot once no job has data there, and
 // makes it spare once no owner of a moved result refers to it. mu is held.
@@ -80,7 +84,8 @@ func (e *Executor) recycle(b *batch) {
 	clear(b.outputs)
 	b.reset()
 	clear(b.copies)
-	if cap(b.binds)+cap(b.commands)+cap(b.values) <= maxSpareItems { // else it would keep the memory of its largest job for good
+	items := cap(b.binds) + cap(b.commands) + cap(b.values) + cap(b.images) + cap(b.textures) + cap(b.copies) + cap(b.words)/wordsOfItem
+	if items <= maxSpareItems { // else it would keep the memory of its largest job for good
 		e.mu.spare = append(e.mu.spare, b)
 	}
 }

@@ -92,11 +92,14 @@ func checkUniform(u *Uniform, r *shader.Resource) error {
 		r.Name, elements, r.Type, elements*r.Type.Components(), n/component)
 }
 
+// mostNamed is the number of uniforms among which an error looks for unknown ones.
+const mostNamed = 64
+
 // unknownUniforms returns text that lists the given uniforms which the program does
 // not have: a uniform that is not set may be among them under a wrong name.
 func unknownUniforms(d *Dispatch, of *shader.Interface) string {
 	var unknown []string
-	for _, u := range d.Uniforms {
+	for _, u := range d.Uniforms[:min(len(d.Uniforms), mostNamed)] {
 		isOf := func(r shader.Resource) bool { return r.Kind == shader.Uniform && isNamed(u.Name, &r) }
 		if !slices.ContainsFunc(of.Resources, isOf) {
 			unknown = append(unknown, u.Name)

@@ -87,7 +87,7 @@ func (s *session) submitJob(r *running) error {
 	if err := s.enter(r, len(r.inline)); err != nil {
 		return err
 	}
-	if err := s.takeLarge(r, r.request.Count()*dispatchBytes); err != nil {
+	if err := s.takeLarge(r, listBytes(&r.request.Job)); err != nil {
 		return err
 	}
 	if err := s.moveLarge(r, &r.request.Job); err != nil {
@@ -263,8 +263,18 @@ func (s *session) prepare(r *running) error {
 	return r.bindInPlace(&s.server.limits)
 }
 
-// dispatchBytes is what a dispatch of a job or run takes of the process until that is done.
-const dispatchBytes = 1 << 10
+// dispatchBytes is what a dispatch of a job or run takes of the process until that is done, and itemBytes
+// what each of its bindings and uniforms does.
+const dispatchBytes, itemBytes = 1 << 10, 256
+
+// listBytes is what the lists of a job take.
+func listBytes(j *job.Job) (n int) {
+	for i := range j.Count() {
+		d := j.At(i)
+		n += dispatchBytes + itemBytes*(len(d.Uniforms)+len(d.Buffers)+len(d.Blocks)+len(d.Images)+len(d.Textures))
+	}
+	return n
+}
 
 // takeLarge waits until all sessions together have no more large operands, and lists of dispatches, than
 // there is room for. It comes before locks, and before there is memory for them.

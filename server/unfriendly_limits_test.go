@@ -45,13 +45,13 @@ func TestOneMemoryAsManyOperands(t *testing.T) {
 	}
 }
 
-// TestLargeOperandsTogether has a job whose operands are copied, and one of many dispatches, wait for
-// memory, which is bounded for all sessions together: not one that is small.
+// TestLargeOperandsTogether has a job whose operands are copied, and one of many dispatches or
+// uniforms, wait for memory, which is bounded for all sessions together: not one that is small.
 func TestLargeOperandsTogether(t *testing.T) {
 	const size = 4 << 20
 	f := serve(t, server.Options{CopyMemory: true})
-	large, many, small, gone := f.rawSession(), f.rawSession(), f.rawSession(), f.rawSession()
-	for _, r := range []*raw{large, many, small, gone} {
+	large, many, named, small, gone := f.rawSession(), f.rawSession(), f.rawSession(), f.rawSession(), f.rawSession()
+	for _, r := range []*raw{large, many, named, small, gone} {
 		r.share(2, 1, 2*size)
 		r.pipeline(3, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(affine.Text())}))
 		r.want(wire.TypeProgram|wire.ReplyBit, 3)
@@ -65,9 +65,11 @@ func TestLargeOperandsTogether(t *testing.T) {
 	j.Out[0].Operand = wire.Operand{Place: wire.PlaceMemory, ID: 1, Offset: size, Size: size}
 	large.pipeline(4, rawRequest(wire.TypeJob, j))
 	gone.pipeline(4, rawRequest(wire.TypeJob, j))
-	long := validJob(16, 1)
+	long, wide := validJob(16, 1), validJob(16, 1)
 	long.Then = slices.Repeat([]job.Dispatch{long.Dispatch}, 3000)
+	wide.Uniforms = append(slices.Repeat([]job.Uniform{job.Uint("", 0)}, 10000), wide.Uniforms...)
 	many.pipeline(4, rawRequest(wire.TypeJob, long))
+	named.pipeline(4, rawRequest(wire.TypeJob, wide))
 	for request := uint64(10); request < 20; request++ {
 		small.pipeline(request, rawRequest(wire.TypeJob, validJob(16, 1)))
 		small.want(wire.TypeJob|wire.ReplyBit, request)
@@ -76,10 +78,11 @@ func TestLargeOperandsTogether(t *testing.T) {
 		t.Errorf("%d jobs were submitted, want the 10 small ones", n)
 	}
 	gone.Close()
-	eventually(t, "the session whose job waits ended", func() bool { return len(f.Status().Sessions) == 3 })
+	eventually(t, "the session whose job waits ended", func() bool { return len(f.Status().Sessions) == 4 })
 	release()
 	large.want(wire.TypeJob|wire.ReplyBit, 4)
 	many.want(wire.TypeJob|wire.ReplyBit, 4)
+	named.want(wire.TypeJob|wire.ReplyBit, 4)
 	again, err := f.TakeLarge(t.Context()) // all of it is back
 	if err != nil {
 		t.Fatal(err)
