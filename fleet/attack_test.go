@@ -131,6 +131,16 @@ var attacks = map[string]struct {
 		put(s, d, nvidiaDriver, 1)
 		s.setPack(exported(s, d), nil)
 	}, "damaged", "it has programs of driver"},
+	"head without room for a list of keys": {func(s *scene) {
+		h := s.head()
+		h.Sequence++
+		for n := range 12 {
+			h.Packs = append(h.Packs, h.Packs[0])
+			h.Packs[1+n].SHA256 = sha256.Sum256([]byte{byte(n)})
+			h.Packs[1+n].Replaces = make([]shader.Digest, 256)
+		}
+		s.setHead(h)
+	}, "damaged", "without its list of keys"},
 	"truncated head": {func(s *scene) {
 		s.changeHead(func(b []byte) []byte { return b[:len(b)-20] })
 	}, "signature", "was changed after it was signed"},

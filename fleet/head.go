@@ -15,10 +15,12 @@ const (
 	headSchema = 2
 	maxName    = 256
 
-	// maxHeadBytes is enough for maxPacks packs, of which a head has ten or so.
-	maxHeadBytes = 256 << 10
-	maxPacks     = 256
-	maxPackBytes = 64 << 30
+	// maxSignedBytes is enough for maxPacks packs, of which a head has ten or so. A head leaves
+	// room for any list of keys: a later list would not reach it otherwise.
+	maxSignedBytes = 192<<10 - 1<<10
+	maxHeadBytes   = maxSignedBytes + maxKeysBytes + 1<<10
+	maxPacks       = 256
+	maxPackBytes   = 64 << 30
 
 	// The sums of what the packs of a head claim are far below those of an int64.
 	maxUnpackedBytes = 4 << 40
@@ -99,6 +101,9 @@ func (h *Head) encode() ([]byte, error) {
 // decodeHead decodes the bytes of encode and refuses all others. The head is that of the
 // driver with the digest of.
 func decodeHead(data []byte, of shader.Digest) (*Head, error) {
+	if err := checkSigned(data); err != nil {
+		return nil, err
+	}
 	var about struct {
 		Schema int `json:"schema"`
 	}
@@ -122,6 +127,14 @@ func decodeHead(data []byte, of shader.Digest) (*Head, error) {
 		return nil, refuse(classFingerprint, "the head under driver %s is that of driver %s", of.Short(), h.Fingerprint.Short())
 	}
 	return h, h.check()
+}
+
+// checkSigned returns an error for a head that leaves a list of keys too little room.
+func checkSigned(data []byte) error {
+	if len(data) > maxSignedBytes {
+		return refuse(classDamaged, "the head has %d bytes without its list of keys, and at most %d are possible: compact the remote", len(data), maxSignedBytes)
+	}
+	return nil
 }
 
 // check returns an error for values that no writer makes.

@@ -320,9 +320,6 @@ func (r *Remote) putKeysInto(ctx context.Context, of shader.Digest, list *KeyLis
 	if err != nil {
 		return err
 	}
-	data, err := headObject(list.line, signed)
-	if err != nil {
-		return err
-	}
+	data := slices.Concat(list.line, signed)
 	return r.putHead(ctx, &fetched{Head: h, tag: object.tag, object: object.data}, h, data, true)
 }

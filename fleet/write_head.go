@@ -68,13 +68,10 @@ func (r *Remote) writeHead(ctx context.Context, old *fetched, h *Head) error {
 	h.Expires = h.Time.Add(r.options.Lifetime)
 	h.dropRetired(r.now())
 	content, err := h.encode()
-	if err := errors.Join(err, h.check()); err != nil {
+	if err := errors.Join(err, h.check(), checkSigned(content)); err != nil {
 		return err
 	}
-	object, err := headObject(list.line, signHead(r.options.SignKey, content))
-	if err != nil {
-		return err
-	}
+	object := slices.Concat(list.line, signHead(r.options.SignKey, content))
 	if err := r.putHead(ctx, old, h, object, swaps); err != nil {
 		return err
 	}
@@ -184,13 +181,4 @@ func (r *Remote) hasPack(ctx context.Context, of shader.Digest, p Pack) error {
 		err = fmt.Errorf("pack %s: %w: nothing of it arrives: %w", p.SHA256.Short(), ErrNotFound, err)
 	}
 	return err
-}
-
-// headObject returns the object of a head: the line of the list of keys, and what is signed.
-func headObject(line, signed []byte) ([]byte, error) {
-	object := slices.Concat(line, signed)
-	if len(object) > maxHeadBytes {
-		return nil, fmt.Errorf("the head would have %d bytes, and at most %d are possible: compact the remote", len(object), maxHeadBytes)
-	}
-	return object, nil
 }

@@ -243,6 +243,21 @@ func TestImportKeepsPresentFiles(t *testing.T) {
 	}
 }
 
+// What an upstream directory has is not there when that goes.
+func TestImportBelowAnUpstreamDirectory(t *testing.T) {
+	from, to := filledDir(t), openDir(t)
+	upstream, err := binary.OpenUpstream(from.Path())
+	must(t, err)
+	for name := range tree(t, from.Path()) { // folders that are there are not moved as a whole
+		must(t, os.MkdirAll(filepath.Join(to.Path(), filepath.Dir(name)), 0o700))
+	}
+	r, err := Import(bytes.NewReader(exported(t, from, ExportOptions{})), to.WithUpstream(upstream), ImportOptions{Trust: true, AnyDriver: true})
+	must(t, err)
+	if r.Programs != 3 || r.Sources != 1 || r.Present != 0 {
+		t.Errorf("imported %+v", r)
+	}
+}
+
 func TestImportWhileTheDriverIsInUse(t *testing.T) {
 	data := exported(t, filledDir(t), ExportOptions{})
 	to := openDir(t)

@@ -12,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // installer moves the files of a complete staging folder into the cache directory.
@@ -81,17 +82,13 @@ func (i *installer) programs(m *Manifest) error {
 		if err != nil {
 			return err
 		}
-		if err := i.installMissing(m, Tuning, f.Dir, func(t File) bool {
-			data, err := i.readRegular(t.Path)
-			return err == nil && binary.CheckFile(f.Digest, t.Path, data) == nil
-		}); err != nil {
+		if err := i.installMissing(m, Tuning, f.Dir, func(t File) bool { return i.has(f.Digest, t) }); err != nil {
 			return err
 		}
 		uses := i.adoptedUses(m, f.Dir)
 		if err := i.installMissing(m, Program, f.Dir, func(p File) bool {
 			uses = append(uses, binary.Use{Key: p.key()})
-			_, err := store.Get(p.key())
-			return err == nil
+			return i.has(f.Digest, p)
 		}); err != nil {
 			return err
 		}
@@ -121,10 +118,13 @@ func (i *installer) readRegular(name string) ([]byte, error) {
 
 // sources moves sources into the directory.
 func (i *installer) sources(m *Manifest) error {
-	return i.installMissing(m, Source, "sources", func(f File) bool {
-		_, err := i.dir.Source(f.key())
-		return err == nil
-	})
+	return i.installMissing(m, Source, "sources", func(f File) bool { return i.has(shader.Digest{}, f) })
+}
+
+// has reports whether the directory itself, not one upstream of it, has a sound file of a driver.
+func (i *installer) has(of shader.Digest, f File) bool {
+	data, err := i.readRegular(f.Path)
+	return err == nil && binary.CheckFile(of, f.Path, data) == nil
 }
 
 // installMissing moves the files of a kind below a folder into the directory, except
