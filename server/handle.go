@@ -134,12 +134,21 @@ func decoded[M any, P interface {
 	if err := wire.Decode(t.body, m); err != nil {
 		return nil, err
 	}
-	if kind, makes := made[t.header.Type]; makes {
+	kind, makes := made[t.header.Type]
+	if !makes {
+		return perform(t, m)
+	}
+	admitted := func() (wire.Message, error) {
 		if err := t.s.objects.admit(kind, t.makes()); err != nil {
 			return nil, err
 		}
+		return perform(t, m)
 	}
-	return perform(t, m)
+	reply, err := admitted()
+	if err != nil && asReply(err, wire.CodeInvalid).Code == wire.CodeQuota && t.s.objects.settle(t.context()) {
+		return admitted()
+	}
+	return reply, err
 }
 
 // drop releases an object.

@@ -22,7 +22,7 @@ type running struct {
 	pending local.Pending
 	entered bool                  // the session's pace and outbox count it
 	weight  int64                 // of its turn
-	large   int64                 // bytes of large operands that are copied: see moveLarge
+	large   int64                 // bytes of large operands that are copied, and of lists: see takeLarge
 	start   time.Duration         // of its submission, since the server's
 	unread  int                   // bytes that the outbox expects
 	in, out int                   // bytes that are copied, and take room in the executor
@@ -158,6 +158,7 @@ func (s *session) submitLocked(ctx context.Context, r *running) error {
 	}
 	err := r.pending.Start(ctx)
 	if err == nil { // the check of a job is no work of the GPU
+		s.objects.begin()
 		s.server.watch.begin(onGPU)
 	}
 	return err
@@ -232,6 +233,7 @@ func (s *session) completeJob(r *running) {
 	s.server.large.release(r.large)
 	r.task.out.unexpect(r.unread)
 	r.release()
+	s.objects.end()
 }
 
 // finish delivers the outputs of a job and answers it.

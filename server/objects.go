@@ -3,6 +3,8 @@
 package server
 
 import (
+	"context"
+	"sync"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
@@ -22,6 +24,19 @@ type objects struct {
 
 	// Counts for Status, which other goroutines read.
 	total, bytes atomic.Int64
+
+	mu struct { // what was released and may still be used by jobs: it counts until they are done
+		sync.Mutex
+		begun, done uint64 // jobs
+		released    []released
+		closed      chan struct{} // when released gets empty
+	}
+}
+
+// released is an object that was released when so many jobs had begun.
+type released struct {
+	object
+	begun uint64
 }
 
 // object is one of them.
@@ -36,8 +51,9 @@ func newObjects(server *Server) *objects {
 		o.all[kind] = map[uint32]object{}
 	}
 	limits := &server.options.Limits
-	o.memory = quota{what: "shared memory", limit: limits.Memory, all: &o.bytes}
-	o.device = quota{what: "buffers, textures and plans", limit: limits.Buffers, all: &o.bytes, together: server.unnamed}
+	o.memory.what, o.memory.limit, o.memory.all = "shared memory", limits.Memory, &o.bytes
+	o.device.what, o.device.limit, o.device.all = "buffers, textures and plans", limits.Buffers, &o.bytes
+	o.device.together = server.unnamed
 	return o
 }
 
@@ -83,7 +99,10 @@ func (o *objects) admit(kind wire.Kind, id uint32) error {
 	if _, taken := o.all[kind][id]; taken {
 		return reject(wire.CodeExists, "the session has a %s %d already", kindNames[kind], id)
 	}
-	if limit := int(o.server.options.Limits.Objects); len(o.all[kind]) >= limit {
+	o.mu.Lock()
+	count := len(o.all[kind]) + len(o.mu.released)
+	o.mu.Unlock()
+	if count >= int(o.server.options.Limits.Objects) {
 		return &wire.Error{Code: wire.CodeQuota, Message: "the session has as many objects of this kind as it may", Hint: "release some"}
 	}
 	return nil
@@ -95,15 +114,63 @@ func (o *objects) add(id uint32, of object) {
 	o.total.Add(1)
 }
 
-// drop ends the session's use of one object.
+// drop ends the session's use of one object: when the jobs that have begun are done.
 func (o *objects) drop(kind wire.Kind, id uint32) error {
 	of, err := o.get(kind, id)
-	if err == nil {
-		delete(o.all[kind], id)
-		o.total.Add(-1)
-		of.close(o)
+	if err != nil {
+		return err
 	}
-	return err
+	delete(o.all[kind], id)
+	o.total.Add(-1)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.mu.done == o.mu.begun {
+		of.close(o)
+		return nil
+	}
+	if o.mu.closed == nil {
+		o.mu.closed = make(chan struct{})
+	}
+	o.mu.released = append(o.mu.released, released{of, o.mu.begun})
+	return nil
+}
+
+// begin counts a job that may use objects of the session.
+func (o *objects) begin() {
+	o.mu.Lock()
+	o.mu.begun++
+	o.mu.Unlock()
+}
+
+// end counts the oldest job as done, and closes what was released before the next one.
+func (o *objects) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.done++
+	for len(o.mu.released) > 0 && o.mu.released[0].begun <= o.mu.done {
+		o.mu.released[0].close(o)
+		o.mu.released = o.mu.released[1:]
+	}
+	if len(o.mu.released) == 0 && o.mu.closed != nil {
+		close(o.mu.closed)
+		o.mu.closed = nil
+	}
+}
+
+// settle waits until what was released is closed, and returns false where nothing waits for jobs.
+func (o *objects) settle(ctx context.Context) bool {
+	o.mu.Lock()
+	closed := o.mu.closed
+	o.mu.Unlock()
+	if closed == nil {
+		return false
+	}
+	select {
+	case <-closed:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 var kindNames = [...]string{

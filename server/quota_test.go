@@ -21,10 +21,10 @@ func TestAQuotaIsNotPassed(t *testing.T) {
 	}{{60, true}, {41, false}, {math.MaxUint64, false}, {math.MaxUint64 - 59, false}, {40, true}, {1, false}, {0, true}} {
 		err := q.take(c.size)
 		if refused, ok := errors.AsType[*wire.Error](err); (err == nil) != c.fits || !c.fits && (!ok || refused.Code != wire.CodeQuota) {
-			t.Errorf("%d bytes more of %d: %v", c.size, q.used, err)
+			t.Errorf("%d bytes more of %d: %v", c.size, q.used.Load(), err)
 		}
 	}
-	if q.give(60); q.used != 40 || all.Load() != 40 {
-		t.Errorf("%d bytes are used, %d of all", q.used, all.Load())
+	if q.give(60); q.used.Load() != 40 || all.Load() != 40 {
+		t.Errorf("%d bytes are used, %d of all", q.used.Load(), all.Load())
 	}
 }

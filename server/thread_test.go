@@ -122,6 +122,36 @@ func (r *raw) affine(request uint64, id uint32) {
 	r.want(wire.TypeProgram|wire.ReplyBit, request)
 }
 
+// What a job may use counts until it is done, also when it was released: the next one that has no room
+// beside it waits.
+func TestReleasedObjectsCountUntilJobsAreDone(t *testing.T) {
+	for _, name := range []string{"", "a name"} {
+		f := serve(t, server.Options{Limits: wire.Limits{Buffers: 4096, Named: 4096}})
+		r := f.rawSession()
+		r.affine(2, 1)
+		buffer := rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Flags: wire.Create, Name: []byte(name), Size: 4096})
+		r.pipeline(3, buffer)
+		r.want(wire.TypeBuffer|wire.ReplyBit, 3)
+		free := f.busyThread()
+		r.pipeline(4, rawRequest(wire.TypeJob, validJob(16, 1)), rawRequest(wire.TypeRelease, &wire.Release{Kind: wire.KindBuffer, ID: 1}))
+		r.want(wire.TypeRelease|wire.ReplyBit, 5)
+		if name != "" {
+			r.pipeline(6, rawRequest(wire.TypeDelete, &wire.Delete{Kind: wire.KindBuffer, Name: []byte(name)}))
+			r.want(wire.TypeDelete|wire.ReplyBit, 6)
+		}
+		if s := f.Status(); s.Sessions[0].Bytes+s.NamedBytes != 4096 {
+			t.Errorf("%q: %d bytes of the session, %d of names", name, s.Sessions[0].Bytes, s.NamedBytes)
+		}
+		r.pipeline(7, buffer)
+		free()
+		for request, a := range r.answers(2) {
+			if a.Code != 0 {
+				t.Errorf("%q: request %d: %v", name, request, a)
+			}
+		}
+	}
+}
+
 // Replies do not wait for a request behind them that waits for the GPU's thread.
 func TestRepliesBeforeARequestThatWaits(t *testing.T) {
 	f := serve(t, server.Options{})

@@ -122,8 +122,10 @@ func (r *Registry[T]) Open(name string, fresh bool, size int64, create func() (T
 func (r *Registry[T]) Take(size int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if refused := r.makeRoom(size); refused != nil {
-		return refused
+	if size >= 0 { // else there is room
+		if refused := r.makeRoom(size); refused != nil {
+			return refused
+		}
 	}
 	r.mu.bytes += size
 	return nil

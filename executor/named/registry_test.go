@@ -42,6 +42,11 @@ func TestNamesAreBounded(t *testing.T) {
 	if n, _ := r.Count(); n != maxNamed {
 		t.Errorf("%d names", n)
 	}
+	r.mu.bytes, r.mu.byName["being made"] = 5, &Object[nothing]{users: 1}
+	if err := r.Take(-5); err != nil || r.mu.bytes != 0 {
+		t.Errorf("%d bytes, %v", r.mu.bytes, err)
+	}
+	delete(r.mu.byName, "being made")
 }
 
 // sized is a named object of some bytes.
