@@ -26,8 +26,8 @@ type copier struct {
 	count   int32 // location of the uniform
 }
 
-// loadCopier gets the copying kernel, for the first large job: others start sooner
-// without it. Where that fails, batches run as a whole.
+// loadCopier gets the copying kernel, beside the first large job: others start sooner
+// without it. Until it is there batches run as a whole.
 func (e *Executor) loadCopier() {
 	h, err := e.programs.Get(context.Background(), copySource().WithCheck(checkCopy(e.context)))
 	if err != nil {

@@ -136,9 +136,6 @@ func (e *Executor) release() {
 		e.pipeline.recorder.free(gl)
 		return nil
 	})
-	if e.copier != nil {
-		e.copier.Release()
-	}
 	if t := e.pipeline.timer; t != nil {
 		t.Close()
 	}
@@ -166,7 +163,10 @@ func (e *Executor) shutDown() error {
 	err := e.Drain(context.Background())
 	close(e.stop)
 	e.release()
-	e.background.Wait()
+	e.context.PollWhile(e.background.Wait)
+	if e.copier != nil {
+		e.copier.Release()
+	}
 	e.fail(errClosed)
 	if errors.Is(err, shader.ErrClosed) {
 		return nil // the context was closed first; there was nothing to wait for

@@ -60,6 +60,9 @@ func newFixtureWith(t testing.TB, o Options, c cache.Options) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if o.test.staged {
+		e.copierOnce.Do(e.loadCopier) // stages from the first job on
+	}
 	f := &fixture{e, t, context, programs}
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil && !f.mayFail() {

@@ -39,6 +39,7 @@ func copyWords(c *glctx.Context, programs *cache.Cache) error {
 	if err != nil {
 		return err
 	}
+	e.copierOnce.Do(e.loadCopier)
 	ctx := context.Background()
 	twice, err := programs.Get(ctx, shader.MustSource("twice", `
 layout(local_size_x = 64) in;

@@ -529,6 +529,29 @@ func TestLargeJobs(t *testing.T) {
 	}
 }
 
+// The first large job does not wait for the copying kernel, which may wait for others' compiles.
+func TestTheFirstLargeJobDoesNotWait(t *testing.T) {
+	f := newFixture(t, Options{SlotBytes: 1 << 20})
+	f.staged = true
+	k := newTask(f.affine(), 1, 1<<17)
+	free := make(chan struct{})
+	f.context.Post(func(*glctx.GL) { <-free })
+	submitted := make(chan error, 1)
+	k.pending = new(Pending)
+	go func() { submitted <- f.SubmitInto(t.Context(), &k.job, k.pending) }()
+	select {
+	case err := <-submitted:
+		submitted <- err
+	case <-time.After(20 * time.Second):
+		t.Error("the job waits")
+	}
+	close(free)
+	if err := <-submitted; err != nil {
+		t.Fatal(err)
+	}
+	f.finish(k)
+}
+
 // TestStagesWithoutInputsOrOutputs runs jobs with and without inputs and outputs in
 // one stream.
 func TestStagesWithoutInputsOrOutputs(t *testing.T) {

@@ -64,7 +64,7 @@ func (e *Executor) submitJob(ctx context.Context, j *job.Job, p *Pending, task u
 	}
 	defer e.hostAccess.end()
 	if e.staged && (l.upBytes+l.downBytes >= largeBytes || e.options.test.staged) {
-		e.copierOnce.Do(e.loadCopier)
+		e.copierOnce.Do(func() { e.background.Go(e.loadCopier) }) // it may wait for compiles of others
 	}
 	b, index, up, err := e.reserve(ctx, j, l, task)
 	if err != nil {

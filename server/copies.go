@@ -94,11 +94,10 @@ func (s *Server) awaitThread(ctx context.Context, always bool) error {
 		return nil
 	}
 	for range 3 { // a compile is several calls, and more than one client may have one
-		compiles := make(chan bool, 1)
-		s.context.Post(func(*glctx.GL) { compiles <- s.context.Compiling() })
+		look := s.nextLook()
 		select {
-		case again := <-compiles:
-			if !again {
+		case <-look.done:
+			if !look.compiles {
 				return nil
 			}
 		case <-ctx.Done():
@@ -106,6 +105,30 @@ func (s *Server) awaitThread(ctx context.Context, always bool) error {
 		}
 	}
 	return nil
+}
+
+// look is a callback of the GPU's thread, which sees whether a program compiles.
+type look struct {
+	done     chan struct{}
+	compiles bool
+}
+
+// nextLook returns the look that has not begun: one for all who wait, since they may go before it does.
+func (s *Server) nextLook() *look {
+	s.looks.Lock()
+	defer s.looks.Unlock()
+	if s.looks.next == nil {
+		l := &look{done: make(chan struct{})}
+		s.looks.next = l
+		s.context.Post(func(*glctx.GL) {
+			s.looks.Lock()
+			s.looks.next = nil
+			s.looks.Unlock()
+			l.compiles = s.context.Compiling()
+			close(l.done)
+		})
+	}
+	return s.looks.next
 }
 
 // side is what a copy or a run reads or writes: a range of memory of the device, or bytes of the client.
@@ -155,6 +178,9 @@ func (s *session) copyBuffers(t *task, m *wire.Copy) error {
 		return reject(wire.CodeInvalid, "%d bytes cannot be copied to %d", from.size, to.size)
 	}
 	if to.buffer == nil {
+		if m.Check {
+			return reject(wire.CodeInvalid, "what is copied to the client has no version to check")
+		}
 		return s.inTurn(t, to.size, from.buffer.RLock, from.buffer.RUnlock, func() (reply wire.CopyReply, err error) {
 			if m.To.Place == wire.PlaceInline {
 				reply.Data = to.data

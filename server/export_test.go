@@ -48,3 +48,9 @@ func (s *Server) TakeTurns(ctx context.Context) (release func(), err error) {
 	weight, err := s.turns.acquire(ctx, int(s.turns.capacity-s.turns.least), 0)
 	return func() { s.turns.release(weight) }, err
 }
+
+// Look returns the look at the GPU's thread that has not begun, and what is closed when it is over.
+func (s *Server) Look() (any, <-chan struct{}) {
+	l := s.nextLook()
+	return l, l.done
+}

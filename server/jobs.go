@@ -213,7 +213,9 @@ func (s *session) completeJob(r *running) {
 	took := s.pace.took(r.start, time.Since(s.server.started))
 	s.pace.leave(took)
 	s.server.counts.busyNanos.Add(uint64(max(0, took)))
-	if r.pending.Spill.Delivers() {
+	if r.pending.Spill.Delivers() { // from memory of its own: it takes no room of others
+		s.server.turns.release(r.weight)
+		r.weight = 0
 		r.task.out.flush() // replies before do not wait
 		_ = s.server.awaitThread(s.ctx, true)
 	}

@@ -50,6 +50,10 @@ type Server struct {
 
 	lastDone atomic.Int64 // see pace
 
+	looks struct { // of those who wait for the GPU's thread
+		sync.Mutex
+		next *look
+	}
 	mu struct {
 		sync.Mutex
 		sessions map[*session]struct{}

@@ -5,6 +5,7 @@ package server_test
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,6 +151,77 @@ func TestReleasedObjectsCountUntilJobsAreDone(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A program that is cancelled, or whose session ends, leaves no compile in the queue of the GPU's thread
+// beside that of its session.
+func TestCancelledProgramsDoNotPileUp(t *testing.T) {
+	f := serve(t, server.Options{})
+	r := f.rawSession()
+	before := f.gpu.Context.Counters().Compiles
+	free := f.busyThread()
+	const programs = 20
+	for i := range uint64(programs) {
+		text := fmt.Sprintf("%s\n// %d", affine.Text(), i)
+		r.pipeline(10+2*i, rawRequest(wire.TypeProgram, &wire.Program{ID: 1, Form: wire.FormFinal, Name: []byte("affine"), Text: []byte(text)}))
+		time.Sleep(2 * time.Millisecond) // the compile begins, where it does
+		r.pipeline(11+2*i, rawRequest(wire.TypeCancel, &wire.Cancel{Request: 10 + 2*i}))
+		for request, a := range r.answers(2) {
+			if want := map[bool]wire.Code{true: wire.CodeCancelled}[request%2 == 0]; a.Code != want {
+				t.Errorf("request %d: %v, want %v", request, a.Code, want)
+			}
+		}
+	}
+	free()
+	r.affine(100, 1)
+	if n := f.gpu.Context.Counters().Compiles - before; n > 3 {
+		t.Errorf("%d programs were compiled of %d that were cancelled", n, programs)
+	}
+}
+
+// All who wait for the GPU's thread share what looks at it: nothing of a request that is answered stays.
+func TestWaitersShareALook(t *testing.T) {
+	f := serve(t, server.Options{})
+	free := f.busyThread()
+	look, done := f.Look()
+	if again, _ := f.Look(); again != look {
+		t.Error("a second look waits for the thread")
+	}
+	free()
+	<-done
+	if again, _ := f.Look(); again == look {
+		t.Error("a look that is over is taken again")
+	}
+}
+
+// A job that is done, whose large outputs wait for the GPU's thread, has no turn any more.
+func TestOutputsWaitWithoutATurn(t *testing.T) {
+	f := serve(t, server.Options{})
+	r := f.rawSession()
+	r.affine(2, 1)
+	var stop atomic.Bool
+	var again func(*glctx.GL)
+	again = func(*glctx.GL) {
+		time.Sleep(5 * time.Millisecond)
+		if !stop.Load() {
+			f.gpu.Context.Post(again)
+		}
+	}
+	for range 40 {
+		f.gpu.Context.Post(again)
+	}
+	defer stop.Store(true)
+	r.pipeline(3, rawRequest(wire.TypeJob, validJob(140_000, 1)))
+	eventually(t, "the job is submitted", func() bool { return f.Status().Counters.Jobs == 1 })
+	release, err := f.TakeTurns(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := f.Status().Counters.BytesOut; n > 0 {
+		t.Errorf("the turn is given back after %d bytes of outputs", n)
+	}
+	release()
+	r.want(wire.TypeJob|wire.ReplyBit, 3)
 }
 
 // Replies do not wait for a request behind them that waits for the GPU's thread.

@@ -133,10 +133,18 @@ type watched struct {
 }
 
 // Get gets a program. Where the GPU's thread has made it that is progress: that one does not compile may
-// be remembered.
+// be remembered. A compile that has begun goes on when ctx ends, and so its session waits for it: it would
+// be in no limit otherwise.
 func (w watched) Get(ctx context.Context, source *shader.Source) (h *cache.Handle, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	w.watch.begin(compiling)
-	h, err = w.Cache.Get(ctx, source)
+	h, err = w.Cache.Get(context.WithoutCancel(ctx), source)
 	w.watch.end(compiling, err == nil && h.Origin() != job.Resident)
+	if err == nil && ctx.Err() != nil {
+		h.Release()
+		return nil, ctx.Err()
+	}
 	return h, err
 }
