@@ -83,13 +83,25 @@ func TestFailuresAreBounded(t *testing.T) {
 // A log, or a text, of a MiB is not kept: 256 of them would be.
 func TestLargeFailuresAreNotKept(t *testing.T) {
 	f := newFixture(t, cache.Options{MemoryOnly: true})
-	f.dev.OnCompile = func(_ context.Context, src *shader.Source) error {
+	large := func(_ context.Context, src *shader.Source) error {
 		return &shader.CompileError{Name: src.Name(), Log: strings.Repeat("0:1: no\n", 1<<17), Source: src}
 	}
+	f.dev.OnCompile = large
 	for range 2 {
 		f.compileError(source("large"))
 	}
 	f.wantCounts(binary.Counters{CompileErrors: 2})
+
+	dir := t.TempDir()
+	for i, want := range []binary.Counters{{CompileErrors: 1}, {NegativeHits: 1}} { // on disk they are
+		f := openStart(t, dir, cache.Options{KeepCompileErrors: true})
+		f.dev.OnCompile = large
+		f.compileError(source("large"))
+		if f.wantCounts(want); t.Failed() {
+			t.Fatal("start", i)
+		}
+		f.close()
+	}
 }
 
 func TestFailuresOnDisk(t *testing.T) {

@@ -131,7 +131,7 @@ func (c *Cache) isAlwaysWrong(key shader.Key) bool {
 // the driver's log, some 10 KB.
 const (
 	maxFailures     = 256
-	maxFailureBytes = 256 << 10 // of its source and its log; larger ones are compiled again
+	maxFailureBytes = 256 << 10 // of its source and its log; larger ones are not kept
 )
 
 // addFailure counts and keeps the compile error of a flight, unless its reason may be another
@@ -144,11 +144,13 @@ func (c *Cache) addFailure(f *flight, err error) {
 		c.mu.counters.total.CompileErrors++
 	}
 	compileError, _ := errors.AsType[*shader.CompileError](err)
-	if n := len(compileError.Log) + len(f.src.Text()); n > maxFailureBytes || !stored && !compileError.BlamesSource() {
+	if !stored && !compileError.BlamesSource() {
 		return
 	}
 	src := f.src
-	c.mu.failures.Add(src.Key(), compileError)
+	if len(compileError.Log)+len(src.Text()) <= maxFailureBytes {
+		c.mu.failures.Add(src.Key(), compileError)
+	}
 	if c.options.KeepCompileErrors && !stored {
 		c.addTask(task{what: "writing a compile error", do: func() error { return c.store.PutFailure(src, compileError.Log) }})
 	}

@@ -97,6 +97,18 @@ func TestMarkOnAVolumeWithoutLocks(t *testing.T) {
 	if files, err := os.ReadDir(l.Dir); err != nil || len(files) > 0 {
 		t.Errorf("%d files, %v", len(files), err)
 	}
+	// A file that is there goes by its age.
+	for name, age := range map[string]time.Duration{"1-0": time.Minute, "2-0": 2 * time.Hour} {
+		path := filepath.Join(l.Dir, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, time.Time{}, time.Now().Add(-age))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	recovered := 0
+	err := Recover(l.Dir, time.Now(), func(Remains) error { recovered++; return nil })
+	if _, there := os.Stat(filepath.Join(l.Dir, "1-0")); err != nil || there != nil || recovered != 1 {
+		t.Errorf("%d files were recovered, %v, %v", recovered, there, err)
+	}
 }
 
 // Files of processes that run are neither read nor changed; those of processes that have

@@ -96,11 +96,12 @@ func eachAbandoned(dir, process string, flags int, now time.Time, do func(files 
 }
 
 // isAbandoned reports whether the process of a file has ended, and locks the file where
-// the system has locks. Where it has none, a file counts as abandoned an hour after the
-// last write.
+// the system and the volume have locks. Where they have none, a file counts as abandoned an hour
+// after the last write.
 func isAbandoned(f *os.File, now time.Time) bool {
-	if osfile.HasLocks {
-		return osfile.TryLock(f, true) == nil
+	err := tryLock(f, true)
+	if osfile.HasLocks && (err == nil || errors.Is(err, osfile.ErrLocked)) {
+		return err == nil
 	}
 	info, err := f.Stat()
 	return err == nil && now.Sub(info.ModTime()) > time.Hour
