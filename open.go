@@ -390,7 +390,8 @@ func newTrier(context *glctx.Context, o Options) cache.Trier {
 	return &isolate.Trier{Dir: dir, Command: t.command}
 }
 
-// command returns a command that starts the child. It has no arguments: they are for main.
+// command returns a command that starts the child. Its argument says that it is one: those of the parent
+// are for main.
 func (t trialProcess) command() (*exec.Cmd, error) {
 	value, err := json.Marshal(t)
 	if err != nil {
