@@ -93,11 +93,14 @@ func (s *Server) awaitThread(ctx context.Context, always bool) error {
 	if !always && !s.context.Compiling() && s.executor.Queued() == 0 {
 		return nil
 	}
-	for range 3 { // a compile is several calls, and more than one client may have one
+	s.looks.Lock()
+	before := s.looks.made
+	s.looks.Unlock()
+	for range 4 { // a compile is several calls, and more than one client may have one
 		look := s.nextLook()
 		select {
 		case <-look.done:
-			if !look.compiles {
+			if look.number > before && !look.compiles { // else others may be behind it and before the caller
 				return nil
 			}
 		case <-ctx.Done():
@@ -109,16 +112,18 @@ func (s *Server) awaitThread(ctx context.Context, always bool) error {
 
 // look is a callback of the GPU's thread, which sees whether a program compiles.
 type look struct {
+	number   uint64
 	done     chan struct{}
 	compiles bool
 }
 
-// nextLook returns the look that has not begun: one for all who wait, since they may go before it does.
+// nextLook returns the look that has not begun: all who wait share it, as they may go before it begins.
 func (s *Server) nextLook() *look {
 	s.looks.Lock()
 	defer s.looks.Unlock()
 	if s.looks.next == nil {
-		l := &look{done: make(chan struct{})}
+		s.looks.made++
+		l := &look{number: s.looks.made, done: make(chan struct{})}
 		s.looks.next = l
 		s.context.Post(func(*glctx.GL) {
 			s.looks.Lock()

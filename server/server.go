@@ -53,6 +53,7 @@ type Server struct {
 	looks struct { // of those who wait for the GPU's thread
 		sync.Mutex
 		next *look
+		made uint64
 	}
 	mu struct {
 		sync.Mutex
