@@ -19,6 +19,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/fleet"
 	"github.com/shadercache/shadercache/fleet/pack"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -117,6 +118,34 @@ func TestPacksThatFit(t *testing.T) {
 		if got != want || total != sum || (err != nil) != (len(fits) < len(packs)) {
 			t.Errorf("%v: packs %q of %d bytes, want %q: %v", sizes, got, total, want, err)
 		}
+	}
+}
+
+// A pull leaves half of the free space: a pack that needs more is not asked for.
+func TestPullLeavesFreeSpace(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	free, known := osfile.FreeBytes(s.victim.Path())
+	if most := int64(4 << 40); !known || free/2 >= most {
+		t.Skipf("%d bytes are free: a head has not so many", free)
+	}
+	h := s.head()
+	h.Sequence++
+	s.addPacks(&h, 1)
+	h.Packs[0].Unpacked = min(free/4*3, 4<<40)
+	s.setHead(h)
+	s.store.requests()
+	o := reader(s.url)
+	o.MaxBytes = 1 << 50
+	c := &clock{time.Now()}
+	if r := begin(t, s.victim, o, c); r.Outcome != fleet.Failed || r.Pull.Packs != 1 || !strings.Contains(r.Err.Error(), "half of the free space") {
+		t.Errorf("%+v", r)
+	}
+	if asked := s.store.requests(); slices.Contains(asked, "GET "+fleet.PackName(mesaDriver.Digest(), h.Packs[0].SHA256)) {
+		t.Errorf("%q", asked)
+	}
+	if r := begin(t, s.victim, o, c); r.Outcome != fleet.BreakerOn {
+		t.Errorf("the next start: %+v", r)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/fleet/pack"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -243,7 +244,7 @@ func (o Options) fit(packs []Pack, room int64) (fits []Pack, total int64, err er
 		fits, total, room = append(fits, p), total+p.Size, room-p.Unpacked
 	}
 	if n := len(packs) - len(fits); n > 0 {
-		err = fmt.Errorf("%d of %d packs have, or unpack to, more bytes than the limit is: %d for one pull; the next one has it for the others, or more by --max-bytes", n, len(packs), o.MaxBytes)
+		err = fmt.Errorf("%d of %d packs have, or unpack to, more bytes than the limit is: %d for one pull, or half of the free space; the next one has it for the others, or more by --max-bytes", n, len(packs), o.MaxBytes)
 	}
 	return fits, total, err
 }
@@ -258,6 +259,9 @@ func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (
 	job.forgotten = r.state.driver(h.Fingerprint).Forgotten
 	r.noteCovered(h, missing)
 	report.Present = len(h.Packs) - len(missing)
+	if free, known := osfile.FreeBytes(r.dir.Path()); known {
+		job.bounds.room = min(job.bounds.room, free/2)
+	}
 	fits, total, large := r.options.fit(missing, job.bounds.room)
 	if large != nil {
 		large = refuse(classDamaged, "%v", large)

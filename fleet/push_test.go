@@ -280,20 +280,23 @@ func TestPackThatIsNotKept(t *testing.T) {
 	}
 }
 
+// addPacks adds packs of one file each to a head that is not written.
+func (s *scene) addPacks(h *fleet.Head, n int) {
+	for n := range n {
+		data := handmade(s, fmt.Sprintf("driver/mesa/mesa_shader_cache/aa/%038x", n), fmt.Appendf(nil, "code %d", n))
+		p := fleet.Pack{SHA256: sha256.Sum256(data), Size: int64(len(data)), Unpacked: 1 << 10, DriverFiles: 1}
+		s.setObject(fleet.PackName(mesaDriver.Digest(), p.SHA256), data)
+		h.Packs = append(h.Packs, p)
+	}
+}
+
 // A head that would be larger than readers take is not written.
 func TestHeadThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	h := s.head()
 	h.Sequence++
-	for n := range 15 {
-		d := openDir(t)
-		put(t, d, mesaDriver, 100+n)
-		data := exported(t, d)
-		p := fleet.Pack{SHA256: sha256.Sum256(data), Size: int64(len(data)), Unpacked: 1 << 20}
-		s.store.objects[fleet.PackName(mesaDriver.Digest(), p.SHA256)] = memoryObject{data: data, tag: "pack"}
-		h.Packs = append(h.Packs, p)
-	}
+	s.addPacks(&h, 15)
 	n := 0
 	for left := 1 << 20; left > 100; left = 191<<10 - len(fleet.EncodeHead(h, nil)) {
 		for range min(left/80, 1000) {
