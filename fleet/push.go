@@ -46,7 +46,7 @@ type PushReport struct {
 // they are requested, and no program in quarantine. Where nothing is new it writes nothing.
 // A push that is interrupted leaves the old head, or the new one; a pack that no head
 // lists is deleted by Prune. Push does not consult the mode and the breaker. A head that
-// is refused is not changed: the error matches ErrRefused.
+// is refused is not changed, and holds up no other driver: the error matches ErrRefused.
 func (r *Remote) Push(ctx context.Context, o PushOptions) (report PushReport, err error) {
 	ctx, end := r.begin(ctx, "push to", &err)
 	defer end()
@@ -60,7 +60,7 @@ func (r *Remote) Push(ctx context.Context, o PushOptions) (report PushReport, er
 	if len(infos) == 0 && r.dir.DriverBytes() > 0 {
 		return report, errors.New("the cache has machine code and no program, which would name the driver: Identify of its Store does (hint: shadercache push, where OpenGL works)")
 	}
-	var nameless error
+	var nameless, refused error
 	pushed := 0
 	for _, info := range infos {
 		if len(o.Fingerprints) > 0 && !slices.Contains(o.Fingerprints, info.Digest) {
@@ -72,13 +72,20 @@ func (r *Remote) Push(ctx context.Context, o PushOptions) (report PushReport, er
 		}
 		pushed++
 		p := pusher{r: r, options: o, driver: info.Fingerprint, of: info.Digest, report: &report}
-		if err := p.run(ctx); err != nil {
+		switch err := p.run(ctx); {
+		case errors.Is(err, ErrRefused):
+			refused = errors.Join(refused, err)
+			continue
+		case err != nil:
 			return report, err
 		}
 		if err := ignoreMissing(r.compactMany(ctx, info.Digest)); err != nil {
 			r.warn("packs were not compacted; the next push does it", err)
 		}
 		r.endLease(info.Digest)
+	}
+	if refused != nil {
+		return report, errors.Join(refused, nameless)
 	}
 	r.succeed()
 	if len(o.Fingerprints) > 0 || pushed == 0 {

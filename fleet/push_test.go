@@ -290,6 +290,23 @@ func (s *scene) addPacks(h *fleet.Head, n int) {
 	}
 }
 
+// A driver whose head is refused holds up no other.
+func TestPushBesideARefusedHead(t *testing.T) {
+	t.Parallel()
+	for _, refused := range []binary.Fingerprint{mesaDriver, nvidiaDriver} { // one of them is the first
+		s := newScene(t)
+		put(t, s.writer, nvidiaDriver, 3)
+		push(t, s.writer, writer(s.url))
+		s.setObject(fleet.HeadName(refused.Digest()), []byte("nothing of ours"))
+		put(t, s.writer, mesaDriver, 4)
+		put(t, s.writer, nvidiaDriver, 4)
+		report, err := open(t, s.writer, writer(s.url)).Push(t.Context(), fleet.PushOptions{})
+		if !errors.Is(err, fleet.ErrRefused) || !strings.Contains(err.Error(), refused.Digest().Short()) || report.Heads != 1 || report.Programs != 1 {
+			t.Errorf("%s: %+v, %v", refused.Vendor, report, err)
+		}
+	}
+}
+
 // A head that would be larger than readers take is not written.
 func TestHeadThatIsTooLarge(t *testing.T) {
 	t.Parallel()
