@@ -196,6 +196,12 @@ func (p *pusher) attempt(ctx context.Context) error {
 		p.r.state.putItems(p.of, made.SHA256, made.items)
 		return p.dropLost(ctx, old, &head)
 	}
+	if len(head.Packs) == maxPacks {
+		compacted, err := p.r.compact(ctx, p.of, smallPacks)
+		if err != nil || compacted.Heads > 0 {
+			return cmp.Or(err, ErrChanged)
+		}
+	}
 	old.Packs = head.Packs // without those that are lost: a new one may have the bytes of such a one
 	if err := p.upload(ctx, made); err != nil {
 		return err

@@ -290,6 +290,24 @@ func (s *scene) addPacks(h *fleet.Head, n int) {
 	}
 }
 
+// A head that has as many packs as readers take is compacted by a push, which adds its own then.
+func TestPushToAFullHead(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	h := s.head()
+	h.Sequence++
+	s.addPacks(&h, 255)
+	s.setHead(h)
+	put(t, s.writer, mesaDriver, 3)
+	if report := push(t, s.writer, writer(s.url)); report.Programs != 1 {
+		t.Errorf("%+v", report)
+	}
+	if r := pull(t, s.victim, reader(s.url), mesaDriver); r.Packs > 8 || r.DriverFiles != 3+255 {
+		t.Errorf("%+v", r)
+	}
+	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
+}
+
 // A driver whose head is refused holds up no other.
 func TestPushBesideARefusedHead(t *testing.T) {
 	t.Parallel()
