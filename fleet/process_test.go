@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -78,7 +79,9 @@ func init() {
 		below.Scheme = "file"
 		b, err := fleet.OpenerOf("file")(&below, o)
 		at, _ := strconv.Atoi(os.Getenv("REMOTE_TEST_KILL_AT"))
-		return &killing{Backend: b, at: at}, err
+		k := &killing{Backend: b}
+		k.left.Store(int64(at))
+		return k, err
 	})
 }
 
@@ -86,11 +89,11 @@ func init() {
 // bytes of one.
 type killing struct {
 	fleet.Backend
-	at int
+	left atomic.Int64 // steps
 }
 
 func (k *killing) step() {
-	if k.at--; k.at == 0 {
+	if k.left.Add(-1) == 0 {
 		die()
 	}
 }

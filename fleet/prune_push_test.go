@@ -161,6 +161,24 @@ func TestCompactedPackDeletedBeforeItsHeadIsWritten(t *testing.T) {
 	}
 }
 
+// A pack that a push took for lost, as its store did not have it for a moment, stays for a day.
+func TestPruneKeepsWhatAPushTookForLost(t *testing.T) {
+	t.Parallel()
+	s, prune := pruned(t, true, true)
+	first := s.head().Packs[0]
+	s.store.failPacks(fleet.ErrNotFound, first)
+	put(t, s.writer, mesaDriver, 3)
+	push(t, s.writer, writer(s.url))
+	s.store.get = nil
+	if h := s.head(); len(h.Packs) != 1 || h.Packs[0].SHA256 == first.SHA256 {
+		t.Fatalf("%+v", h)
+	}
+	must(t, prune())
+	if _, kept := s.store.copyObjects()[fleet.PackName(mesaDriver.Digest(), first.SHA256)]; !kept {
+		t.Error("it was deleted")
+	}
+}
+
 // A pack that no head lists is that of a push under way for a day, and for ever where the store
 // does not tell its age.
 func TestPruneKeepsYoungPacks(t *testing.T) {

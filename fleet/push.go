@@ -11,7 +11,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache/mesa"
@@ -295,30 +298,38 @@ func (r *Remote) claimedHead(object small, of shader.Digest) *Head {
 // known returns what the packs of a head have, and what must not be pushed. It takes packs
 // that are lost or damaged out of the head, so that their programs are pushed again.
 func (p *pusher) known(ctx context.Context, h *Head) (map[pack.Item]struct{}, error) {
-	known := map[pack.Item]struct{}{}
-	valid := []Pack{}
+	known, lost := map[pack.Item]struct{}{}, map[shader.Digest]bool{}
+	var mu sync.Mutex
+	asking, asked := errgroup.WithContext(ctx)
+	asking.SetLimit(parallelPacks)
 	for _, listed := range h.Packs {
-		items, err := p.r.packItems(ctx, h, listed)
-		if errors.Is(err, pack.ErrNewer) {
-			return nil, fmt.Errorf("others can read it: update shadercache here: %w", err)
-		}
-		if isLost(err) { // once may be the network's fault, or that of a server that starts anew
-			_ = pause(ctx, time.Second/10)
-			items, err = p.r.packItems(ctx, h, listed)
-		}
-		if isLost(err) {
-			p.r.warn("a pack of the head is lost or damaged, and is replaced", err)
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		valid = append(valid, listed)
-		for _, i := range items {
-			known[i] = struct{}{}
-		}
+		asking.Go(func() error {
+			items, err := p.r.packItems(asked, h, listed)
+			if isLost(err) { // once may be the network's fault, or that of a server that starts anew
+				_ = pause(asked, time.Second/10)
+				items, err = p.r.packItems(asked, h, listed)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case errors.Is(err, pack.ErrNewer):
+				return fmt.Errorf("others can read it: update shadercache here: %w", err)
+			case isLost(err):
+				p.r.warn("a pack of the head is lost or damaged, and is replaced", err)
+				lost[listed.SHA256] = true
+				return nil
+			case err == nil:
+				for _, i := range items {
+					known[i] = struct{}{}
+				}
+			}
+			return err
+		})
 	}
-	h.Packs = valid
+	if err := asking.Wait(); err != nil {
+		return nil, err
+	}
+	h.retire(p.r.now(), func(listed Pack) bool { return lost[listed.SHA256] })
 	return known, p.addUnwanted(known)
 }
 

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/fleet"
@@ -306,6 +308,30 @@ func TestPushToAFullHead(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	wantPrograms(t, s.victim, mesaDriver, 1, 2, 3)
+}
+
+// What a process compiled is pushed within the second of Close, however many packs there are.
+func TestPushBesideManyPacks(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	h := s.head()
+	h.Sequence++
+	s.addPacks(&h, 23)
+	s.setHead(h)
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	real := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		r, err := fleet.Open(s.victim, writer(s.url))
+		must(t, err)
+		fleet.SetClock(r, func() time.Time { return real }) // that of the bubble is decades behind
+		r.Start(t.Context(), mesaDriver)
+		put(t, s.victim, mesaDriver, 3)
+		s.store.setAsking(func(string) { time.Sleep(40 * time.Millisecond) })
+		must(t, r.Close())
+	})
+	s.store.setAsking(nil)
+	s.victim = openDir(t)
+	s.wantPushed(1, 2, 3)
 }
 
 // A driver whose head is refused holds up no other.
