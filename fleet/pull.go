@@ -253,7 +253,7 @@ func (o Options) fit(packs []Pack, room int64) (fits []Pack, total int64, err er
 func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (report PullReport, err error) {
 	h := head.Head
 	missing := r.lacks(h, job.again)
-	if len(missing) > 0 && !holds(r.dir, h.Driver) { // it does once one is installed: a next pull has to know which are
+	if len(missing) > 0 && !r.keeps(h) { // it does once one is installed: a next pull has to know which are
 		r.note(r.state.updateDriver(h.Fingerprint, (*driverState).forgetPacks))
 	}
 	job.forgotten = r.state.driver(h.Fingerprint).Forgotten
@@ -334,11 +334,18 @@ func (r *Remote) installKept(ctx context.Context, h *Head, p Pack, body *partial
 
 // lacks returns the packs of a head that are not installed.
 func (r *Remote) lacks(h *Head, again bool) []Pack {
-	if again || !holds(r.dir, h.Driver) {
+	if again || !r.keeps(h) {
 		return h.Packs
 	}
 	s := r.state.driver(h.Fingerprint)
 	return slices.DeleteFunc(slices.Clone(h.Packs), s.has)
+}
+
+// keeps reports whether the directory has what was installed. What was not synced before the system
+// started anew may be empty files, which no driver replaces.
+func (r *Remote) keeps(h *Head) bool {
+	unsynced := r.state.driver(h.Fingerprint).Unsynced
+	return holds(r.dir, h.Driver) && (unsynced.IsZero() || unsynced.After(r.now().Add(-osfile.Uptime())))
 }
 
 // noteCovered remembers the packs that only replace installed ones.
@@ -368,6 +375,9 @@ func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reade
 	for errors.Is(err, pack.ErrBusy) && ctx.Err() == nil {
 		time.Sleep(lockPoll)
 		report, err = r.importPack(h, p, from, r.dir, o)
+	}
+	if err == nil && job.unrecorded {
+		err = r.state.updateDriver(h.Fingerprint, func(s *driverState) { s.Unsynced = r.now() })
 	}
 	if err != nil {
 		return report, err

@@ -10,6 +10,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -234,9 +235,22 @@ func (j *startJob) run(background context.Context) {
 	j.pull(background)
 	close(j.done)
 	j.finish(background)
-	if j.report.Pull.Programs > 0 {
-		j.r.note(j.record())
+	if j.report.Pull.Packs > 0 {
+		j.r.note(errors.Join(j.sync(), j.record()))
 	}
+}
+
+// sync has what was installed reach the disk.
+func (j *startJob) sync() error {
+	began := j.r.now()
+	if err := osfile.SyncVolume(j.r.dir.Path()); err != nil {
+		return err
+	}
+	return j.r.state.updateDriver(j.of, func(s *driverState) {
+		if !s.Unsynced.After(began) { // another process may have installed more since
+			s.Unsynced = time.Time{}
+		}
+	})
 }
 
 // record adds the installed programs to the index of their store.

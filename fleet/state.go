@@ -68,6 +68,7 @@ type driverState struct {
 	Head      shader.Digest   `json:"head"`                // of the bytes of that head
 	Before    *uint64         `json:"before"`              // that head was written here without compare-and-swap, after this number; nil: it was read
 	Packs     []shader.Digest `json:"packs"`               // installed, or made here
+	Unsynced  time.Time       `json:"unsynced,omitzero"`   // since when files of them may not be on the disk; zero: they are
 	Forgotten uint64          `json:"forgotten,omitempty"` // how often they were forgotten: see markInstalled
 	Checked   time.Time       `json:"checked"`             // the last answer of the remote
 	Missing   bool            `json:"missing"`             // that answer: there is no head
@@ -87,7 +88,9 @@ func (s *driverState) has(p Pack) bool {
 
 func (s *driverState) hasDigest(d shader.Digest) bool { return slices.Contains(s.Packs, d) }
 
-func (s *driverState) forgetPacks() { s.Packs, s.Forgotten = nil, s.Forgotten+1 }
+func (s *driverState) forgetPacks() {
+	s.Packs, s.Unsynced, s.Forgotten = nil, time.Time{}, s.Forgotten+1
+}
 
 // content returns what a file has: nothing where there is none, or that has more bytes than limit.
 func (d stateDir) content(name string, limit int64) ([]byte, error) {

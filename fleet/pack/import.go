@@ -37,7 +37,7 @@ type ImportOptions struct {
 	Expect *Expected
 	// Unrecorded leaves the programs out of the indexes, and syncs NVIDIA's slots only: it
 	// is for a start that waits. The next Record of each store adds the programs. A power
-	// cut within seconds may leave files of the import that are found damaged later.
+	// cut may leave empty files, until the caller has synced the volume.
 	Unrecorded bool
 	// Merge merges NVIDIA's slots, after new ones were added. Default: drivercache.Merge,
 	// which does nothing while a process uses the directory.

@@ -102,7 +102,7 @@ func (u *unpacker) commit(selected *Manifest) (err error) {
 
 // sync has the files reach the disk: after a power cut, files that were renamed and not
 // synced are empty. Of an import that a start waits for that is done for NVIDIA's slots
-// only: all other files are checked when they are read.
+// only, which are merged at once: the start does it for all files later.
 func (u *unpacker) sync(m *Manifest) error {
 	if !u.options.Unrecorded {
 		return osfile.SyncVolume(filepath.Join(u.root.Name(), stagingNew))

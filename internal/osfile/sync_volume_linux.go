@@ -3,6 +3,7 @@ package osfile
 import (
 	"errors"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,4 +16,11 @@ func SyncVolume(dir string) error {
 		return err
 	}
 	return errors.Join(os.NewSyscallError("syncfs", unix.Syncfs(int(d.Fd()))), d.Close())
+}
+
+// Uptime returns the time since the system started.
+func Uptime() time.Duration {
+	var info unix.Sysinfo_t
+	_ = unix.Sysinfo(&info)
+	return time.Duration(info.Uptime) * time.Second
 }
