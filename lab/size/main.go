@@ -27,10 +27,10 @@ var budgets = []struct {
 	most int
 	of   func(*tree) int
 }{
-	{"lines of code of the product", 68_090, func(t *tree) int { return t.lines(product) }},      // [64000]
-	{"  of its core", 23_770, func(t *tree) int { return t.lines(core) }},                        // [24000]
+	{"lines of code of the product", 68_290, func(t *tree) int { return t.lines(product) }},      // [64000]
+	{"  of its core", 23_800, func(t *tree) int { return t.lines(core) }},                        // [24000]
 	{"  of cmd/", 12_540, func(t *tree) int { return t.lines(below("cmd")) }},                    // [9000]
-	{"  of internal/", 540, func(t *tree) int { return t.lines(below("internal")) }},             //
+	{"  of internal/", 550, func(t *tree) int { return t.lines(below("internal")) }},             //
 	{"lines of code of lab/", 15000, func(t *tree) int { return t.lines(below("lab")) }},         //
 	{"public names", 942, func(t *tree) int { return t.names }},                                  // [1000]
 	{"folders and files at the top", 40, func(t *tree) int { return t.atTop }},                   //
