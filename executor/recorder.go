@@ -148,19 +148,16 @@ func (r *recorder) commands(gl *glctx.GL, b *batch, inputs, outputs glctx.Buffer
 		}
 		last = c
 		if i+1 == len(b.commands) || b.commands[i+1].job != c.job {
-			r.endJob(gl, b, c.job)
+			r.endJob(gl, b)
 		}
 	}
 	r.unbindSamplers(gl)
 }
 
-// jobsOfMark are those of a batch behind which there is a fence where they are thought to be short.
-const jobsOfMark = 8
-
 // endJob is called behind the commands of a job: a software driver has run them.
-func (r *recorder) endJob(gl *glctx.GL, b *batch, job int) {
+func (r *recorder) endJob(gl *glctx.GL, b *batch) {
 	r.e.ran()
-	if b.marked || (job+1)%jobsOfMark == 0 {
+	if b.marked {
 		b.marks = append(b.marks, gl.NewFence())
 	}
 }

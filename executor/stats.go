@@ -22,7 +22,7 @@ type Stats struct {
 type counts struct {
 	jobs, completed, passed, blocked, moved, stages, barriers, polls, sleeps, timeouts atomic.Uint64
 
-	gpuNanos atomic.Int64
+	gpuNanos, unseen atomic.Int64
 }
 
 // Queued returns the number of jobs that were submitted and that the GPU has not finished.
@@ -34,8 +34,10 @@ func (e *Executor) Queued() int {
 
 // Progress returns a number that grows, beside the jobs that complete, with each that the GPU has
 // finished of several that complete together, and with all that a software driver has done: jobs,
-// memory and copies.
-func (e *Executor) Progress() uint64 { return e.counts.passed.Load() }
+// memory and copies. And how many jobs the GPU has whose end is seen with that of another one alone.
+func (e *Executor) Progress() (passed uint64, unseen int) {
+	return e.counts.passed.Load(), int(e.counts.unseen.Load())
+}
 
 // ran counts what has just been done on the GL thread, which a kernel of a software driver would hold.
 func (e *Executor) ran() {

@@ -20,8 +20,8 @@ import (
 type watchdog struct {
 	hang, compile time.Duration
 	lost          func(reason string)
-	isCompiling   func() bool   // also for a request that has ended
-	passed        func() uint64 // grows with progress within what ends together
+	isCompiling   func() bool          // also for a request that has ended
+	passed        func() (uint64, int) // see executor.Executor.Progress
 
 	mu struct {
 		sync.Mutex
@@ -49,11 +49,15 @@ const (
 // looks is the number of checks in the hang time.
 const looks = 16
 
+// jobsOfHang are so many short jobs that may have turned long that each has its part of the hang time
+// where the GPU has them at once.
+const jobsOfHang = 32
+
 // pauseTime is how late a check runs in a process that was paused, as by SIGSTOP or a freezer:
 // what the GPU did meanwhile was not seen.
 const pauseTime = time.Second
 
-func newWatchdog(hang, compile time.Duration, isCompiling func() bool, passed func() uint64, lost func(string)) *watchdog {
+func newWatchdog(hang, compile time.Duration, isCompiling func() bool, passed func() (uint64, int), lost func(string)) *watchdog {
 	return &watchdog{hang: hang, compile: compile, isCompiling: isCompiling, passed: passed, lost: lost}
 }
 
@@ -82,7 +86,8 @@ func (w *watchdog) end(kind work, done bool) {
 
 // advance counts progress. mu is held.
 func (w *watchdog) advance() {
-	w.mu.progress, w.mu.compiled, w.mu.passed = time.Now(), 0, w.passed()
+	w.mu.passed, _ = w.passed()
+	w.mu.progress, w.mu.compiled = time.Now(), 0
 	w.mu.checked = w.mu.progress
 }
 
@@ -94,7 +99,8 @@ func (w *watchdog) check() {
 	if w.mu.stopped || w.mu.working == [kindsOfWork]int{} {
 		return
 	}
-	if w.passed() != w.mu.passed || time.Since(w.mu.due) > pauseTime {
+	passed, unseen := w.passed()
+	if passed != w.mu.passed || time.Since(w.mu.due) > pauseTime {
 		w.advance()
 	}
 	// Beside other work, a program that is not compiled waits for the GPU's thread as that does.
@@ -103,7 +109,8 @@ func (w *watchdog) check() {
 		w.mu.compiled += now.Sub(w.mu.checked)
 	}
 	w.mu.checked = now
-	waited, limit := now.Sub(w.mu.progress), min(w.hang+w.mu.compiled, max(w.compile, w.hang))
+	hang := w.hang + w.hang*time.Duration(unseen)/jobsOfHang
+	waited, limit := now.Sub(w.mu.progress), min(hang+w.mu.compiled, max(w.compile, hang))
 	if waited >= limit {
 		w.mu.stopped = true
 		go w.lost(fmt.Sprintf("nothing on the GPU completed for %v: a kernel does not end, or the driver hangs", limit))

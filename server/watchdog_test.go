@@ -16,6 +16,8 @@ func TestWhatIsProgress(t *testing.T) {
 	// done is compiled meanwhile.
 	var compiles atomic.Bool
 	var passed atomic.Uint64
+	var unseen atomic.Int64
+	progress := func() (uint64, int) { return passed.Load(), int(unseen.Load()) }
 	every := func(w *watchdog, n int, pause, takes time.Duration, kind work, done bool) {
 		for range n {
 			time.Sleep(pause)
@@ -66,12 +68,20 @@ func TestWhatIsProgress(t *testing.T) {
 			}
 			w.end(onGPU, true)
 		}},
+		"jobs that end together, one of which does not": {2 * hang, func(w *watchdog) { unseen.Store(jobsOfHang); w.begin(onGPU) }},
+		"jobs that turn long together": {0, func(w *watchdog) {
+			unseen.Store(30)
+			w.begin(onGPU)
+			time.Sleep(31 * 350 * time.Millisecond)
+			w.end(onGPU, true)
+		}},
 		"nothing": {0, func(w *watchdog) { every(w, 9, time.Hour, time.Second, onGPU, true) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start, after := time.Now(), atomic.Int64{}
-				w := newWatchdog(hang, compile, compiles.Load, passed.Load, func(string) { after.Store(int64(time.Since(start))) })
+				w := newWatchdog(hang, compile, compiles.Load, progress, func(string) { after.Store(int64(time.Since(start))) })
+				unseen.Store(0)
 				c.do(w)
 				time.Sleep(2 * compile)
 				w.stop()
@@ -91,7 +101,7 @@ func TestProgramsOfRequestsThatEnded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start, after := time.Now(), atomic.Int64{}
 			isCompiling := func() bool { return time.Since(start) < compiles }
-			w := newWatchdog(hang, compile, isCompiling, func() uint64 { return 0 }, func(string) { after.Store(int64(time.Since(start))) })
+			w := newWatchdog(hang, compile, isCompiling, func() (uint64, int) { return 0, 0 }, func(string) { after.Store(int64(time.Since(start))) })
 			w.begin(onGPU)
 			time.Sleep(2 * compile)
 			w.stop()
