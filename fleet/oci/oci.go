@@ -28,6 +28,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -76,7 +77,7 @@ var _ fleet.Backend = (*backend)(nil)
 func (b *backend) Connect(ctx context.Context) error {
 	return b.do(ctx, "connect", "", func(ctx context.Context) error {
 		_, err := b.repository.Manifests().Resolve(ctx, cmp.Or(b.pin.String(), b.tag("v1/connect")))
-		if errors.Is(err, errdef.ErrNotFound) || errors.Is(err, fleet.ErrNotFound) {
+		if isMissing(err) {
 			return nil
 		}
 		return err
@@ -228,13 +229,35 @@ func (b *backend) putHead(ctx context.Context, name string, from io.ReadSeeker, 
 	if len(data) <= inlineBytes {
 		config.Data = data
 	}
-	text, err := json.Marshal(manifest(name, config, o))
-	if err != nil {
-		return "", err
+	for {
+		text, err := json.Marshal(manifest(name, config, o))
+		if err != nil {
+			return "", err
+		}
+		about := content.NewDescriptorFromBytes(ocispec.MediaTypeImageManifest, text)
+		err = b.repository.Manifests().PushReference(ctx, about, bytes.NewReader(text), b.tag(name))
+		if !errors.Is(err, fleet.ErrProtocol) && !isMissing(err) {
+			return about.Digest.String(), err
+		}
+		// A later list of keys has to reach a head with a pack that is lost, or never was there.
+		there := slices.DeleteFunc(slices.Clone(o.Packs), func(p fleet.Pack) bool {
+			_, err := b.repository.Blobs().Resolve(ctx, layer(p).Digest.String())
+			return isMissing(err)
+		})
+		if len(there) == len(o.Packs) {
+			return "", err
+		}
+		o.Packs = there
 	}
-	about := content.NewDescriptorFromBytes(ocispec.MediaTypeImageManifest, text)
-	err = b.repository.Manifests().PushReference(ctx, about, bytes.NewReader(text), b.tag(name))
-	return about.Digest.String(), err
+}
+
+func isMissing(err error) bool {
+	return errors.Is(err, errdef.ErrNotFound) || errors.Is(err, fleet.ErrNotFound)
+}
+
+// layer describes a pack.
+func layer(p fleet.Pack) ocispec.Descriptor {
+	return ocispec.Descriptor{MediaType: packType, Size: p.Size, Digest: digest.NewDigestFromBytes(digest.SHA256, p.SHA256[:])}
 }
 
 // manifest returns that of a head.
@@ -250,10 +273,7 @@ func manifest(name string, config ocispec.Descriptor, o fleet.PutOptions) ocispe
 	maps.Copy(m.Annotations, o.Annotations)
 	m.Annotations[nameAnnotation] = name
 	for _, p := range o.Packs {
-		m.Layers = append(m.Layers, ocispec.Descriptor{
-			MediaType: packType, Size: p.Size,
-			Digest: digest.NewDigestFromBytes(digest.SHA256, p.SHA256[:]),
-		})
+		m.Layers = append(m.Layers, layer(p))
 	}
 	return m
 }

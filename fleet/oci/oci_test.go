@@ -3,6 +3,7 @@ package oci
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -65,6 +66,22 @@ func pushed(t *testing.T, b fleet.Backend) (pin string) {
 		t.Fatal(err)
 	}
 	return put(t, b, headName, "a head", o)
+}
+
+// A registry takes no manifest of a blob that it has not: a head that lists such a pack is written
+// all the same, without that layer.
+func TestHeadOfALostPack(t *testing.T) {
+	t.Parallel()
+	b := openWith(t, servers.StartRegistry(t, servers.RegistryOptions{}), nil)
+	pushed(t, b)
+	o := fleet.PutOptions{Packs: []fleet.Pack{{Size: 6}, {Size: 4}}}
+	for i, pack := range []string{"a pack", "lost"} {
+		o.Packs[i].SHA256 = sha256.Sum256([]byte(pack))
+	}
+	put(t, b, headName, "a later head", o)
+	if text := get(t, b, headName); text != "a later head" {
+		t.Errorf("the head is %q", text)
+	}
 }
 
 // The manifest is what other tools of registries read.
