@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -234,7 +235,7 @@ func (r *Remote) packItems(ctx context.Context, h *Head, p Pack) ([]pack.Item, e
 
 // unpack imports packs into another directory, with all checks, and returns their items.
 func (r *Remote) unpack(ctx context.Context, h *Head, packs []Pack, dir *binary.Dir) (items []pack.Item, err error) {
-	if _, _, err := r.options.fit(packs, r.options.MaxBytes); err != nil {
+	if _, _, err := r.options.fit(packs, r.options.MaxBytes, math.MaxInt64); err != nil {
 		return nil, err
 	}
 	open := func(ctx context.Context, p Pack) (io.ReadCloser, error) { return r.openPack(ctx, h.Fingerprint, p) }

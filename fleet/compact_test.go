@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"math"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -110,13 +111,20 @@ func TestPacksThatFit(t *testing.T) {
 		for i, s := range sizes {
 			packs = append(packs, fleet.Pack{Unpacked: s[0], Size: s[1], Programs: i})
 		}
-		fits, total, err := fleet.Fit(o, packs)
+		fits, total, err := fleet.Fit(o, packs, math.MaxInt64)
 		got, sum := "", int64(0)
 		for _, p := range fits {
 			got, sum = got+fmt.Sprint(p.Programs), sum+p.Size
 		}
 		if got != want || total != sum || (err != nil) != (len(fits) < len(packs)) {
 			t.Errorf("%v: packs %q of %d bytes, want %q: %v", sizes, got, total, want, err)
+		}
+	}
+	// A file takes a page, a program has a source, and what was transferred is there too.
+	packs := []fleet.Pack{{Unpacked: 100, Size: 50, Programs: 2, DriverFiles: 1}, {Unpacked: 100, Size: 50, DriverFiles: 1}}
+	for free, want := range map[int64]int{2 * (150 + 5*4096 + 150 + 4096): 2, 2 * (150 + 5*4096): 1, 2 * (150 + 4096): 1, 2*(150+4096) - 2: 0} {
+		if fits, _, _ := fleet.Fit(o, packs, free); len(fits) != want {
+			t.Errorf("%d bytes are free: %d packs fit, want %d", free, len(fits), want)
 		}
 	}
 }

@@ -13,9 +13,9 @@ import (
 // Mergeable returns the packs that compaction makes one.
 func Mergeable(packs []Pack, files int, room int64) []Pack { return mergeable(packs, files, room) }
 
-// Fit returns the packs for which a pull has room.
-func Fit(o Options, packs []Pack) (fits []Pack, total int64, err error) {
-	return o.fit(packs, o.MaxBytes)
+// Fit returns the packs for which a pull has room on a volume with so many free bytes.
+func Fit(o Options, packs []Pack, free int64) (fits []Pack, total int64, err error) {
+	return o.fit(packs, o.MaxBytes, free)
 }
 
 // SetClock replaces the clock of a remote.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -233,15 +234,22 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 // sizeSlack is what packs may have above the limit of their unpacked bytes.
 const sizeSlack = 64 << 20
 
-// fit returns the packs that have room once they are unpacked, with their bytes, and an error
-// where there are others.
-func (o Options) fit(packs []Pack, room int64) (fits []Pack, total int64, err error) {
-	most := room + sizeSlack
+// takes is what a pack takes of a volume while it is installed: its files in whole pages, of which a
+// program has a source too, and what is kept of its transfer.
+func (p *Pack) takes() int64 {
+	const page = 4096
+	return p.Unpacked + page*int64(2*p.Programs+p.DriverFiles) + min(p.Size, maxPartBytes)
+}
+
+// fit returns the packs that have room once they are unpacked, with their bytes, and on a volume with so
+// many free bytes, and an error where there are others.
+func (o Options) fit(packs []Pack, room, free int64) (fits []Pack, total int64, err error) {
+	most, free := room+sizeSlack, free/2
 	for _, p := range packs {
-		if p.Unpacked > room || total+p.Size > most {
+		if p.Unpacked > room || total+p.Size > most || p.takes() > free {
 			continue
 		}
-		fits, total, room = append(fits, p), total+p.Size, room-p.Unpacked
+		fits, total, room, free = append(fits, p), total+p.Size, room-p.Unpacked, free-p.takes()
 	}
 	if n := len(packs) - len(fits); n > 0 {
 		err = fmt.Errorf("%d of %d packs have, or unpack to, more bytes than the limit is: %d for one pull, or half of the free space; the next one has it for the others, or more by --max-bytes", n, len(packs), o.MaxBytes)
@@ -259,10 +267,11 @@ func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (
 	job.forgotten = r.state.driver(h.Fingerprint).Forgotten
 	r.noteCovered(h, missing)
 	report.Present = len(h.Packs) - len(missing)
-	if free, known := osfile.FreeBytes(r.dir.Path()); known {
-		job.bounds.room = min(job.bounds.room, free/2)
+	free, known := osfile.FreeBytes(r.dir.Path())
+	if !known {
+		free = math.MaxInt64
 	}
-	fits, total, large := r.options.fit(missing, job.bounds.room)
+	fits, total, large := r.options.fit(missing, job.bounds.room, free)
 	if large != nil {
 		large = refuse(classDamaged, "%v", large)
 	}
