@@ -28,6 +28,7 @@ func (s *Server) newMemory(size int) (*executor.Memory, error) {
 
 // buffer makes or opens a buffer.
 func (s *session) buffer(t *task, m *wire.Buffer) (wire.Message, error) {
+	s.settleNamed(t, m.Name)
 	b, err := s.openBuffer(m)
 	if err != nil {
 		return nil, err

@@ -157,6 +157,14 @@ func (o *objects) end() {
 	}
 }
 
+// settleNamed settles where a request has a name: idle objects of others would make the room else, which
+// those that were released leave.
+func (s *session) settleNamed(t *task, name []byte) {
+	if len(name) > 0 {
+		s.objects.settle(t.context())
+	}
+}
+
 // settle waits until what was released is closed, and returns false where nothing waits for jobs.
 func (o *objects) settle(ctx context.Context) bool {
 	o.mu.Lock()

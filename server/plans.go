@@ -92,6 +92,7 @@ func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool,
 
 // plan makes or opens a plan.
 func (s *session) plan(t *task, m *wire.Plan) (wire.Message, error) {
+	s.settleNamed(t, m.Name)
 	opened, created, err := s.openPlan(t.context(), m)
 	if err != nil {
 		return nil, err

@@ -124,14 +124,20 @@ func (r *raw) affine(request uint64, id uint32) {
 }
 
 // What a job may use counts until it is done, also when it was released: the next one that has no room
-// beside it waits.
+// beside it waits, before an idle one of another session makes room.
 func TestReleasedObjectsCountUntilJobsAreDone(t *testing.T) {
 	for _, name := range []string{"", "a name"} {
-		f := serve(t, server.Options{Limits: wire.Limits{Buffers: 4096, Named: 4096}})
-		r := f.rawSession()
+		f := serve(t, server.Options{Limits: wire.Limits{Buffers: 4096, Named: 6144}})
+		r, other := f.rawSession(), f.rawSession()
 		r.affine(2, 1)
-		buffer := rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Flags: wire.Create, Name: []byte(name), Size: 4096})
-		r.pipeline(3, buffer)
+		other.pipeline(2, rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Flags: wire.Create, Name: []byte("idle"), Size: 2048}))
+		other.want(wire.TypeBuffer|wire.ReplyBit, 2)
+		other.Close()
+		eventually(t, "the other session ended", func() bool { return len(f.Status().Sessions) == 1 })
+		buffer := func(size uint64) request {
+			return rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Flags: wire.Create, Name: []byte(name), Size: size})
+		}
+		r.pipeline(3, buffer(4096))
 		r.want(wire.TypeBuffer|wire.ReplyBit, 3)
 		free := f.busyThread()
 		r.pipeline(4, rawRequest(wire.TypeJob, validJob(16, 1)), rawRequest(wire.TypeRelease, &wire.Release{Kind: wire.KindBuffer, ID: 1}))
@@ -140,15 +146,18 @@ func TestReleasedObjectsCountUntilJobsAreDone(t *testing.T) {
 			r.pipeline(6, rawRequest(wire.TypeDelete, &wire.Delete{Kind: wire.KindBuffer, Name: []byte(name)}))
 			r.want(wire.TypeDelete|wire.ReplyBit, 6)
 		}
-		if s := f.Status(); s.Sessions[0].Bytes+s.NamedBytes != 4096 {
+		if s := f.Status(); s.Sessions[0].Bytes+s.NamedBytes != 6144 {
 			t.Errorf("%q: %d bytes of the session, %d of names", name, s.Sessions[0].Bytes, s.NamedBytes)
 		}
-		r.pipeline(7, buffer)
+		r.pipeline(7, buffer(2048))
 		free()
 		for request, a := range r.answers(2) {
 			if a.Code != 0 {
 				t.Errorf("%q: request %d: %v", name, request, a)
 			}
+		}
+		if s := f.Status(); s.Sessions[0].Bytes+s.NamedBytes != 4096 {
+			t.Errorf("%q, afterwards: %d bytes of the session, %d of names", name, s.Sessions[0].Bytes, s.NamedBytes)
 		}
 	}
 }
