@@ -155,6 +155,23 @@ func TestPullLeavesFreeSpace(t *testing.T) {
 	if r := begin(t, s.victim, o, c); r.Outcome != fleet.BreakerOn {
 		t.Errorf("the next start: %+v", r)
 	}
+	// What is kept of its transfer is not in the way of the rest.
+	h.Sequence++
+	h.Packs[0].Unpacked = free / 5 * 3
+	s.setHead(h)
+	folders, err := filepath.Glob(filepath.Join(s.victim.Path(), fleet.Folder, "*", mesaDriver.Digest().String()))
+	if err != nil || len(folders) != 1 {
+		t.Fatal(folders, err)
+	}
+	part := filepath.Join(folders[0], h.Packs[0].SHA256.String()+".part")
+	must(t, os.WriteFile(part, nil, 0o600))
+	must(t, os.Truncate(part, free/2)) // it takes nothing
+	c.advance(time.Hour)
+	s.store.requests()
+	begin(t, s.victim, o, c)
+	if asked := s.store.requests(); !slices.Contains(asked, "GET "+fleet.PackName(mesaDriver.Digest(), h.Packs[0].SHA256)) {
+		t.Errorf("with a part: %q", asked)
+	}
 }
 
 // Packs that one manifest cannot list together stay apart.

@@ -59,12 +59,16 @@ func (r *Remote) openKept(ctx context.Context, of shader.Digest, p Pack) (*parti
 	return nil, errors.Join(err, b.Close())
 }
 
+func (d stateDir) partPath(of shader.Digest, p Pack) string {
+	return filepath.Join(d.path, of.String(), p.SHA256.String()+partExt)
+}
+
 // openPart returns a body with what is kept of a pack.
 func (d stateDir) openPart(of shader.Digest, p Pack) *partialBody {
 	if p.Size > maxPartBytes {
 		return &partialBody{}
 	}
-	b := &partialBody{path: filepath.Join(d.path, of.String(), p.SHA256.String()+partExt)}
+	b := &partialBody{path: d.partPath(of, p)}
 	info, err := os.Lstat(b.path)
 	if err != nil {
 		return b

@@ -257,6 +257,20 @@ func (o Options) fit(packs []Pack, room, free int64) (fits []Pack, total int64, 
 	return fits, total, err
 }
 
+// free is the space for packs: what is free, and what is kept of them already.
+func (r *Remote) free(of shader.Digest, packs []Pack) int64 {
+	free, known := osfile.FreeBytes(r.dir.Path())
+	if !known {
+		return math.MaxInt64
+	}
+	for _, p := range packs {
+		if info, err := os.Lstat(r.state.partPath(of, p)); err == nil {
+			free += info.Size()
+		}
+	}
+	return free
+}
+
 // installPacks fetches and installs those packs of a head that the directory lacks.
 func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (report PullReport, err error) {
 	h := head.Head
@@ -267,11 +281,7 @@ func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (
 	job.forgotten = r.state.driver(h.Fingerprint).Forgotten
 	r.noteCovered(h, missing)
 	report.Present = len(h.Packs) - len(missing)
-	free, known := osfile.FreeBytes(r.dir.Path())
-	if !known {
-		free = math.MaxInt64
-	}
-	fits, total, large := r.options.fit(missing, job.bounds.room, free)
+	fits, total, large := r.options.fit(missing, job.bounds.room, r.free(h.Fingerprint, missing))
 	if large != nil {
 		large = refuse(classDamaged, "%v", large)
 	}
