@@ -94,7 +94,7 @@ func TestBatchesShareAFence(t *testing.T) {
 // other: what the GPU has finished of them is seen before all are, or they are counted.
 func TestJobsThatTurnLong(t *testing.T) {
 	const jobs = 40
-	for takes, least := range map[time.Duration]int{shortTime: jobs - 2*maxStages, 0: 0} {
+	for takes, least := range map[time.Duration]int{shortTime: jobs - 2*maxStages, 0: 1} {
 		var busy atomic.Bool
 		var unseen atomic.Int64 // the most
 		var f *fixture
@@ -131,7 +131,7 @@ func TestJobsThatTurnLong(t *testing.T) {
 		if f.info.Software() {
 			passed -= jobs // those that it has run
 		}
-		if passed < least || passed > jobs || unseen.Load() < int64(jobs-2*maxStages-least) || left != 0 {
+		if passed < least || passed > jobs+3*maxStages || passed+int(unseen.Load()) < jobs-2*maxStages || left != 0 {
 			t.Errorf("%d of %d jobs were seen before those that end with them, at least %d should be; %d were not, %d are left",
 				passed, jobs, least, unseen.Load(), left)
 		}

@@ -193,6 +193,7 @@ func (e *Executor) completeBatch(b *batch, short bool) {
 		return
 	}
 	b.state = completedBatch
+	e.counts.passed.Add(1) // first: see Progress
 	e.counts.unseen.Add(-b.unseen())
 	if len(e.mu.short) > mostWorks {
 		clear(e.mu.short)

@@ -32,11 +32,12 @@ func (e *Executor) Queued() int {
 	return int(max(0, int64(e.counts.jobs.Load()-completed)))
 }
 
-// Progress returns a number that grows, beside the jobs that complete, with each that the GPU has
-// finished of several that complete together, and with all that a software driver has done: jobs,
+// Progress returns a number that grows with jobs that complete, alone or together, with those of
+// them that the GPU is seen to have finished before, and with all that a software driver has done: jobs,
 // memory and copies. And how many jobs the GPU has whose end is seen with that of another one alone.
 func (e *Executor) Progress() (passed uint64, unseen int) {
-	return e.counts.passed.Load(), int(e.counts.unseen.Load())
+	unseen = int(e.counts.unseen.Load()) // first: with its end a batch has passed
+	return e.counts.passed.Load(), unseen
 }
 
 // ran counts what has just been done on the GL thread, which a kernel of a software driver would hold.

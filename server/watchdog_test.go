@@ -73,6 +73,9 @@ func TestWhatIsProgress(t *testing.T) {
 			unseen.Store(30)
 			w.begin(onGPU)
 			time.Sleep(31 * 350 * time.Millisecond)
+			passed.Add(1)
+			unseen.Store(0)
+			time.Sleep(time.Second) // their outputs wait
 			w.end(onGPU, true)
 		}},
 		"nothing": {0, func(w *watchdog) { every(w, 9, time.Hour, time.Second, onGPU, true) }},
