@@ -72,6 +72,7 @@ func classify(err error) string {
 		{ErrNotFound, classDamaged}, // a pack that a head lists
 		{pack.ErrNewer, classNewer},
 		{pack.ErrRefused, classDamaged},
+		{errSpace, classLocal},
 		{ErrUnreachable, classUnreachable},
 		{context.DeadlineExceeded, classUnreachable},
 		{context.Canceled, classUnreachable},

@@ -97,7 +97,7 @@ func (r *Remote) Pull(ctx context.Context, o PullOptions) (report PullReport, er
 		case isHead && unused < len(drivers)-1:
 			unused++
 			r.warn("the packs of a driver are not used", err)
-		case err != nil && job.bounds.end(ctx, class):
+		case err != nil && !errors.Is(err, errSpace) && job.bounds.end(ctx, class):
 			return report, err
 		default:
 			failed = cmp.Or(failed, err)
@@ -241,18 +241,27 @@ func (p *Pack) takes() int64 {
 	return p.Unpacked + page*int64(2*p.Programs+p.DriverFiles) + min(p.Size, maxPartBytes)
 }
 
+// errSpace is the error for packs that a volume has no space for: no fault of the remote.
+var errSpace = errors.New("there is too little free space, of which a pull takes half")
+
 // fit returns the packs that have room once they are unpacked, with their bytes, and on a volume with so
 // many free bytes, and an error where there are others.
 func (o Options) fit(packs []Pack, room, free int64) (fits []Pack, total int64, err error) {
-	most, free := room+sizeSlack, free/2
+	most, free, tight := room+sizeSlack, free/2, 0
 	for _, p := range packs {
-		if p.Unpacked > room || total+p.Size > most || p.takes() > free {
-			continue
+		switch {
+		case p.Unpacked > room || total+p.Size > most:
+		case p.takes() > free:
+			tight++
+		default:
+			fits, total, room, free = append(fits, p), total+p.Size, room-p.Unpacked, free-p.takes()
 		}
-		fits, total, room, free = append(fits, p), total+p.Size, room-p.Unpacked, free-p.takes()
 	}
-	if n := len(packs) - len(fits); n > 0 {
-		err = fmt.Errorf("%d of %d packs have, or unpack to, more bytes than the limit is: %d for one pull, or half of the free space; the next one has it for the others, or more by --max-bytes", n, len(packs), o.MaxBytes)
+	switch left := len(packs) - len(fits); {
+	case left > tight:
+		err = fmt.Errorf("%d of %d packs have, or unpack to, more bytes than the limit is: %d for one pull; the next one has it for the others, or more by --max-bytes", left, len(packs), o.MaxBytes)
+	case tight > 0:
+		err = fmt.Errorf("%d of %d packs are left out: %w", tight, len(packs), errSpace)
 	}
 	return fits, total, err
 }
@@ -275,14 +284,14 @@ func (r *Remote) free(of shader.Digest, packs []Pack) int64 {
 func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (report PullReport, err error) {
 	h := head.Head
 	missing := r.lacks(h, job.again)
-	if len(missing) > 0 && !r.keeps(h) { // it does once one is installed: a next pull has to know which are
+	fits, total, large := r.options.fit(missing, job.bounds.room, r.free(h.Fingerprint, missing))
+	if len(fits) > 0 && !r.keeps(h) { // it does once one is installed: a next pull has to know which are
 		r.note(r.state.updateDriver(h.Fingerprint, (*driverState).forgetPacks))
 	}
 	job.forgotten = r.state.driver(h.Fingerprint).Forgotten
 	r.noteCovered(h, missing)
 	report.Present = len(h.Packs) - len(missing)
-	fits, total, large := r.options.fit(missing, job.bounds.room, r.free(h.Fingerprint, missing))
-	if large != nil {
+	if large != nil && !errors.Is(large, errSpace) {
 		large = refuse(classDamaged, "%v", large)
 	}
 	counted := &progressReader{report: &report, total: total, progress: job.progress}

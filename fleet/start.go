@@ -235,8 +235,11 @@ func (j *startJob) run(background context.Context) {
 	j.pull(background)
 	close(j.done)
 	j.finish(background)
+	if !j.r.state.driver(j.of).Unsynced.IsZero() { // also by a process that ended before it had synced
+		j.r.note(j.sync())
+	}
 	if j.report.Pull.Packs > 0 {
-		j.r.note(errors.Join(j.sync(), j.record()))
+		j.r.note(j.record())
 	}
 }
 

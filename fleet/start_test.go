@@ -1,9 +1,12 @@
 package fleet_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +22,26 @@ type clock struct{ now time.Time }
 
 func (c *clock) time() time.Time         { return c.now }
 func (c *clock) advance(d time.Duration) { c.now = c.now.Add(d) }
+
+// What a process pulled that ended before it had synced is synced by the next one.
+func TestStartSyncsWhatAnotherPulled(t *testing.T) {
+	t.Parallel()
+	s, c := newScene(t), &clock{time.Now()}
+	begin(t, s.victim, reader(s.url), c)
+	files, err := filepath.Glob(filepath.Join(s.victim.Path(), fleet.Folder, "*", mesaDriver.Digest().String(), "state.json"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	data, err := os.ReadFile(files[0])
+	must(t, err)
+	unsynced := bytes.Replace(data, []byte("{"), fmt.Appendf(nil, "{%q: %q,", "unsynced", time.Now().UTC().Format(time.RFC3339Nano)), 1)
+	must(t, os.WriteFile(files[0], unsynced, 0o600))
+	c.advance(2 * time.Minute)
+	begin(t, s.victim, reader(s.url), c)
+	if after, err := os.ReadFile(files[0]); err != nil || bytes.Contains(data, []byte("unsynced")) || bytes.Contains(after, []byte("unsynced")) {
+		t.Errorf("%s, then %s, %v", data, after, err)
+	}
+}
 
 // begin starts as a new process does, ends it, and returns the report.
 func begin(t testing.TB, d *binary.Dir, o fleet.Options, c *clock) fleet.StartReport {
