@@ -373,7 +373,12 @@ func (r *Remote) lacks(h *Head, again bool) []Pack {
 // started anew may be empty files, which no driver replaces.
 func (r *Remote) keeps(h *Head) bool {
 	unsynced := r.state.driver(h.Fingerprint).Unsynced
-	return holds(r.dir, h.Driver) && (unsynced.IsZero() || unsynced.After(r.now().Add(-osfile.Uptime())))
+	return holds(r.dir, h.Driver) && (unsynced.IsZero() || r.isOfThisBoot(unsynced))
+}
+
+// isOfThisBoot reports whether the system has not started anew since.
+func (r *Remote) isOfThisBoot(since time.Time) bool {
+	return since.After(r.now().Add(-osfile.Uptime()))
 }
 
 // noteCovered remembers the packs that only replace installed ones.

@@ -235,7 +235,8 @@ func (j *startJob) run(background context.Context) {
 	j.pull(background)
 	close(j.done)
 	j.finish(background)
-	if !j.r.state.driver(j.of).Unsynced.IsZero() { // also by a process that ended before it had synced
+	// Also what a process pulled that ended before it had synced, but not before the system started anew.
+	if unsynced := j.r.state.driver(j.of).Unsynced; !unsynced.IsZero() && j.r.isOfThisBoot(unsynced) {
 		j.r.note(j.sync())
 	}
 	if j.report.Pull.Packs > 0 {

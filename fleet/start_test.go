@@ -14,6 +14,7 @@ import (
 
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/fleet"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -34,12 +35,16 @@ func TestStartSyncsWhatAnotherPulled(t *testing.T) {
 	}
 	data, err := os.ReadFile(files[0])
 	must(t, err)
-	unsynced := bytes.Replace(data, []byte("{"), fmt.Appendf(nil, "{%q: %q,", "unsynced", time.Now().UTC().Format(time.RFC3339Nano)), 1)
-	must(t, os.WriteFile(files[0], unsynced, 0o600))
-	c.advance(2 * time.Minute)
-	begin(t, s.victim, reader(s.url), c)
-	if after, err := os.ReadFile(files[0]); err != nil || bytes.Contains(data, []byte("unsynced")) || bytes.Contains(after, []byte("unsynced")) {
-		t.Errorf("%s, then %s, %v", data, after, err)
+	s.store.get = func(context.Context, string, *fleet.Object) (*fleet.Object, error) { return nil, fleet.ErrUnreachable }
+	for age, stays := range map[time.Duration]bool{0: false, osfile.Uptime() + time.Hour: true} { // then files may be empty
+		unsynced := fmt.Appendf(nil, "{%q: %q,", "unsynced", time.Now().Add(-age).UTC().Format(time.RFC3339Nano))
+		must(t, os.WriteFile(files[0], bytes.Replace(data, []byte("{"), unsynced, 1), 0o600))
+		must(t, os.RemoveAll(filepath.Join(filepath.Dir(files[0]), "..", "breaker.json")))
+		c.advance(2 * time.Minute)
+		begin(t, s.victim, reader(s.url), c)
+		if after, err := os.ReadFile(files[0]); err != nil || bytes.Contains(after, []byte("unsynced")) != stays {
+			t.Errorf("unsynced for %v: %s, %v", age, after, err)
+		}
 	}
 }
 
