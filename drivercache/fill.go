@@ -97,13 +97,27 @@ func fillOnce(from, dir, folder, id string) (r FillReport, err error) {
 		copyFolder = f.nvidia
 	}
 	err = errors.Join(copyFolder(), os.RemoveAll(f.staging))
-	if err == nil && r.Files > 0 {
-		err = osfile.SyncVolume(dir) // or a power cut leaves empty files that are never filled again
-	}
 	if err == nil {
-		err = addFilled(dir, folder, id)
+		recording.Go(func() { recordFilled(dir, folder, id) })
 	}
 	return r, err
+}
+
+// recording are the goroutines that record what was copied: the first program does not wait for them.
+var recording sync.WaitGroup
+
+// recordFilled records a copy that is on the disk: a power cut would leave empty files else that are
+// never filled again. Where the process ends before, or the record fails, the next one looks at all
+// files again.
+func recordFilled(dir, folder, id string) {
+	if osfile.SyncVolume(dir) != nil {
+		return
+	}
+	lock, err := open(dir+fillingExt, true, fillWait)
+	if err != nil {
+		return
+	}
+	_ = errors.Join(addFilled(dir, folder, id), lock.Release())
 }
 
 // filling is one copy of a driver's folder, by several goroutines.

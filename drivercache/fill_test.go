@@ -74,6 +74,7 @@ func content(t testing.TB, dir string) map[string]string {
 func fill(t testing.TB, from, folder string) FillReport {
 	t.Helper()
 	r, err := Fill(from, folder)
+	recording.Wait()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,9 @@ func TestMain(m *testing.M) {
 	if from := os.Getenv(fillEnvironment); from != "" {
 		from, dir, _ := strings.Cut(from, ":")
 		Manage(dir)
-		if _, err := Fill(from, mesa.Folder); err != nil {
+		_, err := Fill(from, mesa.Folder)
+		recording.Wait()
+		if err != nil {
 			os.Exit(1)
 		}
 		os.Exit(0)
