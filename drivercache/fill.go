@@ -98,7 +98,8 @@ func fillOnce(from, dir, folder, id string) (r FillReport, err error) {
 	}
 	err = errors.Join(copyFolder(), os.RemoveAll(f.staging))
 	if err == nil {
-		recording.Go(func() { recordFilled(dir, folder, id) })
+		copied, _ := os.Lstat(filepath.Join(dir, folder))
+		recording.Go(func() { recordFilled(dir, folder, id, copied) })
 	}
 	return r, err
 }
@@ -108,9 +109,10 @@ var recording sync.WaitGroup
 
 // recordFilled records a copy that is on the disk: a power cut would leave empty files else that are
 // never filled again. Where the process ends before, or the record fails, the next one looks at all
-// files again.
-func recordFilled(dir, folder, id string) {
-	if osfile.SyncVolume(dir) != nil {
+// files again. A folder that was deleted meanwhile is not recorded.
+func recordFilled(dir, folder, id string, copied os.FileInfo) {
+	err := osfile.SyncVolume(dir)
+	if now, _ := os.Lstat(filepath.Join(dir, folder)); err != nil || !os.SameFile(copied, now) {
 		return
 	}
 	lock, err := open(dir+fillingExt, true, fillWait)

@@ -53,6 +53,7 @@ func manageNew(t testing.TB) string {
 	if state := Manage(dir); !state.Managed {
 		t.Fatal(state)
 	}
+	t.Cleanup(recording.Wait)
 	return dir
 }
 
@@ -126,6 +127,22 @@ func TestFillMesa(t *testing.T) {
 	if r := fill(t, from, mesa.Folder); r.Files != 1 || content(t, dir)[strings.TrimPrefix(mesaEntry(dir, 5), dir+"/")] != "entry 5" {
 		t.Errorf("after a cut: %+v", r)
 	}
+	// What is deleted before it is recorded is filled again.
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := filepath.Join(dir, mesa.Folder)
+	copied, err := os.Lstat(folder)
+	must(err)
+	must(errors.Join(os.Remove(dir+filledExt), os.Rename(folder, folder+"-deleted"), os.Mkdir(folder, 0o700)))
+	recordFilled(dir, mesa.Folder, "id", copied)
+	if exists(dir + filledExt) {
+		t.Error("a folder that was deleted is recorded")
+	}
+	must(errors.Join(os.Remove(folder), os.Rename(folder+"-deleted", folder)))
+	fill(t, from, mesa.Folder)
 	// A cache that was deleted is filled again, and one that crashed a driver is not.
 	if err := os.RemoveAll(filepath.Join(dir, mesa.Folder)); err != nil {
 		t.Fatal(err)

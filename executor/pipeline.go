@@ -362,7 +362,7 @@ func (e *Executor) dequeue() *batch {
 // unseen is the number of jobs of a batch whose end is seen with that of the last one alone: a fence
 // behind each 32nd costs an eighth of the jobs of 10 and 100 us on an H200. A software driver counts each.
 func (b *batch) unseen() int64 {
-	if b.marked || b.e.info.Software() {
+	if b.marked || b.e.holdsThread() {
 		return 0
 	}
 	return int64(len(b.jobs) - 1)

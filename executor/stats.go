@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -40,11 +41,17 @@ func (e *Executor) Progress() (passed uint64, unseen int) {
 	return e.counts.passed.Load(), unseen
 }
 
-// ran counts what has just been done on the GL thread, which a kernel of a software driver would hold.
+// ran counts what has just been done on the GL thread, where a kernel would hold that.
 func (e *Executor) ran() {
-	if e.info.Software() {
+	if e.holdsThread() {
 		e.counts.passed.Add(1)
 	}
+}
+
+// holdsThread reports whether kernels run in the calls on the GL thread: those of a software driver, but
+// for zink's, which another thread runs.
+func (e *Executor) holdsThread() bool {
+	return e.info.Software() && !strings.HasPrefix(e.info.GPU, "zink ")
 }
 
 // Stats returns the counts so far. It may be called at any time.

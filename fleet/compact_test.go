@@ -130,7 +130,7 @@ func TestPacksThatFit(t *testing.T) {
 }
 
 // A pull leaves half of the free space: a pack that needs more is not asked for. That is no fault of the
-// remote: others' packs are pulled, and what is compiled is pushed.
+// remote: its breaker stays closed.
 func TestPullLeavesFreeSpace(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
@@ -153,19 +153,9 @@ func TestPullLeavesFreeSpace(t *testing.T) {
 	if asked := s.store.requests(); slices.Contains(asked, "GET "+fleet.PackName(mesaDriver.Digest(), h.Packs[0].SHA256)) {
 		t.Errorf("%q", asked)
 	}
-	c.advance(time.Hour)
-	w := writer(s.url)
-	w.Mode, w.MaxBytes = fleet.ReadWrite, o.MaxBytes
-	r, err := fleet.Open(s.victim, w)
-	must(t, err)
-	fleet.SetClock(r, c.time)
-	r.Start(t.Context(), mesaDriver)
-	put(t, s.victim, mesaDriver, 9)
-	must(t, r.Close())
-	if n := len(s.head().Packs); n != 3 {
-		t.Errorf("%d packs, with what was pushed", n)
+	if r := begin(t, s.victim, o, c); r.Outcome == fleet.BreakerOn {
+		t.Errorf("the next start: %+v", r)
 	}
-	h = s.head()
 	// What is kept of its transfer is not in the way of the rest.
 	h.Sequence++
 	h.Packs[0].Unpacked = free / 5 * 3

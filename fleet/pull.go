@@ -285,7 +285,7 @@ func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (
 	h := head.Head
 	missing := r.lacks(h, job.again)
 	fits, total, large := r.options.fit(missing, job.bounds.room, r.free(h.Fingerprint, missing))
-	if len(fits) > 0 && !r.keeps(h) { // it does once one is installed: a next pull has to know which are
+	if !holds(r.dir, h.Driver) || len(fits) > 0 && !r.keeps(h) { // it does once one is installed: a next pull has to know which are
 		r.note(r.state.updateDriver(h.Fingerprint, (*driverState).forgetPacks))
 	}
 	job.forgotten = r.state.driver(h.Fingerprint).Forgotten

@@ -236,7 +236,7 @@ func (j *startJob) run(background context.Context) {
 	close(j.done)
 	j.finish(background)
 	// Also what a process pulled that ended before it had synced, but not before the system started anew.
-	if unsynced := j.r.state.driver(j.of).Unsynced; !unsynced.IsZero() && j.r.isOfThisBoot(unsynced) {
+	if unsynced := j.r.state.driver(j.of).Unsynced; j.report.Pull.Packs > 0 || !unsynced.IsZero() && j.r.isOfThisBoot(unsynced) {
 		j.r.note(j.sync())
 	}
 	if j.report.Pull.Packs > 0 {

@@ -217,7 +217,7 @@ func TestOutputsWaitWithoutATurn(t *testing.T) {
 			f.gpu.Context.Post(again)
 		}
 	}
-	for range 40 {
+	for range 100 {
 		f.gpu.Context.Post(again)
 	}
 	defer stop.Store(true)

@@ -101,6 +101,7 @@ func (o *options) exec(ctx context.Context, args []string, folder string, report
 	if report {
 		return o.execReporting(program, args)
 	}
+	drivercache.Flush() // what was filled is recorded
 	err = syscall.Exec(program, args, os.Environ())
 	if errors.Is(err, syscall.ENOEXEC) && isScript(program) {
 		err = syscall.Exec("/bin/sh", append([]string{"sh", program}, args[1:]...), os.Environ())
