@@ -190,12 +190,8 @@ func (sc *scheduler) checkpointDue() bool {
 	return sc.options.Checkpoints != nil && time.Since(sc.checkpointed) >= sc.options.CheckpointEvery
 }
 
-// saveDueCheckpoint saves a checkpoint if one is due. An error does not stop the
-// session: Close returns it.
-func (sc *scheduler) saveDueCheckpoint() {
-	if !sc.checkpointDue() {
-		return
-	}
+// saveCheckpoint saves a checkpoint. An error does not stop the session: Close returns it.
+func (sc *scheduler) saveCheckpoint() {
 	c, err := sc.makeCheckpoint()
 	if err == nil {
 		var written int64

@@ -5,6 +5,7 @@ package resident
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -182,18 +183,22 @@ func TestDeliveredIsTaken(t *testing.T) {
 func TestHaltedGroupsBlockNoMessages(t *testing.T) {
 	f := newFixture(t)
 	for name, o := range mailOptions() {
-		t.Run(name, func(t *testing.T) {
-			s, ctx := started(t, f, postKernel(), o)
-			if err := s.Deliver(ctx, Message{Group: 3, Kind: 9, A: 1}); err != nil {
-				t.Fatal(err)
-			}
-			for _, to := range []uint32{3, Broadcast, 3, 4, Broadcast} {
-				if err := s.Deliver(ctx, Message{Group: to, A: 10}); err != nil {
+		for _, halted := range []uint32{0, 3} { // group 0 forwards for the others
+			t.Run(fmt.Sprint(name, " ", halted), func(t *testing.T) {
+				s, ctx := started(t, f, postKernel(), o)
+				if err := s.Deliver(ctx, Message{Group: halted, Kind: 9, A: 1}); err != nil {
 					t.Fatal(err)
 				}
-			}
-			wantWords(t, words(t, s, "Sums", postGroups), []uint32{20, 20, 20, 1, 30})
-		})
+				for _, to := range []uint32{halted, Broadcast, halted, 4, Broadcast} {
+					if err := s.Deliver(ctx, Message{Group: to, A: 10}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want := []uint32{20, 20, 20, 20, 30}
+				want[halted] = 1
+				wantWords(t, words(t, s, "Sums", postGroups), want)
+			})
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ package resident
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -125,6 +126,37 @@ func TestLoopsThatTheDriverEnds(t *testing.T) {
 		got, err := trySteps(t, f.session(k, Options{}), 1)
 		wantCutOrRight(t, got, err, func(i int) uint32 { return sumAfter(1, turns[i%32]) })
 	})
+}
+
+// leaveText has group 1 do a step a tick, of which one has too many turns.
+const leaveText = `#version 450 core
+#include "resident.glsl"
+layout(local_size_x = 1) in;
+layout(std430, binding = 0) buffer Sums { uint sums[]; };
+uint residentStep(uvec2 step) {
+    uint turns = gl_WorkGroupID.x == 1u && step.x == 2u ? 100000u : 1u;
+    for (uint i = 0u; i < turns; ++i) {
+        sums[gl_WorkGroupID.x] += 1u + (i & step.y);
+    }
+    return gl_WorkGroupID.x == 1u ? RESIDENT_LEAVE : RESIDENT_GO;
+}
+`
+
+// A session that fails while it aligns its groups for a checkpoint saves none: the state is wrong.
+func TestNoCheckpointOfAWrongState(t *testing.T) {
+	f := limited(t)
+	o := Options{Budget: 64, Checkpoints: OpenCheckpointFile(filepath.Join(t.TempDir(), "state")), CheckpointEvery: 1, Strategy: Redispatch}
+	k := Kernel{Source: MustSource("leave", leaveText, nil), Groups: 2, State: []State{{Block: "Sums", Bytes: 8}}}
+	s := f.session(k, o)
+	_, err := s.Run(t.Context(), 64)
+	if !errors.Is(err, ErrLoopLimit) {
+		t.Skipf("this driver ends no loops: %v", err)
+	}
+	_ = s.Close() // a save is over
+
+	if c, err := o.Checkpoints.Load(); err == nil {
+		t.Errorf("a checkpoint of step %d", c.Steps)
+	}
 }
 
 // TestDeclaredLoops has a kernel that declares its loops: it does one step a dispatch, and

@@ -70,11 +70,14 @@ func (sc *scheduler) loop() {
 			sc.failSession(err)
 			continue
 		}
-		if sc.run.view().stopping || sc.checkpointDue() {
+		due := sc.checkpointDue()
+		if sc.run.view().stopping || due {
 			sc.align()
 		}
 		sc.publishStatus()
-		sc.saveDueCheckpoint()
+		if due && sc.run.view().failure == nil { // of a session that failed while it aligned the state is wrong
+			sc.saveCheckpoint()
+		}
 	}
 }
 

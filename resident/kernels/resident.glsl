@@ -397,11 +397,14 @@ void residentEnd(uint done, bool halted, bool idle, bool worked) {
         atomicAdd(residentLanesHigh, low + residentActiveLanes < low ? 1u : 0u);
     }
     if (gl_WorkGroupID.x == 0u) {
+        if (halted) {
+            residentTakeMessage(); // and drop it, or forward it: a group that has halted blocks no message
+        }
         residentShowProgress(0u, done);
         residentRelay.x = ~0u;
         residentCarried = uvec4(residentReceivedHere, residentSentHere, residentBeats, 0u);
     } else if (halted) {
-        residentTakeForwarded(); // and drop it: a group that has halted blocks no message
+        residentTakeForwarded(); // likewise
     }
     bool final = residentLastPhase == residentBaseHere.w;
     uint least = halted ? ~0u : done;
