@@ -94,8 +94,8 @@ func (v State) bufferSize() int { return (max(v.Bytes, len(v.Init)) + 15) &^ 15 
 var reserved = map[uint32]string{wire.SharedBinding: "ResidentShared", wire.WorkBinding: "ResidentWork"}
 
 // bindings returns the binding of each state by the program's interface, or an error
-// that names a block that does not fit.
-func (k Kernel) bindings(program *cache.Handle) ([]uint32, error) {
+// that names a block that does not fit, or is larger than the device's blocks may be.
+func (k Kernel) bindings(program *cache.Handle, limit int64) ([]uint32, error) {
 	found := map[string]shader.Resource{}
 	for _, r := range program.Interface().Resources {
 		switch r.Kind {
@@ -116,6 +116,8 @@ func (k Kernel) bindings(program *cache.Handle) ([]uint32, error) {
 			return nil, fmt.Errorf("resident: kernel %s has no storage block %s, or does not use it", program.Name(), v.Block)
 		case v.bufferSize() < int(r.Bytes):
 			return nil, fmt.Errorf("resident: state %s has %d bytes, the kernel needs %d", v.Block, v.bufferSize(), r.Bytes)
+		case int64(v.bufferSize()) > limit:
+			return nil, fmt.Errorf("resident: state %s has %d bytes, this device allows %d", v.Block, v.bufferSize(), limit)
 		case taken[uint32(r.Binding)] != "":
 			return nil, fmt.Errorf("resident: state %s is at binding %d, which is %s's", v.Block, r.Binding, taken[uint32(r.Binding)])
 		}

@@ -329,6 +329,9 @@ func TestBadKernelsAreRefused(t *testing.T) {
 		"no state":      {func(k *Kernel) { k.State = nil }, "uses storage block Cells"},
 		"wrong block":   {func(k *Kernel) { k.State = []State{{Block: "Sells", Bytes: 4}} }, "no storage block Sells"},
 		"no bytes":      {func(k *Kernel) { k.State = []State{{Block: "Cells"}} }, "no bytes"},
+		"too many": {func(k *Kernel) {
+			k.State = []State{{Block: "Cells", Bytes: int(f.context.Info().MaxStorage) + 16}}
+		}, "this device allows"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := good

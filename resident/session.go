@@ -74,7 +74,7 @@ func open(ctx context.Context, c *glctx.Context, programs executor.Programs, k K
 	if err != nil {
 		return nil, nil, fmt.Errorf("resident: %w", err)
 	}
-	bindings, err := k.bindings(program)
+	bindings, err := k.bindings(program, c.Info().MaxStorage)
 	if err != nil {
 		program.Release()
 		return nil, nil, err
