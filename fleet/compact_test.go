@@ -138,9 +138,7 @@ func TestPullLeavesFreeSpace(t *testing.T) {
 	if most := int64(4 << 40); !known || free/2 >= most {
 		t.Skipf("%d bytes are free: a head has not so many", free)
 	}
-	h := s.head()
-	h.Sequence++
-	s.addPacks(&h, 1)
+	h := s.headWith(1)
 	h.Packs[0].Unpacked = min(free/4*3, 4<<40)
 	s.setHead(h)
 	s.store.requests()

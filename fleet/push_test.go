@@ -282,24 +282,24 @@ func TestPackThatIsNotKept(t *testing.T) {
 	}
 }
 
-// addPacks adds packs of one file each to a head that is not written.
-func (s *scene) addPacks(h *fleet.Head, n int) {
-	for n := range n {
+// headWith returns the next head, which is not written, with packs of one file each more.
+func (s *scene) headWith(packs int) fleet.Head {
+	h := s.head()
+	h.Sequence++
+	for n := range packs {
 		data := handmade(s, fmt.Sprintf("driver/mesa/mesa_shader_cache/aa/%038x", n), fmt.Appendf(nil, "code %d", n))
 		p := fleet.Pack{SHA256: sha256.Sum256(data), Size: int64(len(data)), Unpacked: 1 << 10, DriverFiles: 1}
 		s.setObject(fleet.PackName(mesaDriver.Digest(), p.SHA256), data)
 		h.Packs = append(h.Packs, p)
 	}
+	return h
 }
 
 // A head that has as many packs as readers take is compacted by a push, which adds its own then.
 func TestPushToAFullHead(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	h := s.head()
-	h.Sequence++
-	s.addPacks(&h, 255)
-	s.setHead(h)
+	s.setHead(s.headWith(255))
 	put(t, s.writer, mesaDriver, 3)
 	if report := push(t, s.writer, writer(s.url)); report.Programs != 1 {
 		t.Errorf("%+v", report)
@@ -314,10 +314,7 @@ func TestPushToAFullHead(t *testing.T) {
 func TestPushBesideManyPacks(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	h := s.head()
-	h.Sequence++
-	s.addPacks(&h, 23)
-	s.setHead(h)
+	s.setHead(s.headWith(23))
 	pull(t, s.victim, reader(s.url), mesaDriver)
 	real := time.Now()
 	synctest.Test(t, func(t *testing.T) {
@@ -355,9 +352,7 @@ func TestPushBesideARefusedHead(t *testing.T) {
 func TestHeadThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	h := s.head()
-	h.Sequence++
-	s.addPacks(&h, 15)
+	h := s.headWith(15)
 	n := 0
 	for left := 1 << 20; left > 100; left = 191<<10 - len(fleet.EncodeHead(h, nil)) {
 		for range min(left/80, 1000) {

@@ -51,9 +51,8 @@ func newObjects(server *Server) *objects {
 		o.all[kind] = map[uint32]object{}
 	}
 	limits := &server.options.Limits
-	o.memory.what, o.memory.limit, o.memory.all = "shared memory", limits.Memory, &o.bytes
-	o.device.what, o.device.limit, o.device.all = "buffers, textures and plans", limits.Buffers, &o.bytes
-	o.device.together = server.unnamed
+	o.memory = quota{what: "shared memory", limit: limits.Memory, all: &o.bytes}
+	o.device = quota{what: "buffers, textures and plans", limit: limits.Buffers, all: &o.bytes, together: server.unnamed}
 	return o
 }
 

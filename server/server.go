@@ -55,6 +55,7 @@ type Server struct {
 		next *look
 		made uint64
 	}
+
 	mu struct {
 		sync.Mutex
 		sessions map[*session]struct{}
