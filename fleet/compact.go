@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -220,9 +219,10 @@ func (m *madePack) lacks(items []pack.Item) (n int) {
 }
 
 // packItems returns the items of a pack, which has to be there. It fetches the pack where they
-// are not known here.
+// are not known here, unless a pull would leave it out as well: then what is here is pushed, too.
 func (r *Remote) packItems(ctx context.Context, h *Head, p Pack) ([]pack.Item, error) {
-	if items, known := r.state.items(h.Fingerprint, p.SHA256); known {
+	items, known := r.state.items(h.Fingerprint, p.SHA256)
+	if _, _, large := r.options.fit([]Pack{p}, r.options.MaxBytes, r.free(h.Fingerprint, []Pack{p})); known || large != nil {
 		return items, r.hasPack(ctx, h.Fingerprint, p)
 	}
 	dir, remove, err := scratchDir()
@@ -235,7 +235,7 @@ func (r *Remote) packItems(ctx context.Context, h *Head, p Pack) ([]pack.Item, e
 
 // unpack imports packs into another directory, with all checks, and returns their items.
 func (r *Remote) unpack(ctx context.Context, h *Head, packs []Pack, dir *binary.Dir) (items []pack.Item, err error) {
-	if _, _, err := r.options.fit(packs, r.options.MaxBytes, math.MaxInt64); err != nil {
+	if _, _, err := r.options.fit(packs, r.options.MaxBytes, freeBytes(dir.Path())); err != nil {
 		return nil, err
 	}
 	open := func(ctx context.Context, p Pack) (io.ReadCloser, error) { return r.openPack(ctx, h.Fingerprint, p) }

@@ -154,6 +154,15 @@ func TestPullLeavesFreeSpace(t *testing.T) {
 	if r := begin(t, s.victim, o, c); r.Outcome == fleet.BreakerOn {
 		t.Errorf("the next start: %+v", r)
 	}
+	// Nor is what it has in the way of a push, here or in $TMPDIR.
+	w := writer(s.url)
+	w.MaxBytes = o.MaxBytes
+	put(t, s.victim, mesaDriver, 20)
+	begin(t, s.victim, w, c)
+	if after := s.head(); len(after.Packs) != len(h.Packs)+1 {
+		t.Errorf("a push: %d packs", len(after.Packs))
+	}
+	h.Sequence = s.head().Sequence
 	// What is kept of its transfer is not in the way of the rest.
 	h.Sequence++
 	h.Packs[0].Unpacked = free / 5 * 3

@@ -47,14 +47,19 @@ func (o Options) fit(packs []Pack, room, free int64) (fits []Pack, total int64, 
 
 // free is the space for packs: what is free, and what is kept of them already.
 func (r *Remote) free(of shader.Digest, packs []Pack) int64 {
-	free, known := osfile.FreeBytes(r.dir.Path())
-	if !known {
-		return math.MaxInt64
-	}
+	free := freeBytes(r.dir.Path())
 	for _, p := range packs {
 		if info, err := os.Lstat(r.state.partPath(of, p)); err == nil {
 			free += info.Size()
 		}
 	}
 	return free
+}
+
+// freeBytes returns what is free on the volume of a path: no bound where that is not known.
+func freeBytes(path string) int64 {
+	if free, known := osfile.FreeBytes(path); known {
+		return free
+	}
+	return math.MaxInt64 / 2 // so that it can be added to
 }
