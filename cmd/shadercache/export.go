@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -115,16 +114,20 @@ func chosenDrivers(dir *binary.Dir, named []string) ([]shader.Digest, error) {
 	if err != nil {
 		return nil, err
 	}
-	var chosen []shader.Digest
+	return chosenOf(infos, named, "the cache", "shadercache stats shows the drivers")
+}
+
+// chosenOf returns the fingerprints that names choose, some by each.
+func chosenOf(infos []binary.FingerprintInfo, named []string, where, hint string) (chosen []shader.Digest, err error) {
 	for _, name := range named {
-		found := len(chosen)
+		before := len(chosen)
 		for _, info := range infos {
-			if name == info.Dir || len(name) >= minKeyDigits && strings.HasPrefix(info.Digest.String(), name) {
+			if names(name, info.Dir, info.Digest) {
 				chosen = append(chosen, info.Digest)
 			}
 		}
-		if len(chosen) == found {
-			return nil, cli.Hint(fmt.Errorf("the cache has no driver %q", name), "shadercache stats shows the drivers")
+		if len(chosen) == before {
+			return nil, cli.Hint(fmt.Errorf("%s has no driver %q", where, name), hint)
 		}
 	}
 	return chosen, nil

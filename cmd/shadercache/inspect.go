@@ -57,11 +57,11 @@ func (o *options) inspectCommand() cli.Command {
 	}
 }
 
-// minKeyDigits keeps a short name from being read as the begin of a key.
+// minKeyDigits keeps a short name from being read as the begin of a key or fingerprint.
 const minKeyDigits = 4
 
-// names reports whether an argument is the name of a program, or the begin of its key.
-func names(typed, name string, key shader.Key) bool {
+// names reports whether an argument is a name, or the begin of the key or fingerprint that goes with it.
+func names(typed, name string, key fmt.Stringer) bool {
 	return typed == name && typed != "" || len(typed) >= minKeyDigits && strings.HasPrefix(key.String(), strings.ToLower(typed))
 }
 

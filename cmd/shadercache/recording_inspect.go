@@ -72,7 +72,7 @@ func findRecorded(rec *recording.Recording, digits string) (found shader.Digest,
 	}
 	matches := 0
 	for _, d := range digests {
-		if len(digits) >= minKeyDigits && strings.HasPrefix(d.String(), strings.ToLower(digits)) {
+		if names(digits, "", d) {
 			found = d
 			matches++
 		}

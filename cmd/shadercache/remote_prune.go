@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,9 +83,9 @@ func (o *options) remotePrune(args []string, f remotePruneFlags) (*remotePruneRe
 }
 
 // keeps returns what names choose, by the head that prune reads: another may not have been read before.
-func (o *options) keeps(heads []fleet.Head, names []string) (func(*fleet.Head) bool, error) {
+func (o *options) keeps(heads []fleet.Head, named []string) (func(*fleet.Head) bool, error) {
 	var current []binary.Fingerprint
-	for _, name := range names {
+	for _, name := range named {
 		var err error
 		if name == "current" {
 			current, err = o.CurrentFingerprints()
@@ -98,25 +97,18 @@ func (o *options) keeps(heads []fleet.Head, names []string) (func(*fleet.Head) b
 		}
 	}
 	return func(h *fleet.Head) bool {
-		isNamed := func(name string) bool { return strings.HasPrefix(h.Fingerprint.String(), name) }
-		return slices.ContainsFunc(current, h.Driver.SameDriver) || slices.ContainsFunc(names, isNamed)
+		isNamed := func(name string) bool { return names(name, h.Driver.DirName(), h.Fingerprint) }
+		return slices.ContainsFunc(current, h.Driver.SameDriver) || slices.ContainsFunc(named, isNamed)
 	}, nil
 }
 
-// chosenHeads returns the fingerprints that begin with digits, some of each.
-func chosenHeads(heads []fleet.Head, list ...string) (chosen []shader.Digest, err error) {
-	for _, digits := range list {
-		before := len(chosen)
-		for _, h := range heads {
-			if len(digits) >= minKeyDigits && strings.HasPrefix(h.Fingerprint.String(), digits) {
-				chosen = append(chosen, h.Fingerprint)
-			}
-		}
-		if len(chosen) == before {
-			return nil, cli.Hint(fmt.Errorf("the remote has no driver %q", digits), "shadercache remote list shows them")
-		}
+// chosenHeads returns the fingerprints that names choose, some by each.
+func chosenHeads(heads []fleet.Head, named ...string) ([]shader.Digest, error) {
+	var infos []binary.FingerprintInfo
+	for _, h := range heads {
+		infos = append(infos, binary.FingerprintInfo{Dir: h.Driver.DirName(), Digest: h.Fingerprint})
 	}
-	return chosen, nil
+	return chosenOf(infos, named, "the remote", "shadercache remote list shows them")
 }
 
 func (r *remotePruneResult) Print(w io.Writer) {
