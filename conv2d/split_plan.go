@@ -25,6 +25,7 @@ type several interface {
 type split interface {
 	Len() int
 	OnMember(i int) job.Buffer
+	Bytes(i int) (first, end int, together bool) // of part i, in the whole
 }
 
 // splitPlan is a plan whose images, rows or matrices are split over devices: each has a
@@ -182,12 +183,22 @@ func (p *splitPlan) Submit(ctx context.Context, input, output []float32) (job.Pe
 func (p *splitPlan) SubmitBuffers(ctx context.Context, input, output job.Buffer) (job.Pending, error) {
 	from, isFrom := input.(split)
 	to, isTo := output.(split)
-	if !isFrom || !isTo || from.Len() != len(p.parts) || to.Len() != len(p.parts) {
-		return nil, fmt.Errorf("%w: a plan over several devices needs buffers that are split along the same dimension", job.ErrInvalid)
+	if !isFrom || !isTo || !p.splits(from, p.input) || !p.splits(to, p.output) {
+		return nil, fmt.Errorf("%w: a plan over several devices needs buffers that are split as its images, rows or matrices are: along the first dimension", job.ErrInvalid)
 	}
 	return p.submit(ctx, func(i int, part job.Plan) (job.Pending, error) {
 		return part.SubmitBuffers(ctx, from.OnMember(i), to.OnMember(i))
 	})
+}
+
+// splits reports whether each part of a buffer has its share of the rows, of so many elements.
+func (p *splitPlan) splits(b split, elements int) bool {
+	fits := b.Len() == len(p.shares)
+	for i := 0; fits && i < len(p.shares); i++ {
+		first, end, together := b.Bytes(i)
+		fits = together && first == p.shares[i].First*elements*4 && end >= p.shares[i].End()*elements*4
+	}
+	return fits
 }
 
 // submit starts all parts side by side: inputs are copied meanwhile.

@@ -148,3 +148,33 @@ func TestPlansThatCannotBeSplit(t *testing.T) {
 		}
 	}
 }
+
+// Buffers whose parts have the sizes of the shares, and not their elements, are refused.
+func TestBuffersThatAreSplitOtherwise(t *testing.T) {
+	g := openDevices(t, 2)
+	ctx := context.Background()
+	plan, err := conv2d.OpenPlan(ctx, g, conv2d.DevicePlanOptions{}, conv2d.Problem{N: 2, C: 1, H: 1, W: 4, K: 1, R: 1, S: 1}.Shape())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plan.Release()
+	if _, err := plan.SetWeights(ctx, 1, []float32{1}, nil); err != nil {
+		t.Fatal(err)
+	}
+	byDim := make([]*devices.Split, 2)
+	for dim := range byDim {
+		if byDim[dim], err = g.NewSplit(ctx, devices.Tensor{Shape: []int{2, 4}, Element: 4}, dim); err != nil {
+			t.Fatal(err)
+		}
+		defer byDim[dim].Release()
+	}
+	for from := range byDim {
+		pending, err := plan.SubmitBuffers(ctx, byDim[from], byDim[1-from])
+		if !errors.Is(err, shadercache.ErrInvalid) {
+			t.Errorf("from a buffer that is split along %d: %v", from, err)
+		}
+		if err == nil {
+			pending.Release()
+		}
+	}
+}

@@ -87,6 +87,12 @@ func (s *Split) OnMember(i int) job.Buffer { return s.parts[i].Buffer }
 // Share returns the part of the dimension that part i has.
 func (s *Split) Share(i int) job.Share { return s.ranges[i] }
 
+// Bytes returns which bytes of the whole tensor part i has, and whether they lie together there.
+func (s *Split) Bytes(i int) (first, end int, together bool) {
+	outer, _, stride := s.tensor.blocks(s.dim)
+	return s.ranges[i].First * stride, s.ranges[i].End() * stride, outer == 1
+}
+
 // Write scatters data, the whole tensor, to the parts, side by side. offset must be 0.
 func (s *Split) Write(ctx context.Context, offset int, data []byte) (uint64, error) {
 	if offset != 0 || len(data) != s.Size() {
@@ -131,11 +137,10 @@ func (s *Split) wholeOnly(offset, n int) error {
 
 // slab returns the bytes of part i where they are together, else nil.
 func (s *Split) slab(i int, data []byte) []byte {
-	outer, _, stride := s.tensor.blocks(s.dim)
-	if outer > 1 {
-		return nil
+	if first, end, together := s.Bytes(i); together {
+		return data[first:end]
 	}
-	return data[s.ranges[i].First*stride : s.ranges[i].End()*stride]
+	return nil
 }
 
 // copyBlocks calls move for each block of part i: its bytes in the whole tensor, and in
