@@ -18,9 +18,9 @@ const maxUnread = 4 << 20
 
 // stream carries frames to a client: its socket, or a ring.
 type stream interface {
-	TryWrite(frames []byte) (int, error) // what it takes without waiting
-	WriteAll(frames []byte) error        // waits for room until Close: a client that is busy reads later
-	Fits(n int) bool                     // reports whether it takes a frame of n bytes
+	TryWrite(frames []byte) (int, error)            // what it takes without waiting
+	WriteAll(frames []byte, took func(n int)) error // waits for room until Close: a client that is busy reads later
+	Fits(n int) bool                                // reports whether it takes a frame of n bytes
 	Close() error
 }
 
@@ -38,8 +38,9 @@ type outbox struct {
 		room     *sync.Cond // signalled when expected or unwritten decreases
 		pending  []byte     // whole frames, of which the first may be written in part
 		spare    []byte
-		expected int // bytes of replies that requests will have
-		written  int // bytes that the writer is writing
+		expected int       // bytes of replies that requests will have
+		written  int       // bytes that the writer is writing
+		took     time.Time // when the stream took some last
 		writing  bool
 		wakes    bool // pending has a frame that wakes the client
 		closed   bool
@@ -74,24 +75,22 @@ func (o *outbox) expect(n int, patience func() context.Context) bool {
 	return !o.mu.closed
 }
 
-// await waits until there is room for a reply of n bytes, or ctx ends. mu is held.
+// await waits until there is room for a reply of n bytes, or ctx ends. It ends the outbox of a client
+// that reads nothing. mu is held.
 func (o *outbox) await(ctx context.Context, n int) {
-	for limited := false; o.isFull(n) && ctx.Err() == nil; {
-		if !limited && o.unwritten() > maxUnread { // not only replies that are still to come
-			limited = true
-			defer time.AfterFunc(o.readTime, o.giveUp).Stop()
+	for began := time.Now(); o.isFull(n) && ctx.Err() == nil; {
+		left := o.readTime
+		if o.unwritten() > maxUnread { // not only replies that are still to come
+			left -= min(time.Since(began), time.Since(o.mu.took))
 		}
+		if left <= 0 {
+			o.failLocked(os.ErrDeadlineExceeded)
+			return
+		}
+		again := time.AfterFunc(left, func() { o.unexpect(0) })
 		o.mu.room.Wait()
+		again.Stop()
 		o.flushLocked() // another goroutine has put replies that nothing writes yet
-	}
-}
-
-// giveUp ends the outbox of a client that does not read.
-func (o *outbox) giveUp() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.unwritten() > maxUnread {
-		o.failLocked(os.ErrDeadlineExceeded)
 	}
 }
 
@@ -150,7 +149,9 @@ func (o *outbox) flushLocked() {
 		return
 	}
 	o.mu.pending = append(o.mu.pending[:0], o.mu.pending[n:]...)
-	o.mu.wakes = o.mu.wakes && n == 0
+	if n > 0 {
+		o.mu.took, o.mu.wakes = time.Now(), false
+	}
 	if len(o.mu.pending) > 0 {
 		o.mu.writing = true
 		o.wake <- struct{}{}
@@ -178,7 +179,7 @@ func (o *outbox) writeOnce() bool {
 	o.mu.pending, o.mu.written, o.mu.wakes = o.mu.spare[:0], len(frames), false
 	o.mu.Unlock()
 
-	err := o.stream.WriteAll(frames)
+	err := o.stream.WriteAll(frames, o.wrote)
 
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -188,6 +189,15 @@ func (o *outbox) writeOnce() bool {
 	}
 	o.mu.room.Broadcast()
 	return true
+}
+
+// wrote counts what the stream has taken of written.
+func (o *outbox) wrote(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.written -= n
+	o.mu.took = time.Now()
+	o.mu.room.Broadcast()
 }
 
 func (o *outbox) failLocked(err error) {

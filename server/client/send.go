@@ -157,7 +157,7 @@ func (c *Client) sendRest(w *call, rest []byte, waits bool, files []*os.File) {
 	}
 	var err error
 	if w.byRing {
-		err = c.ring.Load().WriteAll(rest)
+		err = c.ring.Load().WriteAll(rest, func(int) {})
 	} else {
 		err = c.conn.Write(rest, files...)
 	}

@@ -243,15 +243,16 @@ const (
 	maxPollTime = 50 * time.Millisecond
 )
 
-// WriteAll writes all frames. It waits while there is no room, until Close.
-func (r *Ring) WriteAll(frames []byte) error {
+// WriteAll writes all frames, and says what was taken. It waits while there is no room, until Close.
+func (r *Ring) WriteAll(frames []byte, took func(n int)) error {
 	for read := time.Now(); ; time.Sleep(min(pollTime+time.Since(read)/8, maxPollTime)) {
 		n, err := r.TryWrite(frames)
-		if frames = frames[n:]; err != nil || len(frames) == 0 {
-			return err
-		}
 		if n > 0 {
 			read = time.Now()
+			took(n)
+		}
+		if frames = frames[n:]; err != nil || len(frames) == 0 {
+			return err
 		}
 	}
 }

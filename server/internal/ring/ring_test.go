@@ -52,7 +52,7 @@ func TestFramesArriveInOrder(t *testing.T) {
 			if err == nil {
 				var m wire.Data
 				if err = wire.Decode(body, &m); err == nil {
-					err = server.WriteAll(frame(h.Request, m.Data))
+					err = server.WriteAll(frame(h.Request, m.Data), func(int) {})
 				}
 			}
 			if err != nil {
@@ -70,7 +70,7 @@ func TestFramesArriveInOrder(t *testing.T) {
 	sent := make(chan error, 1)
 	go func() {
 		for i, d := range data {
-			if err := client.WriteAll(frame(uint64(i), d)); err != nil {
+			if err := client.WriteAll(frame(uint64(i), d), func(int) {}); err != nil {
 				sent <- err
 				return
 			}
@@ -105,14 +105,14 @@ func TestFramesArriveInOrder(t *testing.T) {
 func TestAFullRingWaits(t *testing.T) {
 	server, client, _, _ := pair(t, ring.MinSize)
 	big := frame(1, make([]byte, 3000))
-	if err := client.WriteAll(big); err != nil {
+	if err := client.WriteAll(big, func(int) {}); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := client.TryWrite(big); n != 0 || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- client.WriteAll(big) }()
+	go func() { ended <- client.WriteAll(big, func(int) {}) }()
 	time.Sleep(time.Millisecond) // it waits for room
 	if _, _, err := server.Next(); err != nil {
 		t.Error(err)
@@ -120,7 +120,7 @@ func TestAFullRingWaits(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Errorf("after a read: %v", err)
 	}
-	go func() { ended <- client.WriteAll(big) }()
+	go func() { ended <- client.WriteAll(big, func(int) {}) }()
 	time.Sleep(time.Millisecond)
 	_ = client.Close()
 	if err := <-ended; !errors.Is(err, os.ErrClosed) {

@@ -234,7 +234,8 @@ func (c *Conn) TakeFiles(t wire.Type) ([]int, error) {
 // does not read, without a limit.
 func (c *Conn) Write(frames []byte, files ...*os.File) error {
 	if len(files) == 0 {
-		return c.WriteAll(frames)
+		_, err := c.unix.Write(frames)
+		return err
 	}
 	fds := make([]int, len(files))
 	for i, f := range files {
@@ -264,9 +265,12 @@ func (c *Conn) TryWrite(frames []byte) (n int, err error) {
 	return 0, err
 }
 
-// WriteAll is Write without files.
-func (c *Conn) WriteAll(frames []byte) error {
-	_, err := c.unix.Write(frames)
+// WriteAll is Write without files, and says what was taken.
+func (c *Conn) WriteAll(frames []byte, took func(n int)) (err error) {
+	for n := 0; err == nil && len(frames) > 0; frames = frames[n:] {
+		n, err = c.unix.Write(frames[:min(len(frames), readSize)])
+		took(n)
+	}
 	return err
 }
 

@@ -1,0 +1,65 @@
+//go:build linux
+
+package server
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/shadercache/shadercache/server/internal/wire"
+)
+
+// slowStream takes 64 KiB after each pace, and nothing where that is 0.
+type slowStream struct {
+	pace   time.Duration
+	closed chan struct{}
+}
+
+func (s slowStream) TryWrite([]byte) (int, error) { return 0, nil }
+func (s slowStream) Fits(int) bool                { return true }
+func (s slowStream) Close() error                 { close(s.closed); return nil }
+
+func (s slowStream) WriteAll(frames []byte, took func(n int)) error {
+	for left := len(frames); left > 0; {
+		var next <-chan time.Time
+		if s.pace > 0 {
+			next = time.After(s.pace)
+		}
+		select {
+		case <-s.closed:
+			return os.ErrClosed
+		case <-next:
+		}
+		n := min(left, 64<<10)
+		left -= n
+		took(n)
+	}
+	return nil
+}
+
+// A client that reads slowly keeps its session, whatever waits for it; one that reads nothing does not.
+func TestOutboxOfASlowClient(t *testing.T) {
+	for pace, ends := range map[time.Duration]bool{0: true, 8 * time.Second: false, 12 * time.Second: true} {
+		synctest.Test(t, func(t *testing.T) {
+			var failed error
+			o := newOutbox(slowStream{pace, make(chan struct{})}, 10*time.Second, func(err error) { failed = err })
+			go o.write()
+			defer o.close()
+			began := time.Now()
+			for range 40 {
+				o.put(wire.TypeJob, 1, &wire.Data{Data: make([]byte, 150<<10)})
+				o.flush()
+			}
+			got := o.expect(1<<20, context.Background)
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			if took := time.Since(began); got == ends || ends != errors.Is(failed, os.ErrDeadlineExceeded) || ends && took != 10*time.Second {
+				t.Errorf("64 KiB each %v: room %v after %v, %v", pace, got, took, failed)
+			}
+		})
+	}
+}
