@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -219,23 +220,30 @@ func (m *madePack) lacks(items []pack.Item) (n int) {
 }
 
 // packItems returns the items of a pack, which has to be there. It fetches the pack where they
-// are not known here, unless a pull would leave it out as well: then what is here is pushed, too.
+// are not known here.
 func (r *Remote) packItems(ctx context.Context, h *Head, p Pack) ([]pack.Item, error) {
-	items, known := r.state.items(h.Fingerprint, p.SHA256)
-	if _, _, large := r.options.fit([]Pack{p}, r.options.MaxBytes, r.free(h.Fingerprint, []Pack{p})); known || large != nil {
+	if items, known := r.state.items(h.Fingerprint, p.SHA256); known {
 		return items, r.hasPack(ctx, h.Fingerprint, p)
 	}
-	dir, remove, err := scratchDir()
+	if _, _, err := r.options.fit([]Pack{p}, r.options.MaxBytes, math.MaxInt64); err != nil {
+		return nil, err
+	}
+	body, err := r.openPack(ctx, h.Fingerprint, p)
 	if err != nil {
 		return nil, err
 	}
-	defer remove()
-	return r.unpack(ctx, h, []Pack{p}, dir)
+	defer body.Close()
+	items, err := pack.Items(body, importOptions(h, p))
+	if err != nil {
+		return nil, fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
+	}
+	r.state.putItems(h.Fingerprint, p.SHA256, items)
+	return items, nil
 }
 
 // unpack imports packs into another directory, with all checks, and returns their items.
 func (r *Remote) unpack(ctx context.Context, h *Head, packs []Pack, dir *binary.Dir) (items []pack.Item, err error) {
-	if _, _, err := r.options.fit(packs, r.options.MaxBytes, freeBytes(dir.Path())); err != nil {
+	if _, _, err := r.options.fit(packs, r.options.MaxBytes, math.MaxInt64); err != nil {
 		return nil, err
 	}
 	open := func(ctx context.Context, p Pack) (io.ReadCloser, error) { return r.openPack(ctx, h.Fingerprint, p) }
@@ -243,7 +251,7 @@ func (r *Remote) unpack(ctx context.Context, h *Head, packs []Pack, dir *binary.
 		if err != nil {
 			return err
 		}
-		report, err := r.importPack(h, p, body, dir, pack.ImportOptions{})
+		report, err := r.importPack(h, p, body, dir, importOptions(h, p))
 		if err != nil {
 			return fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
 		}

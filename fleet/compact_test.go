@@ -92,6 +92,18 @@ func TestCompact(t *testing.T) {
 	if r := push(t, s.writer, writer(s.url)); r.Packs != 0 {
 		t.Errorf("a push after the compaction: %+v", r)
 	}
+	// A machine that has what it replaces knows what it has.
+	put(t, other, mesaDriver, 4)
+	push(t, other, writer(s.url))
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	if _, err := open(t, openDir(t), writer(s.url)).Compact(t.Context(), mesaDriver.Digest()); err != nil {
+		t.Fatal(err)
+	}
+	pull(t, s.victim, reader(s.url), mesaDriver)
+	s.changePack(func(data []byte) []byte { data[len(data)/2]++; return data })
+	if r := push(t, s.victim, writer(s.url)); r.Packs != 0 {
+		t.Errorf("a push fetches what is known: %+v", r)
+	}
 }
 
 // Packs that do not fit a pull stay away, alone or together, by what they have or unpack to.
@@ -154,13 +166,13 @@ func TestPullLeavesFreeSpace(t *testing.T) {
 	if r := begin(t, s.victim, o, c); r.Outcome == fleet.BreakerOn {
 		t.Errorf("the next start: %+v", r)
 	}
-	// Nor is what it has in the way of a push, here or in $TMPDIR.
+	// A push sees what it has nevertheless.
 	w := writer(s.url)
 	w.MaxBytes = o.MaxBytes
-	put(t, s.victim, mesaDriver, 20)
+	put(t, s.victim, mesaDriver, 1, 20)
 	begin(t, s.victim, w, c)
-	if after := s.head(); len(after.Packs) != len(h.Packs)+1 {
-		t.Errorf("a push: %d packs", len(after.Packs))
+	if after := s.head().Packs; len(after) != len(h.Packs)+1 || after[len(h.Packs)].Programs != 1 {
+		t.Errorf("a push: %+v", after)
 	}
 	h.Sequence = s.head().Sequence
 	// What is kept of its transfer is not in the way of the rest.
@@ -174,11 +186,19 @@ func TestPullLeavesFreeSpace(t *testing.T) {
 	part := filepath.Join(folders[0], h.Packs[0].SHA256.String()+".part")
 	must(t, os.WriteFile(part, nil, 0o600))
 	must(t, os.Truncate(part, free/2)) // it takes nothing
-	c.advance(time.Hour)
-	s.store.requests()
-	begin(t, s.victim, o, c)
-	if asked := s.store.requests(); !slices.Contains(asked, "GET "+fleet.PackName(mesaDriver.Digest(), h.Packs[0].SHA256)) {
-		t.Errorf("with a part: %q", asked)
+	slot := filepath.Join(s.victim.DriverDir(), "nvidia", "GLCache", strings.Repeat("0", 32), strings.Repeat("0", 16), "shadercache0")
+	must(t, os.MkdirAll(filepath.Dir(slot), 0o700))
+	must(t, os.WriteFile(slot+".toc", nil, 0o600))
+	must(t, os.WriteFile(slot+".bin", nil, 0o600))
+	must(t, os.Truncate(slot+".bin", free/5)) // as much as a merge copies
+	for _, fits := range []bool{false, true} {
+		c.advance(time.Hour)
+		s.store.requests()
+		begin(t, s.victim, o, c)
+		if asked := s.store.requests(); fits != slices.Contains(asked, "GET "+fleet.PackName(mesaDriver.Digest(), h.Packs[0].SHA256)) {
+			t.Errorf("with a part, fits %t: %q", fits, asked)
+		}
+		must(t, os.RemoveAll(filepath.Join(s.victim.DriverDir(), "nvidia")))
 	}
 }
 
@@ -390,6 +410,21 @@ func TestPrune(t *testing.T) {
 	// A driver that comes back has a head with a higher number.
 	push(t, s.writer, writer(s.url))
 	pull(t, s.victim, reader(s.url), nvidiaDriver)
+
+	// One whose head is listed, and not shown, keeps its packs.
+	before = s.store.copyObjects()
+	s.store.get = func(_ context.Context, name string, o *fleet.Object) (*fleet.Object, error) {
+		if strings.HasSuffix(name, "/head") {
+			return nil, fleet.ErrNotFound
+		}
+		return o, nil
+	}
+	r := open(t, s.writer, writer(s.url))
+	c.advance(25 * time.Hour)
+	fleet.SetClock(r, c.time)
+	if report, err := r.Prune(context.Background(), fleet.PruneOptions{}); err != nil || len(s.store.copyObjects()) != len(before) {
+		t.Errorf("without heads: %+v, %v", report, err)
+	}
 }
 
 // keeping is a store that deletes nothing.

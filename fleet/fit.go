@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
@@ -45,21 +46,22 @@ func (o Options) fit(packs []Pack, room, free int64) (fits []Pack, total int64, 
 	return fits, total, err
 }
 
-// free is the space for packs: what is free, and what is kept of them already.
+// free is the space for packs: what is free, and what is kept of them already, less what a merge of
+// NVIDIA's slots copies.
 func (r *Remote) free(of shader.Digest, packs []Pack) int64 {
-	free := freeBytes(r.dir.Path())
+	free, known := osfile.FreeBytes(r.dir.Path())
+	if !known {
+		return math.MaxInt64
+	}
 	for _, p := range packs {
 		if info, err := os.Lstat(r.state.partPath(of, p)); err == nil {
 			free += info.Size()
 		}
 	}
-	return free
-}
-
-// freeBytes returns what is free on the volume of a path: no bound where that is not known.
-func freeBytes(path string) int64 {
-	if free, known := osfile.FreeBytes(path); known {
-		return free
+	for _, slot := range nvidia.SlotFiles(r.dir.DriverDir()) {
+		if info, err := os.Lstat(slot); err == nil {
+			free -= 2 * info.Size() // packs have half of it
+		}
 	}
-	return math.MaxInt64 / 2 // so that it can be added to
+	return free
 }

@@ -112,9 +112,10 @@ func (r *Remote) Prune(ctx context.Context, o PruneOptions) (report PruneReport,
 // pruneDriver deletes what is old of one driver. The head is read again before each pack is
 // deleted: a push may have written the pack once more, and listed it, since the listing.
 func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info, o PruneOptions, report *PruneReport) error {
+	listed := slices.ContainsFunc(list, func(i Info) bool { return i.Name == headName(of) })
 	head, err := r.readOldHead(ctx, of)
-	if err != nil && !errors.Is(err, ErrNotFound) {
-		return err
+	if err != nil && (listed || !errors.Is(err, ErrNotFound)) {
+		return ignoreMissing(err) // deleted just now, or the store does not show it
 	}
 	if head != nil {
 		if err := r.checkClock(head.clock); err != nil {
@@ -127,7 +128,7 @@ func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info,
 		if list, err = r.deleteHead(ctx, head.Head, list, o, report); err != nil {
 			return err
 		}
-		head = nil
+		head, listed = nil, false
 	}
 	for _, info := range list {
 		digits, isPack := strings.CutPrefix(info.Name, packsFolder(of))
@@ -139,8 +140,8 @@ func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info,
 			continue
 		}
 		if !o.DryRun {
-			if head, err = r.readOldHead(ctx, of); err != nil && !errors.Is(err, ErrNotFound) {
-				return err
+			if head, err = r.readOldHead(ctx, of); err != nil && (listed || !errors.Is(err, ErrNotFound)) {
+				return ignoreMissing(err)
 			}
 			if r.isUsed(head, pack) {
 				continue

@@ -341,6 +341,7 @@ func (r *Remote) noteCovered(h *Head, missing []Pack) {
 	for _, p := range h.Packs {
 		if s.has(p) && !s.hasDigest(p.SHA256) {
 			covered = append(covered, p.SHA256)
+			r.coverItems(h.Fingerprint, p)
 		}
 	}
 	if len(covered) > 0 {
@@ -348,9 +349,23 @@ func (r *Remote) noteCovered(h *Head, missing []Pack) {
 	}
 }
 
+// coverItems remembers that a pack has what those have that it replaces, so that a push need not fetch it.
+func (r *Remote) coverItems(of shader.Digest, p Pack) {
+	var items []pack.Item
+	for _, old := range p.Replaces {
+		part, known := r.state.items(of, old)
+		if !known {
+			return
+		}
+		items = append(items, part...)
+	}
+	r.state.putItems(of, p.SHA256, items)
+}
+
 // installPack imports a pack while it is read.
 func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reader, job pullJob) (pack.ImportReport, error) {
-	o := pack.ImportOptions{Merge: job.merge, Unrecorded: job.unrecorded}
+	o := importOptions(h, p)
+	o.Merge, o.Unrecorded = job.merge, job.unrecorded
 	report, err := r.importPack(h, p, from, r.dir, o)
 	if busy := err; errors.Is(busy, pack.ErrBusy) {
 		defer time.AfterFunc(lockPatience, func() { r.warn("the pull waits for another process", busy) }).Stop()
@@ -368,11 +383,17 @@ func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reade
 	return report, r.markInstalled(h, job.forgotten, p.SHA256)
 }
 
-// importPack imports a pack, which has to be what the head says, and remembers its items.
+// importOptions are those for a pack that has to be what its head says.
+func importOptions(h *Head, p Pack) pack.ImportOptions {
+	return pack.ImportOptions{
+		Drivers:  []binary.Fingerprint{h.Driver},
+		Expect:   &pack.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint},
+		MaxBytes: max(p.Unpacked, 1),
+	}
+}
+
+// importPack imports a pack, and remembers its items.
 func (r *Remote) importPack(h *Head, p Pack, from io.Reader, to *binary.Dir, o pack.ImportOptions) (pack.ImportReport, error) {
-	o.Drivers = []binary.Fingerprint{h.Driver}
-	o.Expect = &pack.Expected{SHA256: p.SHA256, Size: p.Size, Fingerprint: h.Fingerprint}
-	o.MaxBytes = max(p.Unpacked, 1)
 	report, err := pack.Import(from, to, o)
 	if err == nil {
 		r.state.putItems(h.Fingerprint, p.SHA256, report.Items)

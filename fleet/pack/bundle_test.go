@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/shadercache/shadercache/binary"
@@ -268,8 +269,13 @@ func TestImportWhileTheDriverIsInUse(t *testing.T) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	must(t, user.Release())
+	full := func(string) (nvidia.Report, error) { return nvidia.Report{}, syscall.ENOSPC }
+	r, err = Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true, Merge: full})
+	if err != nil || !r.MergePending {
+		t.Errorf("without room for a merge: %+v, %v", r, err)
+	}
 	r, err = Import(bytes.NewReader(data), to, ImportOptions{Trust: true, AnyDriver: true})
-	if err != nil || r.MergePending || r.Merge.Slots != 3 {
+	if err != nil || r.MergePending || r.Merge.Slots != 5 {
 		t.Errorf("the next: %+v, %v", r, err)
 	}
 }

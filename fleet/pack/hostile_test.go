@@ -291,6 +291,9 @@ func wantRefused(t *testing.T, bundle []byte, to *binary.Dir, at int) {
 	if _, err := Import(bytes.NewReader(bundle), to, ImportOptions{Trust: true, AnyDriver: true}); !errors.Is(err, ErrRefused) {
 		t.Errorf("byte %d: got %v, want ErrRefused", at, err)
 	}
+	if _, err := Items(bytes.NewReader(bundle), ImportOptions{Trust: true, AnyDriver: true, MaxBytes: defaultMaxBytes}); !errors.Is(err, ErrRefused) {
+		t.Errorf("byte %d: its list is %v, want ErrRefused", at, err)
+	}
 }
 
 // An error of the reader is returned, and is no *RefusedError.

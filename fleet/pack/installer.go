@@ -12,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -201,7 +202,7 @@ func (i *installer) nvidia(m *Manifest) error {
 	}
 	merge, err := i.mergeSlots(i.dir.DriverDir())
 	i.report.Merge = merge
-	if errors.Is(err, drivercache.ErrInUse) {
+	if errors.Is(err, drivercache.ErrInUse) || osfile.IsNoSpace(err) { // the slots are there
 		i.report.MergePending = true
 		return nil
 	}

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"io"
 	"path"
 	"strings"
 
@@ -18,6 +20,16 @@ type Item [8]byte
 func ItemOf(path string) Item {
 	sum := sha256.Sum256([]byte(path))
 	return Item(sum[:])
+}
+
+// Items reads a bundle, with the checks of Import, and returns the items of what that would add to an
+// empty directory. It writes nothing.
+func Items(r io.Reader, o ImportOptions) ([]Item, error) {
+	u := unpacker{options: o}
+	if _, err := u.read(o.Expect.check(r)); err != nil {
+		return nil, fmt.Errorf("bundle: %w", err)
+	}
+	return u.report.Items, nil
 }
 
 // recordItem returns the item of a record of the slot with a path. Slots of one folder

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,10 @@ func TestBundleOfWhatIsNew(t *testing.T) {
 		r, err := Import(bytes.NewReader(data), to, ImportOptions{AnyDriver: true, Trust: true})
 		must(t, err)
 		items = append(items, r.Items...)
+		listed, err := Items(bytes.NewReader(data), ImportOptions{AnyDriver: true, Trust: true, MaxBytes: 1 << 30})
+		if err != nil || !slices.Equal(listed, r.Items) {
+			t.Errorf("%d items are listed and %d imported: %v", len(listed), len(r.Items), err)
+		}
 	}
 	if want := append(r.Items, added.Items...); !maps.Equal(itemSet(items), itemSet(want)) || len(items) != len(want) {
 		t.Errorf("imported %d items, exported %d", len(items), len(want))

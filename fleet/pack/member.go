@@ -24,6 +24,8 @@ func (u *unpacker) unpackFile(h *tar.Header, f File, selected bool) (err error) 
 	switch {
 	case !selected:
 		return u.copyMember(io.Discard, f)
+	case u.root == nil:
+		return u.list(f)
 	case f.Size <= batchBytes:
 		return u.unpackSmall(f)
 	case f.isDriverFile():
@@ -72,6 +74,25 @@ func (u *unpacker) unpackChecked(f File) error {
 	}
 	_, err = content.WriteTo(staged)
 	return errors.Join(err, staged.Close())
+}
+
+// list adds the items of a file to the report.
+func (u *unpacker) list(f File) error {
+	var content bytes.Buffer
+	to := io.Writer(&content)
+	if f.isDriverFile() && !strings.HasSuffix(f.Path, ".toc") {
+		to = io.Discard
+	}
+	err := u.copyMember(to, f)
+	if err == nil {
+		err = u.checkContent(f, content.Bytes())
+	}
+	if err != nil {
+		return err
+	}
+	items, err := (&Manifest{Files: []File{f}}).items(func(File) ([]byte, error) { return content.Bytes(), nil })
+	u.report.Items = append(u.report.Items, items...)
+	return err
 }
 
 // copyMember copies the content of a member and checks its checksum.

@@ -24,7 +24,7 @@ const windowBytes = 8 << 20
 // unpacker reads one bundle into the staging folder.
 type unpacker struct {
 	options ImportOptions
-	root    *os.Root // the cache directory
+	root    *os.Root // the cache directory; nil: what is selected is only listed
 
 	input   *unsealReader
 	output  *ratioReader // decompressed
@@ -41,6 +41,15 @@ func (u *unpacker) run(r io.Reader) (*Manifest, error) {
 	if err := u.root.RemoveAll(stagingName); err != nil {
 		return nil, err
 	}
+	selected, err := u.read(r)
+	if err != nil {
+		return nil, err
+	}
+	return selected, u.commit(selected)
+}
+
+// read unpacks and checks the bundle, and returns its part that is selected.
+func (u *unpacker) read(r io.Reader) (selected *Manifest, err error) {
 	u.input = newUnsealReader(r)
 	z, err := zstd.NewReader(u.input,
 		zstd.WithDecoderConcurrency(1),
@@ -52,15 +61,6 @@ func (u *unpacker) run(r io.Reader) (*Manifest, error) {
 	defer z.Close()
 	u.output = &ratioReader{from: z, input: u.input, ratio: unpackedRatio, slack: unpackedSlack}
 	u.archive = tar.NewReader(u.output)
-	selected, err := u.unpack()
-	if err != nil {
-		return nil, err
-	}
-	return selected, u.commit(selected)
-}
-
-// unpack unpacks and checks the bundle, and returns its part that is selected.
-func (u *unpacker) unpack() (*Manifest, error) {
 	m, first, err := u.readManifest()
 	if err != nil {
 		return nil, err
@@ -69,14 +69,17 @@ func (u *unpacker) unpack() (*Manifest, error) {
 		reason := fmt.Sprintf("it unpacks to %d bytes, and the limit is %d", total, u.options.MaxBytes)
 		return nil, &RefusedError{Reason: reason, kind: ErrTooLarge}
 	}
-	if u.staging, err = newStaging(u.root); err != nil {
-		return nil, err
+	if u.root != nil {
+		if u.staging, err = newStaging(u.root); err != nil {
+			return nil, err
+		}
+		defer func() { err = cmp.Or(err, u.staging.finish()) }()
 	}
-	selected := u.selectPart(m)
+	selected = u.selectPart(m)
 	if err = u.unpackMembers(m, first, selected); err == nil {
 		err = u.checkEnd()
 	}
-	return selected, cmp.Or(err, u.staging.finish())
+	return selected, err
 }
 
 // commit completes the staging folder and renames it.
