@@ -21,6 +21,9 @@ func Fit(o Options, packs []Pack, free int64) (fits []Pack, total int64, err err
 // SetClock replaces the clock of a remote.
 func SetClock(r *Remote, now func() time.Time) { r.now = now }
 
+// SetSync replaces what has a volume reach the disk.
+func SetSync(r *Remote, sync func(path string) error) { r.syncVolume = sync }
+
 // EncodeKeys returns the line of a list of keys.
 func EncodeKeys(l KeyList, root ed25519.PrivateKey) []byte {
 	line, err := signKeys(root, &l)

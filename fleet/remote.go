@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -29,6 +30,8 @@ type Remote struct {
 	backend Backend // nil: off
 	secret  secrets
 	now     func() time.Time
+	// syncVolume has all of a volume reach the disk.
+	syncVolume func(path string) error
 
 	// background is the context of what continues after a method returned.
 	background context.Context
@@ -61,7 +64,7 @@ func Open(dir *binary.Dir, o Options) (*Remote, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Remote{options: o, dir: dir, now: time.Now}
+	r := &Remote{options: o, dir: dir, now: time.Now, syncVolume: osfile.SyncVolume}
 	r.background, r.cancel = context.WithCancel(context.Background())
 	if o.URL == "" && o.Mode != Off {
 		return nil, fmt.Errorf("remote: open: there is no URL; set %s", urlVariable)

@@ -10,7 +10,6 @@ import (
 	"github.com/shadercache/shadercache/binary"
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
-	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 )
 
@@ -237,18 +236,24 @@ func (j *startJob) run(background context.Context) {
 	j.finish(background)
 	// Also what a process pulled that ended before it had synced, but not before the system started anew.
 	if unsynced := j.r.state.driver(j.of).Unsynced; j.report.Pull.Packs > 0 || !unsynced.IsZero() && j.r.isOfThisBoot(unsynced) {
-		j.r.note(j.sync())
+		j.r.note(j.sync(unsynced))
 	}
 	if j.report.Pull.Packs > 0 {
 		j.r.note(j.record())
 	}
 }
 
+// written is the time after which the system has written files by itself (30 s, and what a busy disk takes):
+// where each process ends before its sync does, as the end of the process waits for it, none would record it.
+const written = 5 * time.Minute
+
 // sync has what was installed reach the disk.
-func (j *startJob) sync() error {
+func (j *startJob) sync(unsynced time.Time) error {
 	began := j.r.now()
-	if err := osfile.SyncVolume(j.r.dir.Path()); err != nil {
-		return err
+	if began.Sub(unsynced) < written {
+		if err := j.r.syncVolume(j.r.dir.Path()); err != nil {
+			return err
+		}
 	}
 	return j.r.state.updateDriver(j.of, func(s *driverState) {
 		if !s.Unsynced.After(began) { // another process may have installed more since

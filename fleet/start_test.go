@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,12 +37,20 @@ func TestStartSyncsWhatAnotherPulled(t *testing.T) {
 	data, err := os.ReadFile(files[0])
 	must(t, err)
 	s.store.get = func(context.Context, string, *fleet.Object) (*fleet.Object, error) { return nil, fleet.ErrUnreachable }
-	for age, stays := range map[time.Duration]bool{0: false, osfile.Uptime() + time.Hour: true} { // then files may be empty
+	for age, stays := range map[time.Duration]bool{0: false, 10 * time.Minute: false, osfile.Uptime() + time.Hour: true} { // then files may be empty
 		c.advance(2 * time.Minute)
 		unsynced := fmt.Appendf(nil, "{%q: %q,", "unsynced", c.now.Add(-age).UTC().Format(time.RFC3339Nano))
 		must(t, os.WriteFile(files[0], bytes.Replace(data, []byte("{"), unsynced, 1), 0o600))
 		must(t, os.RemoveAll(filepath.Join(filepath.Dir(files[0]), "..", "breaker.json")))
-		begin(t, s.victim, reader(s.url), c)
+		r := open(t, s.victim, reader(s.url))
+		fleet.SetClock(r, c.time)
+		var synced atomic.Bool
+		fleet.SetSync(r, func(path string) error {
+			synced.Store(true)
+			return osfile.SyncVolume(path)
+		})
+		r.Start(context.Background(), mesaDriver)
+		must(t, r.Close())
 		is := func() bool {
 			after, err := os.ReadFile(files[0])
 			return err != nil || bytes.Contains(after, []byte("unsynced"))
@@ -49,8 +58,8 @@ func TestStartSyncsWhatAnotherPulled(t *testing.T) {
 		for began := time.Now(); is() && !stays && time.Since(began) < time.Minute; { // Close waits a second for a sync
 			time.Sleep(time.Millisecond)
 		}
-		if is() != stays {
-			t.Errorf("unsynced for %v: %t", age, is())
+		if is() != stays || synced.Load() != (age == 0) {
+			t.Errorf("unsynced for %v: %t, synced %t", age, is(), synced.Load())
 		}
 	}
 }
