@@ -219,28 +219,6 @@ func (m *madePack) lacks(items []pack.Item) (n int) {
 	return n
 }
 
-// packItems returns the items of a pack, which has to be there. It fetches the pack where they
-// are not known here.
-func (r *Remote) packItems(ctx context.Context, h *Head, p Pack) ([]pack.Item, error) {
-	if items, known := r.state.items(h.Fingerprint, p.SHA256); known {
-		return items, r.hasPack(ctx, h.Fingerprint, p)
-	}
-	if _, _, err := r.options.fit([]Pack{p}, r.options.MaxBytes, math.MaxInt64); err != nil {
-		return nil, err
-	}
-	body, err := r.openPack(ctx, h.Fingerprint, p)
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	items, err := pack.Items(body, importOptions(h, p))
-	if err != nil {
-		return nil, fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
-	}
-	r.state.putItems(h.Fingerprint, p.SHA256, items)
-	return items, nil
-}
-
 // unpack imports packs into another directory, with all checks, and returns their items.
 func (r *Remote) unpack(ctx context.Context, h *Head, packs []Pack, dir *binary.Dir) (items []pack.Item, err error) {
 	if _, _, err := r.options.fit(packs, r.options.MaxBytes, math.MaxInt64); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -71,4 +72,57 @@ func (p *pusher) addUnwanted(known map[pack.Item]struct{}) error {
 	known[pack.ItemOf("driver/mesa/mesa_shader_cache/"+mesa.Index)] = struct{}{}
 	known[pack.ItemOf("driver/mesa/mesa_shader_cache/marker")] = struct{}{}
 	return store.Close()
+}
+
+// packItems returns the items of a pack, which has to be there. It fetches the pack where they
+// are not known here.
+func (r *Remote) packItems(ctx context.Context, h *Head, p Pack) ([]pack.Item, error) {
+	if items, known := r.state.items(h.Fingerprint, p.SHA256); known {
+		return items, r.hasPack(ctx, h.Fingerprint, p)
+	}
+	if _, _, err := r.options.fit([]Pack{p}, r.options.MaxBytes, math.MaxInt64); err != nil {
+		return nil, err
+	}
+	body, err := r.openPack(ctx, h.Fingerprint, p)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	items, err := pack.Items(body, importOptions(h, p))
+	if err != nil {
+		return nil, fmt.Errorf("pack %s: %w", p.SHA256.Short(), err)
+	}
+	r.state.putItems(h.Fingerprint, p.SHA256, items)
+	return items, nil
+}
+
+// noteCovered remembers the packs that only replace installed ones.
+func (r *Remote) noteCovered(h *Head, missing []Pack) {
+	if len(missing) == len(h.Packs) {
+		return
+	}
+	s := r.state.driver(h.Fingerprint)
+	var covered []shader.Digest
+	for _, p := range h.Packs {
+		if s.has(p) && !s.hasDigest(p.SHA256) {
+			covered = append(covered, p.SHA256)
+			r.coverItems(h.Fingerprint, p)
+		}
+	}
+	if len(covered) > 0 {
+		r.note(r.markInstalled(h, s.Forgotten, covered...))
+	}
+}
+
+// coverItems remembers that a pack has what those have that it replaces, so that a push need not fetch it.
+func (r *Remote) coverItems(of shader.Digest, p Pack) {
+	var items []pack.Item
+	for _, old := range p.Replaces {
+		part, known := r.state.items(of, old)
+		if !known {
+			return
+		}
+		items = append(items, part...)
+	}
+	r.state.putItems(of, p.SHA256, items)
 }

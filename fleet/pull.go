@@ -331,37 +331,6 @@ func (r *Remote) isOfThisBoot(since time.Time) bool {
 	return since.After(r.now().Add(-osfile.Uptime()))
 }
 
-// noteCovered remembers the packs that only replace installed ones.
-func (r *Remote) noteCovered(h *Head, missing []Pack) {
-	if len(missing) == len(h.Packs) {
-		return
-	}
-	s := r.state.driver(h.Fingerprint)
-	var covered []shader.Digest
-	for _, p := range h.Packs {
-		if s.has(p) && !s.hasDigest(p.SHA256) {
-			covered = append(covered, p.SHA256)
-			r.coverItems(h.Fingerprint, p)
-		}
-	}
-	if len(covered) > 0 {
-		r.note(r.markInstalled(h, s.Forgotten, covered...))
-	}
-}
-
-// coverItems remembers that a pack has what those have that it replaces, so that a push need not fetch it.
-func (r *Remote) coverItems(of shader.Digest, p Pack) {
-	var items []pack.Item
-	for _, old := range p.Replaces {
-		part, known := r.state.items(of, old)
-		if !known {
-			return
-		}
-		items = append(items, part...)
-	}
-	r.state.putItems(of, p.SHA256, items)
-}
-
 // installPack imports a pack while it is read.
 func (r *Remote) installPack(ctx context.Context, h *Head, p Pack, from io.Reader, job pullJob) (pack.ImportReport, error) {
 	o := importOptions(h, p)
