@@ -66,6 +66,14 @@ func TestAHelloWithoutANumber(t *testing.T) {
 	r.wantEnd()
 }
 
+// TestAHelloOfALaterVersion has fields that this version does not know.
+func TestAHelloOfALaterVersion(t *testing.T) {
+	r := serve(t, server.Options{}).raw()
+	r.send(frame(wire.TypeHello, 1, &wire.Hello{Oldest: wire.Version + 1, Newest: wire.Version + 1, Other: make([]byte, 4<<10-wire.HeaderSize-10)}))
+	r.wantError(0, wire.CodeVersion)
+	r.wantEnd()
+}
+
 // TestAHelloThatIsTooLarge is refused by its header: the server does not read it to its end.
 func TestAHelloThatIsTooLarge(t *testing.T) {
 	f := serve(t, server.Options{})

@@ -1821,8 +1821,8 @@ static void shc__put_samplers(shc_client *c, const shc_sampler *list, size_t n) 
     shc__count(c, n);
     for (i = 0; i < n; i++) {
         shc__put_texture(c, list[i].name, list[i].texture);
-        shc__u8(c, list[i].min_linear);
-        shc__u8(c, list[i].mag_linear);
+        shc__u8(c, list[i].min_linear == 1);
+        shc__u8(c, list[i].mag_linear == 1);
         shc__u8(c, list[i].mip == SHC_LEVEL_0 ? 2 : list[i].mip - 1);
         for (k = 0; k < 3; k++) {
             shc__u8(c, list[i].wrap[k]);

@@ -22,8 +22,8 @@ type Hello struct {
 	Other []byte // what follows Client in a hello without a common version, not read
 }
 
-// MaxHello is the most bytes of the frame of a Hello.
-const MaxHello = HeaderSize + 8 + 3*(2+MaxText)
+// MaxHello is the most bytes of the frame of a Hello, with what later versions add behind Client.
+const MaxHello = 4 << 10
 
 func (m *Hello) layout(f *fields) {
 	if !f.writes {
