@@ -98,21 +98,28 @@ func fillOnce(from, dir, folder, id string) (r FillReport, err error) {
 	}
 	err = errors.Join(copyFolder(), os.RemoveAll(f.staging))
 	if err == nil {
-		copied, _ := os.Lstat(filepath.Join(dir, folder))
-		recording.Go(func() { recordFilled(dir, folder, id, copied) })
+		recording.Add(1)
+		copied, _ := os.Open(filepath.Join(dir, folder))
+		go func() {
+			defer recording.Add(-1)
+			recordFilled(dir, folder, id, copied)
+		}()
 	}
 	return r, err
 }
 
-// recording are the goroutines that record what was copied: the first program does not wait for them.
-var recording sync.WaitGroup
+// recording counts the goroutines that record what was copied: the first program does not wait for them.
+var recording atomic.Int32
 
 // recordFilled records a copy that is on the disk: a power cut would leave empty files else that are
 // never filled again. Where the process ends before, or the record fails, the next one looks at all
-// files again. A folder that was deleted meanwhile is not recorded.
-func recordFilled(dir, folder, id string, copied os.FileInfo) {
+// files again. A folder that was deleted meanwhile is not recorded: copied is open, so that no other
+// folder gets its number.
+func recordFilled(dir, folder, id string, copied *os.File) {
+	defer copied.Close()
 	err := osfile.SyncVolume(dir)
-	if now, _ := os.Lstat(filepath.Join(dir, folder)); err != nil || !os.SameFile(copied, now) {
+	was, _ := copied.Stat()
+	if now, _ := os.Lstat(filepath.Join(dir, folder)); err != nil || !os.SameFile(was, now) {
 		return
 	}
 	lock, err := open(dir+fillingExt, true, fillWait)
@@ -120,6 +127,14 @@ func recordFilled(dir, folder, id string, copied os.FileInfo) {
 		return
 	}
 	_ = errors.Join(addFilled(dir, folder, id), lock.Release())
+}
+
+// AwaitRecords waits until the disk has what Fill copied, which is recorded then, at most for a time.
+// Where a process ends before, a later one looks at all files again, and waits for the disk again.
+func AwaitRecords(atMost time.Duration) {
+	for deadline := time.Now().Add(atMost); recording.Load() > 0 && time.Now().Before(deadline); {
+		time.Sleep(lockPoll)
+	}
 }
 
 // filling is one copy of a driver's folder, by several goroutines.

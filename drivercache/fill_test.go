@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/shadercache/shadercache/drivercache/mesa"
@@ -53,7 +55,7 @@ func manageNew(t testing.TB) string {
 	if state := Manage(dir); !state.Managed {
 		t.Fatal(state)
 	}
-	t.Cleanup(recording.Wait)
+	t.Cleanup(func() { AwaitRecords(time.Hour) })
 	return dir
 }
 
@@ -75,7 +77,7 @@ func content(t testing.TB, dir string) map[string]string {
 func fill(t testing.TB, from, folder string) FillReport {
 	t.Helper()
 	r, err := Fill(from, folder)
-	recording.Wait()
+	AwaitRecords(time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,19 +136,17 @@ func TestFillMesa(t *testing.T) {
 		}
 	}
 	folder := filepath.Join(dir, mesa.Folder)
-	copied, err := os.Lstat(folder)
+	must(errors.Join(os.Remove(dir+filledExt), os.RemoveAll(folder), os.Mkdir(folder, 0o700)))
+	copied, err := os.Open(folder)
 	must(err)
-	must(errors.Join(os.Remove(dir+filledExt), os.Rename(folder, folder+"-deleted"), os.Mkdir(folder, 0o700)))
+	must(errors.Join(os.Remove(folder), os.Mkdir(folder, 0o700))) // ext4 gives away the lowest number that is free
 	recordFilled(dir, mesa.Folder, "id", copied)
 	if exists(dir + filledExt) {
 		t.Error("a folder that was deleted is recorded")
 	}
-	must(errors.Join(os.Remove(folder), os.Rename(folder+"-deleted", folder)))
 	fill(t, from, mesa.Folder)
 	// A cache that was deleted is filled again, and one that crashed a driver is not.
-	if err := os.RemoveAll(filepath.Join(dir, mesa.Folder)); err != nil {
-		t.Fatal(err)
-	}
+	must(os.RemoveAll(folder))
 	if r := fill(t, from, mesa.Folder); r.Files != 601 {
 		t.Errorf("after it was deleted: %+v", r)
 	}
@@ -159,6 +159,24 @@ func TestFillMesa(t *testing.T) {
 	if r := fill(t, from, ""); r.Files != 0 {
 		t.Errorf("of an unknown driver: %+v", r)
 	}
+}
+
+// Flush is no wait for the disk, and AwaitRecords is one, at most for its time.
+func TestAwaitRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		recording.Add(1)
+		time.AfterFunc(time.Minute, func() { recording.Add(-1) })
+		began := time.Now()
+		for _, c := range []struct {
+			wait func()
+			most time.Duration
+		}{{Flush, 0}, {func() { AwaitRecords(time.Second) }, time.Second}, {func() { AwaitRecords(math.MaxInt64) }, time.Minute}} {
+			c.wait()
+			if took := time.Since(began); took < c.most || took > c.most+lockPoll {
+				t.Errorf("it took %v, not %v", took, c.most)
+			}
+		}
+	})
 }
 
 // Two sources are copied once each, also in turns.

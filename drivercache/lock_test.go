@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 		from, dir, _ := strings.Cut(from, ":")
 		Manage(dir)
 		_, err := Fill(from, mesa.Folder)
-		recording.Wait()
+		AwaitRecords(time.Hour)
 		if err != nil {
 			os.Exit(1)
 		}

@@ -337,9 +337,10 @@ func (c *Context) Done() <-chan struct{} { return c.stopped }
 
 // Close waits for queued callbacks, destroys the context, and waits until the driver
 // has written its own cache: some milliseconds with Mesa on an idle machine, 5 s at
-// most. An adopted context is not destroyed: Close accepts no more callbacks, and on
-// the context's thread runs those that are queued, or fails them where the context was
-// destroyed before. Close is idempotent. Callbacks must not call it.
+// most, and one more where the disk does not have yet what was copied from upstream. An
+// adopted context is not destroyed: Close accepts no more callbacks, and on the context's
+// thread runs those that are queued, or fails them where the context was destroyed before.
+// Close is idempotent. Callbacks must not call it.
 func (c *Context) Close() error {
 	if c.thread.Load() == threadID() && c.schedule == nil {
 		panic("glctx: Close called inside a callback would wait for itself")
@@ -358,6 +359,7 @@ func (c *Context) shutDown() {
 	<-c.stopped
 	settle := closing.Begin(trace.Settle)
 	drivercache.Flush()
+	drivercache.AwaitRecords(time.Second)
 	settle.End()
 	closing.End()
 }

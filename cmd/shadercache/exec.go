@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -101,7 +102,7 @@ func (o *options) exec(ctx context.Context, args []string, folder string, report
 	if report {
 		return o.execReporting(program, args)
 	}
-	drivercache.Flush() // what was filled is recorded
+	drivercache.AwaitRecords(math.MaxInt64) // exec itself would wait for the disk, and lose the record
 	err = syscall.Exec(program, args, os.Environ())
 	if errors.Is(err, syscall.ENOEXEC) && isScript(program) {
 		err = syscall.Exec("/bin/sh", append([]string{"sh", program}, args[1:]...), os.Environ())
