@@ -2,6 +2,7 @@ package osfile
 
 import (
 	"errors"
+	"math"
 	"os"
 	"time"
 
@@ -18,9 +19,11 @@ func SyncVolume(dir string) error {
 	return errors.Join(os.NewSyscallError("syncfs", unix.Syncfs(int(d.Fd()))), d.Close())
 }
 
-// Uptime returns the time since the system started.
+// Uptime returns the time since the system started, or more than any where it is not known.
 func Uptime() time.Duration {
 	var info unix.Sysinfo_t
-	_ = unix.Sysinfo(&info)
+	if unix.Sysinfo(&info) != nil {
+		return math.MaxInt64
+	}
 	return time.Duration(info.Uptime) * time.Second
 }
