@@ -121,7 +121,8 @@ var trims = whole[time.Time]{name: lastTrimName, limit: 64}
 // Trim prunes the directory, for every driver, and reports true, unless it was trimmed
 // within the last day, or there is no limit: then it does nothing and reports false. A
 // limit of 0 is that of [Dir.Settings], else the default; a negative one is none. The file last_trim holds
-// the time of the last trim; a time in the future is ignored.
+// the time of the last trim; a time in the future is ignored. A volume that is too full for the file is
+// pruned all the same.
 func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
 	o = d.withLimits(o)
 	if !o.isLimited() {
@@ -138,10 +139,14 @@ func (d *Dir) Trim(o PruneOptions) (PruneReport, bool, error) {
 		return PruneReport{}, false, ErrReadOnly
 	}
 	// Written first, so that of the processes that end together one trims.
-	if err := trims.write(d.path, o.Now.UTC()); err != nil {
-		return PruneReport{}, false, wrap("trim", err)
+	written := trims.write(d.path, o.Now.UTC())
+	if written != nil && !osfile.IsNoSpace(written) {
+		return PruneReport{}, false, wrap("trim", written)
 	}
 	report, err := d.Prune(o)
+	if written != nil { // there may be room now
+		err = errors.Join(err, wrap("trim", trims.write(d.path, o.Now.UTC())))
+	}
 	return report, true, err
 }
 

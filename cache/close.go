@@ -78,7 +78,7 @@ func (c *Cache) Close() error {
 //	record    uses and counters; the store merges those of other processes, and writes the
 //	          views of them (binary/record.go)
 //	compiled  the sources that this start compiled
-//	trim      the limits on the disk
+//	trim      the limits on the disk, also where there was no room to record
 //
 // After an error of record the next call does the same again. The caller holds recording.
 func (c *Cache) keepHouse() error {
@@ -88,15 +88,12 @@ func (c *Cache) keepHouse() error {
 	c.settleDriver()
 	settle.End()
 	compiled, err := c.record()
-	if err != nil {
-		c.checkStore("recording", err)
-		return err
-	}
+	c.checkStore("recording", err)
 	if len(compiled) > 0 {
 		c.checkStore("recording compiled sources", c.store.PutCompiled(compiled))
 	}
 	c.checkStore("trimming", c.trim())
-	return nil
+	return err
 }
 
 // settleDriver waits until the driver has written the machine code of the programs that

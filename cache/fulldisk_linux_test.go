@@ -1,6 +1,10 @@
 package cache_test
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +14,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
+
+	"github.com/shadercache/shadercache/cache"
+	"github.com/shadercache/shadercache/cache/cachetest"
 )
 
 const fullDiskEnvironment = "CACHE_TEST_FULL"
@@ -36,7 +44,7 @@ func onFullDisk(how, dir string) string {
 		return "unavailable: " + err.Error()
 	}
 	filler := filepath.Join(dir, "filler")
-	return fillAndRelease(dir, func() error {
+	fill := func() error {
 		f, err := os.Create(filler)
 		if err != nil {
 			return err
@@ -46,7 +54,33 @@ func onFullDisk(how, dir string) string {
 			_, err = f.Write(make([]byte, 4096))
 		}
 		return nil
-	}, func() error { return os.Remove(filler) })
+	}
+	return cmp.Or(fillAndRelease(dir, fill, func() error { return os.Remove(filler) }), trimFull(dir, fill))
+}
+
+// trimFull enforces a limit where nothing can be written, which is two days after it was enforced.
+// It returns what is wrong, or "".
+func trimFull(dir string, fill func() error) string {
+	c, err := cache.New(cachetest.NewDevice(), cache.Options{Dir: dir, MaxDiskBytes: 1})
+	if err != nil {
+		return err.Error()
+	}
+	last, err := json.Marshal(time.Now().Add(-48 * time.Hour))
+	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "last_trim"), last, 0o600), fill()); err != nil {
+		return err.Error()
+	}
+	h, err := c.Get(context.Background(), source("before"))
+	if err != nil {
+		return err.Error()
+	}
+	h.Release()
+	flushErr := c.Flush()
+	kept, _ := filepath.Glob(filepath.Join(dir, "*", "blobs", "*", "*"))
+	now, err := os.ReadFile(filepath.Join(dir, "last_trim"))
+	if !errors.Is(flushErr, syscall.ENOSPC) || len(kept) > 0 || bytes.Equal(now, last) {
+		return fmt.Sprintf("Flush: %v, programs: %q, trimmed at %s, %v", flushErr, kept, now, err)
+	}
+	return ""
 }
 
 // cannotMount reports whether the child was not started because it cannot have mounts of
