@@ -57,8 +57,18 @@ func (d *Dir) PutSource(src *shader.Source) error {
 // PutSource calls Dir.PutSource.
 func (s *Store) PutSource(src *shader.Source) error { return s.dir.PutSource(src) }
 
-// Source calls Dir.Source.
-func (s *Store) Source(key shader.Key) (*shader.Source, error) { return s.dir.Source(key) }
+// Source calls Dir.Source. It deletes a damaged file, so that the source is read upstream, and that PutSource
+// makes it again; where no upstream directory has the source, it reports the damage.
+func (s *Store) Source(key shader.Key) (*shader.Source, error) {
+	src, err := s.dir.Source(key)
+	bad, isBad := errors.AsType[*damagedError](err)
+	if isBad && !s.dir.readOnly && bad.Path == sources.path(s.dir.path, key) && os.Remove(bad.Path) == nil {
+		if src, upErr := s.dir.Source(key); upErr == nil {
+			return src, nil
+		}
+	}
+	return src, err
+}
 
 // Source reads a stored source, here or upstream. It returns ErrNotFound where there is
 // none, and an error that matches ErrDamaged for a file that PutSource did not write.

@@ -45,6 +45,12 @@ func TestUpstream(t *testing.T) {
 	if _, err := s.dir.Source(shader.MustSource("", "void main() {}", nil).Key()); err != nil {
 		t.Errorf("source: %v", err)
 	}
+	damaged := sources.path(private.path, shader.MustSource("", "void main() {}", nil).Key())
+	must(t, os.MkdirAll(filepath.Dir(damaged), 0o700))
+	must(t, os.WriteFile(damaged, nil, 0o600))
+	if src, err := s.Source(shader.MustSource("", "void main() {}", nil).Key()); err != nil || src.Name() != "up" || isRegular(damaged) {
+		t.Errorf("damaged source: %v, the file is there: %v", err, isRegular(damaged))
+	}
 	flip(t, s.blobPath(testKey(1)))
 	if _, err := s.Get(testKey(1)); !errors.Is(err, ErrDamaged) {
 		t.Errorf("damaged: %v", err)

@@ -261,6 +261,24 @@ func TestSourceFiles(t *testing.T) {
 			t.Fatalf("%d bytes: %v", i, err)
 		}
 	}
+	// What is damaged is made again, unless the directory is only read.
+	for _, want := range []error{ErrDamaged, ErrNotFound} {
+		if _, err := openTestStore(t, d, testFingerprint).Source(src.Key()); !errors.Is(err, want) {
+			t.Errorf("%v, want %v", err, want)
+		}
+	}
+	must(t, d.PutSource(src))
+	if got, err := d.Source(src.Key()); err != nil || got.Text() != src.Text() {
+		t.Errorf("made again: %v", err)
+	}
+	must(t, os.Truncate(path, 3))
+	upstream, err := OpenUpstream(d.path)
+	must(t, err)
+	for range 2 {
+		if _, err := openTestStore(t, upstream, testFingerprint).Source(src.Key()); !errors.Is(err, ErrDamaged) {
+			t.Errorf("upstream: %v", err)
+		}
+	}
 }
 
 func FuzzDecodeSource(f *testing.F) {
