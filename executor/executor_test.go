@@ -110,7 +110,7 @@ func TestJobsThatTurnLong(t *testing.T) {
 		f.mu.Lock()
 		f.mu.short[workOf([]command{{program: h.Program(), groups: [3]uint32{1, 1, 1}}})] = true
 		f.mu.Unlock()
-		before, _ := f.Progress()
+		before, _, _ := f.Progress()
 		stages := f.Stats().Stages
 		busy.Store(true)
 		var tasks []*task
@@ -127,7 +127,7 @@ func TestJobsThatTurnLong(t *testing.T) {
 		for _, k := range tasks {
 			f.finish(k)
 		}
-		after, left := f.Progress()
+		after, left, _ := f.Progress()
 		passed := int(after - before)
 		if passed < least || passed > jobs+3*maxStages || passed+int(unseen.Load()) < jobs-2*maxStages || left != 0 {
 			t.Errorf("%d of %d jobs were seen before those that end with them, at least %d should be; %d were not, %d are left",

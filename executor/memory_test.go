@@ -54,15 +54,42 @@ func TestProgressWithoutJobs(t *testing.T) {
 			return errors.Join(err, x.Write(t.Context(), texel.Region{}, make([]byte, 64)), x.Read(t.Context(), texel.Region{}, make([]byte, 64)))
 		},
 	} {
-		before, _ := f.Progress()
+		before, _, _ := f.Progress()
 		steps := uint64(0)
 		if f.info.Software() {
 			steps = 3
 		}
 		err := do()
-		if after, _ := f.Progress(); err != nil || after != before+steps {
+		if after, _, _ := f.Progress(); err != nil || after != before+steps {
 			t.Errorf("%s: %d of %d, %v", name, after-before, steps, err)
 		}
+	}
+}
+
+// Where kernels run on the GL thread, that one holds it is seen.
+func TestAKernelThatHoldsTheThread(t *testing.T) {
+	f := newFixture(t, Options{})
+	h := f.program("rounds", rounds, nil)
+	const groups = 64
+	j := Job{
+		Dispatch: Dispatch{Program: h, Groups: [3]uint32{groups, 1, 1}, Uniforms: []job.Uniform{job.Uint("rounds", 1000)}},
+		Inputs:   []Input{{Binding: 0, Data: make([]byte, 4*256*groups)}},
+		Outputs:  []Output{{Binding: 1, To: make([]byte, 4*256*groups)}},
+	}
+	limit := 100 * time.Millisecond // in which it is not seen
+	if f.holdsThread() {
+		limit = 20 * time.Second
+	}
+	seen := false
+	for start := time.Now(); !seen && time.Since(start) < limit; {
+		p := f.submit(j)
+		for !seen && !p.Ready() {
+			_, _, seen = f.Progress()
+		}
+		f.wait(p)
+	}
+	if _, _, still := f.Progress(); seen != f.holdsThread() || still {
+		t.Errorf("a kernel was seen to hold the thread: %v, want %v; afterwards: %v", seen, f.holdsThread(), still)
 	}
 }
 

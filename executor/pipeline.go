@@ -257,7 +257,9 @@ func (p *pipeline) startNext(gl *glctx.GL) bool {
 		p.beginTrace(gl, &s)
 		gl.WriteTimestamp(s.begin)
 	}
+	p.e.counts.inKernel.Store(p.e.holdsThread())
 	err := p.recorder.stage(gl, &s)
+	p.e.counts.inKernel.Store(false)
 	if p.e.options.Timing {
 		gl.WriteTimestamp(s.end)
 	}

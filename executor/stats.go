@@ -24,6 +24,7 @@ type counts struct {
 	jobs, completed, passed, blocked, moved, stages, barriers, polls, sleeps, timeouts atomic.Uint64
 
 	gpuNanos, unseen atomic.Int64
+	inKernel         atomic.Bool // see Progress
 }
 
 // Queued returns the number of jobs that were submitted and that the GPU has not finished.
@@ -35,10 +36,11 @@ func (e *Executor) Queued() int {
 
 // Progress returns a number that grows with jobs that complete, alone or together, with those of
 // them that the GPU is seen to have finished before, and with all that a software driver has done: jobs,
-// memory and copies. And how many jobs the GPU has whose end is seen with that of another one alone.
-func (e *Executor) Progress() (passed uint64, unseen int) {
+// memory and copies. And how many jobs the GPU has whose end is seen with that of another one alone; and
+// whether a kernel holds the GL thread: a program whose compile has begun waits for it, too.
+func (e *Executor) Progress() (passed uint64, unseen int, inKernel bool) {
 	unseen = int(e.counts.unseen.Load()) // first: with its end a batch has passed
-	return e.counts.passed.Load(), unseen
+	return e.counts.passed.Load(), unseen, e.counts.inKernel.Load()
 }
 
 // ran counts what has just been done on the GL thread, where a kernel would hold that.

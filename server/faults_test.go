@@ -23,6 +23,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/client"
@@ -718,6 +719,55 @@ func TestJobsThatTakeLongTogether(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestAKernelBetweenTheHalvesOfACompile has a kernel begin that takes longer than the hang time, between
+// the calls of the GPU's thread that compile a program: it is found as any other.
+func TestAKernelBetweenTheHalvesOfACompile(t *testing.T) {
+	f := serve(t, server.Options{HangTime: time.Second})
+	c, jobs := f.dial(), f.dial()
+	p := program(t, jobs, slow)
+	const groups = 64
+	j := f.slowJob(p, 1)
+	j.Groups[1] = groups
+	start := time.Now()
+	if err := jobs.Run(t.Context(), j); err != nil {
+		t.Fatal(err)
+	}
+	j.Groups[1] = uint32(groups * 5 * time.Second / time.Since(start))
+	begun, free := make(chan struct{}), make(chan struct{})
+	var between func(*glctx.GL)
+	between = func(*glctx.GL) {
+		if !f.gpu.Context.Compiling() {
+			f.gpu.Context.Post(between)
+			return
+		}
+		close(begun)
+		<-free
+	}
+	f.gpu.Context.Post(between)
+	asked := make(chan struct{})
+	go func() {
+		_, _ = c.Get(t.Context(), affine) // it may be lost with the server
+		close(asked)
+	}()
+	<-begun
+	pending, err := jobs.Submit(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pending.Release()
+	eventually(t, "the executor has the job", func() bool { return f.gpu.Executor.Queued() == 1 })
+	close(free)
+	if err := pending.Wait(t.Context()); err == nil {
+		t.Fatal("the kernel was not found")
+	}
+	if err := <-f.done; !errors.As(err, new(*server.LostError)) {
+		t.Error(err)
+	}
+	f.done <- nil // for the fixture
+	<-asked
+	eventually(t, "the sessions have ended", func() bool { return len(f.Status().Sessions) == 0 })
 }
 
 // envShort has this test binary run as one client of the server at that path: shortClient.

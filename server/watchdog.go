@@ -20,8 +20,8 @@ import (
 type watchdog struct {
 	hang, compile time.Duration
 	lost          func(reason string)
-	isCompiling   func() bool          // also for a request that has ended
-	passed        func() (uint64, int) // see executor.Executor.Progress
+	isCompiling   func() bool                // also for a request that has ended
+	passed        func() (uint64, int, bool) // see executor.Executor.Progress
 
 	mu struct {
 		sync.Mutex
@@ -57,7 +57,7 @@ const jobsOfHang = 32
 // what the GPU did meanwhile was not seen.
 const pauseTime = time.Second
 
-func newWatchdog(hang, compile time.Duration, isCompiling func() bool, passed func() (uint64, int), lost func(string)) *watchdog {
+func newWatchdog(hang, compile time.Duration, isCompiling func() bool, passed func() (uint64, int, bool), lost func(string)) *watchdog {
 	return &watchdog{hang: hang, compile: compile, isCompiling: isCompiling, passed: passed, lost: lost}
 }
 
@@ -86,7 +86,7 @@ func (w *watchdog) end(kind work, done bool) {
 
 // advance counts progress. mu is held.
 func (w *watchdog) advance() {
-	w.mu.passed, _ = w.passed()
+	w.mu.passed, _, _ = w.passed()
 	w.mu.progress, w.mu.compiled = time.Now(), 0
 	w.mu.checked = w.mu.progress
 }
@@ -99,13 +99,14 @@ func (w *watchdog) check() {
 	if w.mu.stopped || w.mu.working == [kindsOfWork]int{} {
 		return
 	}
-	passed, unseen := w.passed()
+	passed, unseen, inKernel := w.passed()
 	if passed != w.mu.passed || time.Since(w.mu.due) > pauseTime {
 		w.advance()
 	}
-	// Beside other work, a program that is not compiled waits for the GPU's thread as that does.
+	// Beside other work, a program that is not compiled waits for the GPU's thread as that does, and each
+	// program does while a kernel holds that.
 	now := time.Now()
-	if w.isCompiling() || w.mu.working == [kindsOfWork]int{compiling: w.mu.working[compiling]} {
+	if !inKernel && (w.isCompiling() || w.mu.working == [kindsOfWork]int{compiling: w.mu.working[compiling]}) {
 		w.mu.compiled += now.Sub(w.mu.checked)
 	}
 	w.mu.checked = now

@@ -17,7 +17,8 @@ func TestWhatIsProgress(t *testing.T) {
 	var compiles atomic.Bool
 	var passed atomic.Uint64
 	var unseen atomic.Int64
-	progress := func() (uint64, int) { return passed.Load(), int(unseen.Load()) }
+	var inKernel atomic.Bool
+	progress := func() (uint64, int, bool) { return passed.Load(), int(unseen.Load()), inKernel.Load() }
 	every := func(w *watchdog, n int, pause, takes time.Duration, kind work, done bool) {
 		for range n {
 			time.Sleep(pause)
@@ -53,13 +54,14 @@ func TestWhatIsProgress(t *testing.T) {
 			w.mu.due = w.mu.due.Add(-2 * pauseTime)
 			w.mu.Unlock()
 		}},
-		"a call does not end, and programs are resident":    {hang, func(w *watchdog) { w.begin(onThread); every(w, 99, time.Second, 0, compiling, false) }},
-		"a compile does not end, and programs are resident": {compile, func(w *watchdog) { w.begin(compiling); every(w, 999, time.Second, 0, compiling, false) }},
-		"memory is not made":                                {hang, func(w *watchdog) { w.begin(onThread) }},
-		"a kernel, and a program waits for it":              {hang, func(w *watchdog) { w.begin(onGPU); every(w, 1, time.Second, time.Hour, compiling, false) }},
-		"a kernel, and a small program now and then":        {hang + time.Second, func(w *watchdog) { w.begin(onGPU); every(w, 9, 5100*time.Millisecond, time.Second, compiling, true) }},
-		"a call does not end, and a program waits for it":   {hang, func(w *watchdog) { w.begin(onThread); every(w, 1, time.Second, time.Hour, compiling, false) }},
-		"a kernel after a program of another process":       {time.Minute + hang, func(w *watchdog) { w.begin(compiling); time.Sleep(time.Minute + 300*time.Millisecond); w.begin(onGPU) }},
+		"a call does not end, and programs are resident":      {hang, func(w *watchdog) { w.begin(onThread); every(w, 99, time.Second, 0, compiling, false) }},
+		"a compile does not end, and programs are resident":   {compile, func(w *watchdog) { w.begin(compiling); every(w, 999, time.Second, 0, compiling, false) }},
+		"memory is not made":                                  {hang, func(w *watchdog) { w.begin(onThread) }},
+		"a kernel, and a program waits for it":                {hang, func(w *watchdog) { w.begin(onGPU); every(w, 1, time.Second, time.Hour, compiling, false) }},
+		"a kernel, and a program that has begun waits for it": {hang, func(w *watchdog) { w.begin(onGPU); inKernel.Store(true); every(w, 1, 0, time.Hour, compiling, true) }},
+		"a kernel, and a small program now and then":          {hang + time.Second, func(w *watchdog) { w.begin(onGPU); every(w, 9, 5100*time.Millisecond, time.Second, compiling, true) }},
+		"a call does not end, and a program waits for it":     {hang, func(w *watchdog) { w.begin(onThread); every(w, 1, time.Second, time.Hour, compiling, false) }},
+		"a kernel after a program of another process":         {time.Minute + hang, func(w *watchdog) { w.begin(compiling); time.Sleep(time.Minute + 300*time.Millisecond); w.begin(onGPU) }},
 		"jobs that end together, and are done one by one": {0, func(w *watchdog) {
 			w.begin(onGPU)
 			for range 5 {
@@ -85,6 +87,7 @@ func TestWhatIsProgress(t *testing.T) {
 				start, after := time.Now(), atomic.Int64{}
 				w := newWatchdog(hang, compile, compiles.Load, progress, func(string) { after.Store(int64(time.Since(start))) })
 				unseen.Store(0)
+				inKernel.Store(false)
 				c.do(w)
 				time.Sleep(2 * compile)
 				w.stop()
@@ -104,7 +107,7 @@ func TestProgramsOfRequestsThatEnded(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			start, after := time.Now(), atomic.Int64{}
 			isCompiling := func() bool { return time.Since(start) < compiles }
-			w := newWatchdog(hang, compile, isCompiling, func() (uint64, int) { return 0, 0 }, func(string) { after.Store(int64(time.Since(start))) })
+			w := newWatchdog(hang, compile, isCompiling, func() (uint64, int, bool) { return 0, 0, false }, func(string) { after.Store(int64(time.Since(start))) })
 			w.begin(onGPU)
 			time.Sleep(2 * compile)
 			w.stop()
