@@ -89,8 +89,13 @@ func serve(t testing.TB, o server.Options) *fixture {
 
 func serveGPU(t testing.TB, o server.Options, e executor.Options) *fixture {
 	t.Helper()
-	e.ErrorOfJob = true // as in a server
-	gpu, err := shadercache.New(gltest.Open(t), shadercache.Options{Cache: cache.Options{MemoryOnly: true}, Executor: e})
+	return serveOptions(t, o, shadercache.Options{Cache: cache.Options{MemoryOnly: true}, Executor: e})
+}
+
+func serveOptions(t testing.TB, o server.Options, all shadercache.Options) *fixture {
+	t.Helper()
+	all.Executor.ErrorOfJob = true // as in a server
+	gpu, err := shadercache.New(gltest.Open(t), all)
 	if err != nil {
 		t.Fatal(err)
 	}

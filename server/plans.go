@@ -79,9 +79,9 @@ func (s *Server) newPlan(ctx context.Context, layers []conv2d.Layer, exact bool,
 	if err != nil {
 		return nil, err
 	}
-	s.watch.begin(onThread)
+	s.watch.begin(compiling) // between two programs, too: a trial of one may take longer than a kernel may
 	made, err := conv2d.NewPlan(ctx, s.executor, s.programs, layers, o)
-	s.watch.end(onThread, true)
+	s.watch.end(compiling, true)
 	if err != nil {
 		_ = take(-bytes)
 		return nil, err

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/shadercache/shadercache"
+	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/conv2d"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server"
@@ -193,6 +195,17 @@ func TestPlansCountTheirWorkspace(t *testing.T) {
 	}
 	if s := f.Status(); s.NamedBytes <= 0 || s.NamedBytes > 1<<17 || s.Sessions[0].Bytes != s.NamedBytes {
 		t.Errorf("%d bytes of the session, %d of names", s.Sessions[0].Bytes, s.NamedBytes)
+	}
+}
+
+// TestAPlanThatWaitsForAnotherProcess has what comes before the first program take longer than a kernel
+// may, as the trial of a program does.
+func TestAPlanThatWaitsForAnotherProcess(t *testing.T) {
+	const hang = 500 * time.Millisecond
+	waits := func() { time.Sleep(3 * hang) }
+	f := serveOptions(t, server.Options{HangTime: hang}, shadercache.Options{Dir: t.TempDir(), Cache: cache.Options{BeforeFirst: waits}})
+	if _, err := f.dial().OpenPlan(t.Context(), "", false, "conv2d:1x4x16x16-4,3x3,p1"+winograd); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -43,9 +43,9 @@ func TestWhatIsProgress(t *testing.T) {
 		"a job waits for a program":                  {0, func(w *watchdog) { w.begin(onGPU); every(w, 1, 0, time.Minute, compiling, true); w.end(onGPU, true) }},
 		"a program compiles for ever":                {compile, func(w *watchdog) { w.begin(compiling) }},
 		"a plan of many programs": {0, func(w *watchdog) {
-			w.begin(onThread)
+			w.begin(compiling)
 			every(w, 60, 0, time.Minute, compiling, true)
-			w.end(onThread, true)
+			w.end(compiling, true)
 		}},
 		"a kernel does not end, and the process was paused": {hang + time.Second, func(w *watchdog) {
 			w.begin(onGPU)
