@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
@@ -144,8 +145,10 @@ func decoded[M any, P interface {
 		}
 		return perform(t, m)
 	}
+	unsettled := t.s.objects.unsettled() // first: it may be settled while the request fails
 	reply, err := admitted()
-	if err != nil && asReply(err, wire.CodeInvalid).Code == wire.CodeQuota && t.s.objects.settle(t.context()) {
+	noRoom := []wire.Code{wire.CodeQuota, wire.CodeOutOfMemory}
+	if err != nil && slices.Contains(noRoom, asReply(err, wire.CodeInvalid).Code) && settle(t.context(), unsettled) {
 		return admitted()
 	}
 	return reply, err

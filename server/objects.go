@@ -160,20 +160,25 @@ func (o *objects) end() {
 // those that were released leave.
 func (s *session) settleNamed(t *task, name []byte) {
 	if len(name) > 0 {
-		s.objects.settle(t.context())
+		settle(t.context(), s.objects.unsettled())
 	}
 }
 
-// settle waits until what was released is closed, and returns false where nothing waits for jobs.
-func (o *objects) settle(ctx context.Context) bool {
+// unsettled returns what is closed when nothing that was released waits for jobs any more; nil where
+// nothing does.
+func (o *objects) unsettled() <-chan struct{} {
 	o.mu.Lock()
-	closed := o.mu.closed
-	o.mu.Unlock()
-	if closed == nil {
+	defer o.mu.Unlock()
+	return o.mu.closed
+}
+
+// settle waits for what unsettled returned, and returns false where that is nil.
+func settle(ctx context.Context, unsettled <-chan struct{}) bool {
+	if unsettled == nil {
 		return false
 	}
 	select {
-	case <-closed:
+	case <-unsettled:
 		return true
 	case <-ctx.Done():
 		return false

@@ -11,6 +11,38 @@ import (
 	"github.com/shadercache/shadercache/server/internal/wire"
 )
 
+// heldProgram is an object of a session that jobs use.
+type heldProgram struct{}
+
+func (heldProgram) kind() wire.Kind { return wire.KindProgram }
+func (heldProgram) close(*objects)  {}
+
+// TestASecondTry has the last job that holds something end while a request finds no room.
+func TestASecondTry(t *testing.T) {
+	server := &Server{options: Options{Limits: wire.Limits{Objects: 9}}}
+	for code, again := range map[wire.Code]bool{wire.CodeQuota: true, wire.CodeOutOfMemory: true, wire.CodeInvalid: false} {
+		s := &session{server: server, objects: newObjects(server), ctx: t.Context()}
+		s.objects.add(1, heldProgram{})
+		s.objects.begin()
+		if err := s.objects.drop(wire.KindProgram, 1); err != nil {
+			t.Fatal(err)
+		}
+		tries := 0
+		request := &task{s: s, header: wire.Header{Type: wire.TypeBuffer, Request: 1}, body: wire.Append(nil, &wire.Buffer{ID: 1})}
+		s.mu.unanswered = map[uint64]*task{1: request}
+		_, err := decoded(request, func(*task, *wire.Buffer) (wire.Message, error) {
+			if tries++; tries > 1 {
+				return &wire.Empty{}, nil
+			}
+			s.objects.end()
+			return nil, reject(code, "no room")
+		})
+		if (err == nil) != again {
+			t.Errorf("%v: %v after %d tries", code, err, tries)
+		}
+	}
+}
+
 // TestAQuotaIsNotPassed takes up to the limit, beyond it, and so much that a sum overflows.
 func TestAQuotaIsNotPassed(t *testing.T) {
 	var all atomic.Int64
