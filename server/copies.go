@@ -22,15 +22,11 @@ func (s *session) copy(t *task) error {
 	if err := t.checkReply(8 + 4 + unread); err != nil {
 		return err
 	}
-	// Before locks and turns: other sessions do not wait for a client that does not read, nor for
-	// what cannot begin.
+	// Before locks and turns: other sessions do not wait for a client that does not read.
 	if !t.out.expect(unread, t.context) {
 		return nil
 	}
 	defer t.out.unexpect(unread)
-	if err := s.server.awaitThread(t.context(), false); err != nil {
-		return err
-	}
 	switch {
 	case m.From.Place == wire.PlaceNone || m.To.Place == wire.PlaceNone:
 		return reject(wire.CodeInvalid, "the copy has nothing to copy from, or to")
@@ -53,6 +49,9 @@ func (s *session) inTurn(t *task, n int, lock func(context.Context) error, unloc
 		return err
 	}
 	unlock()
+	if err := s.server.awaitThread(t.context(), severalLooks); err != nil { // nor for this
+		return err
+	}
 	weight, err := s.server.turns.acquire(t.context(), n, n)
 	if err != nil {
 		return err
@@ -70,7 +69,7 @@ func (s *session) inTurn(t *task, n int, lock func(context.Context) error, unloc
 			return err
 		}
 	}
-	if err := s.server.awaitThread(t.context(), false); err != nil {
+	if err := s.server.awaitThread(t.context(), 1); err != nil {
 		return err
 	}
 	if !t.claim() {
@@ -87,16 +86,26 @@ func (s *session) inTurn(t *task, n int, lock func(context.Context) error, unloc
 }
 
 // awaitThread waits until ctx ends while the GPU's thread compiles, or runs a kernel as some drivers
-// do: a request that is claimed before would be answered at no deadline meanwhile. Unless always is
-// set it takes the thread for free where neither is known.
-func (s *Server) awaitThread(ctx context.Context, always bool) error {
-	if !always && !s.context.Compiling() && s.executor.Queued() == 0 {
+// do: a request that is claimed before would be answered at no deadline meanwhile. It takes the thread
+// for free where neither is known.
+func (s *Server) awaitThread(ctx context.Context, most int) error {
+	if !s.context.Compiling() && s.executor.Queued() == 0 {
 		return nil
 	}
+	return s.look(ctx, most)
+}
+
+// severalLooks is how often the thread is looked at: a compile is several calls, and more than one client
+// may have one.
+const severalLooks = 4
+
+// look looks at the GPU's thread, behind what came before, until it compiles nothing: so often at most, or
+// until ctx ends.
+func (s *Server) look(ctx context.Context, most int) error {
 	s.looks.Lock()
 	before := s.looks.made
 	s.looks.Unlock()
-	for range 4 { // a compile is several calls, and more than one client may have one
+	for range most {
 		look := s.nextLook()
 		select {
 		case <-look.done:

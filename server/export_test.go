@@ -49,6 +49,13 @@ func (s *Server) TakeTurns(ctx context.Context) (release func(), err error) {
 	return func() { s.turns.release(weight) }, err
 }
 
+// Looks returns how many looks at the GPU's thread there were.
+func (s *Server) Looks() uint64 {
+	s.looks.Lock()
+	defer s.looks.Unlock()
+	return s.looks.made
+}
+
 // Look returns the look at the GPU's thread that has not begun, and what is closed when it is over.
 func (s *Server) Look() (any, <-chan struct{}) {
 	l := s.nextLook()

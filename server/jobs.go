@@ -115,7 +115,11 @@ func (s *session) enter(r *running, inline int) error {
 func (s *session) submit(r *running) error {
 	err := s.submitBefore(atOnce, r) // most do not wait, and need no context of their own
 	if errors.Is(err, context.Canceled) && r.task.isQueued() {
-		err = s.submitBefore(r.task.context(), r)
+		ctx := r.task.context()
+		if err = r.pending.Writes.Lock(ctx); err == nil { // others' turns do not wait for it
+			r.pending.Writes.Unlock()
+			err = s.submitBefore(ctx, r)
+		}
 	}
 	if err != nil {
 		return err
@@ -217,7 +221,7 @@ func (s *session) completeJob(r *running) {
 		s.server.turns.release(r.weight)
 		r.weight = 0
 		r.task.out.flush() // replies before do not wait
-		_ = s.server.awaitThread(s.ctx, true)
+		_ = s.server.look(s.ctx, severalLooks)
 	}
 	r.task.expireIfLate()
 	if r.task.claim() {
@@ -294,7 +298,7 @@ func (s *session) takeLarge(r *running, lists int) error {
 	if !r.task.isQueued() {
 		return errBusy
 	}
-	if err := s.server.awaitThread(r.task.context(), false); err != nil { // those behind it wait no longer than it
+	if err := s.server.awaitThread(r.task.context(), severalLooks); err != nil { // those behind it wait no longer than it
 		return err
 	}
 	large, err := s.server.large.acquire(r.task.context(), n, 0)
@@ -310,7 +314,7 @@ func (s *session) moveLarge(r *running, j *job.Job) error {
 		if !r.task.isQueued() {
 			return errBusy
 		}
-		if err := s.server.awaitThread(r.task.context(), false); err != nil {
+		if err := s.server.awaitThread(r.task.context(), severalLooks); err != nil {
 			return err
 		}
 	}

@@ -200,7 +200,7 @@ func (s *session) weights(t *task) error {
 	if m.Version == 0 {
 		return reject(wire.CodeInvalid, "weights need a version that is not 0")
 	}
-	if err := s.server.awaitThread(t.context(), false); err != nil {
+	if err := s.server.awaitThread(t.context(), severalLooks); err != nil {
 		return err
 	}
 	info := p.Info()
@@ -289,7 +289,7 @@ func (s *session) submitRun(r *running) error {
 	}
 	makes := (in.memory == nil) != (out.memory == nil)
 	if makes && r.task.isQueued() {
-		if err := s.server.awaitThread(r.task.context(), false); err != nil { // likewise, and before the lock
+		if err := s.server.awaitThread(r.task.context(), severalLooks); err != nil { // likewise, and before the lock
 			return err
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/internal/wire"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // busyThread has the GPU's thread wait until release, at most to the end of the test.
@@ -234,6 +235,75 @@ func TestOutputsWaitWithoutATurn(t *testing.T) {
 	}
 	release()
 	r.want(wire.TypeJob|wire.ReplyBit, 3)
+}
+
+// A copy waits for the GPU's thread, which compiles for others, before it has its turn, for which others
+// wait, and not again for several of their programs.
+func TestACopyWaitsWithoutItsTurn(t *testing.T) {
+	const size = 16 << 10 // more than one small turn
+	f := serve(t, server.Options{})
+	if !f.gpu.Context.Info().ParallelCompile {
+		t.Skip("the thread has one program at a time")
+	}
+	r := f.rawSession()
+	r.pipeline(2, rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 2, Flags: wire.Create, Size: size}))
+	r.want(wire.TypeBuffer|wire.ReplyBit, 2)
+	release, err := f.TakeTurns(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	release = sync.OnceFunc(release)
+	t.Cleanup(release)
+	done, begun := make(chan struct{}), make(chan struct{}, 2)
+	compile := sync.OnceFunc(func() { close(done) })
+	var compiling sync.WaitGroup
+	defer compiling.Wait()
+	defer compile()
+	compiling.Go(func() {
+		f.gpu.Context.Compile(t.Context(), []*shader.Source{affine, slow}, func(_ int, p shader.Program, err error) {
+			begun <- struct{}{}
+			<-done // the second one compiles meanwhile
+			if err == nil {
+				f.gpu.Context.Delete(p.ID)
+			}
+		})
+	})
+	<-begun
+	r.pipeline(10, rawRequest(wire.TypeCopy, &wire.Copy{From: bufferOperand(2, size), To: wire.Operand{Place: wire.PlaceInline, Size: size}}))
+	const before = 4 // looks
+	eventually(t, "the copy waits for its turn", func() bool { return f.Looks() >= before })
+	release()
+	r.want(wire.TypeCopy|wire.ReplyBit, 10)
+	if n := f.Looks() - before; n > 1 {
+		t.Errorf("it looked at the thread %d times with its turn", n)
+	}
+}
+
+// A job that waits for a buffer that it writes has no turn.
+func TestAJobWaitsForBuffersWithoutATurn(t *testing.T) {
+	f := serve(t, server.Options{})
+	f.counter("counter")
+	r := f.raw()
+	r.openCounter()
+	r.affine(4, 2)
+	unlock := sync.OnceFunc(f.LockBuffer("counter"))
+	defer unlock()
+	j := validJob(4<<10, 2) // needs more than is left of the turns
+	j.Job.Then = append(j.Job.Then, rawCount(1, 1, 0).Dispatch)
+	r.pipeline(10, rawRequest(wire.TypeJob, j), rawRequest(wire.TypeCancel, &wire.Cancel{Request: 999}))
+	r.want(wire.TypeCancel|wire.ReplyBit, 11)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for range 50 { // the job waits after some of them
+		time.Sleep(2 * time.Millisecond)
+		release, err := f.TakeTurns(ctx)
+		if err != nil {
+			t.Fatal("the job has a turn: ", err)
+		}
+		release()
+	}
+	unlock()
+	r.want(wire.TypeJob|wire.ReplyBit, 10)
 }
 
 // Replies do not wait for a request behind them that waits for the GPU's thread.
