@@ -21,19 +21,20 @@ type objects struct {
 	all    [wire.KindTexture + 1]map[uint32]object
 
 	memory, device quota // shared memory; textures, and buffers and plans without a name
+	unwaited       int64 // bytes that were released since the last wait: see largeRelease
 
 	// Counts for Status, which other goroutines read.
 	total, bytes atomic.Int64
 
 	mu struct { // what was released and may still be used by jobs: it counts until they are done
 		sync.Mutex
-		begun, done uint64 // jobs
+		begun, done uint64 // jobs, and waits for those of all sessions
 		released    []released
 		closed      chan struct{} // when released gets empty
 	}
 }
 
-// released is an object that was released when so many jobs had begun.
+// released is an object that was released when so many of them had begun.
 type released struct {
 	object
 	begun uint64
@@ -113,6 +114,11 @@ func (o *objects) add(id uint32, of object) {
 	o.total.Add(1)
 }
 
+// largeRelease is the bytes of the device that a session may release before they count until the GPU has
+// done all that it has, also for other sessions: the driver keeps memory while what made it zero, or copied
+// it, is behind that.
+const largeRelease = 16 << 20
+
 // drop ends the session's use of one object: when the jobs that have begun are done.
 func (o *objects) drop(kind wire.Kind, id uint32) error {
 	of, err := o.get(kind, id)
@@ -121,6 +127,13 @@ func (o *objects) drop(kind wire.Kind, id uint32) error {
 	}
 	delete(o.all[kind], id)
 	o.total.Add(-1)
+	if sized, ok := of.(interface{ Bytes() int64 }); ok {
+		o.unwaited += sized.Bytes()
+	}
+	if o.unwaited >= largeRelease && o.server.executor.Queued() > 0 {
+		o.unwaited = 0
+		o.beginWait()
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.mu.done == o.mu.begun {
@@ -141,7 +154,17 @@ func (o *objects) begin() {
 	o.mu.Unlock()
 }
 
-// end counts the oldest job as done, and closes what was released before the next one.
+// beginWait has what is released next wait for the jobs of all sessions, as for one of this session. That
+// ends with the server, not with the session.
+func (o *objects) beginWait() {
+	o.begin()
+	o.server.ended.Go(func() {
+		_ = o.server.executor.Drain(o.server.serving)
+		o.end()
+	})
+}
+
+// end counts the oldest of them as done, and closes what was released before the next one.
 func (o *objects) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,8 +19,10 @@ type openTexture struct {
 
 func (openTexture) kind() wire.Kind { return wire.KindTexture }
 
+func (t openTexture) Bytes() int64 { return int64(roomOf(t.Shape())) }
+
 func (t openTexture) close(o *objects) {
-	o.device.give(roomOf(t.Shape()))
+	o.device.give(uint64(t.Bytes()))
 	t.Release()
 }
 

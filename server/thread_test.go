@@ -12,6 +12,7 @@ import (
 
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/glctx"
+	"github.com/shadercache/shadercache/job/texel"
 	"github.com/shadercache/shadercache/server"
 	"github.com/shadercache/shadercache/server/internal/wire"
 	"github.com/shadercache/shadercache/shader"
@@ -162,6 +163,78 @@ func TestReleasedObjectsCountUntilJobsAreDone(t *testing.T) {
 			t.Errorf("%q, afterwards: %d bytes of the session, %d of names", name, s.Sessions[0].Bytes, s.NamedBytes)
 		}
 	}
+}
+
+// What a session without a job releases counts until the GPU is done with the jobs of others, behind which
+// is what made it zero.
+func TestLargeObjectsCountUntilJobsOfOthersAreDone(t *testing.T) {
+	const large = 16 << 20
+	buffer := func(id uint32, size uint64, name string) request {
+		return rawRequest(wire.TypeBuffer, &wire.Buffer{ID: id, Flags: wire.Create, Size: size, Name: []byte(name)})
+	}
+	for what, c := range map[string]struct {
+		request
+		kind   wire.Kind
+		counts bool
+	}{
+		"a buffer":       {buffer(1, large, ""), wire.KindBuffer, true},
+		"a named buffer": {buffer(1, large, "large"), wire.KindBuffer, true},
+		"a small buffer": {buffer(1, large-8, ""), wire.KindBuffer, false},
+		"small buffers":  {buffer(1, large-4, ""), wire.KindBuffer, true}, // with the other one
+		"a texture":      {rawRequest(wire.TypeTexture, &wire.Texture{ID: 1, Shape: texel.Shape{Format: "rgba32f", Width: 1024, Height: 1024}}), wire.KindTexture, true},
+		"a plan":         {rawRequest(wire.TypePlan, &wire.Plan{ID: 1, Flags: wire.Create, Spec: []byte("conv2d:1x64x128x128-1,3x3,p1" + winograd)}), wire.KindPlan, true},
+	} {
+		f := serve(t, server.Options{})
+		bytes := func() int64 {
+			s := f.Status()
+			return s.NamedBytes + s.Sessions[0].Bytes + s.Sessions[1].Bytes
+		}
+		r, other := f.rawSession(), f.rawSession()
+		other.affine(2, 1)
+		r.pipeline(2, c.request)
+		r.want(c.Type|wire.ReplyBit, 2)
+		want := map[bool]int64{true: bytes()}[c.counts]
+		r.pipeline(3, buffer(2, 4, ""), rawRequest(wire.TypeRelease, &wire.Release{Kind: wire.KindBuffer, ID: 2}))
+		r.answers(2)
+		free := f.busyThread()
+		other.pipeline(3, rawRequest(wire.TypeJob, validJob(16, 1)))
+		eventually(t, "the GPU has a job", func() bool { return f.gpu.Executor.Queued() == 1 })
+		r.pipeline(5, rawRequest(wire.TypeRelease, &wire.Release{Kind: c.kind, ID: 1}), rawRequest(wire.TypeDelete, &wire.Delete{Kind: wire.KindBuffer, Name: []byte("large")}))
+		r.want(wire.TypeRelease|wire.ReplyBit, 5)
+		r.answers(1)
+		if n := bytes(); n != want {
+			t.Errorf("%s: %d bytes count beside a job, want %d", what, n, want)
+		}
+		free()
+		other.want(wire.TypeJob|wire.ReplyBit, 3)
+		eventually(t, "nothing is left of "+what, func() bool { return bytes() == 0 })
+	}
+}
+
+// The same of what a session has at its end.
+func TestLargeObjectsOfASessionThatEnded(t *testing.T) {
+	f := serve(t, server.Options{})
+	buffer := rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Flags: wire.Create, Size: 16 << 20})
+	r, other, next := f.rawSession(), f.rawSession(), f.rawSession()
+	other.affine(2, 1)
+	r.pipeline(2, buffer)
+	r.want(wire.TypeBuffer|wire.ReplyBit, 2)
+	f.LimitTogether(0)
+	free := f.busyThread()
+	other.pipeline(3, rawRequest(wire.TypeJob, validJob(16, 1)))
+	eventually(t, "the GPU has a job", func() bool { return f.gpu.Executor.Queued() == 1 })
+	r.Close()
+	eventually(t, "the session ended", func() bool { return len(f.Status().Sessions) == 2 })
+	next.pipeline(2, buffer)
+	next.wantError(2, wire.CodeQuota)
+	free()
+	other.want(wire.TypeJob|wire.ReplyBit, 3)
+	request := uint64(2)
+	eventually(t, "there is room", func() bool {
+		request++
+		next.pipeline(request, buffer)
+		return next.answers(1)[request].Type == wire.TypeBuffer|wire.ReplyBit
+	})
 }
 
 // A program that is cancelled, or whose session ends, leaves no compile in the queue of the GPU's thread
