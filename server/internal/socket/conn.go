@@ -265,13 +265,21 @@ func (c *Conn) TryWrite(frames []byte) (n int, err error) {
 	return 0, err
 }
 
-// WriteAll is Write without files, and says what was taken.
-func (c *Conn) WriteAll(frames []byte, took func(n int)) (err error) {
-	for n := 0; err == nil && len(frames) > 0; frames = frames[n:] {
-		n, err = c.unix.Write(frames[:min(len(frames), readSize)])
-		took(n)
+// WriteAll is Write without files, and says what was taken. It tries again each second: the kernel says
+// that there is room when most of what it holds is read, which takes a slow reader long.
+func (c *Conn) WriteAll(frames []byte, took func(n int)) error {
+	for len(frames) > 0 {
+		_ = c.unix.SetWriteDeadline(time.Now().Add(time.Second)) // of a closed connection Write says it
+		n, err := c.unix.Write(frames[:min(len(frames), readSize)])
+		if n > 0 {
+			took(n)
+		}
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		frames = frames[n:]
 	}
-	return err
+	return c.unix.SetWriteDeadline(time.Time{}) // TryWrite has none
 }
 
 // Fits reports whether a frame of n bytes can be written at all: always.

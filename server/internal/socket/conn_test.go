@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -143,6 +144,44 @@ func TestEndsOfStreams(t *testing.T) {
 		if !errors.Is(err, want) {
 			t.Errorf("after %d bytes: %v, want %v", n, err, want)
 		}
+	}
+}
+
+// TestAReaderThatIsSlow reads a part of what the kernel holds: that it does is seen.
+func TestAReaderThatIsSlow(t *testing.T) {
+	c, theirs := connection(t)
+	frames := make([]byte, 256<<10)
+	for n := len(frames); n > 0; {
+		var err error
+		if n, err = c.TryWrite(frames); err != nil {
+			t.Fatal(err)
+		}
+	}
+	taken, written := make(chan int, len(frames)), make(chan error, 1)
+	go func() { written <- c.WriteAll(frames, func(n int) { taken <- n }) }()
+	if _, err := io.ReadFull(theirs, make([]byte, 48<<10)); err != nil {
+		t.Fatal(err)
+	}
+	sum := 0
+	select {
+	case sum = <-taken:
+	case <-time.After(20 * time.Second):
+		t.Error("it is not seen that the reader has read")
+	}
+	read := make(chan error, 1)
+	go func() { _, err := io.Copy(io.Discard, theirs); read <- err }()
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+	for len(taken) > 0 {
+		sum += <-taken
+	}
+	if n, err := c.TryWrite(frames[:1]); sum != len(frames) || n > 1 || err != nil {
+		t.Errorf("%d bytes of %d were taken; after that %d, %v", sum, len(frames), n, err)
+	}
+	c.Close()
+	if err := <-read; err != nil {
+		t.Error(err)
 	}
 }
 
