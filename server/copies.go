@@ -192,8 +192,8 @@ func (s *session) copyBuffers(t *task, m *wire.Copy) error {
 		return reject(wire.CodeInvalid, "%d bytes cannot be copied to %d", from.size, to.size)
 	}
 	if to.buffer == nil {
-		if m.Check {
-			return reject(wire.CodeInvalid, "what is copied to the client has no version to check")
+		if m.Check || m.Version != 0 {
+			return reject(wire.CodeInvalid, "what is copied to the client has no version to check, or to set")
 		}
 		return s.inTurn(t, to.size, from.buffer.RLock, from.buffer.RUnlock, func() (reply wire.CopyReply, err error) {
 			if m.To.Place == wire.PlaceInline {

@@ -29,6 +29,13 @@ func (s *Server) Progress() time.Time {
 	return s.watch.mu.progress
 }
 
+// Working returns the work that the watchdog watches: jobs, what the GPU's thread does, and programs.
+func (s *Server) Working() [kindsOfWork]int {
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	return s.watch.mu.working
+}
+
 // LimitTogether takes what sessions may still have together, but for some bytes.
 func (s *Server) LimitTogether(bytes int64) {
 	for n := int64(1) << 62; n > 0; n /= 2 {

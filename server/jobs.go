@@ -213,11 +213,14 @@ func (s *session) nextRunning() *running {
 func (s *session) completeJob(r *running) {
 	// It does not wait for clients, and ends with the context if not with the job.
 	_ = r.pending.Await(context.Background())
+	s.server.watch.end(onGPU, true)
 	r.task.times.mark(jobDone)
 	took := s.pace.took(r.start, time.Since(s.server.started))
 	s.pace.leave(took)
 	s.server.counts.busyNanos.Add(uint64(max(0, took)))
 	if r.pending.Spill.Delivers() { // from memory of its own: it takes no room of others
+		s.server.watch.begin(onThread) // what others do there is progress
+		defer s.server.watch.end(onThread, true)
 		s.server.turns.release(r.weight)
 		r.weight = 0
 		r.task.out.flush() // replies before do not wait
@@ -234,7 +237,6 @@ func (s *session) completeJob(r *running) {
 	}
 	r.task.times.mark(jobReplied)
 	r.task.times.report(r)
-	s.server.watch.end(onGPU, true)
 	s.server.turns.release(r.weight)
 	s.server.large.release(r.large)
 	r.task.out.unexpect(r.unread)
@@ -272,13 +274,15 @@ func (s *session) prepare(r *running) error {
 }
 
 // dispatchBytes is what a dispatch of a job or run takes of the process until that is done, and itemBytes
-// what each of its bindings and uniforms does.
-const dispatchBytes, itemBytes = 1 << 10, 256
+// what each of its bindings and uniforms does, and bindBytes what each binding of the job's operands.
+const dispatchBytes, itemBytes, bindBytes = 1 << 10, 256, 96
 
 // listBytes is what the lists of a job take.
 func listBytes(j *job.Job) (n int) {
+	operands := len(j.Inputs) + len(j.Outputs) + len(j.Counters)
 	for i := range j.Count() {
 		d := j.At(i)
+		n += bindBytes * min(operands, len(d.Program.Interface().Resources))
 		n += dispatchBytes + itemBytes*(len(d.Uniforms)+len(d.Buffers)+len(d.Blocks)+len(d.Images)+len(d.Textures))
 	}
 	return n

@@ -5,10 +5,13 @@ package server
 import (
 	"errors"
 	"math"
+	"slices"
 	"sync/atomic"
 	"testing"
 
+	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/internal/wire"
+	"github.com/shadercache/shadercache/shader"
 )
 
 // heldProgram is an object of a session that jobs use.
@@ -39,6 +42,28 @@ func TestASecondTry(t *testing.T) {
 		})
 		if (err == nil) != again {
 			t.Errorf("%v: %v after %d tries", code, err, tries)
+		}
+	}
+}
+
+// blocks is a program of so many blocks.
+type blocks struct {
+	job.Program
+	n int
+}
+
+func (p blocks) Interface() shader.Interface {
+	return shader.Interface{Resources: make([]shader.Resource, p.n)}
+}
+
+// TestListBytes has dispatches that bind operands of the job: each of them takes memory for each.
+func TestListBytes(t *testing.T) {
+	const dispatches = 1000
+	for n, want := range map[int]int{0: 1 << 10, 32: 32*80 + 1<<10} {
+		j := &job.Job{Dispatch: job.Dispatch{Program: blocks{n: n}}, Inputs: make([]job.Input, 100)}
+		j.Then = slices.Repeat([]job.Dispatch{j.Dispatch}, dispatches-1)
+		if got := listBytes(j) / dispatches; got < want || got > 2*want {
+			t.Errorf("%d bytes of a dispatch with %d blocks, want %d", got, n, want)
 		}
 	}
 }

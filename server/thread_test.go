@@ -641,9 +641,11 @@ func TestDeadlineOfAJobThatIsDone(t *testing.T) {
 	f.gpu.Context.Post(busy)
 	r.pipeline(10, rawRequest(wire.TypeJob, j))
 	r.wantError(10, wire.CodeDeadline)
+	eventually(t, "only its outputs are watched", func() bool { return f.Working() == [...]int{0, 1, 0} })
 	release()
 	r.pipeline(20, rawRequest(wire.TypeStatus, &wire.Empty{}))
 	r.want(wire.TypeStatus|wire.ReplyBit, 20)
+	eventually(t, "nothing is watched", func() bool { return f.Working() == [...]int{0, 0, 0} })
 }
 
 // A copy that has begun is ended by no deadline; its client hears that the server goes on.

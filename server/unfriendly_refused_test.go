@@ -83,6 +83,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		"at 18446744073709551612 of memory":     {memory(math.MaxUint64-3, 16), wire.CodeInvalid},
 		"at 18446744073709551612 of buffer":     {rawRequest(wire.TypeCopy, &wire.Copy{From: inline, To: beyond}), wire.CodeInvalid},
 		"0 bytes at 64 of buffer 1 of 64":       {rawRequest(wire.TypeCopy, &wire.Copy{From: wire.Operand{Place: wire.PlaceInline}, To: at(64)}), wire.CodeInvalid},
+		"has no version to check":               {rawRequest(wire.TypeCopy, &wire.Copy{From: at(0), To: wire.Operand{Place: wire.PlaceInline, Size: 64}, Check: true}), wire.CodeInvalid},
+		"no version to check, or to set":        {rawRequest(wire.TypeCopy, &wire.Copy{From: at(0), To: wire.Operand{Place: wire.PlaceInline, Size: 64}, Version: 3}), wire.CodeInvalid},
 		"input at binding 0: has neither":       {nothing(func(m *wire.Job) { m.In[0].Operand = wire.Operand{} }), wire.CodeInvalid},
 		"output at binding 1: has neither":      {nothing(func(m *wire.Job) { m.Out[0].Operand = wire.Operand{} }), wire.CodeInvalid},
 		"8 bytes in and 64 out":                 {run(wire.Operand{Place: wire.PlaceInline, Data: make([]byte, 8)}, at(0)), wire.CodeInvalid},
