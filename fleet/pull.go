@@ -234,12 +234,13 @@ func (r *Remote) pullDriver(ctx context.Context, of shader.Digest, job pullJob) 
 func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (report PullReport, err error) {
 	h := head.Head
 	missing := r.lacks(h, job.again)
+	r.noteCovered(h, missing)
+	r.state.dropUnlisted(h) // before the space is read
 	fits, total, large := r.options.fit(missing, job.bounds.room, r.free(h.Fingerprint, missing))
 	if !holds(r.dir, h.Driver) || len(fits) > 0 && !r.keeps(h) { // it does once one is installed: a next pull has to know which are
 		r.note(r.state.updateDriver(h.Fingerprint, (*driverState).forgetPacks))
 	}
 	job.forgotten = r.state.driver(h.Fingerprint).Forgotten
-	r.noteCovered(h, missing)
 	report.Present = len(h.Packs) - len(missing)
 	if large != nil && !errors.Is(large, errSpace) {
 		large = refuse(classDamaged, "%v", large)
@@ -285,7 +286,6 @@ func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (
 		}
 		return nil
 	})
-	r.state.dropUnlisted(h)
 	return report, cmp.Or(err, lost, unread, large)
 }
 
