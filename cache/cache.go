@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"github.com/shadercache/shadercache/binary"
@@ -38,6 +39,7 @@ type Cache struct {
 	guard      *CrashGuard
 	first      beforeFirst
 	recording  sync.Mutex
+	trimmed    time.Time // with recording held: see trim
 	background sync.WaitGroup
 
 	stopWatching func() // first dispatches

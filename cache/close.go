@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/shadercache/shadercache/binary"
+	"github.com/shadercache/shadercache/internal/osfile"
 	"github.com/shadercache/shadercache/shader"
 	"github.com/shadercache/shadercache/trace"
 )
@@ -78,7 +80,7 @@ func (c *Cache) Close() error {
 //	record    uses and counters; the store merges those of other processes, and writes the
 //	          views of them (binary/record.go)
 //	compiled  the sources that this start compiled
-//	trim      the limits on the disk, also where there was no room to record
+//	trim      the limits on the disk; before, where there is no room to record
 //
 // After an error of record the next call does the same again. The caller holds recording.
 func (c *Cache) keepHouse() error {
@@ -88,12 +90,19 @@ func (c *Cache) keepHouse() error {
 	c.settleDriver()
 	settle.End()
 	compiled, err := c.record()
-	c.checkStore("recording", err)
+	if osfile.IsNoSpace(err) {
+		c.checkStore("trimming", c.trim())
+		compiled, err = c.record()
+	}
+	if err != nil {
+		c.checkStore("recording", err)
+		return err
+	}
 	if len(compiled) > 0 {
 		c.checkStore("recording compiled sources", c.store.PutCompiled(compiled))
 	}
 	c.checkStore("trimming", c.trim())
-	return err
+	return nil
 }
 
 // settleDriver waits until the driver has written the machine code of the programs that
@@ -137,11 +146,16 @@ func (c *Cache) trim() error {
 	if c.options.MaxDiskBytes < 0 && c.options.MaxDiskFiles < 0 && c.options.MaxDiskAge < 0 {
 		return nil
 	}
+	now := c.clock.wall()
+	if age := now.Sub(c.trimmed); age >= 0 && age < time.Hour { // a full volume may keep no other note of it
+		return nil
+	}
+	c.trimmed = now
 	_, _, err := c.store.Trim(binary.PruneOptions{
 		MaxBytes: c.options.MaxDiskBytes,
 		MaxFiles: c.options.MaxDiskFiles,
 		MaxAge:   c.options.MaxDiskAge,
-		Now:      c.clock.wall(),
+		Now:      now,
 	})
 	return err
 }

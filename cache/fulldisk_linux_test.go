@@ -77,7 +77,7 @@ func trimFull(dir string, fill func() error) string {
 	flushErr := c.Flush()
 	kept, _ := filepath.Glob(filepath.Join(dir, "*", "blobs", "*", "*"))
 	now, err := os.ReadFile(filepath.Join(dir, "last_trim"))
-	if !errors.Is(flushErr, syscall.ENOSPC) || len(kept) > 0 || bytes.Equal(now, last) {
+	if flushErr != nil || len(kept) > 0 || bytes.Equal(now, last) {
 		return fmt.Sprintf("Flush: %v, programs: %q, trimmed at %s, %v", flushErr, kept, now, err)
 	}
 	return ""

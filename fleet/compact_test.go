@@ -186,19 +186,35 @@ func TestPullLeavesFreeSpace(t *testing.T) {
 	part := filepath.Join(folders[0], h.Packs[0].SHA256.String()+".part")
 	must(t, os.WriteFile(part, nil, 0o600))
 	must(t, os.Truncate(part, free/2)) // it takes nothing
-	slot := filepath.Join(s.victim.DriverDir(), "nvidia", "GLCache", strings.Repeat("0", 32), strings.Repeat("0", 16), "shadercache0")
-	must(t, os.MkdirAll(filepath.Dir(slot), 0o700))
-	must(t, os.WriteFile(slot+".toc", nil, 0o600))
-	must(t, os.WriteFile(slot+".bin", nil, 0o600))
-	must(t, os.Truncate(slot+".bin", free/5)) // as much as a merge copies
-	for _, fits := range []bool{false, true} {
-		c.advance(time.Hour)
-		s.store.requests()
-		begin(t, s.victim, o, c)
-		if asked := s.store.requests(); fits != slices.Contains(asked, "GET "+fleet.PackName(mesaDriver.Digest(), h.Packs[0].SHA256)) {
-			t.Errorf("with a part, fits %t: %q", fits, asked)
+	c.advance(time.Hour)
+	s.store.requests()
+	begin(t, s.victim, o, c)
+	if asked := s.store.requests(); !slices.Contains(asked, "GET "+fleet.PackName(mesaDriver.Digest(), h.Packs[0].SHA256)) {
+		t.Errorf("with a part: %q", asked)
+	}
+}
+
+// A merge copies slot 0 of NVIDIA's driver, once, and nothing of other drivers.
+func TestSpaceOfAMerge(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	dir, r := s.victim, open(t, s.victim, reader(s.url))
+	of := func(driver binary.Fingerprint) int64 {
+		return fleet.Free(r, &fleet.Head{Driver: driver, Fingerprint: driver.Digest()})
+	}
+	const size = 1 << 40 // of files that take nothing
+	for _, folder := range []string{"0", "1"} {
+		for _, number := range []string{"0", "640"} {
+			slot := filepath.Join(dir.DriverDir(), "nvidia", "GLCache", strings.Repeat(folder, 32), strings.Repeat("0", 16), "shadercache"+number)
+			must(t, os.MkdirAll(filepath.Dir(slot), 0o700))
+			must(t, os.WriteFile(slot+".toc", nil, 0o600))
+			must(t, os.WriteFile(slot+".bin", nil, 0o600))
+			must(t, os.Truncate(slot+".bin", size))
 		}
-		must(t, os.RemoveAll(filepath.Join(s.victim.DriverDir(), "nvidia")))
+	}
+	const others = 1 << 36 // what other tests write meanwhile
+	if mesa, nvidia := of(mesaDriver), of(nvidiaDriver); mesa < 0 || mesa-nvidia < size-others || mesa-nvidia > size+others {
+		t.Errorf("%d bytes for Mesa, %d for NVIDIA", mesa, nvidia)
 	}
 }
 

@@ -18,6 +18,9 @@ func Fit(o Options, packs []Pack, free int64) (fits []Pack, total int64, err err
 	return o.fit(packs, o.MaxBytes, free)
 }
 
+// Free is the space that a pull has for packs of a head.
+func Free(r *Remote, h *Head) int64 { return r.free(h, nil) }
+
 // SetClock replaces the clock of a remote.
 func SetClock(r *Remote, now func() time.Time) { r.now = now }
 

@@ -6,9 +6,9 @@ import (
 	"math"
 	"os"
 
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
 	"github.com/shadercache/shadercache/internal/osfile"
-	"github.com/shadercache/shadercache/shader"
 )
 
 // sizeSlack is what packs may have above the limit of their unpacked bytes.
@@ -46,22 +46,25 @@ func (o Options) fit(packs []Pack, room, free int64) (fits []Pack, total int64, 
 	return fits, total, err
 }
 
-// free is the space for packs: what is free, and what is kept of them already, less what a merge of
-// NVIDIA's slots copies.
-func (r *Remote) free(of shader.Digest, packs []Pack) int64 {
+// free is the space for packs of a head: what is free, and what is kept of them already, less slot 0 of
+// NVIDIA's driver, which a merge copies.
+func (r *Remote) free(h *Head, packs []Pack) int64 {
 	free, known := osfile.FreeBytes(r.dir.Path())
 	if !known {
 		return math.MaxInt64
 	}
 	for _, p := range packs {
-		if info, err := os.Lstat(r.state.partPath(of, p)); err == nil {
+		if info, err := os.Lstat(r.state.partPath(h.Fingerprint, p)); err == nil {
 			free += info.Size()
 		}
 	}
-	for _, slot := range nvidia.SlotFiles(r.dir.DriverDir()) {
-		if info, err := os.Lstat(slot); err == nil {
-			free -= 2 * info.Size() // packs have half of it
+	var largest int64 // no other has more
+	if drivercache.FolderOf(h.Driver.Vendor, h.Driver.Version) == nvidia.Folder {
+		for _, slot := range nvidia.SlotFiles(r.dir.DriverDir()) {
+			if info, err := os.Lstat(slot); err == nil {
+				largest = max(largest, info.Size())
+			}
 		}
 	}
-	return free
+	return free - largest
 }

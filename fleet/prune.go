@@ -100,7 +100,12 @@ func (r *Remote) Prune(ctx context.Context, o PruneOptions) (report PruneReport,
 		}
 	}
 	for of, list := range objects {
-		err = errors.Join(err, r.pruneDriver(ctx, of, list, o, &report))
+		failed := r.pruneDriver(ctx, of, list, o, &report)
+		if errors.Is(failed, ErrNotFound) { // deleted just now, or the store does not show it
+			r.warn("a head is listed and not there: its packs stay", failed)
+			continue
+		}
+		err = errors.Join(err, failed)
 	}
 	err = errors.Join(err, r.pruneProbes(ctx, infos, o, &report))
 	if err == nil {
@@ -115,7 +120,7 @@ func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info,
 	listed := slices.ContainsFunc(list, func(i Info) bool { return i.Name == headName(of) })
 	head, err := r.readOldHead(ctx, of)
 	if err != nil && (listed || !errors.Is(err, ErrNotFound)) {
-		return ignoreMissing(err) // deleted just now, or the store does not show it
+		return err
 	}
 	if head != nil {
 		if err := r.checkClock(head.clock); err != nil {
@@ -141,7 +146,7 @@ func (r *Remote) pruneDriver(ctx context.Context, of shader.Digest, list []Info,
 		}
 		if !o.DryRun {
 			if head, err = r.readOldHead(ctx, of); err != nil && (listed || !errors.Is(err, ErrNotFound)) {
-				return ignoreMissing(err)
+				return err
 			}
 			if r.isUsed(head, pack) {
 				continue

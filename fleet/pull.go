@@ -236,7 +236,7 @@ func (r *Remote) installPacks(ctx context.Context, head *fetched, job pullJob) (
 	missing := r.lacks(h, job.again)
 	r.noteCovered(h, missing)
 	r.state.dropUnlisted(h) // before the space is read
-	fits, total, large := r.options.fit(missing, job.bounds.room, r.free(h.Fingerprint, missing))
+	fits, total, large := r.options.fit(missing, job.bounds.room, r.free(h, missing))
 	if !holds(r.dir, h.Driver) || len(fits) > 0 && !r.keeps(h) { // it does once one is installed: a next pull has to know which are
 		r.note(r.state.updateDriver(h.Fingerprint, (*driverState).forgetPacks))
 	}

@@ -250,10 +250,10 @@ const written = 5 * time.Minute
 // sync has what was installed reach the disk.
 func (j *startJob) sync(unsynced time.Time) error {
 	began := j.r.now()
-	if began.Sub(unsynced) < written {
-		if err := j.r.syncVolume(j.r.dir.Path()); err != nil {
-			return err
-		}
+	if j.report.Pull.Packs == 0 && began.Sub(unsynced) >= written {
+		began = unsynced
+	} else if err := j.r.syncVolume(j.r.dir.Path()); err != nil {
+		return err
 	}
 	return j.r.state.updateDriver(j.of, func(s *driverState) {
 		if !s.Unsynced.After(began) { // another process may have installed more since

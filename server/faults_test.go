@@ -724,17 +724,17 @@ func TestJobsThatTakeLongTogether(t *testing.T) {
 // TestAKernelBetweenTheHalvesOfACompile has a kernel begin that takes longer than the hang time, between
 // the calls of the GPU's thread that compile a program: it is found as any other.
 func TestAKernelBetweenTheHalvesOfACompile(t *testing.T) {
-	f := serve(t, server.Options{HangTime: time.Second})
+	f := serve(t, server.Options{HangTime: 2 * time.Second})
 	c, jobs := f.dial(), f.dial()
 	p := program(t, jobs, slow)
-	const groups = 64
+	const groups = 16
 	j := f.slowJob(p, 1)
 	j.Groups[1] = groups
 	start := time.Now()
 	if err := jobs.Run(t.Context(), j); err != nil {
 		t.Fatal(err)
 	}
-	j.Groups[1] = uint32(groups * 5 * time.Second / time.Since(start))
+	j.Groups[1] = min(uint32(groups*6*time.Second/time.Since(start)), 1<<15)
 	begun, free := make(chan struct{}), make(chan struct{})
 	var between func(*glctx.GL)
 	between = func(*glctx.GL) {

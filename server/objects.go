@@ -4,6 +4,7 @@ package server
 
 import (
 	"context"
+	"math"
 	"sync"
 	"sync/atomic"
 
@@ -213,8 +214,12 @@ var kindNames = [...]string{
 	wire.KindTexture: "texture",
 }
 
-// release ends the use of all objects.
+// release ends the use of all objects. All of them wait for the jobs of others together.
 func (o *objects) release() {
+	o.unwaited = math.MinInt64
+	if o.total.Load() > 0 && o.server.executor.Queued() > 0 {
+		o.beginWait()
+	}
 	for kind, all := range o.all {
 		for id := range all {
 			_ = o.drop(wire.Kind(kind), id)

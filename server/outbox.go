@@ -78,10 +78,14 @@ func (o *outbox) expect(n int, patience func() context.Context) bool {
 // await waits until there is room for a reply of n bytes, or ctx ends. It ends the outbox of a client
 // that reads nothing. mu is held.
 func (o *outbox) await(ctx context.Context, n int) {
-	for began := time.Now(); o.isFull(n) && ctx.Err() == nil; {
+	for unread := (time.Time{}); o.isFull(n) && ctx.Err() == nil; {
 		left := o.readTime
-		if o.unwritten() > maxUnread { // not only replies that are still to come
-			left -= min(time.Since(began), time.Since(o.mu.took))
+		if o.unwritten() <= maxUnread { // they are still to come
+			unread = time.Time{}
+		} else if unread.IsZero() {
+			unread = time.Now()
+		} else {
+			left -= min(time.Since(unread), time.Since(o.mu.took))
 		}
 		if left <= 0 {
 			o.failLocked(os.ErrDeadlineExceeded)

@@ -63,3 +63,27 @@ func TestOutboxOfASlowClient(t *testing.T) {
 		})
 	}
 }
+
+// The time of a client begins when more is unread than there is room for, not when a request begins to wait
+// for the replies of those before.
+func TestOutboxOfALateReply(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutbox(slowStream{0, make(chan struct{})}, 10*time.Second, func(error) {})
+		go o.write()
+		defer o.close()
+		began := time.Now()
+		for range 26 {
+			o.put(wire.TypeJob, 1, &wire.Data{Data: make([]byte, 150<<10)})
+		}
+		o.flush()
+		o.expect(300<<10, context.Background)
+		go func() {
+			time.Sleep(12 * time.Second)
+			o.put(wire.TypeJob, 2, &wire.Data{Data: make([]byte, 300<<10)})
+			o.unexpect(300 << 10)
+		}()
+		if got, took := o.expect(1, context.Background), time.Since(began); got || took != 22*time.Second {
+			t.Errorf("room %v after %v", got, took)
+		}
+	})
+}

@@ -212,9 +212,9 @@ func TestLargeObjectsCountUntilJobsOfOthersAreDone(t *testing.T) {
 }
 
 // The same of what a session has at its end.
-func TestLargeObjectsOfASessionThatEnded(t *testing.T) {
+func TestObjectsOfASessionThatEnded(t *testing.T) {
 	f := serve(t, server.Options{})
-	buffer := rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Flags: wire.Create, Size: 16 << 20})
+	buffer := rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Flags: wire.Create, Size: 4 << 10})
 	r, other, next := f.rawSession(), f.rawSession(), f.rawSession()
 	other.affine(2, 1)
 	r.pipeline(2, buffer)

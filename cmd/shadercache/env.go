@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -112,7 +111,6 @@ func (o *options) variablesHere(r *envResult) error {
 	if err != nil {
 		return err
 	}
-	drivercache.AwaitRecords(math.MaxInt64) // as in exec
 	r.Directory = made.directory
 	for _, setting := range made.set {
 		name, value, _ := strings.Cut(setting, "=")

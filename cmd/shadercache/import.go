@@ -26,8 +26,8 @@ needs no OpenGL, for a machine that prepares a cache for others. --device with
 several GPUs, or all, imports what the file holds for any of them, and says
 which it serves. What is in the cache already stays as it is.
 
-merge_pending reports that a process uses the slots of NVIDIA's driver, so that
-the next start merges them. trust is signature, caller (--trust) or none.
+merge_pending reports that the slots of NVIDIA's driver were in use, or had no
+room for a merge, so that a later start merges them. trust is signature, caller (--trust) or none.
 
 The exit code is 1 when the file was refused, when executable code in it was
 left out, or when all of it is for other drivers.`
@@ -161,7 +161,7 @@ func (r *importResult) Print(w io.Writer) {
 		fmt.Fprint(w, "not signed: executable code is not trusted\n")
 	}
 	if r.MergePending {
-		fmt.Fprint(w, "the driver's cache is in use: its new slots are merged at the next start\n")
+		fmt.Fprint(w, "the driver's cache is in use, or has no room: its new slots are merged at a later start\n")
 	}
 	fmt.Fprintf(w, "in %s\n", cli.EscapeName(r.Dir))
 }

@@ -3,13 +3,17 @@
 package main
 
 import (
+	"math"
 	"os"
 
 	"github.com/shadercache/shadercache/cmd/cli"
 	_ "github.com/shadercache/shadercache/cmd/cli/schemes"
+	"github.com/shadercache/shadercache/drivercache"
 )
 
 func main() {
 	o := &options{cli.Process()}
-	os.Exit(o.Main(newRoot(o)))
+	code := o.Main(newRoot(o))
+	drivercache.AwaitRecords(math.MaxInt64) // the end of the process would wait for the disk, and lose the record
+	os.Exit(code)
 }

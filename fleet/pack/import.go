@@ -72,10 +72,10 @@ type ImportReport struct {
 	Bytes       int64 `json:"bytes"`        // of the added files
 
 	// Merge is the result of merging NVIDIA's slots. MergePending is true when the
-	// driver's cache is in use: the new slots are in place, and are read after the
-	// next merge.
+	// driver's cache is in use, or a merge has no room: the new slots are in place, and are
+	// read after the next merge.
 	Merge        nvidia.Report `json:"merge"`
-	MergePending bool          `json:"merge_pending"` // the slots are in use; the next start that finds them unused merges them
+	MergePending bool          `json:"merge_pending"` // the slots are in use, or have no room; the next start that can merges them
 
 	Items []Item `json:"-"` // of the selected files
 }
