@@ -12,10 +12,7 @@ import (
 )
 
 // GPU is an open GPU whose cache is stored when the process is interrupted.
-type GPU struct {
-	*shadercache.GPU
-	stop func() // ends the handling of interrupts
-}
+type GPU struct{ *shadercache.GPU }
 
 // ContextOptions returns the options of a context that the global flags ask for.
 func (o *Options) ContextOptions() glctx.Options {
@@ -49,7 +46,8 @@ func (o *Options) Open(options shadercache.Options) (*GPU, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &GPU{gpu, ClearMarksOnInterrupt(gpu.Cache)}, nil
+	ClearMarksOnInterrupt(gpu.Cache)
+	return &GPU{gpu}, nil
 }
 
 // frontDoor returns options with those of the global flags.
@@ -70,7 +68,6 @@ func (g *GPU) Close() error {
 		_ = g.Executor.Close() // GPU.Close returns its error
 	}
 	_ = g.Cache.Close() // the error of programs in use is that of GPU.Close too
-	g.stop()
 	return g.GPU.Close()
 }
 

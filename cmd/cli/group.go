@@ -2,18 +2,13 @@ package cli
 
 import (
 	"context"
-	"sync"
 
 	"github.com/shadercache/shadercache"
 	"github.com/shadercache/shadercache/devices"
 )
 
 // Group is several open GPUs whose caches are stored when the process is interrupted.
-type Group struct {
-	*devices.Group
-	watching sync.WaitGroup // until every GPU is open
-	stops    chan func()    // that end the handling of interrupts
-}
+type Group struct{ *devices.Group }
 
 // OpenGroup opens the GPUs that the global flags choose as one device. It returns when the
 // first is open.
@@ -26,9 +21,9 @@ func (o *Options) OpenGroup(options devices.Options) (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	g := &Group{Group: opened, stops: make(chan func(), opened.Len())}
-	for rank := range opened.Len() {
-		g.watching.Go(func() { g.watch(rank) })
+	g := &Group{opened}
+	for rank := range g.Len() {
+		go g.watch(rank)
 	}
 	return g, nil
 }
@@ -57,16 +52,6 @@ func (g *Group) watch(rank int) {
 		return // its error is that of its use
 	}
 	if gpu, err := member.Local(); err == nil {
-		g.stops <- ClearMarksOnInterrupt(gpu.Cache)
+		ClearMarksOnInterrupt(gpu.Cache)
 	}
-}
-
-// Close closes the GPUs: see GPU.Close.
-func (g *Group) Close() error {
-	g.watching.Wait()
-	close(g.stops)
-	for stop := range g.stops {
-		stop()
-	}
-	return g.Group.Close()
 }

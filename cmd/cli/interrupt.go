@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"sync"
 	"syscall"
+	"weak"
 
 	"github.com/shadercache/shadercache/cache"
 )
@@ -19,7 +20,7 @@ type interrupts struct {
 	sync.Mutex
 	signals chan os.Signal // nil until the first user
 	work    map[*interruptible]struct{}
-	caches  map[*cache.Cache]struct{}
+	caches  []weak.Pointer[cache.Cache]
 }
 
 // interruptible is work that a signal cancels.
@@ -28,10 +29,7 @@ type interruptible struct {
 	explain func() // prints what it waits for then; may be nil
 }
 
-var interruptions = interrupts{
-	work:   map[*interruptible]struct{}{},
-	caches: map[*cache.Cache]struct{}{},
-}
+var interruptions = interrupts{work: map[*interruptible]struct{}{}}
 
 // Interruptible returns a context that ends at the first interrupt, so that finished
 // work can be stored. A second interrupt ends the process.
@@ -61,17 +59,12 @@ func newInterruptible(explain func()) (context.Context, context.CancelFunc) {
 }
 
 // ClearMarksOnInterrupt makes c clear its crash marks when an interrupt ends the
-// process, until stop is called.
-func ClearMarksOnInterrupt(c *cache.Cache) (stop func()) {
+// process. It keeps no cache in memory; a closed one has no marks.
+func ClearMarksOnInterrupt(c *cache.Cache) {
 	interruptions.Lock()
 	defer interruptions.Unlock()
-	interruptions.caches[c] = struct{}{}
+	interruptions.caches = append(interruptions.caches, weak.Make(c))
 	interruptions.watch()
-	return func() {
-		interruptions.Lock()
-		defer interruptions.Unlock()
-		delete(interruptions.caches, c)
-	}
 }
 
 // Notify has signals get those of a list that the process does not ignore: what it starts has to
@@ -113,15 +106,13 @@ func (i *interrupts) interrupt(s os.Signal) {
 	if cancelled > 0 {
 		return
 	}
-	for c := range i.caches {
-		c.Interrupted()
+	for _, pointer := range i.caches {
+		if c := pointer.Value(); c != nil {
+			c.Interrupted()
+		}
 	}
 	signal.Reset(s)
-	self, err := os.FindProcess(os.Getpid())
-	if err == nil {
-		err = self.Signal(s)
-	}
-	if err != nil {
+	if err := syscall.Kill(os.Getpid(), s.(syscall.Signal)); err != nil {
 		os.Exit(ExitFailed)
 	}
 }
