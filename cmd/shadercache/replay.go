@@ -67,20 +67,21 @@ func (r *preloadResult) addReplays(logger *slog.Logger, recordings []*recording.
 		if n := len(logs.Lost); n > 0 {
 			logger.Warn("the recording is not whole", "recording", rec.Path(), "lost", n, "first", logs.Lost[0].Reason)
 		}
-		items, err := replay.Items(rec)
+		digests, err := rec.Digests()
 		if err != nil {
 			return err
 		}
-		for _, item := range items {
-			if seen[item.Program] || len(seen) >= limit {
+		logs.Sort(digests)
+		for _, d := range digests {
+			if seen[d] || len(seen) >= limit {
 				continue
 			}
-			seen[item.Program] = true
-			p, err := rec.Program(item.Program)
-			line := preloadLine{Key: item.Program.String(), File: rec.Path(), Name: "program", err: err, isRecorded: true}
+			seen[d] = true
+			p, err := rec.Program(d)
+			line := preloadLine{Key: d.String(), File: rec.Path(), Name: "program", err: err, isRecorded: true}
 			if err == nil {
 				line.Name, line.Context = p.StageNames(), p.Context.String()
-				line.item, line.refusedBefore = &item, logs.Of(item.Program).Failed > 0
+				line.item, line.refusedBefore = &replay.Item{Recording: rec.Path(), Program: d}, logs.Of(d).Failed > 0
 			}
 			r.Programs = append(r.Programs, line)
 		}

@@ -70,12 +70,16 @@ func newMachine(t *testing.T, faults ...faultgl.Fault) machine {
 	}}}
 }
 
-// run replays recordings, and returns the results by program.
-func (m machine) run(t *testing.T, driver binary.Fingerprint, recordings ...*recording.Recording) map[shader.Digest]Result {
+// run replays a recording, and returns the results by program.
+func (m machine) run(t *testing.T, driver binary.Fingerprint, r *recording.Recording) map[shader.Digest]Result {
 	t.Helper()
-	items, err := Items(recordings...)
+	digests, err := r.Digests()
 	if err != nil {
 		t.Fatal(err)
+	}
+	var items []Item
+	for _, d := range digests {
+		items = append(items, Item{r.Path(), d})
 	}
 	got := map[shader.Digest]Result{}
 	if _, err := Run(context.Background(), m.pool, m.dir, driver, items, func(r Result) {
@@ -118,7 +122,7 @@ func TestRun(t *testing.T) {
 	}
 	m := newMachine(t)
 	for _, made := range []bool{true, false} { // the second time the driver has all of it
-		got := m.run(t, driver, r, r)
+		got := m.run(t, driver, r)
 		for n := 1; n <= 2; n++ {
 			g := got[kernel(n).Digest()]
 			g.Context.Minor = min(g.Context.Minor, kernel(n).Context.Minor) // most drivers make the newest

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"time"
 
 	"github.com/shadercache/shadercache/binary"
@@ -19,33 +18,8 @@ import (
 
 // Item is one program of a recording.
 type Item struct {
-	Recording string        `json:"recording"` // its path
+	Recording string        `json:"recording"` // its path, from the folder in which children run
 	Program   shader.Digest `json:"program"`
-}
-
-// Items returns the programs of recordings, each once, in the order in which processes
-// linked them. It reads the logs and no program.
-func Items(recordings ...*recording.Recording) ([]Item, error) {
-	var list []Item
-	seen := map[shader.Digest]bool{}
-	for _, r := range recordings {
-		digests, err := r.Digests()
-		if err != nil {
-			return nil, err
-		}
-		path, err := filepath.Abs(r.Path())
-		if err != nil {
-			return nil, err
-		}
-		r.Logs().Sort(digests)
-		for _, d := range digests {
-			if !seen[d] {
-				seen[d] = true
-				list = append(list, Item{path, d})
-			}
-		}
-	}
-	return list, nil
 }
 
 // Result is what became of one item. The index is that of the item. The error is nil; a
