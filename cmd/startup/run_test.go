@@ -85,7 +85,6 @@ func TestRun(t *testing.T) {
 func TestValidate(t *testing.T) {
 	for want, o := range map[string]Options{
 		"--programs":         {Repeat: 1},
-		"--repeat":           {Programs: 1},
 		"should end in .svg": {Programs: 1, Repeat: 1, Chart: "a.png"},
 		"are for --remote":   {Programs: 1, Repeat: 1, FleetOptions: FleetOptions{Latency: 1}},
 		"for http:, oci:":    {Programs: 1, Repeat: 1, FleetOptions: FleetOptions{Remote: "file:///x", Latency: 1}},

@@ -9,7 +9,6 @@ package startup
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -28,8 +27,8 @@ import (
 
 // Options configure Run.
 type Options struct {
-	Programs  int      `flag:"programs" help:"number of programs"`               // 1 to MaxPrograms
-	Repeat    int      `flag:"repeat" help:"runs of each scenario, for medians"` // at least 1
+	Programs  int      `flag:"programs" help:"number of programs"` // 1 to MaxPrograms
+	Repeat    int      `flag:"repeat" help:"runs of each scenario, for medians" must:"at least 1"`
 	Scenarios []string // to report, of Scenarios
 	Preload   bool     `flag:"preload" help:"get all programs at once before the first dispatch"`
 	Chart     string   `flag:"chart" help:"SVG file to draw the totals into, unless a result was wrong; its folder is made" files:"svg"`
@@ -46,8 +45,6 @@ func (s Options) Validate() error {
 	switch {
 	case s.Programs < 1 || s.Programs > MaxPrograms:
 		return fmt.Errorf("--programs must be 1 to %d", MaxPrograms)
-	case s.Repeat < 1:
-		return errors.New("--repeat must be at least 1")
 	case s.Chart != "" && filepath.Ext(s.Chart) != ".svg":
 		return fmt.Errorf("--chart writes SVG, so %s should end in .svg", s.Chart)
 	}
