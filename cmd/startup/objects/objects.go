@@ -27,16 +27,6 @@ type object struct {
 	changed time.Time
 }
 
-// Bytes returns the size of all objects.
-func (s *Store) Bytes() (total int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range s.objects {
-		total += int64(len(o.data))
-	}
-	return total
-}
-
 // ServeHTTP answers one request.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {

@@ -50,7 +50,7 @@ func TestStore(t *testing.T) {
 			tag = t
 		}
 	}
-	if store.Bytes() != 0 {
-		t.Errorf("%d bytes are left", store.Bytes())
+	if len(store.objects) != 0 {
+		t.Errorf("%d objects are left", len(store.objects))
 	}
 }
