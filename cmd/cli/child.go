@@ -72,18 +72,25 @@ func ReadChild(ctx context.Context, child *exec.Cmd, result any) error {
 }
 
 // RunApart runs a process that gets no signals of the terminal, and SIGTERM where this process
-// is killed.
-func RunApart(child *exec.Cmd) error {
-	runtime.LockOSThread() // see apart
+// is killed. It passes signals on, which may be nil, and reports whether there was one.
+func RunApart(child *exec.Cmd, signals <-chan os.Signal) (signaled bool, err error) {
+	runtime.LockOSThread() // the process gets the SIGTERM when the thread that starts it ends
 	defer runtime.UnlockOSThread()
-	child.SysProcAttr = apart()
-	return child.Run()
-}
-
-// apart returns the attributes of a process of RunApart. It gets the SIGTERM when the thread
-// that starts it ends, which has to be locked until the process has ended.
-func apart() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if err := child.Start(); err != nil {
+		return false, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- child.Wait() }()
+	for {
+		select {
+		case s := <-signals:
+			signaled = true
+			_ = child.Process.Signal(s)
+		case err := <-ended:
+			return signaled, err
+		}
+	}
 }
 
 // messageLines writes each line as a JSONMessage, unless it is one.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -33,6 +32,8 @@ type Turn struct {
 	Error   string          `json:"error"`   // why no context can be opened; "" where one can
 	Exit    int             `json:"exit"`    // exit code of the command for it
 	Result  json.RawMessage `json:"result"`  // what the command prints with one GPU; null where it failed before
+
+	title string // of the GPUs in messages
 }
 
 // takeTurns makes a command run for each of several GPUs of --device, or of their models, one
@@ -62,12 +63,9 @@ func (o *Options) takeTurns(run runFunc, byModel bool, files []string) runFunc {
 
 // turnsOf returns a turn for each GPU, or for each model.
 func turnsOf(lines []DeviceLine, byModel bool) (turns []Turn) {
-	var models [][]DeviceLine
-	for _, d := range lines {
-		models = append(models, []DeviceLine{d})
-	}
-	if byModel {
-		models = Models(lines)
+	models := Models(lines)
+	if !byModel {
+		models = slices.Collect(slices.Chunk(lines, 1))
 	}
 	for _, m := range models {
 		first := m[0]
@@ -75,20 +73,12 @@ func turnsOf(lines []DeviceLine, byModel bool) (turns []Turn) {
 		for _, d := range m {
 			t.Devices = append(t.Devices, d.Option())
 		}
+		if t.title = first.String(); len(m) > 1 {
+			t.title = "GPUs " + strings.Join(t.Devices, ", ")
+		}
 		turns = append(turns, t)
 	}
 	return turns
-}
-
-// title returns the GPUs of the turn as messages name them.
-func (t *Turn) title() string {
-	switch {
-	case len(t.Devices) == 1 && t.Devices[0] == "":
-		return "the GPU"
-	case len(t.Devices) == 1:
-		return "GPU " + t.Devices[0]
-	}
-	return "GPUs " + strings.Join(t.Devices, ", ")
 }
 
 // inTurn runs cmd for each turn and prints the results. It stops at an interrupt and at a
@@ -106,15 +96,15 @@ func (o *Options) inTurn(cmd *cobra.Command, turns []Turn) error {
 			if i > 0 {
 				fmt.Fprintln(o.Stdout)
 			}
-			fmt.Fprintf(o.Stdout, "== %s: %s\n", t.title(), EscapeName(t.Name)) // what the result belongs to
+			fmt.Fprintf(o.Stdout, "== %s: %s\n", t.title, EscapeName(t.Name)) // what the result belongs to
 		}
 		if t.Error != "" {
-			o.PrintError(errors.New(t.title() + " cannot be used: " + t.Error))
+			o.PrintError(errors.New(t.title + " cannot be used: " + t.Error))
 		} else if err = o.runTurn(cmd, t, signals); t.Exit == ExitUsage {
 			return Exit(ErrReported, ExitUsage)
 		}
 		if t.Exit != ExitGood {
-			failed = append(failed, t.title())
+			failed = append(failed, t.title)
 		}
 		if done = append(done, *t); err != nil {
 			break
@@ -143,13 +133,11 @@ func (o *Options) runTurn(cmd *cobra.Command, t *Turn, signals <-chan os.Signal)
 	if child.Stdout = io.Writer(o.Stdout); o.JSON {
 		child.Stdout = &out
 	}
-	// Signals of a terminal reach this process alone, which passes them on.
-	child.SysProcAttr = apart()
-	interrupted, err := runPassing(child, signals)
+	interrupted, err := RunApart(child, signals)
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		t.Exit, err = max(exit.ExitCode(), ExitFailed), nil
 		if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() && !interrupted {
-			o.PrintError(fmt.Errorf("the process for %s was ended by a signal: %v", t.title(), status.Signal()))
+			o.PrintError(fmt.Errorf("the process for %s was ended by a signal: %v", t.title, status.Signal()))
 		}
 	} else if err == nil {
 		t.Exit = ExitGood
@@ -170,25 +158,4 @@ func withDevice(cmd *cobra.Command, arguments []string, device string) []string 
 		end -= cmd.Flags().NArg() - dash + 1
 	}
 	return slices.Insert(slices.Clone(arguments), end, "--device="+device)
-}
-
-// runPassing starts a process, waits for its end, and passes signals on to it. It reports
-// whether there was one.
-func runPassing(child *exec.Cmd, signals <-chan os.Signal) (interrupted bool, err error) {
-	runtime.LockOSThread() // see apart
-	defer runtime.UnlockOSThread()
-	if err := child.Start(); err != nil {
-		return false, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- child.Wait() }()
-	for {
-		select {
-		case s := <-signals:
-			interrupted = true
-			_ = child.Process.Signal(s)
-		case err := <-ended:
-			return interrupted, err
-		}
-	}
 }

@@ -176,7 +176,8 @@ func (t *tuning) runOne(ctx context.Context, by tuner, s conv2d.Shape, output, m
 	}
 	child.Stdout, child.Stderr = output, messages
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
-	return cli.RunApart(child)
+	_, err = cli.RunApart(child, nil)
+	return err
 }
 
 // passMessages logs the warnings of a process and returns its errors.
