@@ -21,7 +21,6 @@ import (
 	"github.com/shadercache/shadercache/conv2d/imaging"
 	"github.com/shadercache/shadercache/executor"
 	"github.com/shadercache/shadercache/job"
-	"github.com/shadercache/shadercache/server/client"
 )
 
 const runUsage = `Filter a picture on the GPU, compare every pixel with the CPU, write a PNG.
@@ -122,6 +121,13 @@ func (f *runFlags) check(cmd *cobra.Command) (err error) {
 	return f.serverFlag.check(cmd)
 }
 
+// filterer is where pictures are filtered: a GPU of this process, or a server's.
+type filterer struct {
+	apply  func(imaging.Filter) (imaging.Result, error)
+	counts func() error // adds to the result what its cache did in this run
+	close  func() error
+}
+
 func (o *options) run(f runFlags) error {
 	if err := cli.MakeFolderOf(f.outFile()); err != nil {
 		return err
@@ -133,58 +139,26 @@ func (o *options) run(f runFlags) error {
 	if err != nil {
 		return err
 	}
+	r := &runResult{Verified: true}
+	var by *filterer
 	if c != nil {
 		defer c.Close()
-		if f.by != imaging.Buffers {
-			return fmt.Errorf("run: --path %s is for a run without a server, which filters through buffers", f.Path)
-		}
-		return o.runRemote(ctx, c, time.Since(start), f, f.filters)
+		by, err = r.served(ctx, c, time.Since(start), f)
+	} else {
+		by, err = o.gpuForRun(ctx, r, f)
 	}
-	var picture image.Image
-	var load errgroup.Group
-	load.Go(func() (err error) {
-		picture, err = f.load()
-		return err
-	})
-	g, err := o.OpenGPU(cache.Options{})
-	if err := errors.Join(load.Wait(), err); err != nil {
-		if g != nil {
-			err = errors.Join(err, g.Close())
-		}
-		return err
-	}
-	r, sheet, err := filter(ctx, g, picture, f.filters, f.by)
-	if err == nil {
-		err = o.writeSheet(r, f, sheet)
-	}
-	err = errors.Join(err, g.Close())
-	return o.showRun(r, err)
-}
-
-// runRemote is run with a server.
-func (o *options) runRemote(ctx context.Context, c *client.Client, connected time.Duration, f runFlags, filters []imaging.Filter) error {
-	picture, err := f.load()
 	if err != nil {
 		return err
 	}
-	r, sheet, err := filterRemote(ctx, c, connected, picture, filters)
+	sheet, err := r.filter(by, f.filters)
 	if err == nil {
-		err = o.writeSheet(r, f, sheet)
+		r.Out = f.outFile()
+		err = o.WriteOutput(r.Out, 0o644, func(w io.Writer) error { return png.Encode(w, sheet) })
 	}
-	return o.showRun(r, err)
-}
-
-func (o *options) writeSheet(r *runResult, f runFlags, sheet image.Image) error {
-	r.Out = f.outFile()
-	return o.WriteOutput(r.Out, 0o644, func(w io.Writer) error { return png.Encode(w, sheet) })
-}
-
-// showRun shows the result, also one that is wrong.
-func (o *options) showRun(r *runResult, err error) error {
-	if err != nil && (r == nil || r.Verified) {
+	if err = errors.Join(err, by.close()); err != nil && r.Verified {
 		return err
 	}
-	return errors.Join(err, o.Result(r, r.Print))
+	return errors.Join(err, o.Result(r, r.Print)) // also one that is wrong
 }
 
 func (f runFlags) load() (image.Image, error) {
@@ -211,42 +185,59 @@ func (f runFlags) outFile() string {
 }
 
 // filter applies the filters one after the other. Where a result is wrong it returns an
-// error, and the figures until then with Verified false.
-func filter(ctx context.Context, g *cli.GPU, picture image.Image, filters []imaging.Filter, by imaging.Path) (*runResult, image.Image, error) {
-	r := &runResult{
-		GPU:         g.Name(),
-		Driver:      g.Driver(),
-		DriverCache: g.DriverCacheState(),
-		MemoryOnly:  g.Cache.Stats().MemoryOnly,
-		Verified:    true,
-		pixels:      picture.Bounds().Size(),
+// error, and the figures are those until then with Verified false.
+func (r *runResult) filter(by *filterer, filters []imaging.Filter) (image.Image, error) {
+	var pictures []*image.NRGBA
+	for _, f := range filters {
+		filtered, err := by.apply(f)
+		if err != nil {
+			r.Verified = !errors.As(err, new(*conv2d.MismatchError))
+			return nil, err
+		}
+		pictures = append(pictures, filtered.Picture)
 	}
+	return imaging.Sheet(pictures), by.counts()
+}
+
+// gpuForRun opens the GPU of this process, and loads the picture meanwhile.
+func (o *options) gpuForRun(ctx context.Context, r *runResult, f runFlags) (*filterer, error) {
+	var picture image.Image
+	var load errgroup.Group
+	load.Go(func() (err error) {
+		picture, err = f.load()
+		return err
+	})
+	g, err := o.OpenGPU(cache.Options{})
+	if err := errors.Join(load.Wait(), err); err != nil {
+		if g != nil {
+			err = errors.Join(err, g.Close())
+		}
+		return nil, err
+	}
+	r.GPU, r.Driver, r.DriverCache, r.MemoryOnly = g.Name(), g.Driver(), g.DriverCacheState(), g.Cache.Stats().MemoryOnly
+	r.pixels = picture.Bounds().Size()
 	start := time.Now()
-	var err error
 	slot := 1 << 12 // a runner has its own memory, so small slots are enough
-	if by != imaging.Buffers {
+	if f.by != imaging.Buffers {
 		slot = textureSlotBytes
 	}
 	if g.Executor, err = executor.New(g.Context, g.Cache, executor.Options{SlotBytes: slot, SlotJobs: 4}); err != nil {
-		return r, nil, err
+		return nil, errors.Join(err, g.Close())
 	}
 	r.ready = g.ContextTime + time.Since(start)
 	runner := &conv2d.Runner{Executor: g.Executor, Programs: g.Cache, Observe: r.addPrograms}
 	choice := builtinFilters()
 	runner.Options.Choice = &choice
-	var pictures []*image.NRGBA
-	for _, f := range filters {
-		filtered, err := r.apply(ctx, g, runner, picture, f, by)
-		if err != nil {
-			r.Verified = !errors.As(err, new(*conv2d.MismatchError))
-			return r, nil, err
-		}
-		pictures = append(pictures, filtered.Picture)
+	apply := func(filter imaging.Filter) (imaging.Result, error) {
+		return r.apply(ctx, g, runner, picture, filter, f.by)
 	}
-	s := g.Cache.Stats()
-	r.Compiles, r.DiskHits, r.WrongAnswers = s.Compiles, s.DiskHits, s.WrongAnswers
-	r.DriverCache = g.DriverCacheState() // by the files that the driver has written by now
-	return r, imaging.Sheet(pictures), nil
+	counts := func() error {
+		s := g.Cache.Stats()
+		r.Compiles, r.DiskHits, r.WrongAnswers = s.Compiles, s.DiskHits, s.WrongAnswers
+		r.DriverCache = g.DriverCacheState() // by the files that the driver has written by now
+		return nil
+	}
+	return &filterer{apply, counts, g.Close}, nil
 }
 
 // builtinFilters returns the algorithm whose programs are built in.

@@ -103,8 +103,7 @@ type networkDevice struct {
 	plan  conv2d.DevicePlanOptions
 	close func() error
 
-	// counts adds to the result what its cache did in this run.
-	counts func(context.Context) error
+	counts func() error // adds to the result what its cache did in this run
 }
 
 func (o *options) runNetwork(f networkFlags) (r *networkResult, err error) {
@@ -151,7 +150,7 @@ func (o *options) gpuForNetwork(r *networkResult, f networkFlags, slots executor
 			}
 		}}
 	}
-	d.counts = func(context.Context) error {
+	d.counts = func() error {
 		r.Compiles, r.DiskHits = g.Context.Counters().Compiles, g.Cache.Stats().DiskHits
 		return nil
 	}
@@ -194,7 +193,7 @@ func (r *networkResult) run(ctx context.Context, d *networkDevice, input []float
 		r.Layers = append(r.Layers, networkLayer{layers[i].Name, shapes[i].String(), c})
 	}
 	r.compare(conv2d.ReferenceLayers(layers, tolerances, input), output)
-	return d.counts(ctx)
+	return d.counts()
 }
 
 // compare compares the output with the CPU's.

@@ -55,7 +55,7 @@ func (r *networkResult) addShares(ctx context.Context, g *cli.Group) error {
 }
 
 // countShares adds what the caches of the members did.
-func (r *networkResult) countShares(context.Context) error {
+func (r *networkResult) countShares() error {
 	for i, d := range r.Devices {
 		compiles := d.gpu.Context.Counters().Compiles
 		r.Devices[i].Compiles = compiles

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"image"
+	"fmt"
 	"os"
 	"time"
 
@@ -77,6 +77,17 @@ func serverStatus(ctx context.Context, c *client.Client) (status server.Status, 
 	return status, err
 }
 
+// countServed returns the state of a client's server, and a function that sets what its cache
+// has done since.
+func countServed(ctx context.Context, c *client.Client, compiles, diskHits *uint64) (before server.Status, counts func() error, err error) {
+	before, err = serverStatus(ctx, c)
+	return before, func() error {
+		after, err := serverStatus(ctx, c)
+		*compiles, *diskHits = after.Cache.Compiles-before.Cache.Compiles, after.Cache.DiskHits-before.Cache.DiskHits
+		return err
+	}, err
+}
+
 // serverConvolver computes convolutions in a server, as an imaging.Convolver, by the same
 // programs as a run without one.
 type serverConvolver struct {
@@ -112,42 +123,36 @@ func (r *serverConvolver) Conv2D(ctx context.Context, p conv2d.Problem, input, w
 	return output, nil
 }
 
-// filterRemote is filter with a server, to which the connection took connected.
-func filterRemote(ctx context.Context, c *client.Client, connected time.Duration, picture image.Image, filters []imaging.Filter) (*runResult, image.Image, error) {
-	r := &runResult{Server: true, GPU: c.Welcome().Device, Verified: true, pixels: picture.Bounds().Size(), ready: connected}
-	before, err := serverStatus(ctx, c)
-	if err != nil {
-		return r, nil, err
+// served is a server for run, to which the connection took connected.
+func (r *runResult) served(ctx context.Context, c *client.Client, connected time.Duration, f runFlags) (*filterer, error) {
+	if f.by != imaging.Buffers {
+		return nil, fmt.Errorf("run: --path %s is for a run without a server, which filters through buffers", f.Path)
 	}
+	picture, err := f.load()
+	if err != nil {
+		return nil, err
+	}
+	before, counts, err := countServed(ctx, c, &r.Compiles, &r.DiskHits)
+	if err != nil {
+		return nil, err
+	}
+	r.Server, r.GPU, r.pixels, r.ready = true, c.Welcome().Device, picture.Bounds().Size(), connected
 	r.Driver, r.MemoryOnly, r.DriverCache = before.Driver, before.Cache.MemoryOnly, "the server's"
 	convolver := &serverConvolver{c, builtinFilters(), r}
-	var pictures []*image.NRGBA
-	for _, f := range filters {
-		filtered, err := imaging.Apply(ctx, convolver, picture, f)
-		if err != nil {
-			r.Verified = !errors.As(err, new(*conv2d.MismatchError))
-			return r, nil, err
-		}
-		pictures = append(pictures, filtered.Picture)
+	apply := func(filter imaging.Filter) (imaging.Result, error) {
+		return imaging.Apply(ctx, convolver, picture, filter)
 	}
-	after, err := serverStatus(ctx, c)
-	r.Compiles, r.DiskHits = after.Cache.Compiles-before.Cache.Compiles, after.Cache.DiskHits-before.Cache.DiskHits
-	return r, imaging.Sheet(pictures), err
+	return &filterer{apply, counts, c.Close}, nil
 }
 
 // served is a server for the network. The plan has a name, so that a later run finds its
 // programs and weights.
 func (r *networkResult) served(ctx context.Context, c *client.Client) (*networkDevice, error) {
-	before, err := serverStatus(ctx, c)
+	before, counts, err := countServed(ctx, c, &r.Compiles, &r.DiskHits)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	r.GPU, r.Driver, r.Server = c.Welcome().Device, before.Driver, true
-	d := &networkDevice{Device: c, close: c.Close, plan: conv2d.DevicePlanOptions{Name: "shadercache sample network of " + cli.Plural(r.Pictures, "picture")}}
-	d.counts = func(ctx context.Context) error {
-		after, err := serverStatus(ctx, c)
-		r.Compiles, r.DiskHits = after.Cache.Compiles-before.Cache.Compiles, after.Cache.DiskHits-before.Cache.DiskHits
-		return err
-	}
-	return d, nil
+	name := "shadercache sample network of " + cli.Plural(r.Pictures, "picture")
+	return &networkDevice{Device: c, close: c.Close, counts: counts, plan: conv2d.DevicePlanOptions{Name: name}}, nil
 }
