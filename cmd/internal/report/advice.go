@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/shadercache/shadercache/cmd/cli"
 )
 
 // Cause is why a start was slower than it could be.
@@ -33,10 +35,11 @@ type Advice struct {
 // Advise returns what would make the start faster, the largest gain first.
 func (s *Start) Advise() []Advice {
 	list := []Advice{}
-	add := func(cause Cause, programs []Program, cost func(Program) float64, title, text, command string) {
+	add := func(cause Cause, programs []Program, cost func(Program) float64, what, text, command string) {
 		if len(programs) == 0 {
 			return
 		}
+		title := cli.Plural(len(programs), "program") + " " + what
 		a := Advice{Cause: cause, Title: title, Text: text, Command: command, Programs: len(programs)}
 		for _, p := range programs {
 			a.Millis += cost(p)
@@ -46,26 +49,26 @@ func (s *Start) Advise() []Advice {
 	waited := func(p Program) float64 { return p.WaitedMillis }
 	changing, compiled := split(s.only(func(p Program) bool { return p.Origin == "compiled" }), func(p Program) bool { return p.Others > 0 })
 	if len(changing) > 0 {
-		add(Changing, changing, Program.MadeMillis, counted(len(changing), "program has another source than before", "programs have another source than before"),
+		add(Changing, changing, Program.MadeMillis, "with another source than before",
 			fmt.Sprintf("The directory has %s by the same name, so it was compiled again. A time stamp, a path or a random name in the text makes another program of it at each start.",
-				counted(slices.MaxFunc(changing, others).Others, "other program", "other programs")),
+				cli.Plural(slices.MaxFunc(changing, others).Others, "other program")),
 			"shadercache why "+changing[0].Name)
 	}
-	add(Compiled, compiled, Program.MadeMillis, counted(len(compiled), "program was compiled", "programs were compiled"),
+	add(Compiled, compiled, Program.MadeMillis, "compiled",
 		"The directory did not have them. Where this was the first start with this driver, the next one finds them; shadercache preload puts them there before.", "")
 	s.addMachineCode(add)
 	late := s.only(func(p Program) bool { return p.Use == Late })
-	add(CauseLate, late, waited, counted(len(late), "program was preloaded too late", "programs were preloaded too late"),
+	add(CauseLate, late, waited, "preloaded too late",
 		"Callers asked for them while the preload still made them. Preload earlier, or these first: the list at the end has the order in which they were needed.", "")
 	// What was compiled, or whose machine code was made, has its own cause: without that the
 	// wait would be short.
 	asked := s.only(func(p Program) bool {
 		return p.Use == Asked && p.Origin != "compiled" && p.LoadMillis <= slowLoad && p.WaitedMillis > 0 && p.Error == ""
 	})
-	add(CauseAsked, asked, waited, counted(len(asked), "program was never preloaded", "programs were never preloaded"),
+	add(CauseAsked, asked, waited, "never preloaded",
 		"Callers waited until they were made. Preload them, in the order of the list at the end.", "")
 	unused := s.only(func(p Program) bool { return p.Use == Unused })
-	add(CauseUnused, unused, Program.MadeMillis, counted(len(unused), "program was preloaded and never used", "programs were preloaded and never used"),
+	add(CauseUnused, unused, Program.MadeMillis, "preloaded and never used",
 		"Leave them out of the preload: making them delayed others.", "")
 	slices.SortStableFunc(list, func(a, b Advice) int { return cmp.Compare(b.Millis, a.Millis) })
 	return list
@@ -82,12 +85,12 @@ func (s *Start) addMachineCode(add func(Cause, []Program, func(Program) float64,
 	slow, _ := split(loaded, func(p Program) bool { return p.LoadMillis > slowLoad })
 	took := func(p Program) float64 { return p.LoadMillis }
 	if 2*len(slow) > len(loaded) {
-		add(ColdDriver, slow, took, fmt.Sprintf("The driver's own cache was cold: it made the machine code of %s again", counted(len(slow), "program", "programs")),
+		add(ColdDriver, slow, took, "loaded slowly: the driver's own cache was cold",
 			fmt.Sprintf("Their binaries were found, and still took over %d ms to load. The driver's cache is empty, off, too small, or elsewhere than the programs.", slowLoad),
 			"shadercache doctor")
 		return
 	}
-	add(SlowLoads, slow, took, fmt.Sprintf("%s of %d from disk took over %d ms to load", counted(len(slow), "program", "programs"), len(loaded), slowLoad),
+	add(SlowLoads, slow, took, fmt.Sprintf("of %d from disk took over %d ms to load", len(loaded), slowLoad),
 		"The driver may have made their machine code again, or the machine was busy: another start shows which.", "shadercache doctor")
 }
 
@@ -110,11 +113,3 @@ func split(programs []Program, is func(Program) bool) (yes, no []Program) {
 
 // others compares programs by how many others have their name.
 func others(a, b Program) int { return cmp.Compare(a.Others, b.Others) }
-
-// counted returns a number with its noun.
-func counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
-}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/trace"
 )
 
@@ -88,13 +89,13 @@ func (b *builder) add(e trace.Event) {
 	case trace.Load:
 		if e.Attr("outcome") == "loaded" {
 			p.Origin, _ = e.Attr("origin").(string)
-			p.LoadMillis += millis(e.Took)
+			p.LoadMillis += cli.Milliseconds(e.Took)
 			p.ready(b.at(e.End()))
 		}
 	case trace.ReadBlob:
 		p.addRead(e)
 	case trace.ProgramBinary:
-		p.inDriver += millis(e.Took)
+		p.inDriver += cli.Milliseconds(e.Took)
 	case trace.Compile:
 		p.Origin = "compiled"
 		p.PrimeMillis += number(e.Attr("prime_ns")) / 1e6
@@ -110,7 +111,7 @@ func (b *builder) add(e trace.Event) {
 
 func (b *builder) addGet(p *collected, e trace.Event) {
 	p.AskedMillis = cmp.Or(p.AskedMillis, b.at(e.Begin))
-	p.WaitedMillis += millis(e.Took)
+	p.WaitedMillis += cli.Milliseconds(e.Took)
 	switch origin, _ := e.Attr("origin").(string); origin {
 	case "resident":
 		p.joined = true
@@ -129,8 +130,8 @@ func (p *collected) addRead(e trace.Event) {
 	if e.Attr("origin") == "none" {
 		return
 	}
-	p.ReadMillis += millis(e.Took)
-	p.LoadMillis = max(0, p.LoadMillis-millis(e.Took))
+	p.ReadMillis += cli.Milliseconds(e.Took)
+	p.LoadMillis = max(0, p.LoadMillis-cli.Milliseconds(e.Took))
 	p.Bytes = int64(number(e.Attr("bytes")))
 	p.Upstream, _ = e.Attr("upstream").(bool)
 }
@@ -158,7 +159,7 @@ func (p *collected) finish() Program {
 	return p.Program
 }
 
-func (b *builder) at(t time.Time) float64 { return millis(t.Sub(b.began)) }
+func (b *builder) at(t time.Time) float64 { return cli.Milliseconds(t.Sub(b.began)) }
 
 // number returns a value that is a number, else 0.
 func number(value any) float64 {

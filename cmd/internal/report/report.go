@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/cmd/internal/doctor"
 	"github.com/shadercache/shadercache/cmd/internal/top"
 	"github.com/shadercache/shadercache/trace"
@@ -72,7 +73,7 @@ func ReadFile(path string) (*Start, error) {
 
 // New returns the report of a trace.
 func New(r trace.Recording) *Start {
-	s := &Start{Executable: r.Executable, Began: r.Began, TotalMillis: millis(r.Ended.Sub(r.Began)),
+	s := &Start{Executable: r.Executable, Began: r.Began, TotalMillis: cli.Milliseconds(r.Ended.Sub(r.Began)),
 		Explained: explained(r), About: map[string]string{}, Dropped: r.Dropped,
 		Phases: []Phase{}, Programs: []Program{}}
 	for _, a := range r.About {
@@ -179,7 +180,7 @@ func phases(r trace.Recording) []Phase {
 		}
 		stack = append(stack, open{e.Lane, e.Task, e.End()})
 		list = append(list, Phase{Lane: e.Lane, Name: e.Name, Depth: depth,
-			BeginMillis: millis(e.Begin.Sub(r.Began)), TookMillis: millis(e.Took)})
+			BeginMillis: cli.Milliseconds(e.Begin.Sub(r.Began)), TookMillis: cli.Milliseconds(e.Took)})
 	}
 	return list
 }
@@ -210,5 +211,3 @@ func most(all []Program, n int, value func(Program) float64) []Program {
 	slices.SortStableFunc(sorted, func(a, b Program) int { return cmp.Compare(value(b), value(a)) })
 	return sorted[:min(n, len(sorted))]
 }
-
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
