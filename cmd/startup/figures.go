@@ -30,36 +30,31 @@ type Figures struct {
 	leastCompiles uint64 // of several runs
 }
 
+// times returns the times of which several runs have a median.
+func (f *Figures) times() []*float64 {
+	return []*float64{&f.GetMillis, &f.FirstDispatchMillis, &f.ToFirstResultMillis, &f.TotalMillis,
+		&f.ContextMillis, &f.ProcessMillis, &f.WaitedMillis}
+}
+
 // medianFigures returns the median of each time, the most compiles, and whether every
 // run was verified.
 func medianFigures(runs []Figures) Figures {
-	spread := func(get func(Figures) float64) stats.Spread {
+	first := runs[0]
+	m := Figures{DriverCache: first.DriverCache, Verified: true, leastCompiles: first.Compiles,
+		LeastTotalMillis: first.TotalMillis, MostTotalMillis: first.TotalMillis}
+	for i, median := range m.times() {
 		values := make([]float64, len(runs))
-		for i, r := range runs {
-			values[i] = get(r)
+		for n := range runs {
+			values[n] = *runs[n].times()[i]
 		}
-		return stats.NewSpread(values)
-	}
-	total := spread(func(f Figures) float64 { return f.TotalMillis })
-	m := Figures{
-		GetMillis:           spread(func(f Figures) float64 { return f.GetMillis }).Median,
-		FirstDispatchMillis: spread(func(f Figures) float64 { return f.FirstDispatchMillis }).Median,
-		ToFirstResultMillis: spread(func(f Figures) float64 { return f.ToFirstResultMillis }).Median,
-		TotalMillis:         total.Median,
-		LeastTotalMillis:    total.Least,
-		MostTotalMillis:     total.Most,
-		ContextMillis:       spread(func(f Figures) float64 { return f.ContextMillis }).Median,
-		ProcessMillis:       spread(func(f Figures) float64 { return f.ProcessMillis }).Median,
-		DriverCache:         runs[0].DriverCache,
-		Verified:            true,
-		leastCompiles:       runs[0].Compiles,
-		WaitedMillis:        spread(func(f Figures) float64 { return f.WaitedMillis }).Median,
+		*median = stats.Median(values)
 	}
 	var outcomes []string
 	for _, r := range runs {
 		if r.Outcome != "" && !slices.Contains(outcomes, r.Outcome) {
 			outcomes = append(outcomes, r.Outcome)
 		}
+		m.LeastTotalMillis, m.MostTotalMillis = min(m.LeastTotalMillis, r.TotalMillis), max(m.MostTotalMillis, r.TotalMillis)
 		m.Compiles, m.leastCompiles = max(m.Compiles, r.Compiles), min(m.leastCompiles, r.Compiles)
 		m.Verified = m.Verified && r.Verified
 	}
