@@ -1,10 +1,8 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -34,9 +32,8 @@ func NewOrigin() Origin {
 	if v.Modified {
 		o.Revision += " with changes"
 	}
-	if file, err := os.Open("/proc/cpuinfo"); err == nil {
-		defer file.Close()
-		o.CPU = cpuModel(file)
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		o.CPU = cpuModel(string(text))
 	}
 	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		o.System = runtime.GOOS + " " + strings.TrimSpace(string(release)) + " " + runtime.GOARCH
@@ -48,14 +45,10 @@ func NewOrigin() Origin {
 }
 
 // cpuModel returns the name of the first processor in /proc/cpuinfo.
-func cpuModel(cpuinfo io.Reader) string {
-	lines := bufio.NewScanner(cpuinfo)
-	for lines.Scan() {
-		if name, value, found := strings.Cut(lines.Text(), ":"); found && strings.TrimSpace(name) == "model name" {
-			return cmp.Or(strings.TrimSpace(value), "unknown")
-		}
-	}
-	return "unknown"
+func cpuModel(cpuinfo string) string {
+	_, model, _ := strings.Cut(cpuinfo, "model name\t:")
+	model, _, _ = strings.Cut(model, "\n")
+	return cmp.Or(strings.TrimSpace(model), "unknown")
 }
 
 // String returns two lines.

@@ -13,7 +13,7 @@ func TestCPUModel(t *testing.T) {
 		"model name\t:\n":                    "unknown",
 		"":                                   "unknown",
 	} {
-		if got := cpuModel(strings.NewReader(text)); got != want {
+		if got := cpuModel(text); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -78,13 +77,9 @@ func (p *Progress) Finish() { _ = p.bar.Finish() }
 func (p *Progress) Waiting() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return cmp.Or(p.waiting(), "the driver")
-}
-
-func (p *Progress) waiting() string {
 	switch len(p.begun) {
 	case 0:
-		return ""
+		return "the driver"
 	case 1:
 		return p.begun[0]
 	case 2:
