@@ -65,15 +65,18 @@ func (r *devicesResult) Verdict() error {
 	return cli.Hint(errors.New("no device can be used"), "shadercache doctor")
 }
 
-func (r *devicesResult) Print(w io.Writer) {
+func (r *devicesResult) Print(w io.Writer) { printDevices(w, r.Devices) }
+
+// printDevices prints a table of GPUs, and why some of them cannot be used.
+func printDevices(w io.Writer, devices []cli.DeviceLine) {
 	fmt.Fprintln(w, "index\tname\tmemory\tfree\tPCI\tNUMA\tprograms\tfolder\tUUID")
-	for _, d := range r.Devices {
+	for _, d := range devices {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", d.Index, cmp.Or(d.Name, "-"), bytesOrUnknown(d.Total), bytesOrUnknown(d.Free),
 			cmp.Or(d.PCI, "-"), numaOrUnknown(d.NUMA), d.Programs, cmp.Or(d.Folder, "-"), cmp.Or(d.UUID, "-"))
 	}
-	for _, d := range r.Devices {
+	for _, d := range devices {
 		if d.Error != "" {
-			fmt.Fprintf(w, "device %d cannot be used: %s\n", d.Index, d.Error)
+			fmt.Fprintf(w, "%s cannot be used: %s\n", &d, cli.EscapeName(d.Error))
 		}
 	}
 }

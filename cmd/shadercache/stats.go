@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -283,6 +282,7 @@ func (r *statsResult) Print(w io.Writer) {
 		fmt.Fprintf(w, "benchmarks keep %s more in bench/, which clear deletes\n", cli.ReadableBytes(r.BenchBytes))
 	}
 	if len(r.Devices) > 1 {
+		fmt.Fprintln(w)
 		printDevices(w, r.Devices)
 	}
 	if len(r.Fingerprints) == 0 {
@@ -305,18 +305,6 @@ func (r *statsResult) Print(w io.Writer) {
 	}
 	printNotes(w, "in quarantine", r.Quarantined)
 	printNotes(w, "suspects, which the next start tries in a process of their own", r.Suspects)
-}
-
-// printDevices prints a line for each of several GPUs.
-func printDevices(w io.Writer, devices []cli.DeviceLine) {
-	fmt.Fprint(w, "\nGPU\tname\tmemory\tfree\tprograms\tfolder\n")
-	for _, d := range devices {
-		folder := cmp.Or(d.Folder, "-")
-		if d.Error != "" {
-			folder = "cannot be used: " + cli.EscapeName(d.Error)
-		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%d\t%s\n", d.Index, cmp.Or(d.Name, "-"), bytesOrUnknown(d.Total), bytesOrUnknown(d.Free), d.Programs, folder)
-	}
 }
 
 func printNotes(w io.Writer, title string, notes []noteLine) {
