@@ -12,9 +12,6 @@ import (
 
 // checkServer returns an error for flags that mean nothing where a server compiles.
 func (f *preloadFlags) checkServer(cmd *cobra.Command) error {
-	if !cmd.Flags().Changed("server") { // the environment's server is for runs, not for what a user puts into a directory
-		f.Server = ""
-	}
 	return cli.RefuseUnused(cmd, f.Server == "" || f.Server == client.Off, "programs that this process compiles: a server has settings of its own",
 		"jobs", "timeout", "memory", "no-isolate", "keep-sources", "retry-failed", "dir", "device")
 }

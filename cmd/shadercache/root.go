@@ -47,11 +47,10 @@ func grouped(title string, commands ...cli.Command) []cli.Command {
 }
 
 func newRoot(o *options) *cobra.Command {
-	root := o.NewRoot(&cobra.Command{
+	return o.NewRoot(&cobra.Command{
 		Use:     "shadercache",
 		Short:   "Keep compiled OpenGL compute programs from one start to the next",
 		Long:    rootUsage,
 		Example: "  shadercache preload kernels/ && shadercache stats",
 	}, o.commands()...)
-	return root
 }
