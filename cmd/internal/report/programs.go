@@ -47,50 +47,46 @@ func (p Program) MadeMillis() float64 {
 
 // programs returns what the events say of each program.
 func programs(r trace.Recording) []Program {
-	b := builder{began: r.Began, index: map[string]int{}}
+	var all []*collected
+	known := map[string]*collected{} // by key
 	for _, e := range r.Events {
-		if e.Program != "" && e.Key != "" {
-			b.add(e)
+		if e.Program == "" || e.Key == "" {
+			continue
 		}
+		p := known[e.Key]
+		if p == nil {
+			p = &collected{Program: Program{Name: e.Program, Key: e.Key}, began: r.Began}
+			p.BeginMillis = p.at(e.Begin)
+			known[e.Key], all = p, append(all, p)
+		}
+		p.add(e)
 	}
-	list := make([]Program, len(b.list))
-	for i := range b.list {
-		list[i] = b.list[i].finish()
+	list := make([]Program, len(all))
+	for i, p := range all {
+		list[i] = p.finish()
 	}
 	return list
 }
 
-// builder collects the events of each program.
-type builder struct {
-	began time.Time
-	index map[string]int // of list, by key
-	list  []collected
-}
-
+// collected is a program of which not all events are known yet.
 type collected struct {
 	Program
+	began        time.Time // of the process
 	used, unused bool
 	made         bool    // by a Get
 	joined       bool    // a Get waited for what something else made
 	inDriver     float64 // milliseconds of the GL thread, without the wait for it
 }
 
-func (b *builder) add(e trace.Event) {
-	i, known := b.index[e.Key]
-	if !known {
-		i = len(b.list)
-		b.index[e.Key] = i
-		b.list = append(b.list, collected{Program: Program{Name: e.Program, Key: e.Key, BeginMillis: b.at(e.Begin)}})
-	}
-	p := &b.list[i]
+func (p *collected) add(e trace.Event) {
 	switch e.Name {
 	case trace.Get:
-		b.addGet(p, e)
+		p.addGet(e)
 	case trace.Load:
 		if e.Attr("outcome") == "loaded" {
 			p.Origin, _ = e.Attr("origin").(string)
 			p.LoadMillis += cli.Milliseconds(e.Took)
-			p.ready(b.at(e.End()))
+			p.ready(p.at(e.End()))
 		}
 	case trace.ReadBlob:
 		p.addRead(e)
@@ -100,17 +96,17 @@ func (b *builder) add(e trace.Event) {
 		p.Origin = "compiled"
 		p.PrimeMillis += number(e.Attr("prime_ns")) / 1e6
 		p.CompileMillis += number(e.Attr("compile_ns")) / 1e6
-		p.ready(b.at(e.End()))
+		p.ready(p.at(e.End()))
 	case trace.FirstUse:
 		p.used = true
-		p.AskedMillis = cmp.Or(p.AskedMillis, b.at(e.Begin))
+		p.AskedMillis = cmp.Or(p.AskedMillis, p.at(e.Begin))
 	case trace.Unused:
 		p.unused = true
 	}
 }
 
-func (b *builder) addGet(p *collected, e trace.Event) {
-	p.AskedMillis = cmp.Or(p.AskedMillis, b.at(e.Begin))
+func (p *collected) addGet(e trace.Event) {
+	p.AskedMillis = cmp.Or(p.AskedMillis, p.at(e.Begin))
 	p.WaitedMillis += cli.Milliseconds(e.Took)
 	switch origin, _ := e.Attr("origin").(string); origin {
 	case "resident":
@@ -120,7 +116,7 @@ func (b *builder) addGet(p *collected, e trace.Event) {
 		p.Error, _ = e.Attr("error").(string)
 	default:
 		p.made, p.Origin = true, origin
-		p.ready(b.at(e.End()))
+		p.ready(p.at(e.End()))
 	}
 }
 
@@ -159,7 +155,7 @@ func (p *collected) finish() Program {
 	return p.Program
 }
 
-func (b *builder) at(t time.Time) float64 { return cli.Milliseconds(t.Sub(b.began)) }
+func (p *collected) at(t time.Time) float64 { return cli.Milliseconds(t.Sub(p.began)) }
 
 // number returns a value that is a number, else 0.
 func number(value any) float64 {
