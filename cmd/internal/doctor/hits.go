@@ -94,19 +94,9 @@ func alwaysCompile(recent []binary.Starts) bool {
 // eachOf reports whether a condition holds for each of the last n starts, and whether
 // there are as many.
 func eachOf(all []binary.Starts, n uint64, holds func(binary.Counters) bool) bool {
-	starts := uint64(0)
-	for _, s := range slices.Backward(all) {
-		if s.Counters.Starts == 0 {
-			continue
-		}
-		if !holds(s.Counters) {
-			return false
-		}
-		if starts += s.Counters.Starts; starts >= n {
-			return true
-		}
-	}
-	return false
+	last := latestStarts(all, n)
+	fails := func(s binary.Starts) bool { return s.Counters.Starts > 0 && !holds(s.Counters) }
+	return cli.SumStarts(last).Starts >= n && !slices.ContainsFunc(last, fails)
 }
 
 // changingTexts returns the programs that starts compile again and again, each time from
