@@ -153,19 +153,11 @@ func (w *Work) runOne(g *cli.GPU, i int, buffers matrices) error {
 
 // Verify reports whether every element of every result is right. It compares on all processors.
 func (w *Work) Verify() bool {
-	wrong := make([]int, len(w.results))
 	var checks errgroup.Group
 	for i := range w.results {
 		checks.Go(func() error {
-			wrong[i] = conv2d.Compare(w.results[i], w.expected[i], conv2d.Tolerance(w.problem.ReductionLen())).Wrong
-			return nil
+			return conv2d.Compare(w.results[i], w.expected[i], conv2d.Tolerance(w.problem.ReductionLen())).Err()
 		})
 	}
-	_ = checks.Wait()
-	for _, n := range wrong {
-		if n > 0 {
-			return false
-		}
-	}
-	return true
+	return checks.Wait() == nil
 }
