@@ -1,12 +1,12 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -166,28 +166,22 @@ func HintFor(err error) string {
 	case errors.As(err, &usage):
 		return usage.Command + " --help"
 	}
-	if hint := hintIn(localKinds, err); hint != "" {
-		return hint
-	}
-	switch {
-	case osfile.IsNoSpace(err):
-		return "make space on the volume, or name another place"
-	case errors.Is(err, fleet.ErrNoBackend):
-		return "the URL of a remote begins with one of " + strings.Join(fleet.Schemes(), ", ") + "; a folder is file:///PATH"
-	}
-	hint := hintIn(remoteKinds, err)
-	if hint == "" && errors.Is(err, errors.ErrUnsupported) {
-		return "this store cannot do that, such as to list what it has: see docs/remotes.md"
-	}
-	return cmp.Or(hint, hintIn(packKinds, err), hintIn(gpuKinds, err))
-}
-
-// hintIn returns the hint of the first kind that an error is of and that has one, or "".
-func hintIn(kinds []errorKind, err error) string {
-	for _, kind := range kinds {
+	for _, kind := range hintKinds() {
 		if kind.hint != "" && kind.has(err) {
 			return kind.hint
 		}
 	}
 	return ""
+}
+
+// hintKinds returns the kinds of errors in the order of their hints: those of remotes say more
+// than those of packs. Some are of no code.
+func hintKinds() []errorKind {
+	schemes := strings.Join(fleet.Schemes(), ", ")
+	return slices.Concat(localKinds, []errorKind{
+		{has: osfile.IsNoSpace, hint: "make space on the volume, or name another place"},
+		{has: is(fleet.ErrNoBackend), hint: "the URL of a remote begins with one of " + schemes + "; a folder is file:///PATH"},
+	}, remoteKinds, []errorKind{
+		{has: is(errors.ErrUnsupported), hint: "this store cannot do that, such as to list what it has: see docs/remotes.md"},
+	}, packKinds, gpuKinds)
 }
