@@ -165,7 +165,7 @@ func (o *options) selftestRun(ctx context.Context, work string, r *selftestResul
 	return selftestRun{
 		Figures:            figures.Figures,
 		DiskHits:           lifetime.DiskHits - earlier.DiskHits,
-		DriverFilesWritten: files.written(driverFiles(dir.DriverDir())),
+		DriverFilesWritten: written(files, driverFiles(dir.DriverDir())),
 		driverBytes:        dir.DriverBytes(),
 	}, err
 }
