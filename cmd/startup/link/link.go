@@ -3,6 +3,7 @@
 package link
 
 import (
+	"context"
 	"net"
 	"sync"
 	"time"
@@ -16,10 +17,8 @@ type Link struct {
 	roundTrip time.Duration
 	up, down  pacer
 
-	mu     sync.Mutex
-	open   map[net.Conn]struct{}
-	closed bool
-	pumps  sync.WaitGroup
+	end   context.CancelFunc // of all connections
+	pumps sync.WaitGroup
 }
 
 // New returns a link to an address ("127.0.0.1:80"). roundTrip is its latency, there and
@@ -29,10 +28,10 @@ func New(to string, roundTrip time.Duration, rate Rate) (*Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Link{listener: listener, to: to, roundTrip: roundTrip, open: map[net.Conn]struct{}{}}
+	ctx, end := context.WithCancel(context.Background())
+	l := &Link{listener: listener, to: to, roundTrip: roundTrip, end: end}
 	l.up.bytesPerSecond, l.down.bytesPerSecond = float64(rate)/8, float64(rate)/8
-	l.pumps.Add(1)
-	go l.accept()
+	l.pumps.Go(func() { l.accept(ctx) })
 	return l, nil
 }
 
@@ -42,58 +41,38 @@ func (l *Link) Addr() string { return l.listener.Addr().String() }
 // Close ends all connections and waits for them.
 func (l *Link) Close() error {
 	err := l.listener.Close()
-	l.mu.Lock()
-	l.closed = true
-	for c := range l.open {
-		_ = c.Close()
-	}
-	l.mu.Unlock()
+	l.end()
 	l.pumps.Wait()
 	return err
 }
 
-func (l *Link) accept() {
-	defer l.pumps.Done()
+func (l *Link) accept(ctx context.Context) {
 	for {
 		near, err := l.listener.Accept()
 		if err != nil {
 			return
 		}
 		far, err := net.Dial("tcp", l.to)
-		if err != nil || !l.add(near, far) {
+		if err != nil {
 			_ = near.Close()
 			continue
 		}
-		go l.serve(near, far)
+		l.pumps.Go(func() { l.serve(ctx, near, far) })
 	}
 }
 
-// serve passes on both directions of a connection until both have ended.
-func (l *Link) serve(near, far net.Conn) {
-	defer l.pumps.Done()
+// serve passes on both directions of a connection until both have ended, or the link.
+func (l *Link) serve(ctx context.Context, near, far net.Conn) {
+	closeBoth := func() {
+		_ = near.Close()
+		_ = far.Close()
+	}
+	defer closeBoth()
+	defer context.AfterFunc(ctx, closeBoth)()
 	var directions sync.WaitGroup
 	directions.Go(func() { l.pump(far, near, &l.up, l.roundTrip) })
 	directions.Go(func() { l.pump(near, far, &l.down, 0) })
 	directions.Wait()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range []net.Conn{near, far} {
-		_ = c.Close()
-		delete(l.open, c)
-	}
-}
-
-// add registers the two ends of a connection.
-func (l *Link) add(near, far net.Conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
-		_ = far.Close()
-		return false
-	}
-	l.open[near], l.open[far] = struct{}{}, struct{}{}
-	l.pumps.Add(1)
-	return true
 }
 
 // chunk is what was read at once, and when it arrives.
