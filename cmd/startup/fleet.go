@@ -72,7 +72,7 @@ type Fleet struct {
 	server *httptest.Server
 	link   *link.Link
 
-	pushed []fleet.PushReport
+	pushed int64     // bytes, by the latest push
 	pushes []float64 // milliseconds
 }
 
@@ -144,7 +144,7 @@ func (f *Fleet) Push(ctx context.Context, o *cli.Options, round int, from string
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	report, err := r.Push(ctx, fleet.PushOptions{})
-	f.pushed = append(f.pushed, report)
+	f.pushed = report.Bytes
 	f.pushes = append(f.pushes, cli.Milliseconds(time.Since(began)))
 	return err
 }
@@ -166,6 +166,7 @@ func (f *Fleet) figures(all map[string]Figures) *FleetFigures {
 	r := &FleetFigures{
 		Remote: Loopback, LatencyMillis: cli.Milliseconds(f.Latency), BudgetMillis: cli.Milliseconds(f.Budget),
 		PushMillis:     stats.Median(f.pushes),
+		PushedBytes:    f.pushed,
 		RatioToWarm:    speedup(all[Remote].ProcessMillis, all[Both].ProcessMillis),
 		ExtraMillis:    all[Remote].ProcessMillis - all[Both].ProcessMillis,
 		ExtraColdMilli: all[Remote].ProcessMillis - all[Cold].ProcessMillis,
@@ -175,9 +176,6 @@ func (f *Fleet) figures(all map[string]Figures) *FleetFigures {
 	}
 	if f.Remote != Loopback {
 		r.Remote = fleet.ShownURL(f.Remote)
-	}
-	for _, p := range f.pushed {
-		r.PushedBytes = p.Bytes
 	}
 	return r
 }
