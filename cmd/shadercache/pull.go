@@ -103,11 +103,7 @@ func nothingThere(url string, anyDriver bool) error {
 
 func (r *pullResult) Print(w io.Writer) {
 	if r.Packs == 0 {
-		verb := "are"
-		if r.Present == 1 {
-			verb = "is"
-		}
-		fmt.Fprintf(w, "%s: nothing is new, %s %s there already\n", r.Remote, cli.Plural(r.Present, "pack"), verb)
+		fmt.Fprintf(w, "%s: nothing is new, %s there before\n", r.Remote, cli.Plural(r.Present, "pack"))
 	} else {
 		fmt.Fprintf(w, "%s and %s of the driver are new, from %s of %s (%s)\n", cli.Plural(r.Programs, "program"),
 			cli.Plural(r.DriverFiles, "file"), cli.Plural(r.Packs, "pack"), r.Remote, cli.ReadableBytes(r.Bytes))
