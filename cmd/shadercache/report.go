@@ -58,15 +58,11 @@ func (o *options) reportCommand() cli.Command {
 
 func (o *options) report(f pageFlags) (err error) {
 	r := &report.Report{}
-	if f.Trace != "" {
-		if r.Start, err = readTrace(f.Trace); err != nil {
-			return err
-		}
+	if r.Start, err = readTrace(f.Trace); err == nil {
+		r.Before, err = readTrace(f.Before)
 	}
-	if f.Before != "" {
-		if r.Before, err = readTrace(f.Before); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	_, dir, err := o.OpenDirectory()
 	if err == nil && dir != nil {
@@ -101,8 +97,11 @@ func (o *options) writePage(path string, r *report.Report) error {
 	return nil
 }
 
-// readTrace reads the trace of a start.
+// readTrace reads the trace of a start; "" is none.
 func readTrace(path string) (*report.Start, error) {
+	if path == "" {
+		return nil, nil
+	}
 	start, err := report.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
