@@ -26,14 +26,14 @@ type interrupts struct {
 // interruptible is work that a signal cancels.
 type interruptible struct {
 	cancel  context.CancelFunc
-	explain func() // prints what it waits for then; may be nil
+	explain func() // prints what it waits for then
 }
 
 var interruptions = interrupts{work: map[*interruptible]struct{}{}}
 
 // Interruptible returns a context that ends at the first interrupt, so that finished
 // work can be stored. A second interrupt ends the process.
-func Interruptible() (context.Context, context.CancelFunc) { return newInterruptible(nil) }
+func Interruptible() (context.Context, context.CancelFunc) { return newInterruptible(func() {}) }
 
 // Interruptible is the function Interruptible, but the first interrupt prints what the
 // command waits for.
@@ -99,9 +99,7 @@ func (i *interrupts) interrupt(s os.Signal) {
 	for w := range i.work {
 		w.cancel()
 		delete(i.work, w)
-		if w.explain != nil {
-			w.explain()
-		}
+		w.explain()
 	}
 	if cancelled > 0 {
 		return

@@ -36,14 +36,11 @@ var version, revision, date string
 func ReadVersion() Version {
 	v := Version{
 		Version:  "(devel)",
-		Revision: "unknown revision",
+		Revision: cmp.Or(revision, "unknown revision"),
 		Go:       runtime.Version(),
 		Platform: runtime.GOOS + "/" + runtime.GOARCH,
 		Date:     date,
 		Remotes:  fleet.Schemes(),
-	}
-	if revision != "" {
-		v.Revision = revision
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
