@@ -84,11 +84,15 @@ func (g *GPU) DriverCacheState() string {
 	if !where.Managed {
 		return where.String()
 	}
-	bytes := drivercache.Bytes(where.Dir)
-	if bytes == 0 {
-		return "empty, " + where.String()
+	return DriverCacheFill(where.Dir) + ", " + where.String()
+}
+
+// DriverCacheFill returns what the driver's own cache in a folder holds.
+func DriverCacheFill(dir string) string {
+	if bytes := drivercache.Bytes(dir); bytes > 0 {
+		return "warm, " + ReadableBytes(bytes)
 	}
-	return "warm, " + ReadableBytes(bytes) + ", " + where.String()
+	return "empty"
 }
 
 // GPUMemoryText describes the memory of a GPU, and returns "" where it is not known.

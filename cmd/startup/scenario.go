@@ -5,9 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"github.com/shadercache/shadercache/cmd/cli"
-	"github.com/shadercache/shadercache/drivercache"
 )
 
 // The scenarios, each in a process and a cache directory of its own. An empty cache is
@@ -123,15 +120,6 @@ func upstreamEnvironment(environment []string, own string) []string {
 	})
 	return append(environment,
 		"SHADERCACHE_UPSTREAM="+filepath.Join(own, imageFolder), "XDG_RUNTIME_DIR="+filepath.Join(own, runtimeFolder))
-}
-
-// driverCacheState returns what the driver's own cache in dir holds.
-func driverCacheState(dir string) string {
-	bytes := drivercache.Bytes(filepath.Join(dir, driverFolder))
-	if bytes == 0 {
-		return "empty"
-	}
-	return "warm, " + cli.ReadableBytes(bytes)
 }
 
 // ScenarioEnvironment returns the environment without settings of the driver's own

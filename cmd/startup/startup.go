@@ -82,10 +82,8 @@ type run struct {
 // unless a result was wrong.
 func Run(o *cli.Options, options Options) (*Result, error) {
 	r := &run{Options: options, cli: o, runs: map[string][]Figures{}, head: bench.Header{Origin: cli.NewOrigin()}}
-	if r.Chart != "" {
-		if err := cli.MakeFolderOf(r.Chart); err != nil {
-			return nil, err
-		}
+	if err := cli.MakeFolderOf(r.Chart); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(cmp.Or(r.WorkDir, os.TempDir()), 0o755); err != nil {
 		return nil, err
@@ -194,7 +192,8 @@ func (r *run) round(ctx context.Context, dir string, number int) error {
 
 // child runs one scenario in a fresh process of this executable.
 func (r *run) child(ctx context.Context, scenario, dir string, programs, round int) (Figures, error) {
-	environment, state, own := ScenarioEnvironment(os.Environ()), driverCacheState(dir), *r.cli
+	state := cli.DriverCacheFill(filepath.Join(dir, driverFolder))
+	environment, own := ScenarioEnvironment(os.Environ()), *r.cli
 	if scenario == Upstream {
 		environment = upstreamEnvironment(environment, dir)
 		if dir = ""; slog.Level(own.LogLevel) == slog.LevelWarn {
