@@ -43,7 +43,7 @@ func (r *Report) examineHits(dir *binary.Dir) {
 	case sum.Rejected > sum.DiskHits:
 		r.wrong(hitsCheck, "shadercache selftest", "in the last %s the driver refused %s and loaded %d",
 			cli.Plural(sum.Starts, "start"), cli.Plural(sum.Rejected, "binary file"), sum.DiskHits)
-	case alwaysCompile(recent):
+	case eachOf(recent, newCompiles, compiledMost):
 		r.wrong(hitsCheck, "shadercache selftest", "each of the last %s compiled: %d compiled, %d found on disk",
 			cli.Plural(sum.Starts, "start"), compiles, sum.DiskHits)
 	case sum.DiskHits == 0:
@@ -83,13 +83,8 @@ func latestStarts(all []binary.Starts, n uint64) []binary.Starts {
 	return all
 }
 
-// alwaysCompile reports whether each of the latest starts compiled, and more than it
-// found on disk.
-func alwaysCompile(recent []binary.Starts) bool {
-	return eachOf(recent, newCompiles, func(c binary.Counters) bool {
-		return c.CompilesPerStart() >= 1 && c.DiskRate() < 0.5
-	})
-}
+// compiledMost reports whether starts compiled, and more than they found on disk.
+func compiledMost(c binary.Counters) bool { return c.CompilesPerStart() >= 1 && c.DiskRate() < 0.5 }
 
 // eachOf reports whether a condition holds for each of the last n starts, and whether
 // there are as many.
