@@ -12,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/cache"
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/conv2d"
+	"github.com/shadercache/shadercache/server/client"
 )
 
 const preloadUsage = `Put programs into the cache, so that the first start that needs them is fast.
@@ -123,8 +124,12 @@ type preloadFlags struct {
 	driver string // that compiles, where it is known: see isolate.Pool.Driver
 }
 
+// check returns an error for flags that mean nothing beside others, or where a server compiles.
 func (f *preloadFlags) check(cmd *cobra.Command) error {
-	return cmp.Or(f.checkServer(cmd), cli.RefuseUnused(cmd, f.FromHistory, "--from-history", "executable"))
+	here := f.Server == "" || f.Server == client.Off
+	return cmp.Or(cli.RefuseUnused(cmd, here, "programs that this process compiles: a server has settings of its own",
+		"jobs", "timeout", "memory", "no-isolate", "keep-sources", "retry-failed", "dir", "device"),
+		cli.RefuseUnused(cmd, f.FromHistory, "--from-history", "executable"))
 }
 
 // cacheOptions returns the options of the caches that compile.

@@ -3,18 +3,10 @@ package main
 import (
 	"errors"
 
-	"github.com/spf13/cobra"
-
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/job"
 	"github.com/shadercache/shadercache/server/client"
 )
-
-// checkServer returns an error for flags that mean nothing where a server compiles.
-func (f *preloadFlags) checkServer(cmd *cobra.Command) error {
-	return cli.RefuseUnused(cmd, f.Server == "" || f.Server == client.Off, "programs that this process compiles: a server has settings of its own",
-		"jobs", "timeout", "memory", "no-isolate", "keep-sources", "retry-failed", "dir", "device")
-}
 
 // preloadServed does the work of preload in the server that --server names. It reports
 // false where it names none, or none runs.
