@@ -73,8 +73,6 @@ type selftestRun struct {
 	startup.Figures
 	DiskHits           uint64 `json:"disk_hits"`            // programs loaded from disk
 	DriverFilesWritten int    `json:"driver_files_written"` // by the driver, in its own cache
-
-	driverBytes int64 // after the run
 }
 
 func (o *options) selftestCommand() cli.Command {
@@ -121,7 +119,6 @@ func (o *options) selftest(ctx context.Context) (_ *selftestResult, err error) {
 			break
 		}
 	}
-	r.DriverCacheBytes = r.Second.driverBytes
 	r.checkCounters()
 	r.checkMachineCode(bool(o.DriverCache))
 	r.Good = len(r.Reasons) == 0
@@ -155,7 +152,7 @@ func (o *options) selftestRun(ctx context.Context, work string, r *selftestResul
 		return selftestRun{}, err
 	}
 	lifetime, err := dir.Lifetime()
-	r.GPU, r.Driver = figures.GPU, figures.Driver
+	r.GPU, r.Driver, r.DriverCacheBytes = figures.GPU, figures.Driver, dir.DriverBytes()
 	if r.Priming == "" {
 		r.Priming = primingSeen(figures)
 	}
@@ -166,7 +163,6 @@ func (o *options) selftestRun(ctx context.Context, work string, r *selftestResul
 		Figures:            figures.Figures,
 		DiskHits:           lifetime.DiskHits - earlier.DiskHits,
 		DriverFilesWritten: written(files, driverFiles(dir.DriverDir())),
-		driverBytes:        dir.DriverBytes(),
 	}, err
 }
 
