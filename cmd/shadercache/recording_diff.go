@@ -39,31 +39,23 @@ func (o *options) recordingDiffCommand() cli.Command {
 		Args:    cli.CountArguments(2, 2, "name a recording, and that of a start"),
 		Unused:  cli.DirFlags + cli.GPUFlags, Result: recordingDiff{},
 		Run: func(_ *cobra.Command, args []string) (cli.Result, error) {
-			return diffRecordings(args[0], args[1])
+			return o.diffRecordings(args[0], args[1])
 		},
 	}
 }
 
-func diffRecordings(before, start string) (*recordingDiff, error) {
+func (o *options) diffRecordings(before, start string) (*recordingDiff, error) {
 	list, err := openRecordings([]string{before, start})
 	if err != nil {
 		return nil, err
 	}
-	r := &recordingDiff{Programs: []recordedProgram{}}
-	var damaged []error
 	missing, err := list[1].Missing(list[0])
 	if err != nil {
 		return nil, err
 	}
-	logs := list[1].Logs()
-	for _, d := range missing {
-		p, err := list[1].Program(d)
-		if err != nil {
-			damaged = append(damaged, err)
-			continue
-		}
-		r.Programs = append(r.Programs, newRecordedProgram(d, p, logs.Of(d)))
-	}
+	r := &recordingDiff{}
+	var damaged []error
+	r.Programs, damaged = o.readRecorded(list[1], missing, list[1].Logs())
 	if r.Damaged, r.failed = len(damaged), cli.Several(damaged); len(damaged) == 0 && len(r.Programs) > 0 {
 		r.failed = cli.ErrReported
 	}
@@ -75,10 +67,7 @@ func diffRecordings(before, start string) (*recordingDiff, error) {
 }
 
 func (r *recordingDiff) Print(w io.Writer) {
-	if len(r.Programs) > 0 {
-		printRecorded(w, r.Programs)
-		fmt.Fprintln(w)
-	}
+	printRecorded(w, r.Programs)
 	fmt.Fprintf(w, "%s of the start not in the recording, %d in both, %d of the recording not linked\n",
 		cli.Plural(len(r.Programs), "program"), r.Common, r.Unused)
 }

@@ -79,24 +79,31 @@ func (o *options) listRecording(path string) (*recordingList, error) {
 	}
 	logs := rec.Logs()
 	logs.Sort(digests)
-	r := &recordingList{Recording: path, Programs: []recordedProgram{}, Processes: []recordedProcess{}}
-	damaged := logs.Damaged
+	r := &recordingList{Recording: path, Processes: []recordedProcess{}}
+	var damaged []error
+	r.Programs, damaged = o.readRecorded(rec, digests, logs)
+	for _, p := range logs.Processes {
+		r.Processes = append(r.Processes, newRecordedProcess(p))
+	}
+	damaged = append(logs.Damaged, damaged...)
+	r.Damaged, r.failed = len(damaged), cli.Several(damaged)
+	return r, nil
+}
+
+// readRecorded returns programs of a recording, and the errors of those that cannot be read.
+func (o *options) readRecorded(rec *recording.Recording, digests []shader.Digest, logs *recording.Logs) (list []recordedProgram, damaged []error) {
+	list = []recordedProgram{}
 	progress := o.NewProgress(len(digests), "reading")
 	for _, d := range digests {
-		p, err := rec.Program(d)
-		if err != nil {
+		if p, err := rec.Program(d); err != nil {
 			damaged = append(damaged, err)
 		} else {
-			r.Programs = append(r.Programs, newRecordedProgram(d, p, logs.Of(d)))
+			list = append(list, newRecordedProgram(d, p, logs.Of(d)))
 		}
 		_ = progress.Add(1)
 	}
 	_ = progress.Finish()
-	for _, p := range logs.Processes {
-		r.Processes = append(r.Processes, newRecordedProcess(p))
-	}
-	r.Damaged, r.failed = len(damaged), cli.Several(damaged)
-	return r, nil
+	return list, damaged
 }
 
 func newRecordedProgram(d shader.Digest, p *recording.Program, u recording.Usage) recordedProgram {
@@ -123,10 +130,7 @@ func newRecordedProcess(p *recording.Process) recordedProcess {
 }
 
 func (r *recordingList) Print(w io.Writer) {
-	if len(r.Programs) > 0 {
-		printRecorded(w, r.Programs)
-		fmt.Fprintln(w)
-	}
+	printRecorded(w, r.Programs)
 	if len(r.Processes) > 0 {
 		fmt.Fprint(w, "process\tlinks\tlink\tlost\texecutable\n")
 		for _, p := range r.Processes {
@@ -145,8 +149,11 @@ func (r *recordingList) Print(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// printRecorded prints a table of recorded programs.
+// printRecorded prints a table of recorded programs, where there are any, and an empty line.
 func printRecorded(w io.Writer, programs []recordedProgram) {
+	if len(programs) == 0 {
+		return
+	}
 	fmt.Fprint(w, "program\tstages\tsize\tlinks\tfirst use\tlink\tcontext\n")
 	for _, p := range programs {
 		links := fmt.Sprint(p.Links)
@@ -156,4 +163,5 @@ func printRecorded(w io.Writer, programs []recordedProgram) {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", p.Program.String()[:12], p.Stages, cli.ReadableBytes(int64(p.Bytes)), links,
 			knownMillis(cli.Milliseconds(p.FirstUse)), knownMillis(cli.Milliseconds(p.LinkTime)), p.Context)
 	}
+	fmt.Fprintln(w)
 }
