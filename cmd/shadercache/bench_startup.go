@@ -70,17 +70,17 @@ func (o *options) benchStartupCommand() cli.Command {
 		Long:  benchStartupUsage,
 		Example: "  shadercache bench startup --programs 48 --repeat 5 --json\n" +
 			"  shadercache bench startup --remote loopback --latency 40ms \\\n    --bandwidth 100Mb/s --budget 1s",
-		Flags: &f, GPUs: cli.EachGPU, Files: []string{"chart", "report"}, Result: startup.Result{},
+		Flags: &f, GPUs: cli.EachGPU, Files: []string{"chart", "report"}, Unused: cli.DirFlags, Result: startup.Result{},
 		Setup: func(cmd *cobra.Command) {
 			cli.Complete(cmd, "scenario", append([]string{"all"}, append(startup.Scenarios, startup.Remote, startup.RemoteNext)...)...)
 		},
-		Check: func(cmd *cobra.Command, _ []string) error { return f.check(cmd, o) },
+		Check: func(*cobra.Command, []string) error { return f.check(o) },
 		Run:   func(*cobra.Command, []string) (cli.Result, error) { return startup.Run(&o.Options, f.Options) },
 	}
 }
 
 // check chooses the scenarios, and returns an error for flags that leave nothing to compare.
-func (f *startupFlags) check(cmd *cobra.Command, o *options) error {
+func (f *startupFlags) check(o *options) error {
 	if f.Scenarios = startup.Scenarios; f.Remote != "" {
 		f.Scenarios = startup.FleetScenarios
 	}
@@ -90,10 +90,7 @@ func (f *startupFlags) check(cmd *cobra.Command, o *options) error {
 	if f.WithUpstream {
 		f.Scenarios = append(slices.Clone(f.Scenarios), startup.Upstream)
 	}
-	switch {
-	case cmd.Flags().Changed("dir"):
-		return errors.New("--dir has no effect here: each scenario has a directory of its own, below --workdir")
-	case !bool(o.DriverCache):
+	if !bool(o.DriverCache) {
 		return errors.New("--driver-cache off leaves nothing to compare")
 	}
 	return f.Validate()
