@@ -295,6 +295,9 @@ func (s *Server) drain() {
 	case <-ended:
 	case <-time.After(limit):
 		for _, each := range sessions {
+			if r := each.ring(); r != nil {
+				r.out.close()
+			}
 			each.out.close()
 		}
 	}

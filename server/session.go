@@ -360,16 +360,19 @@ func (s *session) drain() {
 	}
 	s.mu.Unlock()
 	<-s.mu.idle.Done()
-	s.abort(reject(wire.CodeDraining, "the server shuts down"))
+	s.end(reject(wire.CodeDraining, "the server shuts down"), drainTime)
 }
 
 // abort ends the session with an error. Requests that are not begun are not done.
-func (s *session) abort(reason *wire.Error) {
+func (s *session) abort(reason *wire.Error) { s.end(reason, abortTime) }
+
+// end ends the session with an error, when the client has read all replies, or after a limit.
+func (s *session) end(reason *wire.Error, limit time.Duration) {
 	// The socket carries what ends the session, after what the ring has.
 	if r := s.ring(); r != nil {
-		r.out.drain(abortTime)
+		r.out.drain(limit)
 	}
 	s.out.put(wire.TypeError, 0, reason)
-	s.out.drain(abortTime)
+	s.out.drain(limit)
 	s.cancel()
 }

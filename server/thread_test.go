@@ -572,6 +572,27 @@ func TestRepliesThatAreReadLate(t *testing.T) {
 	}
 }
 
+// A server that shuts down waits for those that read their replies, as long as it does for jobs.
+func TestRepliesThatAreReadAfterTheEnd(t *testing.T) {
+	const replies = 40
+	f := serve(t, server.Options{})
+	r := f.rawSession()
+	r.affine(2, 1)
+	for i := range uint64(replies) {
+		r.pipeline(10+i, rawRequest(wire.TypeJob, validJob(16<<10, 1)))
+	}
+	eventually(t, "all are answered", func() bool { s := f.sessionOf(r); return s.Requests == 1+replies && s.Unanswered == 0 })
+	f.stop()
+	time.Sleep(1500 * time.Millisecond) // the client's own work
+	for request, a := range r.answers(replies) {
+		if a.Type != wire.TypeJob|wire.ReplyBit {
+			t.Errorf("request %d: %v", request, a.Type)
+		}
+	}
+	r.wantError(0, wire.CodeDraining)
+	r.wantEnd()
+}
+
 // The same of a ring, which has room for less.
 func TestRepliesThatAreReadLateFromARing(t *testing.T) {
 	const replies = 200

@@ -307,8 +307,15 @@ func removeSlot(root *os.Root, folder string, n int) error {
 	return nil
 }
 
+// freeBytes returns what is free on a volume. Tests replace it.
+var freeBytes = osfile.FreeBytes
+
 // replace writes the slot to temporary files and renames them.
 func (m *folderMerge) replace(kept int64) error {
+	free, known := freeBytes(m.root.Name())
+	if needs := m.merged.end() + int64(len(m.merged.toc())); known && needs > free-free/8 { // others write meanwhile
+		return fmt.Errorf("%w: a merge writes %d bytes, and %d are free", osfile.ErrNoSpace, needs, free)
+	}
 	name := path.Join(m.folder, stem(m.number))
 	err := m.writeTemp(".toc", func(w io.Writer) error {
 		_, err := w.Write(m.merged.toc())

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 func TestMerge(t *testing.T) {
@@ -124,6 +126,25 @@ func TestMergeOfASlotThatBecomesShorter(t *testing.T) {
 	}
 	if err := m.copyRange(&copied, 1, headerBytes, whole); err != nil {
 		t.Error(err)
+	}
+}
+
+// A merge that does not fit is not begun, so that others have the rest of the volume.
+func TestMergeWithoutRoom(t *testing.T) {
+	slots := files{}
+	slots.slot(0, 7, programs(10, 20)...)
+	slots.slot(1, 7, programs(30, 40)...)
+	driver := slots.write(t)
+	before := readFiles(t, driver)
+	t.Cleanup(func() { freeBytes = osfile.FreeBytes })
+	freeBytes = func(string) (int64, bool) { return 500, true }
+	if r, err := Merge(driver); !osfile.IsNoSpace(err) || r.Slots != 0 || !strings.Contains(err.Error(), "and 500 are free") {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	wantFiles(t, readFiles(t, driver), before)
+	freeBytes = func(string) (int64, bool) { return 5000, true }
+	if r, err := Merge(driver); err != nil || r.Slots != 1 {
+		t.Errorf("with room: %+v, %v", r, err)
 	}
 }
 
