@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"path/filepath"
 
 	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
@@ -46,8 +47,8 @@ func (o Options) fit(packs []Pack, room, free int64) (fits []Pack, total int64, 
 	return fits, total, err
 }
 
-// free is the space for packs of a head: what is free, and what is kept of them already, less slot 0 of
-// NVIDIA's driver, which a merge copies.
+// free is the space for packs of a head: what is free, and what is kept of them already, less what a merge
+// of NVIDIA's slots copies.
 func (r *Remote) free(h *Head, packs []Pack) int64 {
 	free, known := osfile.FreeBytes(r.dir.Path())
 	if !known {
@@ -58,13 +59,24 @@ func (r *Remote) free(h *Head, packs []Pack) int64 {
 			free += info.Size()
 		}
 	}
-	var largest int64 // no other has more
 	if drivercache.FolderOf(h.Driver.Vendor, h.Driver.Version) == nvidia.Folder {
-		for _, slot := range nvidia.SlotFiles(r.dir.DriverDir()) {
-			if info, err := os.Lstat(slot); err == nil {
-				largest = max(largest, info.Size())
-			}
+		free -= mergedBytes(r.dir.DriverDir())
+	}
+	return free
+}
+
+// mergedBytes is the most that a merge of slots copies: those of one folder, but for those of processes,
+// which are copies themselves.
+func mergedBytes(driverDir string) (most int64) {
+	merged := map[string]int64{} // by folder
+	for _, path := range nvidia.SlotFiles(driverDir) {
+		folder, name := filepath.Split(path)
+		slot := 0
+		_, _ = fmt.Sscanf(name, nvidia.App+"%d.", &slot)
+		if info, err := os.Lstat(path); err == nil && nvidia.ProcessOf(slot) == 0 {
+			merged[folder] += info.Size()
+			most = max(most, merged[folder])
 		}
 	}
-	return free - largest
+	return most
 }
