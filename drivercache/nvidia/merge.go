@@ -313,7 +313,7 @@ var freeBytes = osfile.FreeBytes
 // replace writes the slot to temporary files and renames them.
 func (m *folderMerge) replace(kept int64) error {
 	free, known := freeBytes(m.root.Name())
-	if needs := m.merged.end() + int64(len(m.merged.toc())); known && needs > free-free/8 { // others write meanwhile
+	if needs := m.merged.end() + int64(len(m.merged.toc())); known && needs > free-1<<20 { // others write meanwhile
 		return fmt.Errorf("%w: a merge writes %d bytes, and %d are free", osfile.ErrNoSpace, needs, free)
 	}
 	name := path.Join(m.folder, stem(m.number))

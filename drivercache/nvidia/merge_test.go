@@ -137,12 +137,12 @@ func TestMergeWithoutRoom(t *testing.T) {
 	driver := slots.write(t)
 	before := readFiles(t, driver)
 	t.Cleanup(func() { freeBytes = osfile.FreeBytes })
-	freeBytes = func(string) (int64, bool) { return 500, true }
-	if r, err := Merge(driver); !osfile.IsNoSpace(err) || r.Slots != 0 || !strings.Contains(err.Error(), "and 500 are free") {
+	freeBytes = func(string) (int64, bool) { return 1<<20 + 500, true }
+	if r, err := Merge(driver); !osfile.IsNoSpace(err) || r.Slots != 0 || !strings.Contains(err.Error(), "and 1049076 are free") {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	wantFiles(t, readFiles(t, driver), before)
-	freeBytes = func(string) (int64, bool) { return 5000, true }
+	freeBytes = func(string) (int64, bool) { return 1<<20 + 5000, true }
 	if r, err := Merge(driver); err != nil || r.Slots != 1 {
 		t.Errorf("with room: %+v, %v", r, err)
 	}
