@@ -229,7 +229,7 @@ func newGPU(context *glctx.Context, o Options, f *fleetMember, file *trace.File,
 	making = open.Begin(trace.NewExecutor)
 	if gpu.Executor, err = executor.New(context, gpu.Cache, o.Executor); err != nil {
 		if errors.Is(err, glctx.ErrNeeds45) {
-			err = fmt.Errorf("shadercache: %w; set Options.NoExecutor", err)
+			err = fmt.Errorf("shadercache: %w; Open with Options.NoExecutor needs none", err)
 		}
 		return nil, errors.Join(err, gpu.Close())
 	}

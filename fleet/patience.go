@@ -104,7 +104,7 @@ func (p *patience) transferred(n int) {
 func (p *patience) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.end(fmt.Errorf("%w: too slow: it was waited for %v, for %d answers and %d bytes (hint: is it the right URL?)", ErrUnreachable, p.limit, p.answers, p.bytes))
+	p.end(fmt.Errorf("%w: too slow: it was waited for %v, for %d objects and %d bytes of them (hint: is it the right URL?)", ErrUnreachable, p.limit, p.answers, p.bytes))
 }
 
 // meaning returns the error of a call that the end of the patience ended.

@@ -2,10 +2,11 @@ package glctx_test
 
 import (
 	"context"
-	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/shadercache/shadercache/drivercache"
 	"github.com/shadercache/shadercache/glctx"
 	"github.com/shadercache/shadercache/glctx/gltest"
 	"github.com/shadercache/shadercache/recording"
@@ -21,7 +22,8 @@ const (
 // newReplayer returns a replayer, which is closed when the test ends.
 func newReplayer(t testing.TB) *glctx.Replayer {
 	gltest.Open(t) // skips where there is no driver
-	r := glctx.NewReplayer(glctx.Options{CacheDir: os.Getenv("SHADERCACHE_DIR")})
+	managed, _ := drivercache.Managed()
+	r := glctx.NewReplayer(glctx.Options{CacheDir: filepath.Dir(managed.Dir)})
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)

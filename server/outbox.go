@@ -91,11 +91,16 @@ func (o *outbox) await(ctx context.Context, n int) {
 			o.failLocked(os.ErrDeadlineExceeded)
 			return
 		}
-		again := time.AfterFunc(left, func() { o.unexpect(0) })
-		o.mu.room.Wait()
-		again.Stop()
+		o.waitAtMost(left)
 		o.flushLocked() // another goroutine has put replies that nothing writes yet
 	}
+}
+
+// waitAtMost waits for room, or a time. mu is held.
+func (o *outbox) waitAtMost(d time.Duration) {
+	again := time.AfterFunc(d, func() { o.unexpect(0) })
+	o.mu.room.Wait()
+	again.Stop()
 }
 
 // isFull reports whether there is no room for a reply of n bytes. mu is held.
@@ -211,16 +216,21 @@ func (o *outbox) failLocked(err error) {
 	}
 }
 
-// drain waits until everything is written, at most for limit, and closes the outbox and
-// the connection.
+// drain waits until everything is written, at most for limit and while the client reads, and closes
+// the outbox and the connection.
 func (o *outbox) drain(limit time.Duration) {
 	o.flush()
 	giveUp := time.AfterFunc(limit, o.close)
 	defer giveUp.Stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	began := time.Now()
 	for !o.mu.closed && o.unwritten() > 0 {
-		o.mu.room.Wait()
+		left := o.readTime - min(time.Since(began), time.Since(o.mu.took))
+		if left <= 0 {
+			break
+		}
+		o.waitAtMost(left)
 	}
 	o.closeLocked()
 }

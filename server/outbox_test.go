@@ -87,3 +87,19 @@ func TestOutboxOfALateReply(t *testing.T) {
 		}
 	})
 }
+
+// A server that shuts down waits for those that read, and not long for those that do not.
+func TestDrainOfAnOutbox(t *testing.T) {
+	for pace, want := range map[time.Duration]time.Duration{0: 10 * time.Second, 2 * time.Second: 6 * time.Second, 8 * time.Second: 20 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			o := newOutbox(slowStream{pace, make(chan struct{})}, 10*time.Second, func(error) {})
+			go o.write()
+			o.put(wire.TypeJob, 1, &wire.Data{Data: make([]byte, 150<<10)})
+			began := time.Now()
+			o.drain(20 * time.Second)
+			if took := time.Since(began); took != want {
+				t.Errorf("64 KiB each %v: %v", pace, took)
+			}
+		})
+	}
+}
