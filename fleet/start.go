@@ -256,7 +256,7 @@ func (j *startJob) sync(unsynced time.Time) error {
 		return err
 	}
 	return j.r.state.updateDriver(j.of, func(s *driverState) {
-		if !s.Unsynced.After(began) { // another process may have installed more since
+		if s.Unsynced.Equal(unsynced) || !s.Unsynced.After(began) { // another process may have installed more since
 			s.Unsynced = time.Time{}
 		}
 	})

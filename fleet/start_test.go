@@ -37,7 +37,7 @@ func TestStartSyncsWhatAnotherPulled(t *testing.T) {
 	data, err := os.ReadFile(files[0])
 	must(t, err)
 	s.store.get = func(context.Context, string, *fleet.Object) (*fleet.Object, error) { return nil, fleet.ErrUnreachable }
-	for age, stays := range map[time.Duration]bool{0: false, 10 * time.Minute: false, osfile.Uptime() + time.Hour: true} { // then files may be empty
+	for age, stays := range map[time.Duration]bool{0: false, 10 * time.Minute: false, -time.Hour: false, osfile.Uptime() + time.Hour: true} { // then files may be empty
 		c.advance(2 * time.Minute)
 		unsynced := fmt.Appendf(nil, "{%q: %q,", "unsynced", c.now.Add(-age).UTC().Format(time.RFC3339Nano))
 		must(t, os.WriteFile(files[0], bytes.Replace(data, []byte("{"), unsynced, 1), 0o600))
@@ -58,7 +58,7 @@ func TestStartSyncsWhatAnotherPulled(t *testing.T) {
 		for began := time.Now(); is() && !stays && time.Since(began) < time.Minute; { // Close waits a second for a sync
 			time.Sleep(time.Millisecond)
 		}
-		if is() != stays || synced.Load() != (age == 0) {
+		if is() != stays || synced.Load() != (age <= 0) {
 			t.Errorf("unsynced for %v: %t, synced %t", age, is(), synced.Load())
 		}
 	}

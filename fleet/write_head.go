@@ -100,7 +100,7 @@ const maxClockError = 24 * time.Hour
 // live too long, and a prune would find all heads old.
 func (r *Remote) checkClock(store time.Time) error {
 	if ahead := r.now().Sub(store); !store.IsZero() && ahead.Abs() > maxClockError {
-		return fmt.Errorf("this machine's clock is %s, and the store's, or the last writer's, is %s: set it right before this machine changes the remote",
+		return fmt.Errorf("this machine's clock is %s, and the store's, or the last writer's, is %s: set it right before this machine changes the remote (where the other one is wrong: push --replace writes a new head)",
 			r.now().UTC().Format(time.RFC3339), store.UTC().Format(time.RFC3339))
 	}
 	return nil
