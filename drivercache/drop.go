@@ -16,11 +16,7 @@ import (
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
-// dropExt is the extension of the list of records that are to be deleted, beside the
-// driver's folder: one name a line.
-const dropExt = ".drop"
-
-// maxDropBytes bounds the list: half a million names.
+// maxDropBytes bounds the list: half a million names, or some 100,000 that were added again.
 const maxDropBytes = 16 << 20
 
 // Drop deletes records of NVIDIA's slots below dir, by name. A driver has its slot open
@@ -33,7 +29,7 @@ func Drop(dir string, entries []string) error {
 		return nil
 	}
 	err := exclusively(dir, func() error {
-		err := nvidia.Drop(dir, nameSet(entries))
+		err := nvidia.Drop(dir, entries)
 		if err == nil {
 			_, err = nvidia.Merge(dir) // a driver reads slot 0 only
 		}
@@ -48,10 +44,10 @@ func Drop(dir string, entries []string) error {
 	return nil
 }
 
-// keep takes the records of a table of contents off the list of those that [Drop] could not
-// delete yet. Whoever adds a slot calls it before: the list has names only, so that the
-// deletion would take records with them that came after it.
-func keep(dir string, toc []byte) error {
+// keep has the list of those that [Drop] could not delete yet spare the records of a slot that is added, by
+// its table of contents and path. Whoever adds one calls it before: the deletion would take with the
+// records those that came after it.
+func keep(dir string, toc []byte, slot string) error {
 	if !hasDropList(dir) {
 		return nil
 	}
@@ -64,7 +60,12 @@ func keep(dir string, toc []byte) error {
 		added[id.Name()] = true
 	}
 	return changeDropList(dir, func(listed []string) ([]string, error) {
-		return slices.DeleteFunc(listed, func(name string) bool { return added[name] }), nil
+		for i, line := range listed {
+			if name, _, _ := strings.Cut(line, " "); added[name] {
+				listed[i] = name + " " + slot
+			}
+		}
+		return listed, nil
 	})
 }
 
@@ -74,11 +75,11 @@ func dropListed(dir string) error {
 	if !hasDropList(dir) {
 		return nil
 	}
-	return changeDropList(dir, func(listed []string) ([]string, error) { return nil, nvidia.Drop(dir, nameSet(listed)) })
+	return changeDropList(dir, func(listed []string) ([]string, error) { return nil, nvidia.Drop(dir, listed) })
 }
 
 func hasDropList(dir string) bool {
-	_, err := os.Lstat(filepath.Clean(dir) + dropExt)
+	_, err := os.Lstat(filepath.Clean(dir) + nvidia.DropExt)
 	return err == nil
 }
 
@@ -86,7 +87,7 @@ func hasDropList(dir string) bool {
 // of the list meanwhile, so that no names are lost which one process adds while another adds its
 // own, or deletes the list. It waits up to two seconds for it.
 func changeDropList(dir string, change func(listed []string) ([]string, error)) error {
-	path := filepath.Clean(dir) + dropExt
+	path := filepath.Clean(dir) + nvidia.DropExt
 	lock, err := open(path, true, mergeWait)
 	if err != nil {
 		return err
@@ -130,12 +131,4 @@ func writeLines(path string, lines []string) error {
 		_, err := w.WriteString(strings.Join(lines, "\n") + "\n")
 		return err
 	})
-}
-
-func nameSet(names []string) map[string]bool {
-	set := make(map[string]bool, len(names))
-	for _, name := range names {
-		set[name] = true
-	}
-	return set
 }

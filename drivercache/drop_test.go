@@ -6,11 +6,15 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/shadercache/shadercache/drivercache/nvidia"
 )
 
 // While a process uses the directory the records to drop are noted, and the first merge
@@ -34,8 +38,8 @@ func TestDropWhileInUse(t *testing.T) {
 			t.Errorf("while in use: %v", err)
 		}
 	}
-	if len(Items(dir)) != 1 {
-		t.Error("a record was dropped while the directory was in use")
+	if records := recordsOfSlot0(t, dir); records != 1 || len(Items(dir)) != 0 {
+		t.Errorf("%d records are there while the directory is in use, and listed are %+v", records, Items(dir))
 	}
 	release(t, lock)
 	if _, err := Merge(dir); err != nil {
@@ -44,7 +48,7 @@ func TestDropWhileInUse(t *testing.T) {
 	if left := Items(dir); len(left) != 0 {
 		t.Errorf("left %+v", left)
 	}
-	if _, err := os.Lstat(dir + dropExt); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(dir + nvidia.DropExt); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the list is still there: %v", err)
 	}
 	if err := Drop(dir, nil); err != nil {
@@ -52,7 +56,21 @@ func TestDropWhileInUse(t *testing.T) {
 	}
 }
 
-// A record that is added after it was dropped stays, though the drop comes later.
+// recordsOfSlot0 returns the number of records of slot 0, whether they are to be deleted or not.
+func recordsOfSlot0(t *testing.T, dir string) int {
+	t.Helper()
+	tocs, err := filepath.Glob(filepath.Join(dir, "nvidia", "GLCache", "*", "*", "shadercache0.toc"))
+	if err != nil || len(tocs) != 1 {
+		t.Fatal(tocs, err)
+	}
+	toc, err := os.ReadFile(tocs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return (len(toc) - 32) / 24
+}
+
+// A record that is added after it was dropped stays, though the drop comes later, and is the new one.
 func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
 	dir := slotWith(t, 1)
 	tocs, err := filepath.Glob(filepath.Join(dir, "nvidia", "GLCache", "*", "*", "shadercache0.toc"))
@@ -70,18 +88,37 @@ func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
 	if err := Drop(dir, []string{Items(dir)[0].Entry}); !errors.Is(err, ErrInUse) {
 		t.Errorf("while in use: %v", err)
 	}
-	if err := keep(dir, toc); err != nil {
+	added := path.Join("nvidia", "GLCache", strings.Repeat("0", 32), strings.Repeat("0", 16), "shadercache1")
+	if err := keep(dir, toc, added); err != nil {
 		t.Fatal(err)
 	}
 	copySlot(t, dir, "shadercache1")
+	bin, err := os.ReadFile(filepath.Join(dir, added+".bin"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin[len(bin)-1] = 'y'
+	if err := os.WriteFile(filepath.Join(dir, added+".bin"), bin, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sent := ""
+	_, err = nvidia.Snapshots(dir, func(s nvidia.Snapshot) error {
+		data, err := io.ReadAll(s.Bin)
+		sent += s.Path + string(data[len(data)-1])
+		return err
+	})
+	if err != nil || sent != added+"y" {
+		t.Errorf("an export has %q, %v", sent, err)
+	}
 	release(t, lock)
 	if _, err := Merge(dir); err != nil {
 		t.Fatal(err)
 	}
-	if left := Items(dir); len(left) != 1 {
-		t.Errorf("left %+v", left)
+	merged, err := os.ReadFile(filepath.Join(dir, path.Dir(added), "shadercache0.bin"))
+	if left := Items(dir); len(left) != 1 || err != nil || merged[len(merged)-1] != 'y' {
+		t.Errorf("left %+v: %q, %v", left, merged, err)
 	}
-	if _, err := os.Lstat(dir + dropExt); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(dir + nvidia.DropExt); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the list is still there: %v", err)
 	}
 }
@@ -170,5 +207,28 @@ func TestDropBesideOthers(t *testing.T) {
 	}
 	if left := Items(dir); len(left) != 0 {
 		t.Errorf("%d records are left", len(left))
+	}
+}
+
+// What is to be deleted is not in what others get, beside what is not.
+func TestDroppedRecordsAreNotSent(t *testing.T) {
+	dir := slotWith(t, 3)
+	lock, err := Share(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release(t, lock)
+	items := Items(dir)
+	if err := Drop(dir, []string{items[1].Entry}); !errors.Is(err, ErrInUse) {
+		t.Errorf("while in use: %v", err)
+	}
+	_, err = nvidia.Snapshots(dir, func(s nvidia.Snapshot) error {
+		if ids, err := nvidia.RecordIDs(s.Toc); err != nil || len(ids) != 2 || ids[0].Name() != items[0].Entry || ids[1].Name() != items[2].Entry {
+			t.Errorf("an export has %v, %v", ids, err)
+		}
+		return nil
+	})
+	if err != nil || recordsOfSlot0(t, dir) != 3 {
+		t.Error(err)
 	}
 }

@@ -59,8 +59,8 @@ func keptSlots(dir string, skipped bool) map[string]bool {
 		return slots
 	}
 	if lock, err := TryExclusive(dir); err == nil {
-		defer lock.Release()             // it only closes a file
-		unknown, _ := nvidia.Survey(dir) // again: nobody writes now
+		defer lock.Release()              // it only closes a file
+		_, unknown := nvidia.Records(dir) // again: nobody writes now
 		for _, s := range unknown {
 			delete(slots, filepath.Join(dir, filepath.FromSlash(s.Slot)))
 		}

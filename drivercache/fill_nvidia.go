@@ -119,7 +119,7 @@ func AddSlot(dir, staged, folder string) error {
 	}
 	toc, tocErr := nvidia.ReadToc(root, staged)
 	if err = errors.Join(err, tocErr); err == nil {
-		err = errors.Join(keep(dir, toc), root.MkdirAll(folder, 0o700))
+		err = root.MkdirAll(folder, 0o700)
 	}
 	if err != nil {
 		return err
@@ -134,6 +134,9 @@ func AddSlot(dir, staged, folder string) error {
 			}
 		} else if binErr != nil || !os.SameFile(placed, bin) {
 			continue
+		}
+		if err == nil && tocErr != nil {
+			err = keep(dir, toc, strings.TrimPrefix(to, filepath.Base(dir)+"/"))
 		}
 		if err == nil && tocErr != nil {
 			err = linkOrRename(root, staged+".toc", to+".toc")

@@ -305,7 +305,7 @@ func TestSlotsOfKilledProcesses(t *testing.T) {
 	if got := slotsIn(t, dir); !slices.Equal(got, []string{"shadercache0.bin", "shadercache0.toc"}) {
 		t.Errorf("files: %q", got)
 	}
-	if bad, err := nvidia.Survey(dir); len(bad) > 0 || err != nil {
+	if bad, err := nvidia.Snapshots(dir, func(nvidia.Snapshot) error { return nil }); len(bad) > 0 || err != nil {
 		t.Errorf("refused: %v, %v", bad, err)
 	}
 }

@@ -3,6 +3,7 @@ package nvidia
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -12,14 +13,6 @@ func names(records ...record) (list []string) {
 		list = append(list, RecordID(r.bytes()[4:20]).Name())
 	}
 	return list
-}
-
-func nameSet(list []string) map[string]bool {
-	set := map[string]bool{}
-	for _, name := range list {
-		set[name] = true
-	}
-	return set
 }
 
 func recordNames(list []Record, _ []SkippedSlot) (all []string) {
@@ -42,7 +35,7 @@ func TestDrop(t *testing.T) {
 	driver := f.write(t)
 	before := readFiles(t, driver)
 	gone := names(programs(20, 40, 60)...)
-	must(t, Drop(driver, nameSet(gone)))
+	must(t, Drop(driver, gone))
 	kept := slices.Sorted(slices.Values(names(programs(10, 30, 50)...)))
 	if got := recordNames(Records(driver)); !slices.Equal(got, kept) {
 		t.Errorf("after Drop %q\nwant %q", got, kept)
@@ -64,7 +57,7 @@ func TestDrop(t *testing.T) {
 			t.Errorf("%s was changed", name)
 		}
 	}
-	must(t, Drop(driver, nameSet(kept)))
+	must(t, Drop(driver, kept))
 	if got, _ := Records(driver); len(got) != 0 {
 		t.Errorf("left %v", got)
 	}
@@ -97,4 +90,19 @@ func TestWatch(t *testing.T) {
 	f.writeTo(t, driver)
 	want("both slots", append(programs(40), programs(30)...)...)
 	want("nothing more")
+}
+
+// A record that is deleted, added again and deleted once more has no new one.
+func TestLinesOfADropList(t *testing.T) {
+	for lines, want := range map[string]dropList{
+		"a":            {"a": ""},
+		"a slot":       {"a": "slot"},
+		"a|a slot":     {"a": ""},
+		"a slot|a":     {"a": ""},
+		"a|b slot|c d": {"a": "", "b": "slot", "c": "d"},
+	} {
+		if got := parseDropList(strings.Split(lines, "|")); !maps.Equal(got, want) {
+			t.Errorf("%s: %v", lines, got)
+		}
+	}
 }

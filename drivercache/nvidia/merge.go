@@ -116,7 +116,7 @@ type folderMerge struct {
 	mayDelete func(slot int) bool // once its records are in that slot
 	unsynced  bool                // nothing is deleted or replaced, so that a power cut loses nothing
 	torn      bool                // see isTorn
-	drop      map[string]bool     // names of records that are left out
+	drop      dropList            // records that are left out
 
 	merged   slot                  // that slot afterwards
 	known    map[RecordID]struct{} // nil until the first valid slot
@@ -263,7 +263,7 @@ func (m *folderMerge) read(n int) (*slot, error) {
 func (m *folderMerge) planCopy(n int, s *slot) {
 	m.begin(s.header[:])
 	for _, e := range s.entries {
-		if _, twice := m.known[e.id]; twice || len(m.drop) > 0 && m.drop[e.id.Name()] {
+		if _, twice := m.known[e.id]; twice || m.drops(n, e.id) {
 			continue
 		}
 		at := e

@@ -45,14 +45,13 @@ func init() {
 }
 
 // droppedNames are the records of program 10.
-func droppedNames() map[string]bool {
+func droppedNames() (list []string) {
 	f := files{}
 	f.slot(0, 7, programs(10)...)
-	names := map[string]bool{}
 	for id := range f.records() {
-		names[id.Name()] = true
+		list = append(list, id.Name())
 	}
-	return names
+	return list
 }
 
 // TestPowerCut kills a merge, and a drop of records, before each of its writes and cuts

@@ -107,17 +107,22 @@ type Snapshot struct {
 }
 
 // Snapshots visits every slot below a cache directory's driver folder, sorted by folder, then
-// number, except those with nothing that the slots before them have not. A snapshot is valid
+// number, except those with nothing that the slots before them have not, and without the records that are
+// to be deleted: see [DropExt]. A snapshot is valid
 // until visit returns. Slots that a merge skips, such as those that do not have the known format,
 // are not visited but returned. An error of visit ends the call and is returned unchanged.
 func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, error) {
 	var skipped []SkippedSlot
-	err := eachFolder(driverDir, func(root *os.Root, folder string) error {
+	drop, err := readDropList(driverDir)
+	if err != nil {
+		return nil, fmt.Errorf("nvidia: %w", err)
+	}
+	err = eachFolder(driverDir, func(root *os.Root, folder string) error {
 		numbers, _, err := listSlots(root, folder)
 		if err != nil {
 			return fmt.Errorf("nvidia: %w", err)
 		}
-		seen := folderMerge{root: root, folder: folder}
+		seen := folderMerge{root: root, folder: folder, drop: drop}
 		for _, n := range numbers {
 			if seen.hasAll(n) {
 				continue
@@ -146,20 +151,21 @@ func (m *folderMerge) visit(n int, visit func(Snapshot) error) (skipped string, 
 	}
 	defer bin.Close()
 	m.begin(s.header[:])
+	snapshot := Snapshot{Path: m.path(n), Toc: s.toc(), Bin: io.NewSectionReader(bin, 0, s.end())}
+	left := 0
 	for _, e := range s.entries {
-		m.known[e.id] = struct{}{}
+		if !m.drops(n, e.id) {
+			m.known[e.id] = struct{}{}
+			left++
+		}
 	}
-	return "", visit(Snapshot{
-		Path: path.Join(Folder, m.folder, stem(n)),
-		Toc:  s.toc(),
-		Bin:  io.NewSectionReader(bin, 0, s.end()),
-	})
-}
-
-// Survey returns the slots below a cache directory's driver folder that a merge would
-// skip. It changes nothing.
-func Survey(driverDir string) ([]SkippedSlot, error) {
-	return Snapshots(driverDir, func(Snapshot) error { return nil })
+	if left < len(s.entries) {
+		snapshot, _, err = snapshot.Select(func(id RecordID) bool { return !m.drops(n, id) })
+	}
+	if err != nil || left == 0 && len(s.entries) > 0 {
+		return "", err
+	}
+	return "", visit(snapshot)
 }
 
 // openFolder opens a folder. Of anything else, such as a FIFO that has to have a writer, it

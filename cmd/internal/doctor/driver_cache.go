@@ -91,7 +91,7 @@ const maxSlotFindings = 10
 // examineSlots names the slots of NVIDIA's driver that cannot be merged, so that no
 // start finds what they hold.
 func (r *Report) examineSlots(driver string) {
-	unmerged, err := nvidia.Survey(driver)
+	unmerged, err := nvidia.Snapshots(driver, func(nvidia.Snapshot) error { return nil })
 	if err != nil {
 		r.wrong(driverCacheCheck, "rm -r "+quoted(filepath.Join(driver, nvidia.Folder)), "%v", err)
 	}
