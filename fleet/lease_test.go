@@ -3,6 +3,9 @@ package fleet_test
 import (
 	"context"
 	"errors"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,6 +65,32 @@ func TestLeaseThatWasTakenOver(t *testing.T) {
 		if got := string(m.copyObjects()[name]); got != `{"holder":"another"}` {
 			t.Errorf("after a failed renewal %v: the lease is %q", failing, got)
 		}
+	}
+}
+
+// A start that waits its budget for another one's lease has had an answer: no breaker opens.
+func TestBudgetThatEndsBesideALease(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.store.objects[fleet.LeaseName(mesaDriver.Digest())] = memoryObject{data: []byte(`{"holder":"another","number":1,"lease_ns":30000000000}`), tag: "another"}
+	var heads atomic.Int64
+	s.store.get = func(ctx context.Context, name string, o *fleet.Object) (*fleet.Object, error) {
+		if !strings.HasSuffix(name, "/head") {
+			return o, nil
+		}
+		if heads.Add(1) > 1 { // it looks again, when the time ends
+			<-ctx.Done()
+			time.Sleep(time.Second / 2)
+		}
+		return nil, fleet.ErrNotFound
+	}
+	o := writer(s.url)
+	o.Budget = time.Second / 2
+	r := open(t, s.victim, o)
+	report := r.Start(t.Context(), mesaDriver)
+	breakers, err := filepath.Glob(filepath.Join(s.victim.Path(), fleet.Folder, "*", "breaker.json"))
+	if report.Outcome == fleet.Failed || heads.Load() < 2 || err != nil || len(breakers) > 0 {
+		t.Errorf("%+v after %d looks, %q, %v", report, heads.Load(), breakers, err)
 	}
 }
 

@@ -136,6 +136,7 @@ type startJob struct {
 	hurried  bool      // set before the job runs: an earlier start found the remote slow: Close does not wait
 	asked    time.Time // when the first request was made; zero: another process pulls
 	answered bool      // the head was read
+	absent   bool      // the store has answered that there is none
 	missing  []Pack    // of that head, what is not installed
 	gaveUp   bool      // before that
 }
@@ -185,8 +186,8 @@ func (j *startJob) await(ctx context.Context) StartReport {
 	}
 	j.mu.Lock()
 	j.late = true
-	asked, answered := !j.asked.IsZero(), j.answered
-	j.gaveUp = asked && !answered
+	asked, answered, absent := !j.asked.IsZero(), j.answered, j.absent
+	j.gaveUp = asked && !answered && !absent
 	j.mu.Unlock()
 	select {
 	case <-j.done: // at the same moment
@@ -195,12 +196,15 @@ func (j *startJob) await(ctx context.Context) StartReport {
 	}
 	// The process may end before the pull does, without another word.
 	switch {
+	case absent: // another process compiles, and has the lease
 	case answered && time.Since(j.began) >= j.answer:
 		j.r.fail(classSlow, errLate)
 	case answered: // what the packs save is not worth the wait
 	case asked:
 		j.r.fail(classUnreachable, errNoAnswer)
-		if !j.isUnanswered() { // meanwhile
+		if j.isAbsent() { // meanwhile
+			j.r.succeed()
+		} else if !j.isUnanswered() {
 			j.r.fail(classSlow, errLate)
 		}
 	}
@@ -277,6 +281,11 @@ func (j *startJob) pull(background context.Context) {
 	background, end := r.patient(background)
 	defer end()
 	pull, err := j.pullOnce(background)
+	if errors.Is(err, ErrNotFound) {
+		j.mu.Lock()
+		j.absent = true
+		j.mu.Unlock()
+	}
 	leased := false
 	if errors.Is(err, ErrNotFound) && j.wait != nil && r.canLease(j.wait) {
 		leased, err = r.awaitHead(j.wait, j.of)
@@ -342,7 +351,14 @@ func (j *startJob) finish(background context.Context) {
 func (j *startJob) isUnanswered() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return !j.asked.IsZero() && !j.answered
+	return !j.asked.IsZero() && !j.answered && !j.absent
+}
+
+// isAbsent reports whether the store has answered that there is no head.
+func (j *startJob) isAbsent() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.absent
 }
 
 func (j *startJob) pullJob() pullJob {

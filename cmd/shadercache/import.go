@@ -27,7 +27,8 @@ several GPUs, or all, imports what the file holds for any of them, and says
 which it serves. What is in the cache already stays as it is.
 
 merge_pending reports that the slots of NVIDIA's driver were in use, or had no
-room for a merge, so that a later start merges them. trust is signature, caller (--trust) or none.
+room for a merge, so that a later start merges them. trust is signature, caller
+(--trust) or none.
 
 The exit code is 1 when the file was refused, when executable code in it was
 left out, or when all of it is for other drivers.`
