@@ -56,8 +56,8 @@ func TestDropWhileInUse(t *testing.T) {
 	}
 }
 
-// recordsOfSlot0 returns the number of records of slot 0, whether they are to be deleted or not.
-func recordsOfSlot0(t *testing.T, dir string) int {
+// tocOfSlot0 returns the table of contents of slot 0.
+func tocOfSlot0(t *testing.T, dir string) []byte {
 	t.Helper()
 	tocs, err := filepath.Glob(filepath.Join(dir, "nvidia", "GLCache", "*", "*", "shadercache0.toc"))
 	if err != nil || len(tocs) != 1 {
@@ -67,20 +67,15 @@ func recordsOfSlot0(t *testing.T, dir string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return (len(toc) - 32) / 24
+	return toc
 }
+
+// recordsOfSlot0 returns the number of records of slot 0, whether they are to be deleted or not.
+func recordsOfSlot0(t *testing.T, dir string) int { return (len(tocOfSlot0(t, dir)) - 32) / 24 }
 
 // A record that is added after it was dropped stays, though the drop comes later, and is the new one.
 func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
 	dir := slotWith(t, 1)
-	tocs, err := filepath.Glob(filepath.Join(dir, "nvidia", "GLCache", "*", "*", "shadercache0.toc"))
-	if err != nil || len(tocs) != 1 {
-		t.Fatal(tocs, err)
-	}
-	toc, err := os.ReadFile(tocs[0])
-	if err != nil {
-		t.Fatal(err)
-	}
 	lock, err := Share(dir)
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +84,7 @@ func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
 		t.Errorf("while in use: %v", err)
 	}
 	added := path.Join("nvidia", "GLCache", strings.Repeat("0", 32), strings.Repeat("0", 16), "shadercache1")
-	if err := keep(dir, toc, added); err != nil {
+	if err := keep(dir, tocOfSlot0(t, dir), added); err != nil {
 		t.Fatal(err)
 	}
 	copySlot(t, dir, "shadercache1")
