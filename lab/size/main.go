@@ -27,7 +27,7 @@ var budgets = []struct {
 	most int
 	of   func(*tree) int
 }{
-	{"lines of code of the product", 68_420, func(t *tree) int { return t.lines(product) }},      // [64000]
+	{"lines of code of the product", 68_435, func(t *tree) int { return t.lines(product) }},      // [64000]
 	{"  of its core", 23_900, func(t *tree) int { return t.lines(core) }},                        // [24000]
 	{"  of cmd/", 12_325, func(t *tree) int { return t.lines(below("cmd")) }},                    // [9000]
 	{"  of internal/", 550, func(t *tree) int { return t.lines(below("internal")) }},             //

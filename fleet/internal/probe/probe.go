@@ -99,6 +99,9 @@ func able(err error) (bool, error) {
 // hold, and accepts the one whose condition holds. Afterwards the object exists.
 func comparesAndSwaps(ctx context.Context, s Store, name string) (bool, error) {
 	tag, err := put(ctx, s, name, fleet.PutOptions{IfAbsent: true})
+	if written := tagOf(ctx, s, name, err); written != "" {
+		tag, err = written, nil
+	}
 	if err != nil {
 		if !conditionRefused(err) {
 			return false, err
@@ -119,10 +122,27 @@ func comparesAndSwaps(ctx context.Context, s Store, name string) (bool, error) {
 		return false, nil
 	}
 	_, err = put(ctx, s, name, fleet.PutOptions{IfTag: tag})
+	if written := tagOf(ctx, s, name, err); written != "" && written != tag {
+		_, err = put(ctx, s, name, fleet.PutOptions{IfTag: written})
+	}
 	if conditionRefused(err) { // such as a weak tag, which matches nothing
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// tagOf returns the tag of what a write left that was refused, and "" after others: where the answer of the
+// first was lost, and the store was asked twice, that is what was written. Nobody else knows the name.
+func tagOf(ctx context.Context, s Store, name string, refused error) string {
+	if !errors.Is(refused, fleet.ErrChanged) {
+		return ""
+	}
+	o, err := s.Get(ctx, name, 0)
+	if err != nil {
+		return ""
+	}
+	_ = o.Body.Close()
+	return o.Tag
 }
 
 func conditionRefused(err error) bool {

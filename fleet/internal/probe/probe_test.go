@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/shadercache/shadercache/fleet"
@@ -19,6 +20,7 @@ type fake struct {
 	deleteFails                 bool // with an error that another time has not
 	noConditions                bool // refuses any
 	fails                       error
+	twice                       int // number of the put that is done twice: its first answer is lost
 
 	objects map[string]int
 	puts    int
@@ -37,10 +39,21 @@ func (f *fake) Put(_ context.Context, name string, _ io.ReadSeeker, o fleet.PutO
 		return "", fleet.ErrChanged
 	}
 	f.objects[name] = version + 1
+	if f.puts == f.twice {
+		return "", fleet.ErrChanged
+	}
 	if f.noTags {
 		return "", nil
 	}
 	return fmt.Sprint(version + 1), nil
+}
+
+func (f *fake) Get(_ context.Context, name string, _ int64) (*fleet.Object, error) {
+	version, exists := f.objects[name]
+	if !exists {
+		return nil, fleet.ErrNotFound
+	}
+	return &fleet.Object{Body: io.NopCloser(strings.NewReader("")), Tag: fmt.Sprint(version)}, nil
 }
 
 func (f *fake) List(_ context.Context, folder string) (found []fleet.Info, err error) {
@@ -73,6 +86,8 @@ func TestAbilitiesAreNotAssumed(t *testing.T) {
 		want  fleet.Abilities
 	}{
 		{"all", fake{ifAbsent: true, ifTag: true}, all},
+		{"all, the first write twice", fake{ifAbsent: true, ifTag: true, twice: 1}, all},
+		{"all, the last write twice", fake{ifAbsent: true, ifTag: true, twice: 4}, all},
 		{"ignores both conditions, with tags", fake{}, noSwap},
 		{"only If-None-Match", fake{ifAbsent: true}, noSwap},
 		{"only If-Match", fake{ifTag: true}, noSwap},
