@@ -136,10 +136,9 @@ func AddSlot(dir, staged, folder string) error {
 			continue
 		}
 		if err == nil && tocErr != nil {
-			err = keep(dir, toc, strings.TrimPrefix(to, filepath.Base(dir)+"/"))
-		}
-		if err == nil && tocErr != nil {
-			err = linkOrRename(root, staged+".toc", to+".toc")
+			if err = keep(dir, toc, strings.TrimPrefix(to, filepath.Base(dir)+"/")); err == nil {
+				err = linkOrRename(root, staged+".toc", to+".toc")
+			}
 		}
 		return err
 	}

@@ -312,13 +312,14 @@ var freeBytes = osfile.FreeBytes
 
 // replace writes the slot to temporary files and renames them.
 func (m *folderMerge) replace(kept int64) error {
+	toc := m.merged.toc()
 	free, known := freeBytes(m.root.Name())
-	if needs := m.merged.end() + int64(len(m.merged.toc())); known && needs > free-1<<20 { // others write meanwhile
+	if needs := m.merged.end() + int64(len(toc)); known && needs > free-1<<20 { // others write meanwhile
 		return fmt.Errorf("%w: a merge writes %d bytes, and %d are free", osfile.ErrNoSpace, needs, free)
 	}
 	name := path.Join(m.folder, stem(m.number))
 	err := m.writeTemp(".toc", func(w io.Writer) error {
-		_, err := w.Write(m.merged.toc())
+		_, err := w.Write(toc)
 		return err
 	})
 	if err == nil {

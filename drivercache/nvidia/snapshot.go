@@ -108,8 +108,7 @@ type Snapshot struct {
 
 // Snapshots visits every slot below a cache directory's driver folder, sorted by folder, then
 // number, except those with nothing that the slots before them have not, and without the records that are
-// to be deleted: see [DropExt]. A snapshot is valid
-// until visit returns. Slots that a merge skips, such as those that do not have the known format,
+// to be deleted: see [DropExt]. A snapshot is valid until visit returns. Slots that a merge skips, such as those that do not have the known format,
 // are not visited but returned. An error of visit ends the call and is returned unchanged.
 func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, error) {
 	var skipped []SkippedSlot
