@@ -80,11 +80,12 @@ func (o *outbox) expect(n int, patience func() context.Context) bool {
 func (o *outbox) await(ctx context.Context, n int) {
 	for unread := (time.Time{}); o.isFull(n) && ctx.Err() == nil; {
 		left := o.readTime
-		if o.unwritten() <= maxUnread { // they are still to come
+		switch {
+		case o.unwritten() <= maxUnread: // they are still to come
 			unread = time.Time{}
-		} else if unread.IsZero() {
+		case unread.IsZero():
 			unread = time.Now()
-		} else {
+		default:
 			left -= min(time.Since(unread), time.Since(o.mu.took))
 		}
 		if left <= 0 {
