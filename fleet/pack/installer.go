@@ -161,13 +161,15 @@ func (i *installer) replaceFile(f File) error {
 	return err
 }
 
-// mesa adds files that are missing or without their bytes: each item has its own, and an index is only a hint.
+// mesa adds files that are missing, and entries that are cut: each has its own, and an index is only a hint.
 func (i *installer) mesa(m *Manifest) error {
 	for _, f := range m.Files {
 		if f.Kind != Mesa || i.isAdopted(f) {
 			continue
 		}
-		if data, err := i.readRegular(f.Path); err == nil && isLostEntry(f.Path, data) {
+		data, err := i.readRegular(f.Path)
+		whole, wholeErr := i.readRegular(path.Join(stagingReady, f.Path))
+		if err == nil && wholeErr == nil && isCutEntry(f.Path, data, whole) {
 			_ = i.root.Remove(f.Path)
 		}
 		added, err := i.linkIfMissing(f.Path)
