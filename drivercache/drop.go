@@ -5,11 +5,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/shadercache/shadercache/drivercache/nvidia"
@@ -25,14 +23,11 @@ const maxDropBytes = 16 << 20
 // [ErrInUse], wrapped: the first process that finds the directory unused deletes the
 // records, before it loads its driver.
 func Drop(dir string, entries []string) error {
-	if len(entries) == 0 {
+	if len(entries) == 0 && !hasDropList(dir) {
 		return nil
 	}
 	err := exclusively(dir, func() error {
-		err := nvidia.Drop(dir, entries)
-		if err == nil {
-			_, err = nvidia.Merge(dir) // a driver reads slot 0 only
-		}
+		_, err := mergeLocked(dir, entries...) // a driver reads slot 0 only
 		return err
 	})
 	if errors.Is(err, ErrInUse) {
@@ -45,43 +40,24 @@ func Drop(dir string, entries []string) error {
 }
 
 // keep has the list of those that [Drop] could not delete yet spare the records of a slot that is added, by
-// its table of contents and path. Whoever adds one calls it before: the deletion would take with the
-// records those that came after it.
-func keep(dir string, toc []byte, slot string) error {
+// its path. Whoever adds one calls it before.
+func keep(dir, slot string) error {
 	if !hasDropList(dir) {
 		return nil
 	}
-	ids, err := nvidia.RecordIDs(toc)
-	if err != nil {
-		return err
-	}
-	added := map[string]bool{}
-	for _, id := range ids {
-		added[id.Name()] = true
-	}
-	return changeDropList(dir, func(listed []string) ([]string, error) {
-		for i, line := range listed {
-			if name, _, _ := strings.Cut(line, " "); added[name] {
-				listed[i] = name + " " + slot
-			}
-		}
-		return listed, nil
-	})
+	return changeDropList(dir, func(listed []string) ([]string, error) { return append(listed, slot), nil })
 }
 
-// dropListed deletes the records of the list, if there is one. The caller holds the
+// dropListed deletes some records, and those of the list, if there is one. The caller holds the
 // directory's lock.
-func dropListed(dir string) error {
-	if !hasDropList(dir) {
+func dropListed(dir string, entries ...string) error {
+	if len(entries) == 0 && !hasDropList(dir) {
 		return nil
 	}
-	return changeDropList(dir, func(listed []string) ([]string, error) { return nil, nvidia.Drop(dir, listed) })
+	return changeDropList(dir, func(listed []string) ([]string, error) { return nil, nvidia.Drop(dir, append(listed, entries...)) })
 }
 
-func hasDropList(dir string) bool {
-	_, err := os.Lstat(filepath.Clean(dir) + nvidia.DropExt)
-	return err == nil
-}
+func hasDropList(dir string) bool { return exists(filepath.Clean(dir) + nvidia.DropExt) }
 
 // changeDropList changes the names of the list, and deletes one without names. It holds the lock
 // of the list meanwhile, so that no names are lost which one process adds while another adds its
@@ -93,7 +69,7 @@ func changeDropList(dir string, change func(listed []string) ([]string, error)) 
 		return err
 	}
 	defer lock.Release() // it only closes a file
-	listed, err := readLines(path, maxDropBytes)
+	listed, err := osfile.ReadLines(path, maxDropBytes)
 	if err == nil {
 		listed, err = change(listed)
 	}
@@ -101,7 +77,7 @@ func changeDropList(dir string, change func(listed []string) ([]string, error)) 
 		return err
 	}
 	if len(listed) > 0 {
-		return writeLines(path, slices.Compact(slices.Sorted(slices.Values(listed))))
+		return writeLines(path, lastOfEach(listed))
 	}
 	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -109,23 +85,22 @@ func changeDropList(dir string, change func(listed []string) ([]string, error)) 
 	return nil // another process did it, between the look and the lock
 }
 
-// readLines returns the lines of a file of at most limit bytes, and none where there is no file.
-func readLines(path string, limit int64) ([]string, error) {
-	f, _, err := osfile.OpenRegular(path, os.Lstat, os.OpenFile)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case f == nil:
-		return nil, fmt.Errorf("%s is not a regular file; \"shadercache verify --repair\" removes it", path)
+// lastOfEach returns the lines without those that come again.
+func lastOfEach(lines []string) []string {
+	last := make(map[string]int, len(lines))
+	for i, line := range lines {
+		last[line] = i
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit))
-	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' }), err
+	kept := lines[:0]
+	for i, line := range lines {
+		if last[line] == i {
+			kept = append(kept, line)
+		}
+	}
+	return kept
 }
 
-// writeLines writes a file that readLines reads.
+// writeLines writes a file that osfile.ReadLines reads.
 func writeLines(path string, lines []string) error {
 	return osfile.WriteUnsynced(path, func(w *bufio.Writer) error {
 		_, err := w.WriteString(strings.Join(lines, "\n") + "\n")

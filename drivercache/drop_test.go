@@ -73,48 +73,106 @@ func tocOfSlot0(t *testing.T, dir string) []byte {
 // recordsOfSlot0 returns the number of records of slot 0, whether they are to be deleted or not.
 func recordsOfSlot0(t *testing.T, dir string) int { return (len(tocOfSlot0(t, dir)) - 32) / 24 }
 
-// A record that is added after it was dropped stays, though the drop comes later, and is the new one.
-func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
-	dir := slotWith(t, 1)
-	lock, err := Share(dir)
+// lastByte returns that of a slot's records.
+func lastByte(t *testing.T, dir, slot string) string {
+	t.Helper()
+	bin, err := os.ReadFile(filepath.Join(dir, slot+".bin"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Drop(dir, []string{Items(dir)[0].Entry}); !errors.Is(err, ErrInUse) {
+	return string(bin[len(bin)-1])
+}
+
+// A record that is added after it was dropped stays, though the drop comes later, and is the new one, also
+// for a process that starts before, whose slot had the other one.
+func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
+	folder := path.Join("nvidia", "GLCache", strings.Repeat("0", 32), strings.Repeat("0", 16))
+	for how, end := range map[string]func(dir string) error{
+		"a start":      func(dir string) error { _, err := Merge(dir); return err },
+		"a drop":       func(dir string) error { return Drop(dir, nil) },
+		"another drop": func(dir string) error { return Drop(dir, []string{strings.Repeat("f", 32)}) },
+	} {
+		t.Run(how, func(t *testing.T) {
+			dir := slotWith(t, 1)
+			copySlot(t, dir, "shadercache1000") // as of a process that has ended
+			lock := share(t, dir)
+			if err := Drop(dir, []string{Items(dir)[0].Entry}); !errors.Is(err, ErrInUse) {
+				t.Errorf("while in use: %v", err)
+			}
+			added := path.Join(folder, "shadercache1")
+			if err := keep(dir, added); err != nil {
+				t.Fatal(err)
+			}
+			copySlot(t, dir, "shadercache1")
+			bin, err := os.ReadFile(filepath.Join(dir, added+".bin"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			bin[len(bin)-1] = 'y'
+			if err := os.WriteFile(filepath.Join(dir, added+".bin"), bin, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := lock.fillSlot(1); err != nil || lastByte(t, dir, path.Join(folder, "shadercache1000")) != "y" {
+				t.Errorf("a process that starts then has the other one, %v", err)
+			}
+			sent := ""
+			_, err = nvidia.Snapshots(dir, func(s nvidia.Snapshot) error {
+				data, err := io.ReadAll(s.Bin)
+				sent += s.Path + string(data[len(data)-1])
+				return err
+			})
+			if err != nil || sent != added+"y" {
+				t.Errorf("an export has %q, %v", sent, err)
+			}
+			release(t, lock)
+			if err := end(dir); err != nil {
+				t.Fatal(err)
+			}
+			if left := Items(dir); len(left) != 1 || lastByte(t, dir, path.Join(folder, "shadercache0")) != "y" {
+				t.Errorf("left %+v", left)
+			}
+			if _, err := os.Lstat(dir + nvidia.DropExt); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the list is still there: %v", err)
+			}
+		})
+	}
+}
+
+// What a process makes again after a drop is no more to be deleted.
+func TestKeepWhatIsMadeAfterADrop(t *testing.T) {
+	dir := slotWith(t, 1)
+	first := share(t, dir)
+	dropped := Items(dir)[0].Entry
+	if err := Drop(dir, []string{dropped}); !errors.Is(err, ErrInUse) {
 		t.Errorf("while in use: %v", err)
 	}
-	added := path.Join("nvidia", "GLCache", strings.Repeat("0", 32), strings.Repeat("0", 16), "shadercache1")
-	if err := keep(dir, tocOfSlot0(t, dir), added); err != nil {
-		t.Fatal(err)
+	resetProcess(t, nil)
+	if alone := shareProcess(dir); alone || process.number != 1 {
+		t.Errorf("a process that starts then has number %d", process.number)
 	}
+	if err := process.lock.fillSlot(1); err != nil {
+		t.Error(err)
+	}
+	copySlot(t, dir, "shadercache1000") // as its driver makes the record
+	if made := Items(dir); len(made) != 1 || made[0].Entry != dropped {
+		t.Errorf("an export has %+v", made)
+	}
+	release(t, first)
+	release(t, process.lock)
+	if _, err := Merge(dir); err != nil || recordsOfSlot0(t, dir) != 1 {
+		t.Errorf("it was deleted: %v", err)
+	}
+}
+
+// Where the list cannot be read no slot is merged: the new record may be in another than the one to delete.
+func TestMergeWithoutTheList(t *testing.T) {
+	dir := slotWith(t, 1)
 	copySlot(t, dir, "shadercache1")
-	bin, err := os.ReadFile(filepath.Join(dir, added+".bin"))
-	if err != nil {
+	if err := os.Mkdir(dir+nvidia.DropExt, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	bin[len(bin)-1] = 'y'
-	if err := os.WriteFile(filepath.Join(dir, added+".bin"), bin, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	sent := ""
-	_, err = nvidia.Snapshots(dir, func(s nvidia.Snapshot) error {
-		data, err := io.ReadAll(s.Bin)
-		sent += s.Path + string(data[len(data)-1])
-		return err
-	})
-	if err != nil || sent != added+"y" {
-		t.Errorf("an export has %q, %v", sent, err)
-	}
-	release(t, lock)
-	if _, err := Merge(dir); err != nil {
-		t.Fatal(err)
-	}
-	merged, err := os.ReadFile(filepath.Join(dir, path.Dir(added), "shadercache0.bin"))
-	if left := Items(dir); len(left) != 1 || err != nil || merged[len(merged)-1] != 'y' {
-		t.Errorf("left %+v: %q, %v", left, merged, err)
-	}
-	if _, err := os.Lstat(dir + nvidia.DropExt); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the list is still there: %v", err)
+	if _, err := Merge(dir); err == nil || len(nvidia.SlotFiles(dir)) != 4 {
+		t.Errorf("merged: %v, %q are left", err, nvidia.SlotFiles(dir))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/shadercache/shadercache/drivercache/nvidia"
@@ -40,23 +41,9 @@ func (f *filling) nvidia() error {
 // addSlots adds the slots that have records which are missing, with the lowest free
 // numbers.
 func (f *filling) addSlots() error {
-	known, missing := map[string]bool{}, map[string]bool{}
-	here, _ := nvidia.Records(f.dir)
-	for _, r := range here {
-		known[path.Dir(r.Slot)+r.Entry] = true
-	}
-	there, _ := nvidia.Records(f.from)
-	for _, r := range there {
-		if !known[path.Dir(r.Slot)+r.Entry] {
-			missing[r.Slot] = true
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
 	_, err := nvidia.Snapshots(f.from, func(s nvidia.Snapshot) error {
 		size := int64(len(s.Toc)) + s.Bin.Size()
-		if !missing[s.Path] || !f.take(size) {
+		if hasRecords(f.dir, path.Dir(s.Path), s.Toc) || !f.take(size) {
 			return nil
 		}
 		err := f.addSlot(s)
@@ -66,6 +53,17 @@ func (f *filling) addSlots() error {
 		return err
 	})
 	return err
+}
+
+// hasRecords reports whether the slots of a folder below dir have all records of a table of contents.
+func hasRecords(dir, folder string, toc []byte) bool {
+	here, _ := nvidia.Records(dir)
+	known := map[string]bool{}
+	for _, r := range here {
+		known[path.Dir(r.Slot)+r.Entry] = true
+	}
+	ids, err := nvidia.RecordIDs(toc)
+	return err == nil && !slices.ContainsFunc(ids, func(id nvidia.RecordID) bool { return !known[folder+id.Name()] })
 }
 
 // checkSlotFolders checks the owners of all that leads to a slot.
@@ -99,30 +97,35 @@ func (f *filling) addSlot(s nvidia.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	return AddSlot(f.dir, path.Join(filepath.Base(f.staging), s.Path), path.Join(filepath.Base(f.dir), path.Dir(s.Path)))
+	_, err = AddSlot(f.dir, path.Join(filepath.Base(f.staging), s.Path), path.Join(filepath.Base(f.dir), path.Dir(s.Path)))
+	return err
 }
 
 // AddSlot moves the two files of a staged slot into a folder of dir, with the lowest free number, or
 // with that of a call that was killed. Its .toc comes last: drivers ignore a .bin without one. staged,
 // which has no extension, and folder are paths with slashes below the directory that dir is in. Where
 // the file system has links the staged files stay, and no file is replaced. The records are not
-// deleted by a [Drop] that came before.
-func AddSlot(dir, staged, folder string) error {
+// deleted by a [Drop] that came before. It adds none, and reports false, where all records are there.
+func AddSlot(dir, staged, folder string) (added bool, err error) {
 	root, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer root.Close()
 	bin, err := root.Lstat(staged + ".bin")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the killed call renamed it, on a file system without links
+		return true, nil // the killed call renamed it, on a file system without links
 	}
 	toc, tocErr := nvidia.ReadToc(root, staged)
-	if err = errors.Join(err, tocErr); err == nil {
-		err = root.MkdirAll(folder, 0o700)
+	if err = errors.Join(err, tocErr); err != nil {
+		return false, err
 	}
-	if err != nil {
-		return err
+	below := strings.TrimPrefix(folder, filepath.Base(dir)+"/")
+	if hasRecords(dir, below, toc) {
+		return false, nil
+	}
+	if err = root.MkdirAll(folder, 0o700); err != nil {
+		return false, err
 	}
 	for n := range maxSlots {
 		to := fmt.Sprintf("%s/%s%d", folder, nvidia.App, n)
@@ -136,13 +139,13 @@ func AddSlot(dir, staged, folder string) error {
 			continue
 		}
 		if err == nil && tocErr != nil {
-			if err = keep(dir, toc, strings.TrimPrefix(to, filepath.Base(dir)+"/")); err == nil {
+			if err = keep(dir, path.Join(below, path.Base(to))); err == nil {
 				err = linkOrRename(root, staged+".toc", to+".toc")
 			}
 		}
-		return err
+		return err == nil, err
 	}
-	return fmt.Errorf("%s has %d slots: merge or delete them", folder, maxSlots)
+	return false, fmt.Errorf("%s has %d slots: merge or delete them", folder, maxSlots)
 }
 
 // linkOrRename gives a file a second name, or another one where the file system has no

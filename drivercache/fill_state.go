@@ -55,7 +55,7 @@ func fillState(folder string) (id string, found bool) {
 // isFilled reports whether a folder was copied in this state, and that something is left:
 // a user may delete any part of a cache.
 func isFilled(dir, folder, id string) bool {
-	filled, _ := readLines(dir+filledExt, maxFilledBytes)
+	filled, _ := osfile.ReadLines(dir+filledExt, maxFilledBytes)
 	return slices.Contains(filled, folder+" "+id) && hasEntries(dir, folder)
 }
 
@@ -73,7 +73,7 @@ func hasEntries(dir, folder string) bool {
 // addFilled records that a folder was copied. The caller holds the lock.
 func addFilled(dir, folder, id string) error {
 	line := folder + " " + id
-	lines, _ := readLines(dir+filledExt, maxFilledBytes)
+	lines, _ := osfile.ReadLines(dir+filledExt, maxFilledBytes)
 	lines = slices.DeleteFunc(lines, func(l string) bool { return l == line })
 	return writeLines(dir+filledExt, append([]string{line}, lines[:min(len(lines), maxFilled-1)]...))
 }

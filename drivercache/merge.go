@@ -28,11 +28,12 @@ func Merge(dir string) (nvidia.Report, error) {
 	return r, err
 }
 
-// mergeLocked is Merge for a caller that holds the directory's lock.
-func mergeLocked(dir string) (nvidia.Report, error) {
-	dropErr := dropListed(dir)
-	r, err := nvidia.Merge(dir)
-	return r, errors.Join(dropErr, err)
+// mergeLocked is Merge, and [Drop] of some records, for a caller that holds the directory's lock.
+func mergeLocked(dir string, entries ...string) (nvidia.Report, error) {
+	if err := dropListed(dir, entries...); err != nil {
+		return nvidia.Report{}, err // a merge might take the record that is to be deleted for the one that stays
+	}
+	return nvidia.Merge(dir)
 }
 
 // exclusively calls work with the exclusive lock on a directory, which it gets from this

@@ -33,11 +33,11 @@ const AppName = "__GL_SHADER_DISK_CACHE_APP_NAME"
 
 const slotsPath = "__GL_SHADER_DISK_CACHE_PATH" // that directory
 
-// takeNumber takes the lowest free number of the processes that use the folder. Where all are
-// taken, or the file system or the system has no such locks, it returns 0 and false: slot 0 may
+// takeNumber takes the lowest free number, from one on, of the processes that use the folder. Where all
+// are taken, or the file system or the system has no such locks, it returns 0 and false: slot 0 may
 // be that of another process.
-func (l *Lock) takeNumber() (n int, own bool) {
-	for n := range maxProcesses {
+func (l *Lock) takeNumber(first int) (n int, own bool) {
+	for n := first; n < maxProcesses; n++ {
 		if osfile.HasByteLocks && osfile.TryLockByte(l.file, int64(n)) == nil {
 			return n, true
 		}
@@ -69,7 +69,17 @@ func (l *Lock) fillSlot(number int) error {
 			return err
 		}
 	}
-	if _, err := nvidia.MergeInto(l.folder, nvidia.SlotOf(number), mayDelete); err != nil {
+	merge := func(listed []string) (after []string, err error) {
+		_, after, err = nvidia.MergeInto(l.folder, nvidia.SlotOf(number), mayDelete, listed)
+		return after, err
+	}
+	var err error
+	if hasDropList(l.folder) {
+		err = changeDropList(l.folder, merge)
+	} else {
+		_, err = merge(nil)
+	}
+	if err != nil {
 		return fmt.Errorf("drivercache: a slot for this process: %w", err)
 	}
 	return nil

@@ -384,7 +384,7 @@ func TestAProcessWithoutANumber(t *testing.T) {
 	for n := range maxProcesses {
 		lock := share(t, dir)
 		defer release(t, lock)
-		if got, own := lock.takeNumber(); got != n || !own {
+		if got, own := lock.takeNumber(0); got != n || !own {
 			t.Fatalf("process %d has number %d, %v", n, got, own)
 		}
 	}
@@ -419,12 +419,12 @@ func TestSlotsThatEndedTakeNoRoom(t *testing.T) {
 	}
 	process := share(t, dir)
 	defer release(t, process)
-	if n, _ := process.takeNumber(); n != 0 {
+	if n, _ := process.takeNumber(0); n != 0 {
 		t.Fatalf("the first process has number %d", n)
 	}
 	own := share(t, dir)
 	defer release(t, own)
-	if n, _ := own.takeNumber(); n != 1 {
+	if n, _ := own.takeNumber(0); n != 1 {
 		t.Fatalf("the second process has number %d", n)
 	}
 	if err := own.fillSlot(1); err != nil {
@@ -442,7 +442,7 @@ func TestSlotsThatEndedTakeNoRoom(t *testing.T) {
 	for want := range 2 {
 		other := share(t, dir)
 		defer release(t, other)
-		if n, _ := other.takeNumber(); n != 2+want {
+		if n, _ := other.takeNumber(0); n != 2+want {
 			t.Fatalf("process %d has number %d", 2+want, n)
 		}
 	}

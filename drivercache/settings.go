@@ -254,7 +254,11 @@ func shareProcess(dir string) (alone bool) {
 	}
 	process.number, process.fills = 0, false
 	if process.lock, _ = Share(dir); process.lock != nil {
-		process.number, process.fills = process.lock.takeNumber()
+		first := 0
+		if !alone && hasDropList(dir) {
+			first = 1 // slot 0 has what is to be deleted
+		}
+		process.number, process.fills = process.lock.takeNumber(first)
 	}
 	return alone
 }

@@ -92,16 +92,24 @@ func TestWatch(t *testing.T) {
 	want("nothing more")
 }
 
-// A record that is deleted, added again and deleted once more has no new one.
+// A record is deleted from a slot unless the slot was added, or made without it, afterwards.
 func TestLinesOfADropList(t *testing.T) {
-	for lines, want := range map[string]dropList{
-		"a":            {"a": ""},
-		"a slot":       {"a": "slot"},
-		"a|a slot":     {"a": ""},
-		"a slot|a":     {"a": ""},
-		"a|b slot|c d": {"a": "", "b": "slot", "c": "d"},
+	record := RecordID{10}
+	slot := folderMerge{folder: "folder"}
+	other, added := record.Name()+"x", slot.path(1)
+	for lines, want := range map[string]bool{
+		"":                                 false,
+		other:                              false,
+		record.Name():                      true,
+		added:                              false,
+		record.Name() + "|" + slot.path(2): true,
+		record.Name() + "|" + added:        false,
+		added + "|" + record.Name():        true,
+		record.Name() + "|" + added + "|" + other:         false,
+		record.Name() + "|" + added + "|" + record.Name(): true,
 	} {
-		if got := parseDropList(strings.Split(lines, "|")); !maps.Equal(got, want) {
+		slot.drop = parseDropList(strings.Split(lines, "|"))
+		if got := slot.drops(1, record); got != want {
 			t.Errorf("%s: %v", lines, got)
 		}
 	}

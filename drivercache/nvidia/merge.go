@@ -52,17 +52,25 @@ type SkippedSlot struct {
 // the old .toc as well, and the other slots are deleted last. After an error some
 // folders are merged and the others are unchanged.
 func Merge(driverDir string) (Report, error) {
-	return MergeInto(driverDir, 0, func(int) bool { return true })
+	r, _, err := MergeInto(driverDir, 0, func(int) bool { return true }, nil)
+	return r, err
 }
 
 // MergeInto copies into the slot with a number what the others below a cache directory's
 // driver folder have and it has not. Of the others it deletes those for which mayDelete
 // returns true. No driver may use the slot, nor those that are deleted; others may append
 // to theirs meanwhile.
-func MergeInto(driverDir string, number int, mayDelete func(slot int) bool) (Report, error) {
+//
+// It copies no record that is to be deleted by the lines of a list, see [DropExt], and returns the list
+// with the slot, which has none then. One that had some begins anew, except slot 0, which may be the only one.
+func MergeInto(driverDir string, number int, mayDelete func(slot int) bool, listed []string) (Report, []string, error) {
 	var r Report
+	drop := parseDropList(listed)
 	err := eachFolder(driverDir, func(root *os.Root, folder string) error {
-		m := folderMerge{root: root, folder: folder, report: &r, number: number, mayDelete: mayDelete}
+		m := folderMerge{root: root, folder: folder, report: &r, number: number, mayDelete: mayDelete, drop: drop}
+		if number > 0 {
+			listed = append(listed, m.path(number))
+		}
 		if err := m.run(); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(root.Name(), folder), err)
 		}
@@ -71,7 +79,7 @@ func MergeInto(driverDir string, number int, mayDelete func(slot int) bool) (Rep
 	if err != nil {
 		err = fmt.Errorf("nvidia: merge: %w", err)
 	}
-	return r, err
+	return r, listed, err
 }
 
 // eachFolder calls visit for the folders of slots below a cache directory's driver folder,
@@ -131,6 +139,11 @@ type piece struct {
 }
 
 func (m *folderMerge) run() error {
+	if m.number > 0 && m.hasDropped(m.number) {
+		if err := removeSlot(m.root, m.folder, m.number); err != nil {
+			return err
+		}
+	}
 	numbers, unfinished, err := listSlots(m.root, m.folder)
 	if err != nil {
 		return err
@@ -263,7 +276,7 @@ func (m *folderMerge) read(n int) (*slot, error) {
 func (m *folderMerge) planCopy(n int, s *slot) {
 	m.begin(s.header[:])
 	for _, e := range s.entries {
-		if _, twice := m.known[e.id]; twice || m.drops(n, e.id) {
+		if _, twice := m.known[e.id]; twice || n != m.number && m.drops(n, e.id) {
 			continue
 		}
 		at := e
@@ -282,7 +295,7 @@ func (m *folderMerge) planCopy(n int, s *slot) {
 // write replaces the slot and deletes the others.
 func (m *folderMerge) write(kept int64) error {
 	m.unsynced = len(m.obsolete) == 0 && kept == 0
-	if len(m.pieces) > 0 || m.torn || kept == 0 && !m.unsynced && m.known != nil {
+	if len(m.pieces) > 0 || m.torn || kept == 0 && !m.unsynced && m.known != nil && len(m.drop) == 0 {
 		if err := m.replace(kept); err != nil {
 			return err
 		}

@@ -18,7 +18,7 @@ func TestMergeInto(t *testing.T) {
 	f["."+stem(SlotOf(4))+".bin"] = []byte("half of a copy")
 	f[stem(SlotOf(2))+".bin"] = append(f[stem(SlotOf(2))+".bin"], "a record that its process did not list"...)
 	driver := f.write(t)
-	r, err := MergeInto(driver, SlotOf(2), func(slot int) bool { return ProcessOf(slot) == 1 || ProcessOf(slot) > 2 })
+	r, _, err := MergeInto(driver, SlotOf(2), func(slot int) bool { return ProcessOf(slot) == 1 || ProcessOf(slot) > 2 }, nil)
 	if want := (Report{Slots: 2, Records: 6, Bytes: 6*recordBytes + 2*(5+18+17)}); err != nil || !reflect.DeepEqual(r, want) {
 		t.Errorf("got %+v, %v", r, err)
 	}

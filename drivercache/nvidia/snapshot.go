@@ -112,10 +112,11 @@ type Snapshot struct {
 // are not visited but returned. An error of visit ends the call and is returned unchanged.
 func Snapshots(driverDir string, visit func(Snapshot) error) ([]SkippedSlot, error) {
 	var skipped []SkippedSlot
-	drop, err := readDropList(driverDir)
+	listed, err := osfile.ReadLines(filepath.Clean(driverDir)+DropExt, maxTocBytes)
 	if err != nil {
 		return nil, fmt.Errorf("nvidia: %w", err)
 	}
+	drop := parseDropList(listed)
 	err = eachFolder(driverDir, func(root *os.Root, folder string) error {
 		numbers, _, err := listSlots(root, folder)
 		if err != nil {

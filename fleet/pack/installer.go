@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -183,24 +185,22 @@ func (i *installer) mesa(m *Manifest) error {
 
 // nvidia adds the bundle's slots with the next free numbers, and merges all slots.
 func (i *installer) nvidia(m *Manifest) error {
-	var slots int
+	added := map[string]bool{}
 	for _, f := range m.Files {
-		stem, isBin := strings.CutSuffix(f.Path, ".bin")
-		if f.Kind != NVIDIA || !isBin {
-			continue
+		if stem, isBin := strings.CutSuffix(f.Path, ".bin"); f.Kind == NVIDIA && isBin {
+			added[stem] = false
 		}
-		if err := drivercache.AddSlot(i.dir.DriverDir(), path.Join(stagingReady, stem), path.Dir(stem)); err != nil {
-			return err
-		}
-		slots++
+	}
+	if len(added) == 0 {
+		return nil
+	}
+	if err := i.addSlots(added); err != nil {
+		return err
 	}
 	for _, f := range m.Files {
 		if f.Kind == NVIDIA {
-			i.count(f, true)
+			i.count(f, added[strings.TrimSuffix(f.Path, path.Ext(f.Path))])
 		}
-	}
-	if slots == 0 {
-		return nil
 	}
 	merge, err := i.mergeSlots(i.dir.DriverDir())
 	i.report.Merge = merge
@@ -209,6 +209,19 @@ func (i *installer) nvidia(m *Manifest) error {
 		return nil
 	}
 	return err
+}
+
+// addSlots adds slots, and notes which had something that is missing. Nobody rewrites slots meanwhile.
+func (i *installer) addSlots(slots map[string]bool) (err error) {
+	if lock, err := drivercache.Share(i.dir.DriverDir()); err == nil {
+		defer lock.Release() // it only closes a file
+	}
+	for _, slot := range slices.Sorted(maps.Keys(slots)) {
+		if slots[slot], err = drivercache.AddSlot(i.dir.DriverDir(), path.Join(stagingReady, slot), path.Dir(slot)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // count counts a file that was added, or was there before.

@@ -2,9 +2,12 @@ package osfile
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -60,4 +63,20 @@ func OpenRegular(name string, look func(string) (fs.FileInfo, error), open func(
 		return nil, info, errors.Join(err, f.Close())
 	}
 	return f, info, nil
+}
+
+// ReadLines returns the lines of a file of at most limit bytes, and none where there is no file.
+func ReadLines(path string, limit int64) ([]string, error) {
+	f, _, err := OpenRegular(path, os.Lstat, os.OpenFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case f == nil:
+		return nil, fmt.Errorf("%s is not a regular file; \"shadercache verify --repair\" removes it", path)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit))
+	return strings.FieldsFunc(string(data), func(r rune) bool { return r == '\n' }), err
 }

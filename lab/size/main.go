@@ -28,9 +28,9 @@ var budgets = []struct {
 	of   func(*tree) int
 }{
 	{"lines of code of the product", 68_435, func(t *tree) int { return t.lines(product) }},      // [64000]
-	{"  of its core", 23_900, func(t *tree) int { return t.lines(core) }},                        // [24000]
+	{"  of its core", 23_885, func(t *tree) int { return t.lines(core) }},                        // [24000]
 	{"  of cmd/", 12_325, func(t *tree) int { return t.lines(below("cmd")) }},                    // [9000]
-	{"  of internal/", 550, func(t *tree) int { return t.lines(below("internal")) }},             //
+	{"  of internal/", 560, func(t *tree) int { return t.lines(below("internal")) }},             //
 	{"lines of code of lab/", 15000, func(t *tree) int { return t.lines(below("lab")) }},         //
 	{"public names", 943, func(t *tree) int { return t.names }},                                  // [1000]
 	{"folders and files at the top", 40, func(t *tree) int { return t.atTop }},                   //
