@@ -57,7 +57,7 @@ func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
 	}
 	p.all = true
 	p.sweep(d, nil)
-	for _, name := range dirFiles {
+	for _, name := range append([]string{driverName + ".filled"}, dirFiles...) { // it is to be filled again
 		if name != settingsName {
 			p.deleteIfThere(filepath.Join(d.path, name))
 		}

@@ -74,6 +74,7 @@ func TestDeletePrograms(t *testing.T) {
 func TestClear(t *testing.T) {
 	d, _, foreign := fillForDeletion(t)
 	writeTestFile(t, filepath.Join(d.Path(), "remote", "0a1b2c3d", strings.Repeat("4e5f", 16), strings.Repeat("6789", 16)+".part"), nil, start.Add(time.Hour))
+	writeTestFile(t, d.DriverDir()+".filled", []byte("line\n"), start) // else nothing fills the driver's folder again
 	dry, err := d.Clear(PruneOptions{DryRun: true})
 	must(t, err)
 	report, err := d.Clear(PruneOptions{})

@@ -97,11 +97,11 @@ func (l *Lock) beOnlyFiller() (end func()) {
 	return func() {}
 }
 
-// checkSlotRoom returns an error where another copy of slot 0 would take more than half of
+// checkSlotRoom returns an error where another copy of all records would take more than half of
 // the volume's free space, or all slots more than the limit of the driver's cache. Of those it
 // counts neither the one that the copy replaces nor those that are deleted then.
 func checkSlotRoom(dir string, replaced int, mayDelete func(slot int) bool) error {
-	total, largest := int64(0), int64(0)
+	total, added, largest := int64(0), int64(0), int64(0) // slots of no process have records of their own
 	for _, path := range nvidia.SlotFiles(dir) {
 		if info, err := os.Lstat(path); err == nil {
 			slot := replaced
@@ -109,7 +109,10 @@ func checkSlotRoom(dir string, replaced int, mayDelete func(slot int) bool) erro
 			if slot != replaced && !mayDelete(slot) {
 				total += info.Size()
 			}
-			largest = max(largest, info.Size())
+			if nvidia.ProcessOf(slot) == 0 {
+				added += info.Size()
+			}
+			largest = max(largest, info.Size(), added)
 		}
 	}
 	free, known := osfile.FreeBytes(dir)

@@ -451,6 +451,25 @@ func TestSlotsThatEndedTakeNoRoom(t *testing.T) {
 	}
 }
 
+// A process gets no slot where one with the records of all that wait for a merge would be too large.
+func TestSlotOfAllThatWait(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "driver")
+	folder := writeSlots(t, dir, 0, 1, 2, 3)
+	own := share(t, dir)
+	defer release(t, own)
+	if err := own.fillSlot(1); err != nil {
+		t.Error(err)
+	}
+	for _, slot := range []string{"1", "2", "3"} {
+		if err := os.Truncate(filepath.Join(folder, "shadercache"+slot+".bin"), maxBytes/5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := own.fillSlot(1); !errors.Is(err, osfile.ErrNoSpace) {
+		t.Errorf("three of a fifth of the limit wait: %v", err)
+	}
+}
+
 // Reserve reads how the slot was filled while the first program of another context may fill it
 // again. The race detector sees where it does not wait for that.
 func TestReserveBesideTheFirstProgram(t *testing.T) {
