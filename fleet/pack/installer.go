@@ -169,10 +169,10 @@ func (i *installer) mesa(m *Manifest) error {
 		if f.Kind != Mesa || i.isAdopted(f) {
 			continue
 		}
-		data, err := i.readRegular(f.Path)
-		whole, wholeErr := i.readRegular(path.Join(stagingReady, f.Path))
-		if err == nil && wholeErr == nil && isCutEntry(f.Path, data, whole) {
-			_ = i.root.Remove(f.Path)
+		if data, err := i.readRegular(f.Path); err == nil {
+			if whole, err := i.readRegular(path.Join(stagingReady, f.Path)); err == nil && isCutEntry(f.Path, data, whole) {
+				_ = i.root.Remove(f.Path)
+			}
 		}
 		added, err := i.linkIfMissing(f.Path)
 		if err != nil {
