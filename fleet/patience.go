@@ -97,6 +97,14 @@ func (p *patience) add(more time.Duration, answers int, bytes int64) {
 	}
 }
 
+// Answered adds the time of an answer to what a command's store has left. A backend calls it for each
+// of the answers that a listing takes.
+func Answered(ctx context.Context) {
+	if p, ok := ctx.Value(patienceKey{}).(*patience); ok {
+		p.add(answerTime, 1, 0)
+	}
+}
+
 func (p *patience) transferred(n int) {
 	p.add(time.Duration(n)*time.Second/slowestTransfer, 0, int64(n))
 }

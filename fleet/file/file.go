@@ -217,6 +217,12 @@ func (b *backend) put(ctx context.Context, name string, data io.Reader, o fleet.
 	return tag, nil
 }
 
+// syncBytes are synced at a time: an NFS server gets them only then, and a command's patience counts what was read.
+const syncBytes = 16 << 20
+
+// syncFile is File.Sync, but in tests.
+var syncFile = (*os.File).Sync
+
 // writeTemp writes data to a new file of a folder, and syncs it.
 func writeTemp(ctx context.Context, root *os.Root, folder string, data io.Reader) (name, tag string, err error) {
 	name = path.Join(folder, tempStart+rand.Text())
@@ -224,10 +230,11 @@ func writeTemp(ctx context.Context, root *os.Root, folder string, data io.Reader
 	if err != nil {
 		return "", "", err
 	}
-	sum := sha256.New()
-	n, err := io.Copy(io.MultiWriter(f, sum), contextReader{ctx, data})
-	if err == nil {
-		err = f.Sync()
+	sum, n := sha256.New(), int64(0)
+	for more := int64(syncBytes); err == nil && more == syncBytes; n += more {
+		if more, err = io.CopyN(io.MultiWriter(f, sum), contextReader{ctx, data}, syncBytes); err == nil || err == io.EOF {
+			err = syncFile(f)
+		}
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", "", errors.Join(err, root.Remove(name))

@@ -44,6 +44,38 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// counted counts what is read.
+type counted struct {
+	io.ReadSeeker
+	n int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadSeeker.Read(p)
+	c.n += n
+	return n, err
+}
+
+// What a Put has read is soon on the disk: a command's patience counts it, and a file system may take it then alone.
+func TestSyncsOfALargeObject(t *testing.T) {
+	b, path := newBackend(t)
+	data := &counted{ReadSeeker: bytes.NewReader(make([]byte, 2*syncBytes+1))}
+	var synced []int
+	defer func() { syncFile = (*os.File).Sync }()
+	syncFile = func(f *os.File) error {
+		synced = append(synced, data.n)
+		return f.Sync()
+	}
+	_, err := b.Put(t.Context(), "v1/a/packs/x", data, fleet.PutOptions{Size: 2*syncBytes + 1})
+	must(t, err)
+	if want := []int{syncBytes, 2 * syncBytes, 2*syncBytes + 1}; !slices.Equal(synced, want) {
+		t.Errorf("synced after %d bytes, not %d", synced, want)
+	}
+	if info, err := os.Stat(filepath.Join(path, "v1/a/packs/x")); err != nil || info.Size() != 2*syncBytes+1 {
+		t.Errorf("%v, %v", info, err)
+	}
+}
+
 // Those who may read and not write cannot lock what writers lock, also where an earlier version
 // made the file.
 func TestModeOfTheLock(t *testing.T) {

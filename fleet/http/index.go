@@ -94,6 +94,7 @@ func (b *backend) index(ctx context.Context, folder string) ([]indexEntry, error
 		return nil, err
 	}
 	defer response.Body.Close()
+	fleet.Answered(ctx)
 	if err := checkIndex(response); err != nil {
 		return nil, b.failed(http.MethodGet, folder, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 // Slow runs each command against stores that never come to an end. url returns the URL of a
 // store at an address, and page an endless listing: the n-th page, which names the next one.
 func Slow(t *testing.T, url func(address string) string, page func(n int) string) {
+	t.Run("slow pages", func(t *testing.T) { slowPages(t, url, page) })
 	for name, c := range map[string]struct {
 		answer answer
 		says   string
@@ -43,6 +45,27 @@ func Slow(t *testing.T, url func(address string) string, page func(n int) string
 				}
 			}
 		})
+	}
+}
+
+// slowPages: each page of a listing adds to the patience.
+func slowPages(t *testing.T, url func(address string) string, page func(n int) string) {
+	t.Parallel()
+	const many = 40
+	var answered atomic.Int32
+	store := servers.StartLiar(t, func(c net.Conn, _ *http.Request, _ <-chan struct{}) {
+		n := int(answered.Add(1))
+		if n > many {
+			io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+		io.WriteString(c, page(n))
+	})
+	o, _ := keyPair(url(store.Address))
+	o.Patience = 2 * time.Second
+	if _, err := on(t, machine(t), o).Heads(t.Context()); answered.Load() <= many {
+		t.Errorf("a listing ended after %d pages: %v", answered.Load(), err)
 	}
 }
 

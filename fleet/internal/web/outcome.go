@@ -106,6 +106,7 @@ func (c *Checked) RoundTrip(request *http.Request) (*http.Response, error) {
 		o.Clock, _ = http.ParseTime(response.Header.Get("Date"))
 	}
 	if err == nil && o.listing {
+		fleet.Answered(request.Context())
 		response.Body = &page{response.Body, o}
 	}
 	if err != nil && o.Stop != nil {
