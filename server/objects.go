@@ -214,9 +214,12 @@ var kindNames = [...]string{
 	wire.KindTexture: "texture",
 }
 
-// release ends the use of all objects. All of them wait for the jobs of others together.
+// release ends the use of all objects. Those of the device wait for the jobs of others, together.
 func (o *objects) release() {
 	o.unwaited = math.MinInt64
+	for id := range o.all[wire.KindMemory] {
+		_ = o.drop(wire.KindMemory, id) // no job of others uses it
+	}
 	if o.total.Load() > 0 && o.server.executor.Queued() > 0 {
 		o.beginWait()
 	}

@@ -16,6 +16,9 @@ import (
 // not read them.
 const maxUnread = 4 << 20
 
+// maxKeptReplies is the size of buffers that a session without replies keeps.
+const maxKeptReplies = 512 << 10
+
 // stream carries frames to a client: its socket, or a ring.
 type stream interface {
 	TryWrite(frames []byte) (int, error)            // what it takes without waiting
@@ -182,6 +185,9 @@ func (o *outbox) writeOnce() bool {
 	o.mu.Lock()
 	if o.mu.closed || len(o.mu.pending) == 0 {
 		o.mu.writing = false
+		if cap(o.mu.pending)+cap(o.mu.spare) > maxKeptReplies {
+			o.mu.pending, o.mu.spare = nil, nil
+		}
 		o.mu.Unlock()
 		return false
 	}

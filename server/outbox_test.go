@@ -88,6 +88,26 @@ func TestOutboxOfALateReply(t *testing.T) {
 	})
 }
 
+// A session that had many replies does not keep the memory of them.
+func TestOutboxAfterManyReplies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := newOutbox(slowStream{time.Millisecond, make(chan struct{})}, 10*time.Second, func(error) {})
+		go o.write()
+		defer o.close()
+		for range 20 {
+			o.put(wire.TypeJob, 1, &wire.Data{Data: make([]byte, 150<<10)})
+			o.flush()
+		}
+		synctest.Wait()
+		time.Sleep(time.Second)
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if kept := cap(o.mu.pending) + cap(o.mu.spare); o.unwritten() != 0 || kept > maxKeptReplies {
+			t.Errorf("%d bytes are kept, %d unwritten", kept, o.unwritten())
+		}
+	})
+}
+
 // A server that shuts down waits for those that read, and not long for those that do not.
 func TestDrainOfAnOutbox(t *testing.T) {
 	for pace, want := range map[time.Duration]time.Duration{0: 10 * time.Second, 2 * time.Second: 6 * time.Second, 8 * time.Second: 20 * time.Second} {

@@ -213,18 +213,23 @@ func TestLargeObjectsCountUntilJobsOfOthersAreDone(t *testing.T) {
 
 // The same of what a session has at its end.
 func TestObjectsOfASessionThatEnded(t *testing.T) {
-	f := serve(t, server.Options{})
+	f := serve(t, server.Options{CopyMemory: true}) // memory that is used in place waits for the thread
 	buffer := rawRequest(wire.TypeBuffer, &wire.Buffer{ID: 1, Flags: wire.Create, Size: 4 << 10})
 	r, other, next := f.rawSession(), f.rawSession(), f.rawSession()
 	other.affine(2, 1)
 	r.pipeline(2, buffer)
 	r.want(wire.TypeBuffer|wire.ReplyBit, 2)
+	before := mappings(t, "test")
+	r.share(3, 1, 4096)
 	f.LimitTogether(0)
 	free := f.busyThread()
 	other.pipeline(3, rawRequest(wire.TypeJob, validJob(16, 1)))
 	eventually(t, "the GPU has a job", func() bool { return f.gpu.Executor.Queued() == 1 })
 	r.Close()
 	eventually(t, "the session ended", func() bool { return len(f.Status().Sessions) == 2 })
+	if n := mappings(t, "test"); n > before+1 { // one is the client's
+		t.Errorf("%d mappings are left, %d were before", n, before)
+	}
 	next.pipeline(2, buffer)
 	next.wantError(2, wire.CodeQuota)
 	free()

@@ -293,6 +293,29 @@ func rings(t *testing.T) (mine, theirs *ring.Ring) {
 	return ring.New(ring.Client, memory, ring.MinSize, nothing), ring.New(ring.Server, memory, ring.MinSize, nothing)
 }
 
+// TestTheLastReplyInTheRing is there when the session ends: a server wakes nobody who polls.
+func TestTheLastReplyInTheRing(t *testing.T) {
+	mine, theirs := rings(t)
+	c := silent(t, nil)
+	c.ring.Store(&clientRing{Ring: mine})
+	pending, err := c.Submit(t.Context(), &job.Job{Dispatch: job.Dispatch{Program: madeProgram(c), Groups: [3]uint32{1, 1, 1}}, Outputs: []job.Output{{To: make([]byte, 4)}, {Binding: 1, To: make([]byte, 4)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, _, err := theirs.Take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply, _ := wire.AppendFrame(nil, wire.TypeError, h.Request, &wire.Error{Code: wire.CodeQuota})
+	if n, err := theirs.TryWrite(reply); n != len(reply) || err != nil {
+		t.Fatal(n, err)
+	}
+	c.conn.Close()
+	if err := pending.Wait(t.Context()); errors.Is(err, ErrServerGone) || err == nil {
+		t.Errorf("a job that was answered: %v", err)
+	}
+}
+
 // TestALargeJobBehindTheRing waits until what is in the ring is answered: its context, its release
 // and those of others end meanwhile, and nothing of it is sent then.
 func TestALargeJobBehindTheRing(t *testing.T) {

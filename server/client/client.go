@@ -293,19 +293,21 @@ func (c *Client) read() {
 	for {
 		h, body, err := c.conn.Next()
 		if err != nil {
-			c.end(fmt.Errorf("%w: %w", ErrServerGone, err))
+			err = fmt.Errorf("%w: %w", ErrServerGone, err)
+		} else if h.Request == 0 && h.Type == wire.TypeError {
+			err = decodeError(body)
+		}
+		if err != nil {
+			c.readRing() // its replies were before
+			c.end(err)
 			return
 		}
-		switch {
-		case h.Request == 0 && h.Type == wire.TypeError:
-			c.end(decodeError(body))
-			return
-		case h.Request == 0 && h.Type == wire.TypeWake:
+		if h.Request == 0 && h.Type == wire.TypeWake {
 			c.mu.Lock()
 			c.mu.replies++
 			c.mu.Unlock()
 			c.readRing()
-		default:
+		} else {
 			c.answer(h, body)
 		}
 	}
