@@ -193,7 +193,7 @@ func (c *collector) mesa() error {
 			return nil
 		}
 		return c.addIfValid(name, Mesa, func(_ File, data []byte) error {
-			if isLostEntry(name, data) {
+			if isCutEntry(name, data, nil) {
 				return errors.New("it has none of its bytes")
 			}
 			return nil

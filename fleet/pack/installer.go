@@ -1,6 +1,7 @@
 package pack
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -170,7 +171,7 @@ func (i *installer) mesa(m *Manifest) error {
 			continue
 		}
 		if data, err := i.readRegular(f.Path); err == nil {
-			if whole, err := i.readRegular(path.Join(stagingReady, f.Path)); err == nil && isCutEntry(f.Path, data, whole) {
+			if whole, err := i.readRegular(path.Join(stagingReady, f.Path)); err == nil && !bytes.Equal(data, whole) && isCutEntry(f.Path, data, whole) {
 				_ = i.root.Remove(f.Path)
 			}
 		}

@@ -23,16 +23,10 @@ func (f File) isMachineCode() bool {
 	return false
 }
 
-// isLostEntry reports whether a file of Mesa's cache is an entry without its bytes.
-func isLostEntry(name string, data []byte) bool {
-	return mesa.Entry(strings.TrimPrefix(name, "driver/")) != "" && mesa.IsLost(data)
-}
-
 // isCutEntry reports whether a file of Mesa's cache is an entry of which a power cut left the beginning, or
 // nothing: Mesa compiles at each start then, and never writes over the file.
 func isCutEntry(name string, data, whole []byte) bool {
-	return mesa.Entry(strings.TrimPrefix(name, "driver/")) != "" && !bytes.Equal(data, whole) &&
-		bytes.HasPrefix(whole, bytes.TrimRight(data, "\x00"))
+	return mesa.Entry(strings.TrimPrefix(name, "driver/")) != "" && bytes.HasPrefix(whole, bytes.TrimRight(data, "\x00"))
 }
 
 // withoutMachineCode returns the directories of the fingerprints that have programs
