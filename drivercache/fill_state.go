@@ -16,7 +16,7 @@ import (
 )
 
 // maxFilled is the number of directories that are recorded: a line with the folder and the
-// state of each, the latest first.
+// state of each, the latest last.
 const maxFilled = 32
 
 // maxFilledBytes is more than their lines have.
@@ -72,8 +72,7 @@ func hasEntries(dir, folder string) bool {
 
 // addFilled records that a folder was copied. The caller holds the lock.
 func addFilled(dir, folder, id string) error {
-	line := folder + " " + id
 	lines, _ := osfile.ReadLines(dir+filledExt, maxFilledBytes)
-	lines = slices.DeleteFunc(lines, func(l string) bool { return l == line })
-	return writeLines(dir+filledExt, append([]string{line}, lines[:min(len(lines), maxFilled-1)]...))
+	lines = lastOfEach(append(lines, folder+" "+id))
+	return writeLines(dir+filledExt, lines[max(0, len(lines)-maxFilled):])
 }
