@@ -2,12 +2,12 @@ package drivercache
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/shadercache/shadercache/drivercache/nvidia"
@@ -31,7 +31,10 @@ func Drop(dir string, entries []string) error {
 		return err
 	})
 	if errors.Is(err, ErrInUse) {
-		err = cmp.Or(changeDropList(dir, func(listed []string) ([]string, error) { return append(listed, entries...), nil }), err)
+		listErr := changeDropList(dir, func(listed []string) ([]string, error) { return append(listed, entries...), nil })
+		if listErr != nil {
+			err = fmt.Errorf("the records could not be listed: %v", listErr) // %v: it may be ErrInUse, too
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("drivercache: drop: %w", err)
@@ -39,13 +42,28 @@ func Drop(dir string, entries []string) error {
 	return nil
 }
 
-// keep has the list of those that [Drop] could not delete yet spare the records of a slot that is added, by
-// its path. Whoever adds one calls it before.
-func keep(dir, slot string) error {
-	if !hasDropList(dir) {
+// keep has the list of those that [Drop] could not delete yet spare the records of slots, by their paths:
+// what its lines delete that were read before the slots were made. Whoever adds a slot calls it before.
+func keep(dir string, read []string, slots ...string) error {
+	if len(read) == 0 || len(slots) == 0 {
 		return nil
 	}
-	return changeDropList(dir, func(listed []string) ([]string, error) { return append(listed, slot), nil })
+	before := map[string]bool{}
+	for _, line := range read {
+		before[line] = true
+	}
+	return changeDropList(dir, func(listed []string) ([]string, error) {
+		at := slices.IndexFunc(listed, func(line string) bool { return !before[line] }) // Drop came meanwhile
+		if at < 0 {
+			at = len(listed)
+		}
+		return slices.Insert(listed, at, slots...), nil
+	})
+}
+
+// readDropList returns the lines of the list, and none where there is no list.
+func readDropList(dir string) ([]string, error) {
+	return osfile.ReadLines(filepath.Clean(dir)+nvidia.DropExt, maxDropBytes)
 }
 
 // dropListed deletes some records, and those of the list, if there is one. The caller holds the

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -73,6 +74,16 @@ func tocOfSlot0(t *testing.T, dir string) []byte {
 // recordsOfSlot0 returns the number of records of slot 0, whether they are to be deleted or not.
 func recordsOfSlot0(t *testing.T, dir string) int { return (len(tocOfSlot0(t, dir)) - 32) / 24 }
 
+// listed returns the lines of the list.
+func listed(t *testing.T, dir string) []string {
+	t.Helper()
+	lines, err := readDropList(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lines
+}
+
 // lastByte returns that of a slot's records.
 func lastByte(t *testing.T, dir, slot string) string {
 	t.Helper()
@@ -100,7 +111,7 @@ func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
 				t.Errorf("while in use: %v", err)
 			}
 			added := path.Join(folder, "shadercache1")
-			if err := keep(dir, added); err != nil {
+			if err := keep(dir, listed(t, dir), added); err != nil {
 				t.Fatal(err)
 			}
 			copySlot(t, dir, "shadercache1")
@@ -161,6 +172,43 @@ func TestKeepWhatIsMadeAfterADrop(t *testing.T) {
 	release(t, process.lock)
 	if _, err := Merge(dir); err != nil || recordsOfSlot0(t, dir) != 1 {
 		t.Errorf("it was deleted: %v", err)
+	}
+}
+
+// What is dropped while a slot is made is deleted from it, too.
+func TestDropWhileASlotIsMade(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "driver")
+	defer release(t, share(t, dir))
+	for _, names := range [][]string{{"b", "a"}, {"c", "b"}} {
+		if err := Drop(dir, names); !errors.Is(err, ErrInUse) {
+			t.Errorf("while in use: %v", err)
+		}
+	}
+	if err := keep(dir, []string{"b", "a"}, "slot"); err != nil {
+		t.Error(err)
+	}
+	if got := listed(t, dir); !slices.Equal(got, []string{"a", "slot", "c", "b"}) {
+		t.Errorf("%q", got)
+	}
+	if err := Drop(dir, []string{"d"}); !errors.Is(err, ErrInUse) {
+		t.Errorf("while in use: %v", err)
+	}
+	if err := keep(dir, []string{"a", "slot", "c", "b"}, "other", "slot"); err != nil {
+		t.Error(err)
+	}
+	if got := listed(t, dir); !slices.Equal(got, []string{"a", "c", "b", "other", "slot", "d"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// Names that cannot be listed are an error of their own: ErrInUse says that they were.
+func TestDropThatIsNotListed(t *testing.T) {
+	dir := slotWith(t, 1)
+	defer release(t, share(t, dir))
+	other := share(t, dir+nvidia.DropExt)
+	defer release(t, other)
+	if err := Drop(dir, []string{Items(dir)[0].Entry}); err == nil || errors.Is(err, ErrInUse) {
+		t.Errorf("beside one that changes the list: %v", err)
 	}
 }
 

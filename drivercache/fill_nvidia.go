@@ -124,6 +124,10 @@ func AddSlot(dir, staged, folder string) (added bool, err error) {
 	if hasRecords(dir, below, toc) {
 		return false, nil
 	}
+	listed, err := readDropList(dir)
+	if err != nil {
+		return false, err
+	}
 	if err = root.MkdirAll(folder, 0o700); err != nil {
 		return false, err
 	}
@@ -139,7 +143,7 @@ func AddSlot(dir, staged, folder string) (added bool, err error) {
 			continue
 		}
 		if err == nil && tocErr != nil {
-			if err = keep(dir, path.Join(below, path.Base(to))); err == nil {
+			if err = keep(dir, listed, path.Join(below, path.Base(to))); err == nil {
 				err = linkOrRename(root, staged+".toc", to+".toc")
 			}
 		}

@@ -1,6 +1,7 @@
 package drivercache
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -69,15 +70,10 @@ func (l *Lock) fillSlot(number int) error {
 			return err
 		}
 	}
-	merge := func(listed []string) (after []string, err error) {
-		_, after, err = nvidia.MergeInto(l.folder, nvidia.SlotOf(number), mayDelete, listed)
-		return after, err
-	}
-	var err error
-	if hasDropList(l.folder) {
-		err = changeDropList(l.folder, merge)
-	} else {
-		_, err = merge(nil)
+	listed, err := readDropList(l.folder)
+	if err == nil {
+		_, slots, mergeErr := nvidia.MergeInto(l.folder, nvidia.SlotOf(number), mayDelete, listed)
+		err = cmp.Or(mergeErr, keep(l.folder, listed, slots...))
 	}
 	if err != nil {
 		return fmt.Errorf("drivercache: a slot for this process: %w", err)

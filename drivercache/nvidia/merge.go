@@ -61,15 +61,14 @@ func Merge(driverDir string) (Report, error) {
 // returns true. No driver may use the slot, nor those that are deleted; others may append
 // to theirs meanwhile.
 //
-// It copies no record that is to be deleted by the lines of a list, see [DropExt], and returns the list
-// with the slot, which has none then. One that had some begins anew, except slot 0, which may be the only one.
-func MergeInto(driverDir string, number int, mayDelete func(slot int) bool, listed []string) (Report, []string, error) {
-	var r Report
+// It copies no record that is to be deleted by the lines of a list, see [DropExt], and returns the paths of
+// the slot, which has none then. One that had some begins anew, except slot 0, which may be the only one.
+func MergeInto(driverDir string, number int, mayDelete func(slot int) bool, listed []string) (r Report, slots []string, err error) {
 	drop := parseDropList(listed)
-	err := eachFolder(driverDir, func(root *os.Root, folder string) error {
+	err = eachFolder(driverDir, func(root *os.Root, folder string) error {
 		m := folderMerge{root: root, folder: folder, report: &r, number: number, mayDelete: mayDelete, drop: drop}
 		if number > 0 {
-			listed = append(listed, m.path(number))
+			slots = append(slots, m.path(number))
 		}
 		if err := m.run(); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(root.Name(), folder), err)
@@ -79,7 +78,7 @@ func MergeInto(driverDir string, number int, mayDelete func(slot int) bool, list
 	if err != nil {
 		err = fmt.Errorf("nvidia: merge: %w", err)
 	}
-	return r, listed, err
+	return r, slots, err
 }
 
 // eachFolder calls visit for the folders of slots below a cache directory's driver folder,
