@@ -27,12 +27,12 @@ var budgets = []struct {
 	most int
 	of   func(*tree) int
 }{
-	{"lines of code of the product", 68_435, func(t *tree) int { return t.lines(product) }},      // [64000]
+	{"lines of code of the product", 68_465, func(t *tree) int { return t.lines(product) }},      // [64000]
 	{"  of its core", 23_885, func(t *tree) int { return t.lines(core) }},                        // [24000]
 	{"  of cmd/", 12_325, func(t *tree) int { return t.lines(below("cmd")) }},                    // [9000]
 	{"  of internal/", 560, func(t *tree) int { return t.lines(below("internal")) }},             //
 	{"lines of code of lab/", 15000, func(t *tree) int { return t.lines(below("lab")) }},         //
-	{"public names", 943, func(t *tree) int { return t.names }},                                  // [1000]
+	{"public names", 944, func(t *tree) int { return t.names }},                                  // [1000]
 	{"folders and files at the top", 40, func(t *tree) int { return t.atTop }},                   //
 	{"Go files at the top", 6, func(t *tree) int { return t.filesAtTop }},                        // [6]
 	{"lines of pages but specifications", 4500, func(t *tree) int { return t.pages }},            //
