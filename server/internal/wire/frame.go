@@ -133,7 +133,7 @@ func AppendFrame(b []byte, t Type, request uint64, m Message) ([]byte, error) {
 	}
 	size := len(b) - start - HeaderSize
 	if size > MaxBody {
-		return b[:start], fmt.Errorf("a %v of %d bytes, at most %d are allowed: use shared memory", t, size, MaxBody)
+		return b[:start], fmt.Errorf("a %v of %d bytes, at most %d are allowed: data may be in shared memory", t, size, MaxBody)
 	}
 	header := b[start:]
 	binary.LittleEndian.PutUint32(header, uint32(size))
