@@ -51,7 +51,7 @@ func Slow(t *testing.T, url func(address string) string, page func(n int) string
 // slowPages: each page of a listing adds to the patience.
 func slowPages(t *testing.T, url func(address string) string, page func(n int) string) {
 	t.Parallel()
-	const many = 40
+	const many, patience = 40, 3 * time.Second
 	var answered atomic.Int32
 	store := servers.StartLiar(t, func(c net.Conn, _ *http.Request, _ <-chan struct{}) {
 		n := int(answered.Add(1))
@@ -59,11 +59,11 @@ func slowPages(t *testing.T, url func(address string) string, page func(n int) s
 			io.WriteString(c, "HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 			return
 		}
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(patience / 25)
 		io.WriteString(c, page(n))
 	})
 	o, _ := keyPair(url(store.Address))
-	o.Patience = 2 * time.Second
+	o.Patience = patience
 	if _, err := on(t, machine(t), o).Heads(t.Context()); answered.Load() <= many {
 		t.Errorf("a listing ended after %d pages: %v", answered.Load(), err)
 	}
