@@ -117,16 +117,13 @@ func AddSlot(dir, staged, folder string) (added bool, err error) {
 		return true, nil // the killed call renamed it, on a file system without links
 	}
 	toc, tocErr := nvidia.ReadToc(root, staged)
-	if err = errors.Join(err, tocErr); err != nil {
+	listed, listErr := readDropList(dir)
+	if err = errors.Join(err, tocErr, listErr); err != nil {
 		return false, err
 	}
 	below := strings.TrimPrefix(folder, filepath.Base(dir)+"/")
 	if hasRecords(dir, below, toc) {
 		return false, nil
-	}
-	listed, err := readDropList(dir)
-	if err != nil {
-		return false, err
 	}
 	if err = root.MkdirAll(folder, 0o700); err != nil {
 		return false, err

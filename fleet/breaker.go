@@ -26,8 +26,12 @@ func (b *breaker) isOpen(now time.Time) bool {
 	return now.Before(b.Until) && b.Until.Before(now.Add(breakerMax+time.Minute))
 }
 
-// backOff returns the time to wait after a number of failures.
+// backOff returns the time to wait after a number of failures. A remote that denies, or whose head is
+// refused, answers: to a process with another token or other keys perhaps otherwise.
 func backOff(failures int, err error) time.Duration {
+	if errors.Is(err, ErrDenied) || errors.Is(err, ErrRefused) {
+		return breakerFirst
+	}
 	wait := breakerMax
 	if shift := failures - 1; shift < 6 {
 		wait = breakerFirst << max(shift, 0)
