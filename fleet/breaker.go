@@ -2,11 +2,12 @@ package fleet
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
 // breaker is breaker.json. A remote that failed is not asked at a start until a time that
-// doubles with each failure, since each start would wait for it. The first success deletes
+// doubles with each failure, unless it answers, since each start would wait for it. The first success deletes
 // it. Pull, Push and Status ask always.
 type breaker struct {
 	Failures int       `json:"failures"`
@@ -26,12 +27,8 @@ func (b *breaker) isOpen(now time.Time) bool {
 	return now.Before(b.Until) && b.Until.Before(now.Add(breakerMax+time.Minute))
 }
 
-// backOff returns the time to wait after a number of failures. A remote that denies, or whose head is
-// refused, answers: to a process with another token or other keys perhaps otherwise.
+// backOff returns the time to wait after a number of failures.
 func backOff(failures int, err error) time.Duration {
-	if errors.Is(err, ErrDenied) || errors.Is(err, ErrRefused) {
-		return breakerFirst
-	}
 	wait := breakerMax
 	if shift := failures - 1; shift < 6 {
 		wait = breakerFirst << max(shift, 0)
@@ -58,8 +55,13 @@ func (r *Remote) fail(class string, cause error) {
 		if b.isOpen(r.now()) && b.Class == class {
 			return // another process of the same moment, or the same start
 		}
-		b.Failures++
-		b = breaker{b.Failures, r.now().Add(backOff(b.Failures, cause)), class, cause.Error()}
+		if b.Failures == 0 || !slices.Contains([]string{classDenied, classSignature, classRollback}, class) {
+			b.Failures++
+			b.Until = r.now().Add(backOff(b.Failures, cause))
+		} else {
+			b.Until = r.now().Add(breakerFirst) // it answers, and to a process with other settings perhaps otherwise
+		}
+		b.Class, b.Reason = class, cause.Error()
 	}))
 }
 

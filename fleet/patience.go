@@ -16,7 +16,7 @@ import (
 // Each answer and each byte adds to what is left, up to that limit.
 const (
 	defaultPatience = 30 * time.Second
-	answerTime      = 250 * time.Millisecond // for an answer: maxDrivers and maxPacks bound their number
+	answerTime      = 250 * time.Millisecond // for an answer: their number is bounded
 	slowestTransfer = 16 << 10               // bytes a second
 
 	maxDrivers = 1000 // in a listing: a fleet has tens
