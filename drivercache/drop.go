@@ -14,7 +14,7 @@ import (
 	"github.com/shadercache/shadercache/internal/osfile"
 )
 
-// maxDropBytes bounds the list: half a million names, or some 100,000 that were added again.
+// maxDropBytes bounds the list: half a million names.
 const maxDropBytes = 16 << 20
 
 // Drop deletes records of NVIDIA's slots below dir, by name. A driver has its slot open
@@ -42,10 +42,10 @@ func Drop(dir string, entries []string) error {
 	return nil
 }
 
-// keep has the list of those that [Drop] could not delete yet spare the records of slots, by their paths:
-// what its lines delete that were read before the slots were made. Whoever adds a slot calls it before.
-func keep(dir string, read []string, slots ...string) error {
-	if len(read) == 0 || len(slots) == 0 {
+// keep has the list of those that [Drop] could not delete yet spare the records of a slot: what its lines
+// delete that were read before the slot was made. It is called before a driver reads the slot.
+func keep(dir string, read []string, slot string) error {
+	if len(read) == 0 {
 		return nil
 	}
 	before := map[string]bool{}
@@ -57,7 +57,7 @@ func keep(dir string, read []string, slots ...string) error {
 		if at < 0 {
 			at = len(listed)
 		}
-		return slices.Insert(listed, at, slots...), nil
+		return slices.Insert(listed, at, slot), nil
 	})
 }
 

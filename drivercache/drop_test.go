@@ -126,6 +126,9 @@ func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
 			if err := lock.fillSlot(1); err != nil || lastByte(t, dir, path.Join(folder, "shadercache1000")) != "y" {
 				t.Errorf("a process that starts then has the other one, %v", err)
 			}
+			if files := nvidia.SlotFiles(dir); len(files) != 6 {
+				t.Errorf("slots 0, 1 and its own are not all: %q", files)
+			}
 			sent := ""
 			_, err = nvidia.Snapshots(dir, func(s nvidia.Snapshot) error {
 				data, err := io.ReadAll(s.Bin)
@@ -149,32 +152,6 @@ func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
 	}
 }
 
-// What a process makes again after a drop is no more to be deleted.
-func TestKeepWhatIsMadeAfterADrop(t *testing.T) {
-	dir := slotWith(t, 1)
-	first := share(t, dir)
-	dropped := Items(dir)[0].Entry
-	if err := Drop(dir, []string{dropped}); !errors.Is(err, ErrInUse) {
-		t.Errorf("while in use: %v", err)
-	}
-	resetProcess(t, nil)
-	if alone := shareProcess(dir); alone || process.number != 1 {
-		t.Errorf("a process that starts then has number %d", process.number)
-	}
-	if err := process.lock.fillSlot(1); err != nil {
-		t.Error(err)
-	}
-	copySlot(t, dir, "shadercache1000") // as its driver makes the record
-	if made := Items(dir); len(made) != 1 || made[0].Entry != dropped {
-		t.Errorf("an export has %+v", made)
-	}
-	release(t, first)
-	release(t, process.lock)
-	if _, err := Merge(dir); err != nil || recordsOfSlot0(t, dir) != 1 {
-		t.Errorf("it was deleted: %v", err)
-	}
-}
-
 // What is dropped while a slot is made is deleted from it, too.
 func TestDropWhileASlotIsMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "driver")
@@ -193,10 +170,10 @@ func TestDropWhileASlotIsMade(t *testing.T) {
 	if err := Drop(dir, []string{"d"}); !errors.Is(err, ErrInUse) {
 		t.Errorf("while in use: %v", err)
 	}
-	if err := keep(dir, []string{"a", "slot", "c", "b"}, "other", "slot"); err != nil {
+	if err := keep(dir, []string{"a", "slot", "c", "b"}, "slot"); err != nil {
 		t.Error(err)
 	}
-	if got := listed(t, dir); !slices.Equal(got, []string{"a", "c", "b", "other", "slot", "d"}) {
+	if got := listed(t, dir); !slices.Equal(got, []string{"a", "c", "b", "slot", "d"}) {
 		t.Errorf("%q", got)
 	}
 }

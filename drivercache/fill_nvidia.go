@@ -41,13 +41,14 @@ func (f *filling) nvidia() error {
 // addSlots adds the slots that have records which are missing, with the lowest free
 // numbers.
 func (f *filling) addSlots() error {
+	known := knownRecords(f.dir)
 	_, err := nvidia.Snapshots(f.from, func(s nvidia.Snapshot) error {
 		size := int64(len(s.Toc)) + s.Bin.Size()
-		if hasRecords(f.dir, path.Dir(s.Path), s.Toc) || !f.take(size) {
+		if hasAll(known, path.Dir(s.Path), s.Toc) || !f.take(size) {
 			return nil
 		}
-		err := f.addSlot(s)
-		if err == nil {
+		added, err := f.addSlot(s)
+		if added {
 			f.count(2, size)
 		}
 		return err
@@ -55,13 +56,18 @@ func (f *filling) addSlots() error {
 	return err
 }
 
-// hasRecords reports whether the slots of a folder below dir have all records of a table of contents.
-func hasRecords(dir, folder string, toc []byte) bool {
+// knownRecords returns the records of all slots below dir, by folder and name.
+func knownRecords(dir string) map[string]bool {
 	here, _ := nvidia.Records(dir)
 	known := map[string]bool{}
 	for _, r := range here {
 		known[path.Dir(r.Slot)+r.Entry] = true
 	}
+	return known
+}
+
+// hasAll reports whether all records of a table of contents are known in a folder.
+func hasAll(known map[string]bool, folder string, toc []byte) bool {
 	ids, err := nvidia.RecordIDs(toc)
 	return err == nil && !slices.ContainsFunc(ids, func(id nvidia.RecordID) bool { return !known[folder+id.Name()] })
 }
@@ -89,16 +95,15 @@ func (f *filling) checkSlotFolders() error {
 
 // addSlot stages a slot and adds it. The staged .bin stays beside it until both are in place, so
 // that removeLeftovers finds a lone one after a kill.
-func (f *filling) addSlot(s nvidia.Snapshot) error {
+func (f *filling) addSlot(s nvidia.Snapshot) (added bool, err error) {
 	staged := filepath.Join(f.staging, filepath.FromSlash(s.Path))
-	err := errors.Join(os.MkdirAll(filepath.Dir(staged), 0o700),
+	err = errors.Join(os.MkdirAll(filepath.Dir(staged), 0o700),
 		writeCopy(staged+".bin", s.Bin, s.Bin.Size()),
 		writeCopy(staged+".toc", bytes.NewReader(s.Toc), int64(len(s.Toc))))
 	if err != nil {
-		return err
+		return false, err
 	}
-	_, err = AddSlot(f.dir, path.Join(filepath.Base(f.staging), s.Path), path.Join(filepath.Base(f.dir), path.Dir(s.Path)))
-	return err
+	return AddSlot(f.dir, path.Join(filepath.Base(f.staging), s.Path), path.Join(filepath.Base(f.dir), path.Dir(s.Path)))
 }
 
 // AddSlot moves the two files of a staged slot into a folder of dir, with the lowest free number, or
@@ -122,9 +127,6 @@ func AddSlot(dir, staged, folder string) (added bool, err error) {
 		return false, err
 	}
 	below := strings.TrimPrefix(folder, filepath.Base(dir)+"/")
-	if hasRecords(dir, below, toc) {
-		return false, nil
-	}
 	if err = root.MkdirAll(folder, 0o700); err != nil {
 		return false, err
 	}
@@ -133,6 +135,9 @@ func AddSlot(dir, staged, folder string) (added bool, err error) {
 		placed, binErr := root.Lstat(to + ".bin")
 		_, tocErr := root.Lstat(to + ".toc")
 		if binErr != nil && tocErr != nil {
+			if hasAll(knownRecords(dir), below, toc) {
+				return false, nil
+			}
 			if err = linkOrRename(root, staged+".bin", to+".bin"); errors.Is(err, fs.ErrExist) {
 				continue // a driver that started just now took it
 			}

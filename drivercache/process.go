@@ -1,7 +1,6 @@
 package drivercache
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -34,7 +33,7 @@ const AppName = "__GL_SHADER_DISK_CACHE_APP_NAME"
 
 const slotsPath = "__GL_SHADER_DISK_CACHE_PATH" // that directory
 
-// takeNumber takes the lowest free number, from one on, of the processes that use the folder. Where all
+// takeNumber takes the lowest free number, from first on, of the processes that use the folder. Where all
 // are taken, or the file system or the system has no such locks, it returns 0 and false: slot 0 may
 // be that of another process.
 func (l *Lock) takeNumber(first int) (n int, own bool) {
@@ -59,10 +58,12 @@ func (l *Lock) fillSlot(number int) error {
 	}()
 	mayDelete := func(slot int) bool { // that of a process that ended, whose number no other takes meanwhile
 		n := nvidia.ProcessOf(slot)
-		if n == number || n == 0 || n >= maxProcesses || osfile.TryLockByte(l.file, int64(n)) != nil {
+		if n == 0 || n >= maxProcesses || n != number && osfile.TryLockByte(l.file, int64(n)) != nil {
 			return false
 		}
-		ended = append(ended, n)
+		if n != number { // its own stays locked
+			ended = append(ended, n)
+		}
 		return true
 	}
 	if number > 0 {
@@ -72,8 +73,10 @@ func (l *Lock) fillSlot(number int) error {
 	}
 	listed, err := readDropList(l.folder)
 	if err == nil {
-		_, slots, mergeErr := nvidia.MergeInto(l.folder, nvidia.SlotOf(number), mayDelete, listed)
-		err = cmp.Or(mergeErr, keep(l.folder, listed, slots...))
+		_, err = nvidia.MergeInto(l.folder, nvidia.SlotOf(number), mayDelete, listed)
+	}
+	if err == nil && number > 0 {
+		err = keep(l.folder, listed, nvidia.AppOf(number)+"0") // before its driver makes anything in it
 	}
 	if err != nil {
 		return fmt.Errorf("drivercache: a slot for this process: %w", err)

@@ -451,6 +451,32 @@ func TestSlotsThatEndedTakeNoRoom(t *testing.T) {
 	}
 }
 
+// What a process makes again after a drop is no more to be deleted.
+func TestKeepWhatIsMadeAfterADrop(t *testing.T) {
+	dir := slotWith(t, 1)
+	first := share(t, dir)
+	dropped := Items(dir)[0].Entry
+	if err := Drop(dir, []string{dropped}); !errors.Is(err, ErrInUse) {
+		t.Errorf("while in use: %v", err)
+	}
+	resetProcess(t, nil)
+	if alone := shareProcess(dir); alone || process.number != 1 {
+		t.Errorf("a process that starts then has number %d", process.number)
+	}
+	if err := process.lock.fillSlot(1); err != nil {
+		t.Error(err)
+	}
+	copySlot(t, dir, "shadercache1000") // as its driver makes the record
+	if made := Items(dir); len(made) != 1 || made[0].Entry != dropped {
+		t.Errorf("an export has %+v", made)
+	}
+	release(t, first)
+	release(t, process.lock)
+	if _, err := Merge(dir); err != nil || recordsOfSlot0(t, dir) != 1 {
+		t.Errorf("it was deleted: %v", err)
+	}
+}
+
 // A process gets no slot where one with the records of all that wait for a merge would be too large.
 func TestSlotOfAllThatWait(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "driver")

@@ -16,7 +16,7 @@ import (
 // not read them.
 const maxUnread = 4 << 20
 
-// maxKeptReplies is the size of buffers that a session without replies keeps.
+// maxKeptReplies is the size of buffers that the writer keeps for later replies.
 const maxKeptReplies = 512 << 10
 
 // stream carries frames to a client: its socket, or a ring.

@@ -8,7 +8,8 @@ import (
 )
 
 // DropExt is the extension of the list of records that are to be deleted, beside the driver's folder. A line
-// is the name of a record, or the path of a slot, see [Snapshot], without those of the lines before it.
+// is the name of a record, or names a slot without those of the lines before it: by its path, see [Snapshot], or
+// that of a process by its own name, in all folders.
 const DropExt = ".drop"
 
 // dropList has the number of the last line with a name or a path, from 1.
@@ -24,7 +25,8 @@ func parseDropList(lines []string) dropList {
 
 // drops reports whether a record of slot n is to be deleted.
 func (m *folderMerge) drops(n int, id RecordID) bool {
-	return len(m.drop) > 0 && m.drop[id.Name()] > m.drop[m.path(n)]
+	at := m.drop[id.Name()]
+	return at > m.drop[m.path(n)] && at > m.drop[stem(SlotOf(ProcessOf(n)))]
 }
 
 // hasDropped reports whether a slot lists records that are to be deleted.

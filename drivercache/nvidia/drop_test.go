@@ -107,10 +107,15 @@ func TestLinesOfADropList(t *testing.T) {
 		added + "|" + record.Name():        true,
 		record.Name() + "|" + added + "|" + other:         false,
 		record.Name() + "|" + added + "|" + record.Name(): true,
+		record.Name() + "|" + stem(SlotOf(1)):             true,
 	} {
 		slot.drop = parseDropList(strings.Split(lines, "|"))
 		if got := slot.drops(1, record); got != want {
 			t.Errorf("%s: %v", lines, got)
 		}
+	}
+	slot.drop = parseDropList([]string{record.Name(), stem(SlotOf(1))})
+	if slot.drops(SlotOf(1), record) || slot.drops(SlotOf(1)+1, record) || !slot.drops(SlotOf(2), record) {
+		t.Error("not the slots of the process alone are spared")
 	}
 }

@@ -52,8 +52,7 @@ type SkippedSlot struct {
 // the old .toc as well, and the other slots are deleted last. After an error some
 // folders are merged and the others are unchanged.
 func Merge(driverDir string) (Report, error) {
-	r, _, err := MergeInto(driverDir, 0, func(int) bool { return true }, nil)
-	return r, err
+	return MergeInto(driverDir, 0, func(int) bool { return true }, nil)
 }
 
 // MergeInto copies into the slot with a number what the others below a cache directory's
@@ -61,15 +60,13 @@ func Merge(driverDir string) (Report, error) {
 // returns true. No driver may use the slot, nor those that are deleted; others may append
 // to theirs meanwhile.
 //
-// It copies no record that is to be deleted by the lines of a list, see [DropExt], and returns the paths of
-// the slot, which has none then. One that had some begins anew, except slot 0, which may be the only one.
-func MergeInto(driverDir string, number int, mayDelete func(slot int) bool, listed []string) (r Report, slots []string, err error) {
+// It copies no record that is to be deleted by the lines of a list, see [DropExt]: but for slot 0, which may
+// be the only one, the slot has none then.
+func MergeInto(driverDir string, number int, mayDelete func(slot int) bool, listed []string) (Report, error) {
+	var r Report
 	drop := parseDropList(listed)
-	err = eachFolder(driverDir, func(root *os.Root, folder string) error {
+	err := eachFolder(driverDir, func(root *os.Root, folder string) error {
 		m := folderMerge{root: root, folder: folder, report: &r, number: number, mayDelete: mayDelete, drop: drop}
-		if number > 0 {
-			slots = append(slots, m.path(number))
-		}
 		if err := m.run(); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Join(root.Name(), folder), err)
 		}
@@ -78,7 +75,7 @@ func MergeInto(driverDir string, number int, mayDelete func(slot int) bool, list
 	if err != nil {
 		err = fmt.Errorf("nvidia: merge: %w", err)
 	}
-	return r, slots, err
+	return r, err
 }
 
 // eachFolder calls visit for the folders of slots below a cache directory's driver folder,
@@ -139,7 +136,7 @@ type piece struct {
 
 func (m *folderMerge) run() error {
 	if m.number > 0 && m.hasDropped(m.number) {
-		if err := removeSlot(m.root, m.folder, m.number); err != nil {
+		if err := m.moveAway(); err != nil {
 			return err
 		}
 	}
@@ -195,6 +192,15 @@ func (m *folderMerge) run() error {
 		m.planCopy(n, s)
 	}
 	return m.write(kept)
+}
+
+// moveAway gives the slot another number of its process: it is read as others are then.
+func (m *folderMerge) moveAway() error {
+	from, to := path.Join(m.folder, stem(m.number)), path.Join(m.folder, stem(m.number+1))
+	if err := m.root.Rename(from+".bin", to+".bin"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return m.root.Rename(from+".toc", to+".toc")
 }
 
 // isEmpty reports whether the .toc of the slot has nothing: a driver was killed before it

@@ -33,7 +33,7 @@ func init() {
 	case drop:
 		err = Drop(driver, droppedNames())
 	case beside:
-		_, _, err = MergeInto(driver, 0, func(int) bool { return false }, nil)
+		_, err = MergeInto(driver, 0, func(int) bool { return false }, nil)
 	default:
 		_, err = Merge(driver)
 	}

@@ -18,7 +18,7 @@ func TestMergeInto(t *testing.T) {
 	f["."+stem(SlotOf(4))+".bin"] = []byte("half of a copy")
 	f[stem(SlotOf(2))+".bin"] = append(f[stem(SlotOf(2))+".bin"], "a record that its process did not list"...)
 	driver := f.write(t)
-	r, _, err := MergeInto(driver, SlotOf(2), func(slot int) bool { return ProcessOf(slot) == 1 || ProcessOf(slot) > 2 }, nil)
+	r, err := MergeInto(driver, SlotOf(2), func(slot int) bool { return ProcessOf(slot) == 1 || ProcessOf(slot) > 2 }, nil)
 	if want := (Report{Slots: 2, Records: 6, Bytes: 6*recordBytes + 2*(5+18+17)}); err != nil || !reflect.DeepEqual(r, want) {
 		t.Errorf("got %+v, %v", r, err)
 	}
@@ -29,6 +29,23 @@ func TestMergeInto(t *testing.T) {
 	if list, _ := Records(driver); len(list) != 12 {
 		t.Errorf("%d records, each of them once", len(list))
 	}
+}
+
+// What a process made that ended stays without what is to be deleted, also where its slot is the next one's.
+func TestMergeIntoASlotWithDroppedRecords(t *testing.T) {
+	f, want := files{}, files{}
+	f.slot(0, 7, programs(10, 20)...)
+	f.slot(SlotOf(1), 7, programs(10, 20, 30)...)
+	driver := f.write(t)
+	own := func(slot int) bool { return ProcessOf(slot) == 1 }
+	for range 2 {
+		if _, err := MergeInto(driver, SlotOf(1), own, names(programs(10)...)); err != nil {
+			t.Error(err)
+		}
+	}
+	want.slot(0, 7, programs(10, 20)...)
+	want.slot(SlotOf(1), 7, programs(20, 30)...)
+	wantFiles(t, readFiles(t, driver), want)
 }
 
 // A slot whose last record is not listed is mended also where it is the only one.

@@ -212,7 +212,8 @@ func (i *installer) nvidia(m *Manifest) error {
 	return err
 }
 
-// addSlots adds slots, and notes which had something that is missing. Nobody rewrites slots meanwhile.
+// addSlots adds slots, and notes which had something that is missing. It waits for one that rewrites slots, at
+// most two seconds.
 func (i *installer) addSlots(slots map[string]bool) (err error) {
 	if lock, err := drivercache.Share(i.dir.DriverDir()); err == nil {
 		defer lock.Release() // it only closes a file

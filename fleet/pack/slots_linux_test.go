@@ -43,8 +43,10 @@ func opened(t *testing.T, file string) (n int) {
 	t.Helper()
 	open, err := filepath.Glob("/proc/self/fd/*")
 	must(t, err)
+	lock, err := os.Stat(file)
+	must(t, err)
 	for _, fd := range open {
-		if to, _ := os.Readlink(fd); to == file {
+		if to, err := os.Stat(fd); err == nil && os.SameFile(to, lock) {
 			n++
 		}
 	}
