@@ -416,6 +416,44 @@ void main() { x = `+long+`1 - 2.0 * `+long+`2 + float(b[0].list[0].x + b[1].list
 	}
 }
 
+// TestDeclaredSizes: what a block declares ends where its last variable does, without what drivers round up.
+func TestDeclaredSizes(t *testing.T) {
+	c := gltest.Open(t)
+	blocks := []struct {
+		layout, block, use string
+		declared           int32 // 0 = no more than the driver says
+	}{
+		{"std430", "float x[3];", "x[2]", 12},
+		{"std430", "vec3 x;", "x.z", 12},
+		{"std430", "mat3 x;", "x[2][2]", 44},
+		{"std430", "mat3 x[2];", "x[1][2][2]", 92},
+		{"std430", "mat3 x[];", "x[0][2][2]", 44},
+		{"std430", "uint a; mat2x3 x;", "x[1][2]", 44},
+		{"std430", "layout(row_major) mat3x2 x;", "x[2][1]", 28},
+		{"std430", "layout(row_major) mat2x3 x[2];", "x[1][1][2]", 48},
+		{"std140", "mat2 x;", "x[1][1]", 24},
+		{"std140", "mat4x2 x;", "x[3][1]", 56},
+		{"std430", "dmat2 x;", "x[1][1]", 32},
+		{"std430", "Matrix x[2];", "x[1].m[2][2]", 92},
+		{"std430", "Matrix x[];", "x[0].m[2][2]", 44},
+		{"std430", "One x[2];", "x[1].m[0]", 8},
+		{"std430", "S3 x[3]; S4 y[2]; uint z[];", "y[1].m1.w", 0}, // that of Mesa is too large
+	}
+	var sources []*shader.Source
+	for _, b := range blocks {
+		text := "layout(local_size_x = 1) in;\nstruct Matrix { mat3 m; };\nstruct One { float m[1]; };\n" +
+			"struct S3 { vec4 m0; dvec2 m1[1]; float m2; };\nstruct S4 { uint m0; ivec4 m1; };\n" +
+			"layout(" + b.layout + ", binding = 0) buffer Block { " + b.block + " };\nvoid main() { " + b.use + " += 1; }\n"
+		sources = append(sources, shader.MustSource("declared", text, nil))
+	}
+	for i, p := range compile(t, c, sources...) {
+		b := blocks[i]
+		if r := p.Interface.Resources[0]; r.Declared > r.Bytes || b.declared > 0 && r.Declared != b.declared {
+			t.Errorf("%s { %s }: %d bytes, not %d; the driver says %d", b.layout, b.block, r.Declared, b.declared, r.Bytes)
+		}
+	}
+}
+
 // A program whose list of variables is longer than what is read of it has no interface in part: what is
 // not listed, such as its images, would not be checked.
 func TestInterfaceOfTooManyVariables(t *testing.T) {

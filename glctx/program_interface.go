@@ -107,6 +107,7 @@ func resourceName(program, of, index uint32) string {
 
 var variableProperties = [...]uint32{
 	gl45.TYPE, gl45.BLOCK_INDEX, gl45.OFFSET, gl45.ARRAY_SIZE, gl45.ARRAY_STRIDE, gl45.TOP_LEVEL_ARRAY_STRIDE, gl45.TOP_LEVEL_ARRAY_SIZE,
+	gl45.MATRIX_STRIDE, gl45.IS_ROW_MAJOR,
 }
 
 // variable returns the variableProperties of a variable in a storage block.
@@ -141,9 +142,12 @@ func (gl *GL) measureBlocks(p *shader.Program) {
 // measure adds a variable, of which arrays have at least one element, to its block.
 func measure(block *shader.Resource, v [len(variableProperties)]int32) {
 	offset, length, stride, topStride, topLength := v[2], v[3], v[4], v[5], v[6]
-	end := offset + max(length-1, 0)*stride + int32(shader.Type(v[0]).Bytes())
-	if topStride != stride { // drivers differ in the top of an array that is the innermost too
+	end := offset + max(length-1, 0)*stride + int32(shader.Type(v[0]).Span(int(v[7]), v[8] != 0))
+	if topStride != stride || topLength != length { // drivers differ in the top of an array that is the innermost too
 		end += max(topLength-1, 0) * topStride
+	}
+	if shader.Type(v[0]).Bytes() == 0 || end > block.Bytes { // of an extension; Mesa may list the offset of a last element
+		end = block.Bytes
 	}
 	block.Declared = max(block.Declared, end)
 	if length == 0 {
