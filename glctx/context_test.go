@@ -419,10 +419,11 @@ void main() { x = `+long+`1 - 2.0 * `+long+`2 + float(b[0].list[0].x + b[1].list
 // TestDeclaredSizes: what a block declares ends where its last variable does, without what drivers round up.
 func TestDeclaredSizes(t *testing.T) {
 	c := gltest.Open(t)
-	blocks := []struct {
+	type block struct {
 		layout, block, use string
 		declared           int32 // 0 = no more than the driver says
-	}{
+	}
+	blocks := []block{
 		{"std430", "float x[3];", "x[2]", 12},
 		{"std430", "vec3 x;", "x.z", 12},
 		{"std430", "mat3 x;", "x[2][2]", 44},
@@ -439,9 +440,13 @@ func TestDeclaredSizes(t *testing.T) {
 		{"std430", "One x[2];", "x[1].m[0]", 8},
 		{"std430", "S3 x[3]; S4 y[2]; uint z[];", "y[1].m1.w", 0}, // that of Mesa is too large
 	}
+	if c.Info().Has("GL_ARB_gpu_shader_int64") {
+		blocks = append(blocks, block{"std430", "uint a; uint64_t x[3];", "x[2]", 32}, block{"std430", "i64vec3 x;", "x.z", 24},
+			block{"std430", "uint64_t y; u64vec2 x[];", "x[0].y", 32})
+	}
 	var sources []*shader.Source
 	for _, b := range blocks {
-		text := "layout(local_size_x = 1) in;\nstruct Matrix { mat3 m; };\nstruct One { float m[1]; };\n" +
+		text := "#extension GL_ARB_gpu_shader_int64 : enable\nlayout(local_size_x = 1) in;\nstruct Matrix { mat3 m; };\nstruct One { float m[1]; };\n" +
 			"struct S3 { vec4 m0; dvec2 m1[1]; float m2; };\nstruct S4 { uint m0; ivec4 m1; };\n" +
 			"layout(" + b.layout + ", binding = 0) buffer Block { " + b.block + " };\nvoid main() { " + b.use + " += 1; }\n"
 		sources = append(sources, shader.MustSource("declared", text, nil))

@@ -142,17 +142,34 @@ func (gl *GL) measureBlocks(p *shader.Program) {
 // measure adds a variable, of which arrays have at least one element, to its block.
 func measure(block *shader.Resource, v [len(variableProperties)]int32) {
 	offset, length, stride, topStride, topLength := v[2], v[3], v[4], v[5], v[6]
-	end := offset + max(length-1, 0)*stride + int32(shader.Type(v[0]).Span(int(v[7]), v[8] != 0))
+	end := offset + max(length-1, 0)*stride + span(v[0], v[7], v[8] != 0)
 	if topStride != stride || topLength != length { // drivers differ in the top of an array that is the innermost too
 		end += max(topLength-1, 0) * topStride
 	}
-	if shader.Type(v[0]).Bytes() == 0 || end > block.Bytes { // of an extension; Mesa may list the offset of a last element
-		end = block.Bytes
-	}
-	block.Declared = max(block.Declared, end)
+	block.Declared = max(block.Declared, min(end, block.Bytes)) // Mesa lists the offset of a last element for some
 	if length == 0 {
 		block.Stride, block.Offset = stride, offset
 	}
+}
+
+// int64Bytes are the sizes of the types that GL_ARB_gpu_shader_int64 adds.
+var int64Bytes = map[int32]int32{
+	gl45.INT64_ARB: 8, gl45.INT64_VEC2_ARB: 16, gl45.INT64_VEC3_ARB: 24, gl45.INT64_VEC4_ARB: 32,
+	gl45.UNSIGNED_INT64_ARB: 8, gl45.UNSIGNED_INT64_VEC2_ARB: 16, gl45.UNSIGNED_INT64_VEC3_ARB: 24, gl45.UNSIGNED_INT64_VEC4_ARB: 32,
+}
+
+// span returns the bytes from the start to the end of a value in a block, where the columns of a matrix,
+// or its rows, are stride bytes apart.
+func span(of, stride int32, rowMajor bool) int32 {
+	t := shader.Type(of)
+	vectors, rows := t.Shape()
+	if rowMajor {
+		vectors = rows
+	}
+	if vectors == 0 {
+		return int64Bytes[of]
+	}
+	return int32(vectors-1)*stride + int32(t.Bytes()/vectors)
 }
 
 // assignUnits reads the units of a program's images and samplers, as layout(binding = N)

@@ -73,17 +73,6 @@ func (t Type) Bytes() int {
 	return 4 * t.Components()
 }
 
-// Span returns the bytes from the start to the end of a value in a block, where the columns of a matrix, or its
-// rows, are stride bytes apart.
-func (t Type) Span(stride int, rowMajor bool) int {
-	vectors := int(t.info().columns)
-	if rowMajor {
-		vectors = int(t.info().rows)
-	}
-	vectors = max(vectors, 1) // of a type that is not known
-	return (vectors-1)*stride + t.Bytes()/vectors
-}
-
 // Opaque returns what a type without a value of its own is: "image", "sampler" or "atomic_uint",
 // and "" for others.
 func (t Type) Opaque() string { return t.info().opaque }
