@@ -25,14 +25,17 @@ func parseDropList(lines []string) dropList {
 
 // drops reports whether a record of slot n is to be deleted.
 func (m *folderMerge) drops(n int, id RecordID) bool {
+	if len(m.drop) == 0 {
+		return false
+	}
 	at := m.drop[id.Name()]
-	return at > m.drop[m.path(n)] && at > m.drop[stem(SlotOf(ProcessOf(n)))]
+	return at > 0 && at > m.drop[m.path(n)] && at > m.drop[stem(SlotOf(ProcessOf(n)))]
 }
 
 // hasDropped reports whether a slot lists records that are to be deleted.
 func (m *folderMerge) hasDropped(n int) bool {
 	toc, err := ReadToc(m.root, path.Join(m.folder, stem(n)))
-	if err != nil || len(m.drop) == 0 {
+	if err != nil {
 		return false
 	}
 	ids, err := RecordIDs(toc)

@@ -135,7 +135,7 @@ type piece struct {
 }
 
 func (m *folderMerge) run() error {
-	if m.number > 0 && m.hasDropped(m.number) {
+	if m.number > 0 && len(m.drop) > 0 && m.hasDropped(m.number) {
 		if err := m.moveAway(); err != nil {
 			return err
 		}
