@@ -57,7 +57,7 @@ func during[T any](ctx context.Context, do func() (T, error)) (T, error) {
 	p.begin()
 	value, err := do()
 	p.stop()
-	p.add(answerTime, 1, 0)
+	Answered(ctx)
 	return value, p.meaning(err)
 }
 
@@ -112,7 +112,7 @@ func (p *patience) transferred(n int) {
 func (p *patience) expire() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.end(fmt.Errorf("%w: too slow: it was waited for %v, for %d objects and %d bytes of them (hint: is it the right URL?)", ErrUnreachable, p.limit, p.answers, p.bytes))
+	p.end(fmt.Errorf("%w: too slow: it was waited for %v, for %d answers and %d bytes of objects (hint: is it the right URL?)", ErrUnreachable, p.limit, p.answers, p.bytes))
 }
 
 // meaning returns the error of a call that the end of the patience ended.
