@@ -187,12 +187,9 @@ func (p *pruning) sweepImport(d *Dir) {
 			p.report.Leftovers++
 		}
 	}
-	_ = filepath.WalkDir(below, func(path string, e fs.DirEntry, err error) error {
-		if err == nil && !e.IsDir() {
-			p.deleteLeftover(path)
-		}
-		return nil
-	})
+	for path := range osfile.Files(below) {
+		p.deleteLeftover(path)
+	}
 	if !p.DryRun {
 		_ = os.RemoveAll(below)
 		_ = os.Remove(dir) // stays while something is in it

@@ -332,19 +332,14 @@ var (
 // sweepRemotes deletes what package fleet keeps of packs whose transfer ended early long ago, and what
 // processes left that ended while they wrote: the pull of another URL or driver does not.
 func (p *pruning) sweepRemotes(d *Dir) {
-	root, err := os.OpenRoot(d.path) // no link leads out of it
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	_ = fs.WalkDir(root.FS(), "remote", func(name string, e fs.DirEntry, err error) error { // opens folders alone
+	for file, info := range osfile.Files(filepath.Join(d.path, "remote")) {
 		for form, age := range remoteForms {
-			if known, _ := path.Match(form, name); err == nil && known && (p.all || p.Now.Sub(fileTime(e)) >= age) {
-				p.deleteIfThere(filepath.Join(d.path, name))
+			name, _ := filepath.Rel(d.path, file)
+			if known, _ := path.Match(form, filepath.ToSlash(name)); known && (p.all || p.Now.Sub(info.ModTime()) >= age) {
+				p.deleteLeftover(file)
 			}
 		}
-		return nil
-	})
+	}
 }
 
 // deleteRejected deletes a rejected file and its note, which count as one.

@@ -1,7 +1,6 @@
 package drivercache
 
 import (
-	"io/fs"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -71,10 +70,10 @@ func keptSlots(dir string, skipped bool) map[string]bool {
 // files returns the items that are files, without those of slots: see keptSlots.
 func files(dir string, slots map[string]bool) []Item {
 	items := map[string]Item{}
-	walk(dir, func(path string, info fs.FileInfo) {
+	for path, info := range osfile.Files(dir) {
 		stem := strings.TrimSuffix(path, filepath.Ext(path))
 		if mesa.InUse(filepath.Base(path)) || slots[stem] {
-			return
+			continue
 		}
 		it := items[stem]
 		it.Paths = append(it.Paths, path)
@@ -86,20 +85,6 @@ func files(dir string, slots map[string]bool) []Item {
 			it.Entry = mesa.Entry(filepath.ToSlash(below))
 		}
 		items[stem] = it
-	})
+	}
 	return slices.Collect(maps.Values(items))
-}
-
-// walk visits the regular files below dir. It does not follow links, and skips files
-// that are deleted meanwhile or cannot be read.
-func walk(dir string, visit func(path string, info fs.FileInfo)) {
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return nil
-		}
-		if info, err := e.Info(); err == nil {
-			visit(path, info)
-		}
-		return nil
-	})
 }

@@ -172,10 +172,10 @@ func exists(path string) bool {
 // removeLeftovers deletes what a process left that was killed while it copied: the staged
 // files, and a .bin in place whose .toc is missing.
 func (f *filling) removeLeftovers() error {
-	walk(f.staging, func(file string, staged fs.FileInfo) {
+	for file, staged := range osfile.Files(f.staging) {
 		below, err := filepath.Rel(f.staging, file)
 		if err != nil || !strings.HasSuffix(file, ".bin") {
-			return
+			continue
 		}
 		folder := filepath.Join(f.dir, filepath.Dir(below))
 		for _, e := range osfile.List(folder) {
@@ -185,6 +185,6 @@ func (f *filling) removeLeftovers() error {
 				_ = os.Remove(placed)
 			}
 		}
-	})
+	}
 	return os.RemoveAll(f.staging)
 }

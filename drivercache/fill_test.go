@@ -19,6 +19,7 @@ import (
 
 	"github.com/shadercache/shadercache/drivercache/mesa"
 	"github.com/shadercache/shadercache/drivercache/nvidia"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // writeFile writes a file and its folders.
@@ -63,14 +64,14 @@ func manageNew(t testing.TB) string {
 func content(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
-	walk(dir, func(path string, _ os.FileInfo) {
+	for path := range osfile.Files(dir) {
 		data, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		below, _ := filepath.Rel(dir, path)
 		files[below] = string(data)
-	})
+	}
 	return files
 }
 
@@ -427,12 +428,12 @@ func TestFillIsKilled(t *testing.T) {
 // whole.
 func entryFiles(t *testing.T, dir, content string) (paths []string) {
 	t.Helper()
-	walk(filepath.Join(dir, mesa.Folder, mesa.ItemsFolder), func(path string, info os.FileInfo) {
+	for path, info := range osfile.Files(filepath.Join(dir, mesa.Folder, mesa.ItemsFolder)) {
 		if info.Size() != int64(len(content)) {
 			t.Errorf("%s has %d bytes", path, info.Size())
 		}
 		paths = append(paths, path)
-	})
+	}
 	return paths
 }
 

@@ -2,11 +2,11 @@ package drivercache
 
 import (
 	"encoding/binary"
-	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/shadercache/shadercache/drivercache/mesa"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // Recount sets the bytes that Mesa's index has for its files to what is there. Mesa adds what it
@@ -20,11 +20,11 @@ func Recount(dir string) {
 	if info, err := os.Lstat(index); err != nil || !info.Mode().IsRegular() || info.Size() < 8 {
 		return // nothing counts
 	}
-	walk(folder, func(path string, info fs.FileInfo) {
+	for path, info := range osfile.Files(folder) {
 		if mesa.IsEntryFile(filepath.Base(path)) {
 			bytes += uint64(info.Size()+4095) &^ 4095 // what most volumes take for it
 		}
-	})
+	}
 	if f, err := os.OpenFile(index, os.O_WRONLY, 0); err == nil {
 		_, _ = f.WriteAt(binary.NativeEndian.AppendUint64(nil, bytes), 0)
 		f.Close()

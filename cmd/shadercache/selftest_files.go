@@ -2,10 +2,10 @@ package main
 
 import (
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
 	"github.com/shadercache/shadercache/drivercache/mesa"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // driverFiles returns the files below dir that hold machine code, each with what tells whether
@@ -13,18 +13,15 @@ import (
 // again; files of many are written when they are read, too, so that their size counts.
 func driverFiles(dir string) map[string]string {
 	files := map[string]string{}
-	_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() || mesa.InUse(e.Name()) {
-			return nil
+	for path, info := range osfile.Files(dir) {
+		if mesa.InUse(filepath.Base(path)) {
+			continue
 		}
-		if info, err := e.Info(); err == nil {
-			files[path] = fmt.Sprint(info.Size())
-			if filepath.Ext(path) == "" {
-				files[path] += fmt.Sprint(" of ", info.ModTime())
-			}
+		files[path] = fmt.Sprint(info.Size())
+		if filepath.Ext(path) == "" {
+			files[path] += fmt.Sprint(" of ", info.ModTime())
 		}
-		return nil
-	})
+	}
 	return files
 }
 

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -202,7 +200,9 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 	begin := beginOf(dir, since)
 	r.Starts, r.Exec = newStartsLine(dir, begin), newExecLine(dir.Runs(begin))
 	r.DriverCacheBytes = dir.DriverBytes()
-	r.BenchBytes = bytesBelow(bench.Dir(path))
+	for _, info := range osfile.Files(bench.Dir(path)) {
+		r.BenchBytes += osfile.DiskBytes(info)
+	}
 	return r, o.ForStores(dir, func(folder string, store *binary.Store) error {
 		for i := range r.Fingerprints {
 			if r.Fingerprints[i].Digest == store.Fingerprint().Digest() {
@@ -218,20 +218,6 @@ func (o *options) readStats(mark bool, since time.Duration) (*statsResult, error
 		}
 		return nil
 	})
-}
-
-// bytesBelow returns the size of the files below a folder, without following links. What
-// cannot be read is left out.
-func bytesBelow(folder string) (bytes int64) {
-	_ = filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() {
-			if info, err := e.Info(); err == nil {
-				bytes += osfile.DiskBytes(info)
-			}
-		}
-		return nil
-	})
-	return bytes
 }
 
 // currentDevices returns the GPUs of --device that a context can be opened on, else the one

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/shadercache/shadercache/cmd/cli"
 	"github.com/shadercache/shadercache/drivercache/mesa"
 	"github.com/shadercache/shadercache/fleet/pack"
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 const verifyUsage = `Read every program, tuning and source on disk and check each byte.
@@ -103,15 +103,14 @@ func (r *verifyResult) deletable(path, reason string) {
 
 // verifyMesa counts entries of Mesa's cache that are lost, and deletes them for a repair.
 func verifyMesa(dir *binary.Dir, r *verifyResult) {
-	_ = filepath.WalkDir(filepath.Join(dir.DriverDir(), mesa.Folder, mesa.ItemsFolder), func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() || !mesa.IsEntryFile(e.Name()) {
-			return nil
+	for path := range osfile.Files(filepath.Join(dir.DriverDir(), mesa.Folder, mesa.ItemsFolder)) {
+		if !mesa.IsEntryFile(filepath.Base(path)) {
+			continue
 		}
 		if data, err := os.ReadFile(path); err == nil && mesa.IsLost(data) {
 			r.deletable(path, "it has none of its bytes: Mesa compiles what it was made of at each start")
 		}
-		return nil
-	})
+	}
 }
 
 // Verdict returns an error where something is damaged or in quarantine.

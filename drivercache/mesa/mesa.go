@@ -5,10 +5,11 @@ package mesa
 import (
 	"bytes"
 	"encoding/binary"
-	"io/fs"
 	"path"
 	"path/filepath"
 	"regexp"
+
+	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // Folder is the folder of Mesa's cache below the driver's folder of a cache directory.
@@ -40,12 +41,11 @@ func IsEntryFile(name string) bool { return entryFile.MatchString(name) }
 // CountEntries returns the number of files with an entry below a folder, which may have
 // more than one cache of Mesa's.
 func CountEntries(folder string) (n int) {
-	_ = filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
-		if err == nil && e.Type().IsRegular() && IsEntryFile(e.Name()) {
+	for path := range osfile.Files(folder) {
+		if IsEntryFile(filepath.Base(path)) {
 			n++
 		}
-		return nil
-	})
+	}
 	return n
 }
 

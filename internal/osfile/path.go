@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,22 @@ func List(dir string) []fs.DirEntry {
 	}
 	list, _ := os.ReadDir(dir)
 	return list
+}
+
+// Files visits the regular files below a directory, in the order of their paths. It does not follow
+// links, and skips what is deleted meanwhile or cannot be read.
+func Files(dir string) iter.Seq2[string, fs.FileInfo] {
+	return func(yield func(path string, info fs.FileInfo) bool) {
+		_ = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return nil
+			}
+			if info, err := e.Info(); err == nil && !yield(path, info) {
+				return fs.SkipAll
+			}
+			return nil
+		})
+	}
 }
 
 // IsLink reports whether path is a symbolic link.
