@@ -1,6 +1,8 @@
 package binary
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,7 +43,8 @@ func (d *Dir) DeletePrograms(keys []shader.Key, o PruneOptions) (PruneReport, er
 // Clear deletes everything that this package and the driver made in the directory but its
 // settings: programs of every driver, machine code, sources, tunings and statistics.
 // Files of others stay. Of the options it uses DryRun and Deleted. A process that uses
-// the directory goes on, and stores what it compiles from now on.
+// the directory goes on, and stores what it compiles from now on. Where a folder cannot be
+// read, it deletes the rest and returns that error.
 func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
 	p, stores, err := d.startDeleting(PruneOptions{DryRun: o.DryRun, Deleted: o.Deleted})
 	if err != nil {
@@ -65,7 +68,27 @@ func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
 	if !p.DryRun {
 		d.removeEmptyShards()
 	}
+	p.errs = append(p.errs, d.unread())
 	return p.report, p.err()
+}
+
+// unread returns an error where a folder cannot be read, another user's for example: what
+// it holds was taken for nothing, and stays.
+func (d *Dir) unread() error {
+	stores, err := d.folders()
+	folders := []string{d.DriverDir(), filepath.Join(d.path, sourcesName), filepath.Join(d.path, "remote")}
+	for _, s := range stores {
+		folders = append(folders, s.path)
+	}
+	for _, folder := range folders {
+		err = errors.Join(err, filepath.WalkDir(folder, func(_ string, _ fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			return err
+		}))
+	}
+	return err
 }
 
 func (d *Dir) startDeleting(o PruneOptions) (*pruning, []*Store, error) {
