@@ -97,16 +97,18 @@ func TestAListingEnds(t *testing.T) {
 	for n := range 40 {
 		fmt.Fprintf(&index, `,{"name":"%d","type":"directory"}`, n)
 	}
-	requests := 0
-	b := backendOf(t, func(r *http.Request) (*http.Response, error) {
-		if requests++; requests > 2*maxIndexFolders {
-			t.Fatalf("%d requests for a listing", requests)
+	for padding, most := range map[int]int{0: 2 * maxIndexFolders, maxIndexBytes / 2: 2*maxListingBytes/maxIndexBytes + 1} {
+		text, requests := "["+strings.Repeat(" ", padding)+index.String()[1:]+"]", 0
+		b := backendOf(t, func(r *http.Request) (*http.Response, error) {
+			if requests++; requests > most {
+				t.Fatalf("%d requests for a listing", requests)
+			}
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+		})
+		if _, err := b.List(t.Context(), "v1/"); !errors.Is(err, fleet.ErrProtocol) {
+			t.Errorf("%v, not ErrProtocol", err)
 		}
-		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
-			Body: io.NopCloser(strings.NewReader("[" + index.String()[1:] + "]")), Request: r}, nil
-	})
-	if _, err := b.List(t.Context(), "v1/"); !errors.Is(err, fleet.ErrProtocol) {
-		t.Errorf("%v, not ErrProtocol", err)
 	}
 }
 

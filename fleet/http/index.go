@@ -23,6 +23,7 @@ const (
 	maxIndexDepth   = 4
 	maxIndexNames   = 100_000
 	maxIndexFolders = 4000
+	maxListingBytes = 64 << 20 // of all folders
 )
 
 // indexEntry is an entry of nginx's autoindex_format json.
@@ -47,11 +48,12 @@ type listing struct {
 	*backend
 	found   []fleet.Info
 	folders int // that were read
+	bytes   int
 }
 
 func (l *listing) walk(ctx context.Context, folder string, depth int) error {
-	if l.folders++; l.folders > maxIndexFolders {
-		return l.refuse(folder, "an index of more than %d folders", maxIndexFolders)
+	if l.folders++; l.folders > maxIndexFolders || l.bytes > maxListingBytes {
+		return l.refuse(folder, "an index of more than %d folders, or %d bytes", maxIndexFolders, maxListingBytes)
 	}
 	entries, err := l.index(ctx, folder)
 	if errors.Is(err, fleet.ErrNotFound) && depth < maxIndexDepth { // deleted meanwhile, or once the server's fault
@@ -88,23 +90,24 @@ func (l *listing) refuse(folder, format string, args ...any) error {
 }
 
 // index reads the index of one folder.
-func (b *backend) index(ctx context.Context, folder string) ([]indexEntry, error) {
-	response, err := b.send(ctx, http.MethodGet, folder, nil, nil)
+func (l *listing) index(ctx context.Context, folder string) ([]indexEntry, error) {
+	response, err := l.send(ctx, http.MethodGet, folder, nil, nil)
 	if err != nil {
 		return nil, err
 	}
 	defer response.Body.Close()
 	fleet.Answered(ctx)
 	if err := checkIndex(response); err != nil {
-		return nil, b.failed(http.MethodGet, folder, err)
+		return nil, l.failed(http.MethodGet, folder, err)
 	}
 	var entries []indexEntry
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxIndexBytes)) // a longer one is cut, and no JSON
+	l.bytes += len(data)
 	if err != nil {
-		return nil, b.failed(http.MethodGet, folder, web.Unreachable(err))
+		return nil, l.failed(http.MethodGet, folder, web.Unreachable(err))
 	}
 	if json.Unmarshal(data, &entries) != nil {
-		return nil, b.failed(http.MethodGet, folder, errNoIndex)
+		return nil, l.failed(http.MethodGet, folder, errNoIndex)
 	}
 	return entries, nil
 }
