@@ -72,7 +72,13 @@ func dropListed(dir string, entries ...string) error {
 	if len(entries) == 0 && !hasDropList(dir) {
 		return nil
 	}
-	return changeDropList(dir, func(listed []string) ([]string, error) { return nil, nvidia.Drop(dir, append(listed, entries...)) })
+	return changeDropList(dir, func(listed []string) ([]string, error) {
+		lines := append(listed, entries...)
+		return nil, nvidia.Drop(dir, lines, func(slot string) error {
+			lines = append(lines, slot)
+			return writeLines(filepath.Clean(dir)+nvidia.DropExt, lines)
+		})
+	})
 }
 
 func hasDropList(dir string) bool { return exists(filepath.Clean(dir) + nvidia.DropExt) }

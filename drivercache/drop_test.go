@@ -152,6 +152,38 @@ func TestKeepWhatIsAddedAfterADrop(t *testing.T) {
 	}
 }
 
+// A drop that fails in one folder of two is done again, and what it kept in the other stays.
+func TestDropThatFailsInOneFolder(t *testing.T) {
+	dir := slotWith(t, 1)
+	lock := share(t, dir)
+	if err := Drop(dir, []string{Items(dir)[0].Entry}); !errors.Is(err, ErrInUse) {
+		t.Errorf("while in use: %v", err)
+	}
+	copySlot(t, dir, "shadercache1")
+	above := path.Join(nvidia.Folder, "GLCache", strings.Repeat("0", 32))
+	folders := []string{path.Join(above, strings.Repeat("0", 16)), path.Join(above, strings.Repeat("1", 16))}
+	if err := os.CopyFS(filepath.Join(dir, folders[1]), os.DirFS(filepath.Join(dir, folders[0]))); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders { // as of a pull after the drop
+		if err := keep(dir, listed(t, dir), path.Join(folder, "shadercache1")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release(t, lock)
+	inTheWay := filepath.Join(dir, folders[1], ".shadercache2.toc")
+	writeFile(t, filepath.Join(inTheWay, "file"), "")
+	if _, err := Merge(dir); err == nil || len(nvidia.SlotFiles(dir)) != 6 {
+		t.Errorf("with a file in the way: %v, %q", err, nvidia.SlotFiles(dir))
+	}
+	if err := os.RemoveAll(inTheWay); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Merge(dir); err != nil || len(Items(dir)) != 2 || len(nvidia.SlotFiles(dir)) != 4 {
+		t.Errorf("afterwards: %v, %+v, %q", err, Items(dir), nvidia.SlotFiles(dir))
+	}
+}
+
 // What is dropped while a slot is made is deleted from it, too.
 func TestDropWhileASlotIsMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "driver")

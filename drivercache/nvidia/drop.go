@@ -52,10 +52,13 @@ func (m *folderMerge) path(n int) string { return path.Join(Folder, m.folder, st
 // The records that stay are written to a slot with a number that none has, and the others are deleted
 // afterwards: whenever Drop is killed, every record that it keeps is in a slot that drivers can read. The
 // next merge moves it to slot 0.
-func Drop(driverDir string, lines []string) error {
+//
+// Before such a slot is there, Drop calls spare with its path: where Drop is killed, or fails in another
+// folder, the list that is dropped again has to have that line at its end.
+func Drop(driverDir string, lines []string, spare func(slot string) error) error {
 	list := parseDropList(lines)
 	err := eachFolder(driverDir, func(root *os.Root, folder string) error {
-		m := folderMerge{root: root, folder: folder, report: &Report{}, drop: list, mayDelete: func(int) bool { return true }}
+		m := folderMerge{root: root, folder: folder, report: &Report{}, drop: list, spare: spare, mayDelete: func(int) bool { return true }}
 		numbers, _, err := listSlots(root, folder)
 		if err != nil || !slices.ContainsFunc(numbers, m.hasDropped) {
 			return err

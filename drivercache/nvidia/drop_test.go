@@ -35,7 +35,7 @@ func TestDrop(t *testing.T) {
 	driver := f.write(t)
 	before := readFiles(t, driver)
 	gone := names(programs(20, 40, 60)...)
-	must(t, Drop(driver, gone))
+	must(t, Drop(driver, gone, nil))
 	kept := slices.Sorted(slices.Values(names(programs(10, 30, 50)...)))
 	if got := recordNames(Records(driver)); !slices.Equal(got, kept) {
 		t.Errorf("after Drop %q\nwant %q", got, kept)
@@ -57,11 +57,11 @@ func TestDrop(t *testing.T) {
 			t.Errorf("%s was changed", name)
 		}
 	}
-	must(t, Drop(driver, kept))
+	must(t, Drop(driver, kept, nil))
 	if got, _ := Records(driver); len(got) != 0 {
 		t.Errorf("left %v", got)
 	}
-	must(t, Drop(driver+"/missing", nil))
+	must(t, Drop(driver+"/missing", nil, nil))
 }
 
 // Watch sees what drivers append to slots, old and new, and not what was there before.

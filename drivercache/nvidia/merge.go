@@ -122,6 +122,8 @@ type folderMerge struct {
 	torn      bool                // see isTorn
 	drop      dropList            // records that are left out
 
+	spare func(slot string) error // of Drop
+
 	merged   slot                  // that slot afterwards
 	known    map[RecordID]struct{} // nil until the first valid slot
 	pieces   []piece               // records to append to that slot, in order
@@ -342,6 +344,9 @@ func (m *folderMerge) replace(kept int64) error {
 	})
 	if err == nil {
 		err = m.writeTemp(".bin", func(w io.Writer) error { return m.copyRecords(w, kept) })
+	}
+	if err == nil && m.spare != nil {
+		err = m.spare(m.path(m.number))
 	}
 	if err == nil {
 		err = m.root.Rename(m.tempName(".bin"), name+".bin")

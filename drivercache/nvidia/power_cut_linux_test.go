@@ -31,7 +31,7 @@ func init() {
 	var err error
 	switch os.Getenv(howVariable) {
 	case drop:
-		err = Drop(driver, droppedNames())
+		err = Drop(driver, droppedNames(), nil)
 	case beside:
 		_, err = MergeInto(driver, 0, func(int) bool { return false }, nil)
 	default:
