@@ -89,7 +89,7 @@ func fillOnce(from, dir, folder, id string) (r FillReport, err error) {
 	if free, ok := osfile.FreeBytes(dir); ok {
 		f.left = min(f.left, free/2)
 	}
-	if err := f.removeLeftovers(); err != nil {
+	if err := os.RemoveAll(f.staging); err != nil {
 		return r, err
 	}
 	copyFolder := f.mesa

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/shadercache/shadercache/drivercache/nvidia"
-	"github.com/shadercache/shadercache/internal/osfile"
 )
 
 // maxSlots limits the search for a free number.
@@ -93,8 +92,7 @@ func (f *filling) checkSlotFolders() error {
 	return nil
 }
 
-// addSlot stages a slot and adds it. The staged .bin stays beside it until both are in place, so
-// that removeLeftovers finds a lone one after a kill.
+// addSlot stages a slot and adds it.
 func (f *filling) addSlot(s nvidia.Snapshot) (added bool, err error) {
 	staged := filepath.Join(f.staging, filepath.FromSlash(s.Path))
 	err = errors.Join(os.MkdirAll(filepath.Dir(staged), 0o700),
@@ -107,7 +105,8 @@ func (f *filling) addSlot(s nvidia.Snapshot) (added bool, err error) {
 }
 
 // AddSlot moves the two files of a staged slot into a folder of dir, with the lowest free number, or
-// with that of a call that was killed. Its .toc comes last: drivers ignore a .bin without one. staged,
+// with that of a call that was killed. Its .toc comes last: drivers ignore a .bin without one, which
+// the next merge deletes. staged,
 // which has no extension, and folder are paths with slashes below the directory that dir is in. Where
 // the file system has links the staged files stay, and no file is replaced. The records are not
 // deleted by a [Drop] that came before. It adds none, and reports false, where all records are there.
@@ -118,18 +117,19 @@ func AddSlot(dir, staged, folder string) (added bool, err error) {
 	}
 	defer root.Close()
 	bin, err := root.Lstat(staged + ".bin")
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil // the killed call renamed it, on a file system without links
-	}
 	toc, tocErr := nvidia.ReadToc(root, staged)
+	if err = errors.Join(err, tocErr); errors.Is(err, fs.ErrNotExist) {
+		return true, nil // the killed call renamed it, on a file system without links, or had added and deleted it
+	}
 	listed, listErr := readDropList(dir)
-	if err = errors.Join(err, tocErr, listErr); err != nil {
+	if err = errors.Join(err, listErr); err != nil {
 		return false, err
 	}
 	below := strings.TrimPrefix(folder, filepath.Base(dir)+"/")
 	if err = root.MkdirAll(folder, 0o700); err != nil {
 		return false, err
 	}
+	others, _ := fs.Glob(root.FS(), path.Join(folder, nvidia.App+"*"))
 	for n := range maxSlots {
 		to := fmt.Sprintf("%s/%s%d", folder, nvidia.App, n)
 		placed, binErr := root.Lstat(to + ".bin")
@@ -137,6 +137,9 @@ func AddSlot(dir, staged, folder string) (added bool, err error) {
 		if binErr != nil && tocErr != nil {
 			if hasAll(knownRecords(dir), below, toc) {
 				return false, nil
+			}
+			if n == 0 && len(others) > 0 {
+				continue // a process that starts may be about to write it, from the others
 			}
 			if err = linkOrRename(root, staged+".bin", to+".bin"); errors.Is(err, fs.ErrExist) {
 				continue // a driver that started just now took it
@@ -167,24 +170,4 @@ func linkOrRename(root *os.Root, from, to string) error {
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-// removeLeftovers deletes what a process left that was killed while it copied: the staged
-// files, and a .bin in place whose .toc is missing.
-func (f *filling) removeLeftovers() error {
-	for file, staged := range osfile.Files(f.staging) {
-		below, err := filepath.Rel(f.staging, file)
-		if err != nil || !strings.HasSuffix(file, ".bin") {
-			continue
-		}
-		folder := filepath.Join(f.dir, filepath.Dir(below))
-		for _, e := range osfile.List(folder) {
-			placed := filepath.Join(folder, e.Name())
-			info, err := os.Lstat(placed)
-			if err == nil && os.SameFile(info, staged) && !exists(strings.TrimSuffix(placed, ".bin")+".toc") {
-				_ = os.Remove(placed)
-			}
-		}
-	}
-	return os.RemoveAll(f.staging)
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -471,6 +472,27 @@ func TestFillOfASlotIsKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeSlotOf(t, dir, 0, 2)
+	}
+}
+
+// Slot 0 is not taken beside other slots: a process that starts may write it from those. Of a staged
+// slot whose files are being deleted nothing is missing.
+func TestAddSlot(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "driver")
+	writeSlotOf(t, dir, 1000, 1)
+	writeSlotOf(t, dir+fillingExt, 0, 2)
+	folder := path.Join(nvidia.Folder, slotsFolder)
+	for _, gone := range []string{"", ".toc", ".bin"} {
+		staged := path.Join("driver"+fillingExt, folder, nvidia.App+"0")
+		if err := os.Remove(filepath.Join(filepath.Dir(dir), staged+gone)); err != nil && gone != "" {
+			t.Fatal(err)
+		}
+		if added, err := AddSlot(dir, staged, path.Join("driver", folder)); !added || err != nil {
+			t.Errorf("without %q: %v, %v", gone, added, err)
+		}
+		if files := nvidia.SlotFiles(dir); len(files) != 4 || !strings.HasSuffix(files[0], "/shadercache1.bin") {
+			t.Errorf("without %q: %q", gone, files)
+		}
 	}
 }
 

@@ -171,8 +171,8 @@ func (m *folderMerge) run() error {
 		if n == m.number && (errors.Is(err, fs.ErrNotExist) || m.isEmpty()) {
 			continue // no driver reads one file of a slot: it is replaced
 		}
-		if obsolete && ProcessOf(n) > 0 && errors.Is(err, fs.ErrNotExist) {
-			m.obsolete = append(m.obsolete, n) // its process was killed while it copied
+		if obsolete && errors.Is(err, fs.ErrNotExist) {
+			m.obsolete = append(m.obsolete, n) // who added it was killed meanwhile
 			continue
 		}
 		if why, ok := skipReason(err); ok {

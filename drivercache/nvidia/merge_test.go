@@ -169,8 +169,6 @@ func TestMergeSkipsUnknownFormats(t *testing.T) {
 		{"headers differ", func(f files) { f["shadercache1.toc"][31]++ }, "different drivers"},
 		{"other magic", func(f files) { f["shadercache1.toc"][0]++ }, "no CDVN"},
 		{"other version", func(f files) { f["shadercache1.toc"][6]++ }, "version 0x40000"},
-		{"no toc", func(f files) { delete(f, "shadercache1.toc") }, "missing"},
-		{"no bin", func(f files) { delete(f, "shadercache1.bin") }, "missing"},
 		{"empty toc", func(f files) { f["shadercache1.toc"] = nil }, "has 0 bytes"},
 		{"empty bin", func(f files) { f["shadercache1.bin"] = nil }, "ends before byte 32"},
 		{"half an entry", func(f files) { f["shadercache1.toc"] = f["shadercache1.toc"][:70] }, "within an entry"},
@@ -201,15 +199,28 @@ func TestMergeSkipsUnknownFormats(t *testing.T) {
 			if left := r.Skipped[0]; left.Slot != Folder+"/"+testFolder+"/shadercache1" || !strings.Contains(left.Reason, test.reason) {
 				t.Errorf("skipped: %+v, want %q", left, test.reason)
 			}
-			want := files{}
+			want := files{"shadercache1.toc": f["shadercache1.toc"], "shadercache1.bin": f["shadercache1.bin"]}
 			want.slot(0, 7, programs(10, 30)...)
-			for _, ext := range []string{".toc", ".bin"} {
-				if data, ok := f["shadercache1"+ext]; ok {
-					want["shadercache1"+ext] = data
-				}
-			}
 			wantFiles(t, readFiles(t, driver), want)
 		})
+	}
+}
+
+// Half of a slot is of no use.
+func TestMergeDeletesHalfASlot(t *testing.T) {
+	for _, missing := range []string{".toc", ".bin"} {
+		f := files{}
+		f.slot(0, 7, programs(10)...)
+		f.slot(1, 7, programs(20)...)
+		delete(f, "shadercache1"+missing)
+		driver := f.write(t)
+		r, err := Merge(driver)
+		if err != nil || r.Slots != 1 || len(r.Skipped) != 0 {
+			t.Errorf("without %s: %+v, %v", missing, r, err)
+		}
+		want := files{}
+		want.slot(0, 7, programs(10)...)
+		wantFiles(t, readFiles(t, driver), want)
 	}
 }
 
