@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,9 +54,19 @@ func (c *Checker) units(i int, r *shader.Resource, needs string, n int, place fu
 		if err := check(found); err != nil {
 			return fmt.Errorf("%s: %w", describe(), err)
 		}
+		if name, _ := place(found); name != "" && sharesUnit(c.Job.At(i).Program, r, int32(unit)) {
+			return fmt.Errorf("%s shares its unit with another: give each a binding of its own, or bind one thing for both, with the Binding %d and no Name", describe(), unit)
+		}
 		c.use(Use{Dispatch: i, Resource: r, Binding: unit, Index: found})
 	}
 	return nil
+}
+
+// sharesUnit reports whether a program has another image or sampler uniform at a unit of one.
+func sharesUnit(p Program, one *shader.Resource, unit int32) bool {
+	return slices.ContainsFunc(p.Interface().Resources, func(r shader.Resource) bool {
+		return r.Opaque() == one.Opaque() && r.Name != one.Name && r.Unit <= unit && unit < r.Unit+max(1, r.Bytes)
+	})
 }
 
 // images checks that each element of an image uniform has one of the dispatch's Images.

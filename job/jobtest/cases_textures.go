@@ -145,6 +145,17 @@ func textures() (list []testCase) {
 			j.Textures = nil
 			r.refuse(j, job.ErrInvalid, `sampler from (sampler2D, unit 0) is not bound: Dispatch.Textures needs a Sampled with the Name "from" or the Binding 0`)
 		}},
+		{name: "samplers at one unit", do: func(r *run) {
+			t := r.texture(texel.Shape{Format: "r8", Width: 1, Height: 1})
+			r.ok(t.Write(r.Context(), texel.Region{}, []byte{2}))
+			j, got := r.job(2, "layout(binding = 3) uniform sampler2D a, b;",
+				"y[0] = uint(texelFetch(a, ivec2(0), 0).r * 255.0 + 0.5); y[1] = uint(texelFetch(b, ivec2(0), 0).r * 255.0 + 0.5);")
+			j.Textures = []job.Sampled{{Name: "a", Texture: t}, {Name: "b", Texture: t}}
+			r.refuse(j, job.ErrInvalid, "(sampler2D, unit 3) shares its unit with another")
+			j.Textures = []job.Sampled{{Binding: 3, Texture: t}}
+			r.do(j)
+			r.same(got, []uint32{2, 2})
+		}},
 		{name: "more states of samplers than a device keeps", do: func(r *run) {
 			t := r.texture(texel.Shape{Format: "rgba8", Width: 1, Height: 1})
 			r.ok(t.Write(r.Context(), texel.Region{}, []byte{255, 0, 0, 0}))
