@@ -51,7 +51,7 @@ func uniforms() (list []testCase) {
 	} {
 		list = append(list, testCase{name: "a uniform " + c.declaration, do: func(r *run) {
 			j, got := r.job(1, "uniform "+c.declaration+";", "y[0] = "+c.value+";")
-			j.Uniforms = []job.Uniform{c.uniform}
+			j.Uniforms = []job.Uniform{c.uniform, job.Floats("not there")}
 			r.do(j)
 			r.same(got, []uint32{c.want})
 			one := 1.0

@@ -74,8 +74,7 @@ func (f *fields) components(u *job.Uniform, kind uint8) {
 	}
 	var data []byte
 	blob(f, &data)
-	const least = 8
-	if size := len(data); size < least || kind == uniformDoubles && size%8 != 0 || size%4 != 0 {
+	if size := len(data); size == 4 || kind == uniformDoubles && size%8 != 0 || size%4 != 0 {
 		f.fail("%d bytes of components of a uniform of kind %d", size, kind)
 	}
 	f.name(&u.Name)
