@@ -65,6 +65,10 @@ func TestListBytes(t *testing.T) {
 		if got := listBytes(j) / dispatches; got < want || got > 2*want {
 			t.Errorf("%d bytes of a dispatch with %d blocks, want %d", got, n, want)
 		}
+		before := listBytes(j)
+		if j.TextureInputs, j.TextureOutputs = make([]job.TextureInput, 1000), make([]job.TextureOutput, 1000); listBytes(j)-before < 2000*400 {
+			t.Errorf("%d bytes of copies of texels", listBytes(j)-before)
+		}
 	}
 }
 
