@@ -56,15 +56,15 @@ func (gl *GL) workGroup(program uint32) (size [3]uint32) {
 // resourceKind has the GL enumerants to query one kind of resource.
 type resourceKind struct {
 	kind       shader.ResourceKind
-	of         uint32    // GL program interface
-	properties [4]uint32 // binding or location, bytes or array size, block, type
+	of         uint32   // GL program interface
+	properties []uint32 // binding or location, bytes or array size, block, type
 }
 
 var resourceKinds = []resourceKind{
-	{shader.StorageBuffer, gl45.SHADER_STORAGE_BLOCK, [4]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{shader.UniformBuffer, gl45.UNIFORM_BLOCK, [4]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{shader.AtomicCounter, gl45.ATOMIC_COUNTER_BUFFER, [4]uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
-	{shader.Uniform, gl45.UNIFORM, [4]uint32{gl45.LOCATION, gl45.ARRAY_SIZE, gl45.BLOCK_INDEX, gl45.TYPE}},
+	{shader.StorageBuffer, gl45.SHADER_STORAGE_BLOCK, []uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.UniformBuffer, gl45.UNIFORM_BLOCK, []uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.AtomicCounter, gl45.ATOMIC_COUNTER_BUFFER, []uint32{gl45.BUFFER_BINDING, gl45.BUFFER_DATA_SIZE}},
+	{shader.Uniform, gl45.UNIFORM, []uint32{gl45.LOCATION, gl45.ARRAY_SIZE, gl45.BLOCK_INDEX, gl45.TYPE}},
 }
 
 // resources appends the active resources of one kind to list. Uniforms inside a block
@@ -72,10 +72,7 @@ var resourceKinds = []resourceKind{
 func (gl *GL) resources(list []shader.Resource, program uint32, k resourceKind) []shader.Resource {
 	var count int32
 	gl45.GetProgramInterfaceiv(program, k.of, gl45.ACTIVE_RESOURCES, &count)
-	queried := int32(2)
-	if k.kind == shader.Uniform {
-		queried = 4
-	}
+	queried := int32(len(k.properties))
 	for i := range listLength(count) {
 		values := [4]int32{-1, -1, -1, 0}
 		gl45.GetProgramResourceiv(program, k.of, i, queried, &k.properties[0], queried, nil, &values[0])

@@ -168,33 +168,28 @@ func (out *Output) size() int { return max(len(out.To), out.Size) }
 
 // Len returns the number of bytes of the input, or ErrInvalid for none.
 func (in *Input) Len() (int, error) {
-	n, fault := hostLen(in.Data, in.Size, in.Fill != nil, "Data", "Fill")
-	if fault != "" {
-		return 0, fmt.Errorf("%w: input at binding %d: has %s", ErrInvalid, in.Binding, fault)
-	}
-	return n, nil
+	return hostLen(in.Data, in.Size, in.Fill != nil, "input", in.Binding, "Data", "Fill")
 }
 
 // Len returns the number of bytes of the output, or ErrInvalid for none.
 func (out *Output) Len() (int, error) {
-	n, fault := hostLen(out.To, out.Size, out.Read != nil, "To", "Read")
-	if fault != "" {
-		return 0, fmt.Errorf("%w: output at binding %d: has %s", ErrInvalid, out.Binding, fault)
-	}
-	return n, nil
+	return hostLen(out.To, out.Size, out.Read != nil, "output", out.Binding, "To", "Read")
 }
 
-// hostLen returns the length of a slice or the size given with a function, or what is wrong.
-func hostLen(slice []byte, size int, function bool, sliceName, functionName string) (n int, fault string) {
+// hostLen returns the length of a slice or the size given with a function.
+func hostLen(slice []byte, size int, function bool, what string, binding uint32, sliceName, functionName string) (int, error) {
+	fault := ""
 	switch {
 	case function && slice != nil:
-		return 0, "both " + sliceName + " and " + functionName
+		fault = "both " + sliceName + " and " + functionName
 	case function && size <= 0:
-		return 0, fmt.Sprintf("%s and a Size of %d", functionName, size)
+		fault = fmt.Sprintf("%s and a Size of %d", functionName, size)
 	case function:
-		return size, ""
+		return size, nil
 	case len(slice) == 0:
-		return 0, "neither " + sliceName + " nor " + functionName
+		fault = "neither " + sliceName + " nor " + functionName
+	default:
+		return len(slice), nil
 	}
-	return len(slice), ""
+	return 0, fmt.Errorf("%w: %s at binding %d: has %s", ErrInvalid, what, binding, fault)
 }
