@@ -107,17 +107,9 @@ func (i *installer) programs(m *Manifest) error {
 	return nil
 }
 
-// readRegular returns the content of a regular file of the directory. Opening another,
-// such as a FIFO, might block.
+// readRegular returns the content of a regular file of the directory.
 func (i *installer) readRegular(name string) ([]byte, error) {
-	info, err := i.root.Lstat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", name)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return i.root.ReadFile(name)
+	return osfile.ReadRegular(name, kindLimits[Mesa], i.root.Lstat, i.root.OpenFile) // the largest that it reads
 }
 
 // sources moves sources into the directory.

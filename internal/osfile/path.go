@@ -82,6 +82,24 @@ func OpenRegular(name string, look func(string) (fs.FileInfo, error), open func(
 	return f, info, nil
 }
 
+// ReadRegular reads what OpenRegular opens, and returns an error for anything else, and for more than limit
+// bytes.
+func ReadRegular(name string, limit int64, look func(string) (fs.FileInfo, error), open func(string, int, fs.FileMode) (*os.File, error)) ([]byte, error) {
+	f, _, err := OpenRegular(name, look, open)
+	if err == nil && f == nil {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(data)) > limit {
+		return nil, fmt.Errorf("%s has more than %d bytes", name, limit)
+	}
+	return data, err
+}
+
 // ReadLines returns the lines of a file of at most limit bytes, and none where there is no file.
 func ReadLines(path string, limit int64) ([]string, error) {
 	f, _, err := OpenRegular(path, os.Lstat, os.OpenFile)

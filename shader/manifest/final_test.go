@@ -82,11 +82,11 @@ func TestFinalTextsThatAreRefused(t *testing.T) {
 		`{"name": "x", "text": "#version 430 // \ud800\n"}`:                    "text_file",
 		`{"name": "x", "text_file": "missing.glsl"}`:                           "missing.glsl",
 		`{"name": "x", "text_file": "."}`:                                      "regular",
-		`{"name": "x", "text_file": "large.glsl"}`:                             "larger",
+		`{"name": "x", "text_file": "large.glsl"}`:                             "more than",
 		`{"name": "x", "text": 7}`:                                             "not a manifest",
 	} {
 		files := map[string]string{"m.json": `{"programs": [` + entry + `]}`}
-		if want == "larger" {
+		if want == "more than" {
 			files["large.glsl"] = "#version 430\n" + strings.Repeat("// filler\n", maxText/10)
 		}
 		folder := write(t, files)

@@ -23,7 +23,6 @@ package manifest
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -147,7 +146,7 @@ func (r Reader) readFolder(folder string) []Program {
 
 func (r Reader) readManifest(path string) []Program {
 	var m file
-	data, err := readRegular(path, maxManifest)
+	data, err := osfile.ReadRegular(path, maxManifest, os.Stat, os.OpenFile)
 	if err == nil {
 		m, err = decode(data)
 	}
@@ -222,7 +221,7 @@ func (e entry) final(manifest string) (*shader.Source, error) {
 		return finalSource(e.Name, *e.Text, e.Name)
 	}
 	path := resolve(manifest, e.TextFile)
-	data, err := readRegular(path, maxText)
+	data, err := osfile.ReadRegular(path, maxText, os.Stat, os.OpenFile)
 	if err != nil {
 		return nil, err
 	}
@@ -260,24 +259,6 @@ func resolve(manifest, named string) string {
 
 // maxManifest is the largest manifest, in bytes: some 100,000 programs.
 const maxManifest = 64 << 20
-
-// readRegular reads a file of at most limit bytes, and not a named pipe, which would wait for its
-// writer.
-func readRegular(path string, limit int64) ([]byte, error) {
-	f, _, err := osfile.OpenRegular(path, os.Stat, os.OpenFile)
-	if f == nil && err == nil {
-		err = fmt.Errorf("%s is not a regular file", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		err = fmt.Errorf("%s is larger than %d bytes", path, limit)
-	}
-	return data, err
-}
 
 // decode reads a manifest strictly: a misspelt field is an error and not a default, and
 // so are bytes that JSON would replace in a text.

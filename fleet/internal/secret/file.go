@@ -2,8 +2,6 @@ package secret
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
@@ -16,18 +14,7 @@ const maxFile = 4 << 20
 // ReadFile reads a file with credentials or certificates. Only a regular one is read, and of a
 // size that such files have: a FIFO without a writer would hold each start up for ever.
 func ReadFile(path string) ([]byte, error) {
-	f, info, err := osfile.OpenRegular(path, os.Stat, os.OpenFile)
-	if err != nil {
-		return nil, err
-	}
-	if f == nil {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	defer f.Close()
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("%s has %d bytes, and at most %d are read", path, info.Size(), maxFile)
-	}
-	return io.ReadAll(io.LimitReader(f, maxFile))
+	return osfile.ReadRegular(path, maxFile, os.Stat, os.OpenFile)
 }
 
 // CheckFiles returns an error where ReadFile refuses one of the files, which a library will
