@@ -22,7 +22,10 @@ const (
 // newReplayer returns a replayer, which is closed when the test ends.
 func newReplayer(t testing.TB) *glctx.Replayer {
 	gltest.Open(t) // skips where there is no driver
-	managed, _ := drivercache.Managed()
+	managed, ok := drivercache.Managed()
+	if !ok {
+		t.Fatalf("another test loaded the driver first: %s", managed)
+	}
 	r := glctx.NewReplayer(glctx.Options{CacheDir: filepath.Dir(managed.Dir)})
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
