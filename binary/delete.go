@@ -74,14 +74,17 @@ func (d *Dir) Clear(o PruneOptions) (PruneReport, error) {
 
 // unread returns an error where a folder cannot be read, another user's for example: what
 // it holds was taken for nothing, and stays.
-func (d *Dir) unread() error {
-	stores, err := d.folders()
-	folders := []string{d.DriverDir(), filepath.Join(d.path, sourcesName), filepath.Join(d.path, "remote")}
+func (d *Dir) unread() (err error) {
+	folders := []string{d.DriverDir(), filepath.Join(d.path, sourcesName), filepath.Join(d.path, "remote"), filepath.Join(d.path, importName)}
+	stores, _ := d.folders() // which were listed before
 	for _, s := range stores {
 		folders = append(folders, s.path)
 	}
 	for _, folder := range folders {
-		err = errors.Join(err, filepath.WalkDir(folder, func(_ string, _ fs.DirEntry, err error) error {
+		err = errors.Join(err, filepath.WalkDir(folder, func(_ string, e fs.DirEntry, err error) error {
+			if err == nil {
+				_, err = e.Info() // a folder may give names alone
+			}
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}

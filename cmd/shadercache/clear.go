@@ -50,9 +50,7 @@ func (o *options) clear(in io.Reader, yes, dryRun bool) (*pruneResult, error) {
 	}
 	if !yes && !dryRun {
 		would := pruneResult{Dir: path, DryRun: true}
-		if would.PruneReport, err = clearAll(dir, would.listing(binary.PruneOptions{})); err != nil {
-			return nil, err
-		}
+		would.PruneReport, _ = clearAll(dir, would.listing(binary.PruneOptions{})) // the error comes again
 		if err := o.confirm(in, fmt.Sprintf("delete %s (%s) and %s of drivers' machine code in %s?",
 			cli.Plural(would.Programs, "program"), cli.ReadableBytes(would.Bytes), cli.ReadableBytes(would.DriverBytes), path)); err != nil {
 			return nil, err
