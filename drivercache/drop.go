@@ -21,7 +21,7 @@ const maxDropBytes = 16 << 20
 // and appends to it, so the slots are rewritten while no process uses the directory.
 // While one does, Drop writes the names to a list beside the directory and returns
 // [ErrInUse], wrapped: the first process that finds the directory unused deletes the
-// records, before it loads its driver.
+// records, before it loads its driver. So it does after another error, if they were listed.
 func Drop(dir string, entries []string) error {
 	if len(entries) == 0 && !hasDropList(dir) {
 		return nil

@@ -176,6 +176,11 @@ func TestDropThatFailsInOneFolder(t *testing.T) {
 	if _, err := Merge(dir); err == nil || len(nvidia.SlotFiles(dir)) != 6 {
 		t.Errorf("with a file in the way: %v, %q", err, nvidia.SlotFiles(dir))
 	}
+	resetProcess(t, nil)
+	if alone := shareProcess(dir); alone || process.number != 1 { // what stays is not in slot 0
+		t.Errorf("a process that starts then has number %d", process.number)
+	}
+	release(t, process.lock)
 	if err := os.RemoveAll(inTheWay); err != nil {
 		t.Fatal(err)
 	}

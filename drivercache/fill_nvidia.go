@@ -104,10 +104,10 @@ func (f *filling) addSlot(s nvidia.Snapshot) (added bool, err error) {
 	return AddSlot(f.dir, path.Join(filepath.Base(f.staging), s.Path), path.Join(filepath.Base(f.dir), path.Dir(s.Path)))
 }
 
-// AddSlot moves the two files of a staged slot into a folder of dir, with the lowest free number, or
-// with that of a call that was killed. Its .toc comes last: drivers ignore a .bin without one, which
-// the next merge deletes. staged,
-// which has no extension, and folder are paths with slashes below the directory that dir is in. Where
+// AddSlot moves the two files of a staged slot into a folder of dir, with the lowest number that is free, which
+// 0 is not beside others, or with that of a call that was killed. Its .toc comes last: drivers ignore a .bin
+// without one, which the next merge deletes. staged, which has no extension, and folder are paths with slashes
+// below the directory that dir is in. Where
 // the file system has links the staged files stay, and no file is replaced. The records are not
 // deleted by a [Drop] that came before. It adds none, and reports false, where all records are there.
 func AddSlot(dir, staged, folder string) (added bool, err error) {

@@ -245,11 +245,11 @@ func setVariables(dir string) (kept []string) {
 
 // shareProcess merges the slots of earlier processes, of which this driver would read
 // one only, and takes the shared lock and a number. It reports whether no other process
-// used dir. After an error of either, the driver may compile more than necessary.
+// used dir, and all is in slot 0. After an error of either, the driver may compile more than necessary.
 func shareProcess(dir string) (alone bool) {
 	if lock, err := TryExclusive(dir); err == nil {
-		alone = true
-		_, _ = mergeLocked(dir)
+		_, err = mergeLocked(dir)
+		alone = err == nil
 		_ = lock.Release()
 	}
 	process.number, process.fills = 0, false

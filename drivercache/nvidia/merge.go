@@ -128,6 +128,7 @@ type folderMerge struct {
 	known    map[RecordID]struct{} // nil until the first valid slot
 	pieces   []piece               // records to append to that slot, in order
 	obsolete []int                 // slots to delete
+	halves   []int                 // likewise, if who added them was killed meanwhile
 }
 
 // piece is a record to copy.
@@ -172,7 +173,7 @@ func (m *folderMerge) run() error {
 			continue // no driver reads one file of a slot: it is replaced
 		}
 		if obsolete && errors.Is(err, fs.ErrNotExist) {
-			m.obsolete = append(m.obsolete, n) // who added it was killed meanwhile
+			m.halves = append(m.halves, n)
 			continue
 		}
 		if why, ok := skipReason(err); ok {
@@ -305,6 +306,11 @@ func (m *folderMerge) write(kept int64) error {
 	if len(m.pieces) > 0 || m.torn || kept == 0 && !m.unsynced && m.known != nil && len(m.drop) == 0 {
 		if err := m.replace(kept); err != nil {
 			return err
+		}
+	}
+	for _, n := range m.halves {
+		if _, err := m.read(n); errors.Is(err, fs.ErrNotExist) {
+			m.obsolete = append(m.obsolete, n)
 		}
 	}
 	for _, n := range m.obsolete {

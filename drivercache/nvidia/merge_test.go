@@ -224,6 +224,27 @@ func TestMergeDeletesHalfASlot(t *testing.T) {
 	}
 }
 
+// A slot is not deleted that becomes whole while others are merged.
+func TestMergeBesideOneThatAddsASlot(t *testing.T) {
+	f := files{}
+	f.slot(0, 7, programs(10)...)
+	f.slot(1, 7, programs(20)...)
+	f.slot(2, 7, programs(30)...)
+	toc := f["shadercache2.toc"]
+	delete(f, "shadercache2.toc")
+	driver := f.write(t)
+	t.Cleanup(func() { freeBytes = osfile.FreeBytes })
+	freeBytes = func(string) (int64, bool) {
+		must(t, os.WriteFile(filepath.Join(driver, Folder, filepath.FromSlash(testFolder), "shadercache2.toc"), toc, 0o600))
+		return 0, false
+	}
+	_, err := Merge(driver)
+	must(t, err)
+	want := files{"shadercache2.toc": toc, "shadercache2.bin": f["shadercache2.bin"]}
+	want.slot(0, 7, programs(10, 20)...)
+	wantFiles(t, readFiles(t, driver), want)
+}
+
 // Other files in the folder of the slots are not changed.
 func TestMergeTouchesOnlySlots(t *testing.T) {
 	f := files{"other0.bin": []byte("x"), "other1.bin": []byte("y"), "shadercache01.bin": nil, "shadercache.toc": nil, "notes.txt": nil}
