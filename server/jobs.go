@@ -273,14 +273,15 @@ func (s *session) prepare(r *running) error {
 	return r.bindInPlace(&s.server.limits)
 }
 
-// dispatchBytes is what a dispatch of a job or run takes of the process until that is done, and itemBytes
-// what each of its bindings and uniforms does, half of what a copy of texels does, and bindBytes what each binding of the job's operands.
-const dispatchBytes, itemBytes, bindBytes = 1 << 10, 256, 96
+// dispatchBytes is what a dispatch of a job or run takes of the process until that is done, itemBytes what
+// each of its bindings and uniforms does, texelsBytes what each of the job's copies of texels, and bindBytes
+// what each binding of the job's operands.
+const dispatchBytes, itemBytes, texelsBytes, bindBytes = 1 << 10, 256, 512, 96
 
 // listBytes is what the lists of a job take.
 func listBytes(j *job.Job) (n int) {
 	operands := len(j.Inputs) + len(j.Outputs) + len(j.Counters)
-	n = itemBytes * 2 * (len(j.TextureInputs) + len(j.TextureOutputs))
+	n = texelsBytes * (len(j.TextureInputs) + len(j.TextureOutputs))
 	for i := range j.Count() {
 		d := j.At(i)
 		n += bindBytes * min(operands, len(d.Program.Interface().Resources))

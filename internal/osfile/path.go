@@ -1,6 +1,7 @@
 package osfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ func List(dir string) []fs.DirEntry {
 	return list
 }
 
-// Files visits the regular files below a directory, in the order of their paths. It does not follow
+// Files visits the regular files below a directory, in the order of their names. It does not follow
 // links, and skips what is deleted meanwhile or cannot be read.
 func Files(dir string) iter.Seq2[string, fs.FileInfo] {
 	return func(yield func(path string, info fs.FileInfo) bool) {
@@ -85,7 +86,7 @@ func OpenRegular(name string, look func(string) (fs.FileInfo, error), open func(
 // ReadRegular reads what OpenRegular opens, and returns an error for anything else, and for more than limit
 // bytes.
 func ReadRegular(name string, limit int64, look func(string) (fs.FileInfo, error), open func(string, int, fs.FileMode) (*os.File, error)) ([]byte, error) {
-	f, _, err := OpenRegular(name, look, open)
+	f, info, err := OpenRegular(name, look, open)
 	if err == nil && f == nil {
 		err = fmt.Errorf("%s is not a regular file", name)
 	}
@@ -93,11 +94,12 @@ func ReadRegular(name string, limit int64, look func(string) (fs.FileInfo, error
 		return nil, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit {
-		return nil, fmt.Errorf("%s has more than %d bytes", name, limit)
+	var data bytes.Buffer
+	data.Grow(int(min(info.Size(), limit)) + bytes.MinRead)
+	if n, err := data.ReadFrom(io.LimitReader(f, limit+1)); err != nil || n <= limit {
+		return data.Bytes(), err
 	}
-	return data, err
+	return nil, fmt.Errorf("%s has more than %d bytes", name, limit)
 }
 
 // ReadLines returns the lines of a file of at most limit bytes, and none where there is no file.

@@ -27,10 +27,10 @@ var budgets = []struct {
 	most int
 	of   func(*tree) int
 }{
-	{"lines of code of the product", 68_477, func(t *tree) int { return t.lines(product) }},      // [64000]
-	{"  of its core", 23_891, func(t *tree) int { return t.lines(core) }},                        // [24000]
-	{"  of cmd/", 12_312, func(t *tree) int { return t.lines(below("cmd")) }},                    // [9000]
-	{"  of internal/", 588, func(t *tree) int { return t.lines(below("internal")) }},             //
+	{"lines of code of the product", 68_485, func(t *tree) int { return t.lines(product) }},      // [64000]
+	{"  of its core", 23_900, func(t *tree) int { return t.lines(core) }},                        // [24000]
+	{"  of cmd/", 12_310, func(t *tree) int { return t.lines(below("cmd")) }},                    // [9000]
+	{"  of internal/", 589, func(t *tree) int { return t.lines(below("internal")) }},             //
 	{"lines of code of lab/", 15000, func(t *tree) int { return t.lines(below("lab")) }},         //
 	{"public names", 944, func(t *tree) int { return t.names }},                                  // [1000]
 	{"folders and files at the top", 40, func(t *tree) int { return t.atTop }},                   //
