@@ -134,8 +134,11 @@ func (b *backend) List(ctx context.Context, folder string) ([]fleet.Info, error)
 				return o.Err
 			}
 			name, ours := strings.CutPrefix(o.Key, b.key(""))
-			if !ours || !fs.ValidPath(name) || !strings.HasPrefix(name, folder) || len(found) >= maxObjects {
+			if !ours || !strings.HasPrefix(name, folder) || len(found) >= maxObjects {
 				return fmt.Errorf("%w: a listing with other names, or more than %d", fleet.ErrProtocol, maxObjects)
+			}
+			if !fs.ValidPath(name) {
+				continue // that of a folder, which consoles make, or of others: a remote has no such object
 			}
 			found = append(found, fleet.Info{Name: name, Size: o.Size, Changed: o.LastModified})
 		}
