@@ -422,39 +422,53 @@ func TestDeclaredSizes(t *testing.T) {
 	type block struct {
 		layout, block, use string
 		declared           int32 // 0 = no more than the driver says
+		offset, stride     int32
 	}
 	blocks := []block{
-		{"std430", "float x[3];", "x[2]", 12},
-		{"std430", "vec3 x;", "x.z", 12},
-		{"std430", "mat3 x;", "x[2][2]", 44},
-		{"std430", "mat3 x[2];", "x[1][2][2]", 92},
-		{"std430", "mat3 x[];", "x[0][2][2]", 44},
-		{"std430", "uint a; mat2x3 x;", "x[1][2]", 44},
-		{"std430", "layout(row_major) mat3x2 x;", "x[2][1]", 28},
-		{"std430", "layout(row_major) mat2x3 x[2];", "x[1][1][2]", 48},
-		{"std140", "mat2 x;", "x[1][1]", 24},
-		{"std140", "mat4x2 x;", "x[3][1]", 56},
-		{"std430", "dmat2 x;", "x[1][1]", 32},
-		{"std430", "Matrix x[2];", "x[1].m[2][2]", 92},
-		{"std430", "Matrix x[];", "x[0].m[2][2]", 44},
-		{"std430", "One x[2];", "x[1].m[0]", 8},
-		{"std430", "S3 x[3]; S4 y[2]; uint z[];", "y[1].m1.w", 0}, // that of Mesa is too large
+		{layout: "std430", block: "float x[3];", use: "x[2]", declared: 12},
+		{layout: "std430", block: "vec3 x;", use: "x.z", declared: 12},
+		{layout: "std430", block: "mat3 x;", use: "x[2][2]", declared: 44},
+		{layout: "std430", block: "mat3 x[2];", use: "x[1][2][2]", declared: 92},
+		{layout: "std430", block: "mat3 x[];", use: "x[0][2][2]", declared: 48, stride: 48},
+		{layout: "std430", block: "uint a; mat2x3 x;", use: "x[1][2]", declared: 44},
+		{layout: "std430", block: "layout(row_major) mat3x2 x;", use: "x[2][1]", declared: 28},
+		{layout: "std430", block: "layout(row_major) mat2x3 x[2];", use: "x[1][1][2]", declared: 48},
+		{layout: "std140", block: "mat2 x;", use: "x[1][1]", declared: 24},
+		{layout: "std140", block: "mat4x2 x;", use: "x[3][1]", declared: 56},
+		{layout: "std430", block: "dmat2 x;", use: "x[1][1]", declared: 32},
+		{layout: "std430", block: "Matrix x[2];", use: "x[1].m[2][2]", declared: 92},
+		{layout: "std430", block: "Matrix x[];", use: "x[0].m[2][2]", declared: 48, stride: 48},
+		{layout: "std430", block: "One x[2];", use: "x[1].m[0]", declared: 8},
+		{layout: "std430", block: "S3 x[3]; S4 y[2]; uint z[];", use: "y[1].m1.w", offset: -1}, // that of Mesa is too large
+		{layout: "std430", block: "float x[];", use: "x[3]", declared: 4, stride: 4},
+		{layout: "std140", block: "float x[];", use: "x[3]", declared: 16, stride: 16},
+		{layout: "std430", block: "uint n; vec3 x[];", use: "x[3].z", declared: 32, offset: 16, stride: 16},
+		{layout: "std430", block: "uint n; float x[][3];", use: "x[3][1]", declared: 16, offset: 4, stride: 12},
+		{layout: "std430", block: "uint n; S4 x[];", use: "x[3].m1.w", declared: 48, offset: 16, stride: 32},
+		{layout: "std430", block: "uint n; S5 x[];", use: "x[3].m1", declared: 48, offset: 16, stride: 32},
+		{layout: "std140", block: "uint n; S5 x[];", use: "x[3].m1", declared: 48, offset: 16, stride: 32},
+		{layout: "std430", block: "S6 x[];", use: "x[3].m1[1].m1", declared: 112, stride: 112},
 	}
 	if c.Info().Has("GL_ARB_gpu_shader_int64") {
-		blocks = append(blocks, block{"std430", "uint a; uint64_t x[3];", "x[2]", 32}, block{"std430", "i64vec3 x;", "x.z", 24},
-			block{"std430", "uint64_t y; u64vec2 x[];", "x[0].y", 32})
+		blocks = append(blocks, block{layout: "std430", block: "uint a; uint64_t x[3];", use: "x[2]", declared: 32}, block{layout: "std430", block: "i64vec3 x;", use: "x.z", declared: 24},
+			block{layout: "std430", block: "uint64_t y; u64vec2 x[];", use: "x[0].y", declared: 32, offset: 16, stride: 16})
 	}
 	var sources []*shader.Source
 	for _, b := range blocks {
 		text := "#extension GL_ARB_gpu_shader_int64 : enable\nlayout(local_size_x = 1) in;\nstruct Matrix { mat3 m; };\nstruct One { float m[1]; };\n" +
-			"struct S3 { vec4 m0; dvec2 m1[1]; float m2; };\nstruct S4 { uint m0; ivec4 m1; };\n" +
+			"struct S3 { vec4 m0; dvec2 m1[1]; float m2; };\nstruct S4 { uint m0; ivec4 m1; };\nstruct S5 { vec4 m0; float m1; };\n" +
+			"struct S6 { vec3 m0; S5 m1[3]; };\n" +
 			"layout(" + b.layout + ", binding = 0) buffer Block { " + b.block + " };\nvoid main() { " + b.use + " += 1; }\n"
 		sources = append(sources, shader.MustSource("declared", text, nil))
 	}
 	for i, p := range compile(t, c, sources...) {
 		b := blocks[i]
-		if r := p.Interface.Resources[0]; r.Declared > r.Bytes || b.declared > 0 && r.Declared != b.declared {
+		r := p.Interface.Resources[0]
+		if r.Declared > r.Bytes || b.declared > 0 && r.Declared != b.declared {
 			t.Errorf("%s { %s }: %d bytes, not %d; the driver says %d", b.layout, b.block, r.Declared, b.declared, r.Bytes)
+		}
+		if b.offset >= 0 && (r.Offset != b.offset || r.Stride != b.stride) {
+			t.Errorf("%s { %s }: elements of %d bytes from %d on, not of %d from %d on", b.layout, b.block, r.Stride, r.Offset, b.stride, b.offset)
 		}
 	}
 }

@@ -128,6 +128,7 @@ func (gl *GL) measureBlocks(p *shader.Program) {
 	var first shader.Resource // of an array of blocks, which alone has variables
 	for i := range p.Interface.Resources {
 		b := &p.Interface.Resources[i]
+		b.Declared = max(b.Declared, min(b.Offset+b.Stride, b.Bytes))
 		if base, _, _ := strings.Cut(b.Name, "["); b.Kind == first.Kind && strings.HasPrefix(first.Name, base+"[") && b.Declared == 0 {
 			b.Declared, b.Stride, b.Offset = first.Declared, first.Stride, first.Offset
 		} else {
@@ -145,7 +146,13 @@ func measure(block *shader.Resource, v [len(variableProperties)]int32) {
 	}
 	block.Declared = max(block.Declared, min(end, block.Bytes)) // Mesa lists the offset of a last element for some
 	if length == 0 {
-		block.Stride, block.Offset = stride, offset
+		topStride = stride
+	}
+	if length == 0 || topLength == 0 && topStride > 0 {
+		if block.Stride == 0 || offset < block.Offset { // the first member of a struct
+			block.Offset = offset
+		}
+		block.Stride = topStride
 	}
 }
 

@@ -50,7 +50,7 @@ type Resource struct {
 
 	// Of a StorageBuffer only, and not part of the digest. Drivers round Bytes up and disagree
 	// about arrays without a length: Declared is the end of the last variable, with one element
-	// of such an array, and Stride and Offset are of that array, unless its elements are structs.
+	// of such an array, and Stride and Offset are of that array.
 	Declared, Stride, Offset int32
 
 	// Of a Uniform only.
