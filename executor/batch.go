@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"image/draw"
 	"sync/atomic"
 
@@ -94,6 +95,7 @@ const (
 type jobResult struct {
 	claimed              atomic.Bool // set by the owner or by makeRoom, which then handles the data
 	err                  error
+	owner                context.Context // of Pending
 	work                 work
 	firstOutput, outputs int
 }
@@ -217,7 +219,7 @@ func (b *batch) addJob(j *job.Job, l *layout) (index, up int) {
 	index, up = len(b.jobs), s.upUsed
 	first := len(b.outputs)
 	b.addOutputs(j, l, s.downUsed)
-	b.jobs = append(b.jobs, jobResult{firstOutput: first, outputs: len(b.outputs) - first, work: l.work})
+	b.jobs = append(b.jobs, jobResult{firstOutput: first, outputs: len(b.outputs) - first, work: l.work, owner: l.owner})
 	b.addCommands(j, l, index)
 	b.addCopies(l, up, s.downUsed)
 	b.addBinds(l, up, s.downUsed)

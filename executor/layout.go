@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"sync"
 
 	"github.com/shadercache/shadercache/job"
@@ -26,9 +27,10 @@ type layout struct {
 
 	upBytes, downBytes int // with padding
 
-	commandLists           // one command for each dispatch
-	work         work      // what they are known by
-	objects      []*object // that the job uses
+	commandLists                 // one command for each dispatch
+	work         work            // what they are known by
+	owner        context.Context // of Pending
+	objects      []*object       // that the job uses
 
 	uses       []job.Use // of the dispatch that is checked
 	firstBlock int       // of blocks: where those of the dispatch passed begin

@@ -14,6 +14,10 @@ import (
 // be copied. It has to be waited for or released. The zero Pending holds no job and
 // is for SubmitInto.
 type Pending struct {
+	// Owner, where it is not nil when the job is submitted, ends with whom the job is for: of jobs whose
+	// owners have ended the GPU is given nothing any more.
+	Owner context.Context
+
 	batch *batch
 	index int // of the job in the batch
 	done  bool

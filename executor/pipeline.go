@@ -200,7 +200,7 @@ func (e *Executor) completeBatch(b *batch, short bool) {
 		e.mu.slowed++ // jobs that turn long are not seen to
 	}
 	for i := range b.jobs {
-		if was, known := e.mu.short[b.jobs[i].work]; !known || was != short {
+		if was, known := e.mu.short[b.jobs[i].work]; len(b.commands) > 0 && (!known || was != short) { // see leaveOut
 			e.mu.short[b.jobs[i].work] = short
 			if was {
 				e.mu.slowed++
@@ -355,10 +355,23 @@ func (e *Executor) readyBatch(onGPU int) *batch {
 // own may be long, too: so many of them that their end alone would look like a hang. mu is held.
 func (e *Executor) dequeue() *batch {
 	b := e.mu.queue[0]
+	b.leaveOut()
 	b.marked = len(b.jobs) > 1 && b.slowed != e.mu.slowed
 	e.counts.unseen.Add(b.unseen())
 	e.mu.queue = slices.Delete(e.mu.queue, 0, 1)
 	return b
+}
+
+// leaveOut leaves a batch nothing to do where the owners of all its jobs have ended. Jobs that may be long,
+// which others would wait for, have a batch each.
+func (b *batch) leaveOut() {
+	for i := range b.jobs {
+		if owner := b.jobs[i].owner; owner == nil || owner.Err() == nil {
+			return
+		}
+	}
+	b.commandLists.reset()
+	b.copies = b.copies[:0]
 }
 
 // unseen is the number of jobs of a batch whose end is seen with that of the last one alone: a fence

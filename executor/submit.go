@@ -34,7 +34,7 @@ func (e *Executor) SubmitInto(ctx context.Context, j *job.Job, p *Pending) error
 	if p.batch != nil {
 		panic("executor: SubmitInto was given a Pending that is neither waited for nor released")
 	}
-	*p = Pending{}
+	*p = Pending{Owner: p.Owner}
 	_, err := e.submit(ctx, j, p, true)
 	return err
 }
@@ -66,6 +66,7 @@ func (e *Executor) submitJob(ctx context.Context, j *job.Job, p *Pending, task u
 	if e.staged && (l.upBytes+l.downBytes >= largeBytes || e.options.test.staged) {
 		e.copierOnce.Do(func() { e.background.Go(e.loadCopier) }) // it may wait for compiles of others
 	}
+	l.owner = p.Owner
 	b, index, up, err := e.reserve(ctx, j, l, task)
 	if err != nil {
 		return nil, err

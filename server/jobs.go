@@ -160,6 +160,7 @@ func (s *session) submitLocked(ctx context.Context, r *running) error {
 	if r.task.answered.Load() {
 		return context.Canceled
 	}
+	r.pending.Owner = s.ctx
 	err := r.pending.Start(ctx)
 	if err == nil { // the check of a job is no work of the GPU
 		s.objects.begin()

@@ -559,6 +559,47 @@ func TestPlacesOfSessionsThatEnded(t *testing.T) {
 	stays.want(wire.TypeStatus|wire.ReplyBit, 2)
 }
 
+// What a session that has ended had given the GPU's thread, and the GPU has not begun, is not done: one
+// client that comes again and again would have all others wait.
+func TestJobsOfSessionsThatEnded(t *testing.T) {
+	const sessions = 5
+	f := serve(t, server.Options{Sessions: 1 + 2*sessions})
+	c, b := f.counter("counter")
+	var ends []*raw
+	for range 2 * sessions {
+		r := f.raw()
+		r.openCounter()
+		ends = append(ends, r)
+	}
+	release := f.busyThread()
+	for i, r := range ends {
+		r.pipeline(10, rawRequest(wire.TypeJob, rawCount(1, 1, 0)))
+		eventually(t, "the GPU has the job", func() bool { return f.gpu.Executor.Queued() > i })
+	}
+	for _, r := range ends[:sessions] {
+		r.Close()
+	}
+	for range sessions { // each has the place of one that has ended
+		eventually(t, "there is a place", func() bool {
+			r := f.raw()
+			_ = r.Write(hello) // it may be refused before
+			h, _, err := r.Next()
+			return err == nil && h.Type == wire.TypeHello|wire.ReplyBit
+		})
+	}
+	release()
+	for _, r := range ends[sessions:] {
+		r.want(wire.TypeJob|wire.ReplyBit, 10)
+	}
+	p := program(t, c, slowCount)
+	if err := c.Run(t.Context(), countJob(p, b, 1)); err != nil {
+		t.Error(err)
+	}
+	if value, version := read(t, b); value != sessions+1 || version < 2*sessions+1 {
+		t.Errorf("%d jobs were done, in version %d", value, version)
+	}
+}
+
 // A client that is busy reads the replies later, as many as the outbox has room for.
 func TestRepliesThatAreReadLate(t *testing.T) {
 	const replies = 40 // of 64 KiB: more than a socket takes, less than an outbox
