@@ -56,6 +56,9 @@ func (c *Checker) uniform(i int, d *Dispatch, r *shader.Resource, of *shader.Int
 	if r.Type.Bytes() == 0 {
 		return fmt.Errorf("uniform %s is of %s, which cannot be set: put it into a uniform block", r.Name, r.Type)
 	}
+	if r.Type.Bytes() == 8*r.Type.Components() && strings.Contains(r.Name, ".") {
+		return fmt.Errorf("uniform %s is a double in a struct, which Mesa reads from another place than it sets: put it into a uniform block", r.Name)
+	}
 	for k := range d.Uniforms {
 		u := &d.Uniforms[k]
 		if !isNamed(u.Name, r) {

@@ -63,6 +63,13 @@ func uniforms() (list []testCase) {
 	}
 	const blocks = "layout(binding = 3) uniform A { uint a; }; layout(binding = 4) uniform B { uint b; };"
 	return append(list, []testCase{
+		{name: "a double in a struct", do: func(r *run) {
+			for _, of := range []string{"double", "dvec2", "dmat3"} {
+				j, _ := r.job(1, "uniform struct { uint a; "+of+" b; } u[2];", "y[0] = "+of+"(2.0lf) == u[0].b ? 1u : u[0].a;")
+				j.Uniforms = []job.Uniform{job.Uint("u[0].a", 7), job.Doubles("u[0].b", 1.25)}
+				r.refuse(j, job.ErrInvalid, "uniform u[0].b is a double in a struct")
+			}
+		}},
 		{name: "two uniform blocks", do: func(r *run) {
 			j, got := r.job(1, blocks, "y[0] = a * 10u + b;")
 			j.Params, j.ParamsBinding = params(), 3
