@@ -128,7 +128,7 @@ func (gl *GL) measureBlocks(p *shader.Program) {
 	var first shader.Resource // of an array of blocks, which alone has variables
 	for i := range p.Interface.Resources {
 		b := &p.Interface.Resources[i]
-		b.Declared = max(b.Declared, min(b.Offset+b.Stride, b.Bytes))
+		b.Declared = max(b.Declared, b.Offset+b.Stride) // NVIDIA ends Bytes with the last member
 		if base, _, _ := strings.Cut(b.Name, "["); b.Kind == first.Kind && strings.HasPrefix(first.Name, base+"[") && b.Declared == 0 {
 			b.Declared, b.Stride, b.Offset = first.Declared, first.Stride, first.Offset
 		} else {
