@@ -107,9 +107,9 @@ func (f *filling) addSlot(s nvidia.Snapshot) (added bool, err error) {
 // AddSlot moves the two files of a staged slot into a folder of dir, with the lowest number that is free, which
 // 0 is not beside others, or with that of a call that was killed. Its .toc comes last: drivers ignore a .bin
 // without one, which the next merge deletes. staged, which has no extension, and folder are paths with slashes
-// below the directory that dir is in. Where
-// the file system has links the staged files stay, and no file is replaced. The records are not
-// deleted by a [Drop] that came before. It adds none, and reports false, where all records are there.
+// below the directory that dir is in. Where the file system has links the staged files stay, and no file is
+// replaced. The records are not deleted by a [Drop] that came before. It adds none, and reports false, where
+// all records are there.
 func AddSlot(dir, staged, folder string) (added bool, err error) {
 	root, err := os.OpenRoot(filepath.Dir(dir))
 	if err != nil {
@@ -135,11 +135,11 @@ func AddSlot(dir, staged, folder string) (added bool, err error) {
 		placed, binErr := root.Lstat(to + ".bin")
 		_, tocErr := root.Lstat(to + ".toc")
 		if binErr != nil && tocErr != nil {
-			if hasAll(knownRecords(dir), below, toc) {
-				return false, nil
-			}
 			if n == 0 && len(others) > 0 {
 				continue // a process that starts may be about to write it, from the others
+			}
+			if hasAll(knownRecords(dir), below, toc) {
+				return false, nil
 			}
 			if err = linkOrRename(root, staged+".bin", to+".bin"); errors.Is(err, fs.ErrExist) {
 				continue // a driver that started just now took it

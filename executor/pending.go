@@ -14,8 +14,8 @@ import (
 // be copied. It has to be waited for or released. The zero Pending holds no job and
 // is for SubmitInto.
 type Pending struct {
-	// Owner, where it is not nil when the job is submitted, ends with whom the job is for: of jobs whose
-	// owners have ended the GPU is given nothing any more.
+	// Owner, where it is not nil when the job is submitted, ends with whom the job is for. Where the owners
+	// of all jobs of a batch have ended, the GPU is given none of them.
 	Owner context.Context
 
 	batch *batch

@@ -97,7 +97,7 @@ func TestAListingEnds(t *testing.T) {
 	for n := range 40 {
 		fmt.Fprintf(&index, `,{"name":"%d","type":"directory"}`, n)
 	}
-	for padding, most := range map[int]int{0: 2 * maxIndexFolders, maxIndexBytes / 2: 2*maxListingBytes/maxIndexBytes + 1} {
+	for padding, most := range map[int]int{0: 2 * maxIndexFolders, maxIndexBytes / 2: 2*web.MaxListingBytes/maxIndexBytes + 1} {
 		text, requests := "["+strings.Repeat(" ", padding)+index.String()[1:]+"]", 0
 		b := backendOf(t, func(r *http.Request) (*http.Response, error) {
 			if requests++; requests > most {

@@ -23,7 +23,6 @@ const (
 	maxIndexDepth   = 4
 	maxIndexNames   = 100_000
 	maxIndexFolders = 4000
-	maxListingBytes = 64 << 20 // of all folders
 )
 
 // indexEntry is an entry of nginx's autoindex_format json.
@@ -52,8 +51,8 @@ type listing struct {
 }
 
 func (l *listing) walk(ctx context.Context, folder string, depth int) error {
-	if l.folders++; l.folders > maxIndexFolders || l.bytes > maxListingBytes {
-		return l.refuse(folder, "an index of more than %d folders, or %d bytes", maxIndexFolders, maxListingBytes)
+	if l.folders++; l.folders > maxIndexFolders || l.bytes > web.MaxListingBytes {
+		return l.refuse(folder, "an index of more than %d folders, or %d bytes", maxIndexFolders, web.MaxListingBytes)
 	}
 	entries, err := l.index(ctx, folder)
 	if errors.Is(err, fleet.ErrNotFound) && depth < maxIndexDepth { // deleted meanwhile, or once the server's fault

@@ -27,7 +27,7 @@ var budgets = []struct {
 	most int
 	of   func(*tree) int
 }{
-	{"lines of code of the product", 68_513, func(t *tree) int { return t.lines(product) }},      // [64000]
+	{"lines of code of the product", 68_512, func(t *tree) int { return t.lines(product) }},      // [64000]
 	{"  of its core", 23_924, func(t *tree) int { return t.lines(core) }},                        // [24000]
 	{"  of cmd/", 12_310, func(t *tree) int { return t.lines(below("cmd")) }},                    // [9000]
 	{"  of internal/", 589, func(t *tree) int { return t.lines(below("internal")) }},             //

@@ -63,11 +63,11 @@ func TestListingsThatAreTooLong(t *testing.T) {
 		o       Outcome
 		refused bool
 	}{
-		"the longest":   {Outcome{listing: true, pages: maxPages, page: maxPageBytes, bytes: maxListingBytes}, false},
+		"the longest":   {Outcome{listing: true, pages: maxPages, page: maxPageBytes, bytes: MaxListingBytes}, false},
 		"many pages":    {Outcome{listing: true, pages: maxPages + 1}, true},
 		"a long page":   {Outcome{listing: true, page: maxPageBytes + 1}, true},
-		"many bytes":    {Outcome{listing: true, bytes: maxListingBytes + 1}, true},
-		"of no listing": {Outcome{pages: maxPages + 1, page: maxPageBytes + 1, bytes: maxListingBytes + 1}, false},
+		"many bytes":    {Outcome{listing: true, bytes: MaxListingBytes + 1}, true},
+		"of no listing": {Outcome{pages: maxPages + 1, page: maxPageBytes + 1, bytes: MaxListingBytes + 1}, false},
 	} {
 		if err := c.o.refuse(); errors.Is(err, fleet.ErrProtocol) != c.refused {
 			t.Errorf("%s: %v", name, err)

@@ -44,7 +44,7 @@ type Outcome struct {
 const (
 	maxPages        = 1000
 	maxPageBytes    = 4 << 20
-	maxListingBytes = 64 << 20
+	MaxListingBytes = 64 << 20
 )
 
 // Listing bounds the pages and the bytes that the requests of a context read. It is for
@@ -58,11 +58,11 @@ func Clock(ctx context.Context) time.Time { return ctx.Value(outcomeKey{}).(*Out
 
 // refuse returns the error of a listing that has more than it may have.
 func (o *Outcome) refuse() error {
-	if !o.listing || o.pages <= maxPages && o.page <= maxPageBytes && o.bytes <= maxListingBytes {
+	if !o.listing || o.pages <= maxPages && o.page <= maxPageBytes && o.bytes <= MaxListingBytes {
 		return nil
 	}
 	o.Err = fmt.Errorf("%w: a listing of %d pages and %d bytes, %d in the last page: at most %d, %d and %d are possible",
-		fleet.ErrProtocol, o.pages, o.bytes, o.page, maxPages, maxListingBytes, maxPageBytes)
+		fleet.ErrProtocol, o.pages, o.bytes, o.page, maxPages, MaxListingBytes, maxPageBytes)
 	return o.Err
 }
 
